@@ -1,0 +1,179 @@
+//! `sidestep bench`: named workloads, candidates and baselines interleaved in one run.
+//!
+//! A suite is a list of paths. Two processes on two cores (or one) exercise each path in short
+//! rounds, every path once per round. A bare cache-line exchange before and after each measurement
+//! tells whether the cores were disturbed, and the processor time whether another program had them;
+//! if so, the measurement is dropped and counted.
+//!
+//! To add a path: write a file with a `pub const PATH: Path` (see [`path`]) and name it in its
+//! suite below. To add a suite: add it to [`SUITES`].
+
+mod cacheline;
+mod clock;
+mod control;
+mod cost;
+mod descriptor;
+mod duo;
+mod events;
+mod exercise;
+mod floor;
+mod memcpy;
+mod pair;
+mod path;
+mod payload;
+mod pipe;
+mod place;
+mod queue;
+mod rdma;
+mod record;
+mod report;
+mod ring;
+mod rounds;
+mod shared;
+mod stats;
+mod table;
+mod tcp;
+mod unix;
+mod wake;
+pub mod worker;
+
+use std::time::Duration;
+
+use anyhow::{Result, anyhow, ensure};
+
+use crate::options;
+use path::{Bench, Part, Path};
+use place::Cores;
+use rounds::Effort;
+
+/// A named list of paths.
+pub struct Suite {
+    name: &'static str,
+    about: &'static str,
+    paths: &'static [Path],
+}
+
+/// Every suite.
+static SUITES: &[Suite] = &[Suite {
+    name: "fabric",
+    about: "message latency, rate, bandwidth, waking, events and the cost of making things, against the limits of the \
+            machine and the kernel's own paths",
+    paths: &[
+        cacheline::PATH,
+        ring::PATH,
+        queue::STREAM,
+        queue::SLOTS,
+        rdma::PATH,
+        memcpy::MEMCPY,
+        memcpy::COPY,
+        wake::EVENTFD,
+        wake::YIELD,
+        tcp::PATH,
+        unix::PATH,
+        pipe::PATH,
+        events::PATH,
+        cost::ENDPOINT,
+        cost::ENDPOINT_AGAIN,
+        cost::CHANNEL_AGAIN,
+        cost::REGION,
+        cost::REGISTER,
+        cost::APERTURE,
+        cost::TRIPWIRE,
+        cost::SOCKET,
+    ],
+}];
+
+impl Suite {
+    /// The suite of this name.
+    fn named(name: &str) -> Result<&'static Suite> {
+        SUITES.iter().find(|suite| suite.name == name).ok_or_else(|| {
+            let names: Vec<&str> = SUITES.iter().map(|suite| suite.name).collect();
+            anyhow!("no suite {name}; there are: {}", names.join(", "))
+        })
+    }
+
+    /// The parts that a filter leaves. Its words name paths, lines or benches; of each kind that is
+    /// named, only the named ones are left.
+    fn parts(&'static self, only: &[String]) -> Result<Vec<(&'static Path, &'static Part)>> {
+        let all = || self.paths.iter().flat_map(|path| path.parts.iter().map(move |part| (path, part)));
+        let names_bench =
+            |word: &str, bench: Bench| word == bench.name() || word.split_once('.') == Some((self.name, bench.name()));
+        let names_path = |word: &str, path: &Path, part: &Part| word == path.name || word == part.row;
+        let (benches, paths): (Vec<&String>, Vec<&String>) =
+            only.iter().partition(|word| Bench::ALL.iter().any(|bench| names_bench(word, *bench)));
+        for word in &paths {
+            ensure!(
+                all().any(|(path, part)| names_path(word, path, part)),
+                "--only {word}: no such path or bench; see `sidestep bench list`"
+            );
+        }
+        let chosen: Vec<_> = all()
+            .filter(|(_, part)| benches.is_empty() || benches.iter().any(|word| names_bench(word, part.bench)))
+            .filter(|(path, part)| paths.is_empty() || paths.iter().any(|word| names_path(word, path, part)))
+            .collect();
+        ensure!(!chosen.is_empty(), "--only {} leaves nothing to measure", only.join(","));
+        Ok(chosen)
+    }
+}
+
+/// Runs `sidestep bench`.
+pub fn run(options: &options::Bench) -> Result<()> {
+    if options.suite == "list" {
+        list();
+        return Ok(());
+    }
+    let suite = Suite::named(&options.suite)?;
+    let parts = suite.parts(&options.only)?;
+    let cores = Cores::choose(&options.cores)?;
+    let (measured, floor) = rounds::measure(suite, &parts, cores, &effort(options))?;
+    let lines = report::lines(&measured, floor);
+    let floor = report::floor_record(suite, &measured, floor);
+    if options.json {
+        for record in lines.iter().flat_map(|line| line.records(suite)).chain([floor]) {
+            println!("{}", record.json());
+        }
+    } else {
+        table::print(suite, &lines, &floor);
+    }
+    Ok(())
+}
+
+fn effort(options: &options::Bench) -> Effort {
+    let (rounds, budget, patience) = match options.quick {
+        true => (9, Duration::from_millis(5), Duration::from_secs(25)),
+        false => (25, Duration::from_millis(10), Duration::from_secs(240)),
+    };
+    let rounds = options.rounds.map_or(rounds, |rounds| rounds as usize);
+    Effort { rounds, budget, patience }
+}
+
+fn list() {
+    for suite in SUITES {
+        println!("{}: {}", suite.name, suite.about);
+        for path in suite.paths {
+            let mut benches: Vec<&str> = path.parts.iter().map(|part| part.bench.name()).collect();
+            benches.dedup();
+            println!("  {:<10} {} ({})", path.name, path.about, benches.join(", "));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn filters_name_paths_and_benches() {
+        let suite = Suite::named("fabric").unwrap();
+        let count = |words: &[&str]| {
+            let words: Vec<String> = words.iter().map(|word| word.to_string()).collect();
+            suite.parts(&words).map(|parts| parts.len()).ok()
+        };
+        assert_eq!(count(&["cacheline"]), Some(1));
+        assert_eq!(count(&["tcp-spin", "latency"]), Some(1));
+        assert_eq!(count(&["fabric.wake"]), Some(2));
+        assert_eq!(count(&["nothing"]), None);
+        assert_eq!(count(&["cacheline", "rate"]), None);
+        assert!(count(&[]) > count(&["latency"]));
+    }
+}

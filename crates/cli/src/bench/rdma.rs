@@ -1,0 +1,135 @@
+//! Candidate: one-sided writes. The payload lies in a region and is written to the other side's memory by an RDMA queue,
+//! followed by an immediate that counts messages; the other side looks at that word.
+//!
+//! The receiver finds the payload in its own memory: it looks at the first and the last byte and copies nothing. Two
+//! buffers are used in turn; the receiver stores into the sender's memory how many it has seen.
+
+use anyhow::{Context, Result};
+use sidestep_fabric::{Aperture, Cookie, Endpoint, Node, RdmaQueue, Region, Rights};
+use sidestep_shm::{Word32, sync::Ordering};
+
+use super::clock;
+use super::control::Peer;
+use super::exercise::Exercise;
+use super::path::{
+    BANDWIDTH_SIZES, Bench, End, LATENCY_SIZES, Offer, Opening, Operation, Part, Path, RATE_SIZES, Wait, Work,
+};
+use super::place::Placement;
+use super::shared;
+
+/// The path.
+pub const PATH: Path = Path {
+    name: "rdma",
+    about: "RDMA write into the other side's region, then an immediate",
+    work: Work::Pair { open, attach },
+    parts: &[
+        part(Bench::Latency, Operation::PingPong, LATENCY_SIZES),
+        part(Bench::Rate, Operation::Stream, RATE_SIZES),
+        part(Bench::Bandwidth, Operation::Stream, BANDWIDTH_SIZES),
+    ],
+};
+
+const fn part(bench: Bench, operation: Operation, sizes: &'static [usize]) -> Part {
+    Part { bench, row: "rdma", operation, wait: Wait::Spin, placements: &[Placement::Cross], sizes }
+}
+
+fn open(opening: &mut Opening<'_>) -> Result<Box<dyn Exercise>> {
+    let node = Node::new()?;
+    let name = shared::fabric_name();
+    let listener = node.listen(&name)?;
+    opening.offer(&name, &[])?;
+    let target = Region::new(&node, REGION)?;
+    let request = listener.wait(clock::in_seconds(10))?;
+    let theirs = Cookie::from_bytes(request.private())?;
+    let endpoint = request.accept(&target.cookie(Rights::ALL).to_bytes())?;
+    RdmaEnd::boxed(endpoint, target, &theirs, opening.peer())
+}
+
+fn attach(offer: Offer) -> Result<Box<dyn Exercise>> {
+    let node = Node::new()?;
+    let target = Region::new(&node, REGION)?;
+    let private = target.cookie(Rights::ALL).to_bytes();
+    let endpoint = node.connect(&offer.note, &private, clock::in_seconds(10)).context("cannot connect")?;
+    let theirs = Cookie::from_bytes(&endpoint.private())?;
+    RdmaEnd::boxed(endpoint, target, &theirs, offer.peer)
+}
+
+struct RdmaEnd {
+    queue: RdmaQueue,
+    /// Where the other side writes: two buffers, then the words.
+    target: Region,
+    source: Region,
+    aperture: Aperture,
+    arrived: Word32,
+    taken: Word32,
+    sent: u32,
+    seen: u32,
+    peer: Peer,
+    _endpoint: Endpoint,
+}
+
+impl RdmaEnd {
+    fn boxed(endpoint: Endpoint, target: Region, theirs: &Cookie, peer: Peer) -> Result<Box<dyn Exercise>> {
+        let aperture = Aperture::open(&endpoint, theirs, clock::in_seconds(10))?;
+        let source = Region::new(endpoint.node(), BUFFER)?;
+        let pattern: Vec<u8> = (0..BUFFER).map(|at| at as u8).collect();
+        source.write(0, &pattern)?;
+        Ok(Box::new(RdmaEnd {
+            queue: RdmaQueue::new(endpoint.node(), 64),
+            arrived: target.word32(ARRIVED)?,
+            taken: target.word32(TAKEN)?,
+            target,
+            source,
+            aperture,
+            sent: 0,
+            seen: 0,
+            peer,
+            _endpoint: endpoint,
+        }))
+    }
+}
+
+impl End for RdmaEnd {
+    #[inline]
+    fn send(&mut self, payload: &[u8]) -> Result<()> {
+        let mut spin = self.peer.spin();
+        while self.sent.wrapping_sub(self.taken.load(Ordering::Acquire)) >= BUFFERS {
+            spin.turn()?;
+        }
+        if let (Some(first), Some(last)) = (payload.first(), payload.last()) {
+            self.source.write(0, &[*first])?;
+            self.source.write(payload.len() - 1, &[*last])?;
+        }
+        let offset = (self.sent % BUFFERS) as usize * BUFFER;
+        self.sent = self.sent.wrapping_add(1);
+        if !payload.is_empty() {
+            self.queue.write(&self.source.slice(0, payload.len())?, &self.aperture, offset)?;
+        }
+        let id = self.queue.immediate(&self.aperture, ARRIVED, self.sent)?;
+        if !self.queue.test(id)? {
+            self.queue.wait(id, None)?;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn receive(&mut self, payload: &mut [u8]) -> Result<()> {
+        let mut spin = self.peer.spin();
+        while self.arrived.load(Ordering::Acquire) == self.seen {
+            spin.turn()?;
+        }
+        let offset = (self.seen % BUFFERS) as usize * BUFFER;
+        if let Some(last) = payload.len().checked_sub(1) {
+            self.target.read(offset, &mut payload[..1])?;
+            self.target.read(offset + last, &mut payload[last..])?;
+        }
+        self.seen = self.seen.wrapping_add(1);
+        Ok(self.aperture.store32(TAKEN, self.seen)?)
+    }
+}
+
+const BUFFERS: u32 = 2;
+const BUFFER: usize = 4 << 20;
+const ARRIVED: usize = BUFFERS as usize * BUFFER;
+const TAKEN: usize = ARRIVED + 64;
+const REGION: usize = TAKEN + 64;

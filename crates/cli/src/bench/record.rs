@@ -1,0 +1,143 @@
+//! What a measurement reports: one record per figure, printed as a line of JSON.
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+/// One figure.
+#[derive(Clone, Debug, Serialize)]
+pub struct Record {
+    /// Which bench: `fabric.latency`, `fabric.bandwidth`, ...
+    pub bench: String,
+    /// What was measured: `ring`, `tcp`, ...
+    pub path: String,
+    /// Bytes per message.
+    pub size: usize,
+    /// What the value is.
+    pub metric: Metric,
+    /// The value, in `unit`.
+    pub value: f64,
+    /// The metric's unit.
+    pub unit: &'static str,
+    /// Whatever else is useful.
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
+}
+
+impl Record {
+    /// The record as one line of JSON.
+    pub fn json(&self) -> String {
+        serde_json::to_string(self).expect("a record has only plain values")
+    }
+}
+
+/// What a value is, by the names of the JSON output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum Metric {
+    /// Median time of a message from one end to the other.
+    #[serde(rename = "one_way_p50")]
+    OneWayP50,
+    /// The time that 99 % of the messages stay within.
+    #[serde(rename = "one_way_p99")]
+    OneWayP99,
+    /// The time that 99.9 % of the messages stay within.
+    #[serde(rename = "one_way_p999")]
+    OneWayP999,
+    /// Messages per second.
+    #[serde(rename = "rate")]
+    Rate,
+    /// Bytes per second.
+    #[serde(rename = "bandwidth")]
+    Bandwidth,
+    /// Processor time of both ends per message.
+    #[serde(rename = "cpu_per_message")]
+    CpuPerMessage,
+    /// Time of one operation.
+    #[serde(rename = "cost")]
+    Cost,
+}
+
+impl Metric {
+    /// The unit of its values.
+    pub fn unit(self) -> &'static str {
+        match self {
+            Metric::OneWayP50 | Metric::OneWayP99 | Metric::OneWayP999 => "ns",
+            Metric::Rate => "messages/s",
+            Metric::Bandwidth => "bytes/s",
+            Metric::CpuPerMessage | Metric::Cost => "ns",
+        }
+    }
+
+    /// Whether a larger value is the better one.
+    pub fn larger_is_better(self) -> bool {
+        matches!(self, Metric::Rate | Metric::Bandwidth)
+    }
+
+    /// How tables head its column.
+    pub fn heading(self) -> &'static str {
+        match self {
+            Metric::OneWayP50 => "p50",
+            Metric::OneWayP99 => "p99",
+            Metric::OneWayP999 => "p99.9",
+            Metric::Rate => "rate",
+            Metric::Bandwidth => "bandwidth",
+            Metric::CpuPerMessage => "cpu/message",
+            Metric::Cost => "cost",
+        }
+    }
+
+    /// A value as tables show it.
+    pub fn shown(self, value: f64) -> String {
+        match self {
+            Metric::Rate => format!("{} M/s", digits(value / 1e6)),
+            Metric::Bandwidth => format!("{} GB/s", digits(value / 1e9)),
+            _ if value < 1e3 => format!("{} ns", digits(value)),
+            _ if value < 1e6 => format!("{} us", digits(value / 1e3)),
+            _ => format!("{} ms", digits(value / 1e6)),
+        }
+    }
+}
+
+/// About three digits, whatever the magnitude.
+pub fn digits(value: f64) -> String {
+    let places = match value.abs() {
+        small if small < 0.1 => 4,
+        small if small < 1.0 => 3,
+        middle if middle < 10.0 => 2,
+        middle if middle < 100.0 => 1,
+        _ => 0,
+    };
+    format!("{value:.places$}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_is_one_line_with_the_stated_keys() {
+        let mut extra = Map::new();
+        extra.insert("wait".into(), "spin".into());
+        let record = Record {
+            bench: "fabric.latency".into(),
+            path: "ring".into(),
+            size: 64,
+            metric: Metric::OneWayP999,
+            value: 1.5,
+            unit: Metric::OneWayP999.unit(),
+            extra,
+        };
+        let expected = concat!(
+            r#"{"bench":"fabric.latency","path":"ring","size":64,"#,
+            r#""metric":"one_way_p999","value":1.5,"unit":"ns","wait":"spin"}"#
+        );
+        assert_eq!(record.json(), expected);
+    }
+
+    #[test]
+    fn values_keep_three_digits() {
+        assert_eq!(Metric::OneWayP50.shown(77.26), "77.3 ns");
+        assert_eq!(Metric::OneWayP99.shown(8_412.0), "8.41 us");
+        assert_eq!(Metric::Bandwidth.shown(2.31e10), "23.1 GB/s");
+        assert_eq!(Metric::Rate.shown(3.5e5), "0.350 M/s");
+    }
+}

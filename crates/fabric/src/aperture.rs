@@ -1,0 +1,332 @@
+//! Apertures: a region of a peer, opened for storing into.
+//!
+//! On shared memory the pages are mapped and a store is a store: copy, fence, look at the armed bits. On other links,
+//! and for regions whose owner does not hand out pages, every store travels as a put. Which of the two it is is settled
+//! when the aperture is opened and never changes, so stores through one aperture stay in order.
+//!
+//! Nothing is ever read through an aperture but the armed bits.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex, OnceLock,
+        atomic::{AtomicBool, AtomicU32, Ordering},
+    },
+};
+
+use sidestep_shm::{self as shm, Memory, Span, wait::Waiter, watch::Watch};
+
+use crate::{
+    cookie::{Cookie, RegionId, Rights},
+    endpoint::Endpoint,
+    error::{Error, Refusal, Result},
+    link::{Outcome, PeerId, Request},
+    node::Node,
+    region::Layout,
+    ticket::Completion,
+    tripwire::Access,
+};
+
+/// A peer's region, open for stores. Clones are the same aperture.
+#[derive(Debug, Clone)]
+pub struct Aperture {
+    core: Arc<ApertureCore>,
+    node: Node,
+}
+
+#[derive(Debug)]
+pub(crate) struct ApertureCore {
+    peer: PeerId,
+    cookie: Cookie,
+    state: OnceLock<State>,
+    revoked: AtomicBool,
+    /// Puts on the way, for an aperture that is not mapped.
+    in_flight: AtomicU32,
+    failed: OnceLock<Error>,
+}
+
+#[derive(Debug)]
+enum State {
+    Mapped(Mapped),
+    Proxied,
+    Refused(Error),
+}
+
+/// A region of a peer whose pages are mapped here.
+#[derive(Debug)]
+pub(crate) struct Mapped {
+    pub(crate) memory: Memory,
+    pub(crate) data: Span,
+    pub(crate) writes: Watch,
+    pub(crate) reads: Watch,
+}
+
+impl Aperture {
+    /// Opens the region a cookie names at the peer of `endpoint`. Waits for the owner's word until the deadline; the
+    /// owner's process must make progress for that.
+    pub fn open(endpoint: &Endpoint, cookie: &Cookie, deadline: Option<u64>) -> Result<Aperture> {
+        let aperture = Self::begin(endpoint, cookie)?;
+        aperture.wait_open(deadline)?;
+        Ok(aperture)
+    }
+
+    /// Begins to open it, without waiting. [`is_open`](Self::is_open) tells when the owner has answered.
+    pub fn begin(endpoint: &Endpoint, cookie: &Cookie) -> Result<Aperture> {
+        let (node, peer) = (endpoint.node(), endpoint.peer());
+        let (core, new) = node.core().apertures.find_or_insert(peer, cookie);
+        if new {
+            let begun = node.request(peer, cookie, Request::Map, Completion::Open(core.clone()));
+            if let Err(error) = begun {
+                node.core().apertures.forget(&core);
+                return Err(error);
+            }
+        }
+        Ok(Aperture { core, node: node.clone() })
+    }
+
+    /// Whether the owner has answered; an error if it refused.
+    pub fn is_open(&self) -> Result<bool> {
+        self.core.ready()
+    }
+
+    /// Waits for the owner's answer.
+    pub fn wait_open(&self, deadline: Option<u64>) -> Result<()> {
+        if self.core.ready()? {
+            return Ok(());
+        }
+        let mut waiter = Waiter::default();
+        self.node.wait_until(&mut waiter, deadline, "an aperture to open", &mut || Ok(self.core.ready()?.then_some(())))
+    }
+
+    /// The cookie it was opened with.
+    pub fn cookie(&self) -> &Cookie {
+        &self.core.cookie
+    }
+
+    /// Whether stores go straight to memory.
+    pub fn is_mapped(&self) -> bool {
+        self.mapped().is_some()
+    }
+
+    /// Stores bytes. Visible to the owner in the order of the calls; fires what watches the words written.
+    pub fn write(&self, offset: usize, bytes: &[u8]) -> Result<()> {
+        self.check(offset, bytes.len(), Rights::WRITE)?;
+        match self.mapped() {
+            Some(mapped) => mapped.data.copy_in(offset, bytes)?,
+            None => return self.put(offset, bytes),
+        }
+        self.fire(offset, bytes.len(), Access::Write);
+        Ok(())
+    }
+
+    /// Stores one aligned 32-bit word; everything stored before is visible before it.
+    pub fn store32(&self, offset: usize, value: u32) -> Result<()> {
+        self.check(offset, 4, Rights::WRITE)?;
+        match self.mapped() {
+            // Pairs with the owner's Acquire load of the word.
+            Some(mapped) => mapped.memory.word32(offset)?.store(value, Ordering::Release),
+            None => return self.put(offset, &value.to_le_bytes()),
+        }
+        self.fire(offset, 4, Access::Write);
+        Ok(())
+    }
+
+    /// Stores one aligned 64-bit word; everything stored before is visible before it.
+    pub fn store64(&self, offset: usize, value: u64) -> Result<()> {
+        self.check(offset, 8, Rights::WRITE)?;
+        match self.mapped() {
+            // Pairs with the owner's Acquire load of the word.
+            Some(mapped) => mapped.memory.word64(offset)?.store(value, Ordering::Release),
+            None => return self.put(offset, &value.to_le_bytes()),
+        }
+        self.fire(offset, 8, Access::Write);
+        Ok(())
+    }
+
+    /// Waits until every store so far has been carried out; an error if one failed.
+    pub fn flush(&self, deadline: Option<u64>) -> Result<()> {
+        let mut waiter = Waiter::default();
+        self.node.wait_until(&mut waiter, deadline, "stores to arrive", &mut || {
+            self.core.check_failed()?;
+            Ok((self.core.in_flight.load(Ordering::Acquire) == 0).then_some(()))
+        })
+    }
+
+    pub(crate) fn peer(&self) -> PeerId {
+        self.core.peer
+    }
+
+    pub(crate) fn node(&self) -> &Node {
+        &self.node
+    }
+
+    pub(crate) fn mapped(&self) -> Option<&Mapped> {
+        match self.core.state.get() {
+            Some(State::Mapped(mapped)) => Some(mapped),
+            _ => None,
+        }
+    }
+
+    /// Whether the cookie allows this, as far as this side can tell; the owner checks again what travels.
+    pub(crate) fn check(&self, offset: usize, len: usize, wanted: Rights) -> Result<()> {
+        let cookie = &self.core.cookie;
+        if !cookie.rights().allow(wanted) {
+            return Err(Refusal::Rights { held: cookie.rights(), wanted }.into());
+        }
+        if offset.checked_add(len).is_none_or(|end| end > cookie.len()) {
+            return Err(Refusal::Range { offset: offset as u64, len: len as u64 }.into());
+        }
+        self.core.check_usable()
+    }
+
+    /// After a store or a read of mapped memory: reports the armed words among those bytes.
+    pub(crate) fn fire(&self, offset: usize, len: usize, access: Access) {
+        let Some(mapped) = self.mapped() else { return };
+        let watch = match access {
+            Access::Write => &mapped.writes,
+            Access::Read => &mapped.reads,
+        };
+        watch.fire(offset, len, |word| self.report(word, access));
+    }
+
+    /// Reports one armed word that this side has cleared.
+    #[cold]
+    pub(crate) fn report(&self, word: usize, access: Access) {
+        self.node.core().link().fire(self.core.peer, self.core.cookie.region(), word, access);
+    }
+
+    fn put(&self, offset: usize, bytes: &[u8]) -> Result<()> {
+        self.core.check_failed()?;
+        let limit = self.node.core().link().capabilities().max_transfer;
+        for (index, piece) in bytes.chunks(limit).enumerate() {
+            let request = Request::Put { offset: (offset + index * limit) as u64, bytes: piece };
+            self.core.in_flight.fetch_add(1, Ordering::AcqRel);
+            let completion = Completion::Store(Arc::downgrade(&self.core));
+            if let Err(error) = self.node.request(self.core.peer, &self.core.cookie, request, completion) {
+                self.core.in_flight.fetch_sub(1, Ordering::AcqRel);
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl ApertureCore {
+    /// The owner has answered.
+    pub(crate) fn opened(&self, outcome: Outcome) {
+        let state = match outcome {
+            Outcome::Mapped(memory) => match Mapped::new(&self.cookie, memory) {
+                Ok(mapped) => State::Mapped(mapped),
+                Err(error) => State::Refused(error),
+            },
+            Outcome::Refused(refusal) => State::Refused(refusal.into()),
+            Outcome::Closed(reason) => State::Refused(reason.into()),
+            Outcome::Failed(error) => State::Refused(error),
+            _ => State::Proxied,
+        };
+        let _ = self.state.set(state);
+    }
+
+    /// A put has ended.
+    pub(crate) fn stored(&self, outcome: Outcome) {
+        match outcome {
+            Outcome::Refused(refusal) => drop(self.failed.set(refusal.into())),
+            Outcome::Closed(reason) => drop(self.failed.set(reason.into())),
+            Outcome::Failed(error) => drop(self.failed.set(error)),
+            _ => {}
+        }
+        self.in_flight.fetch_sub(1, Ordering::AcqRel);
+    }
+
+    fn ready(&self) -> Result<bool> {
+        match self.state.get() {
+            None => Ok(false),
+            Some(State::Mapped(_) | State::Proxied) => self.check_usable().map(|()| true),
+            Some(State::Refused(error)) => Err(error.clone()),
+        }
+    }
+
+    fn check_usable(&self) -> Result<()> {
+        if self.revoked.load(Ordering::Acquire) {
+            return Err(Refusal::Revoked.into());
+        }
+        Ok(())
+    }
+
+    fn check_failed(&self) -> Result<()> {
+        self.failed.get().map_or(Ok(()), |error| Err(error.clone()))
+    }
+}
+
+impl Mapped {
+    fn new(cookie: &Cookie, memory: Memory) -> Result<Mapped> {
+        let layout = Layout::new(cookie.len())?;
+        if memory.len() != layout.total {
+            return Err(shm::Error::Foreign("its size is not that of the region").into());
+        }
+        Ok(Mapped {
+            data: memory.span(0, layout.len)?,
+            writes: layout.watch(&memory, Access::Write)?,
+            reads: layout.watch(&memory, Access::Read)?,
+            memory,
+        })
+    }
+}
+
+/// The apertures of a node. Mapped ones are kept for the next use of the same cookie.
+#[derive(Debug, Default)]
+pub(crate) struct Apertures {
+    open: Mutex<HashMap<(PeerId, Cookie), Arc<ApertureCore>>>,
+}
+
+/// How many apertures that nobody uses are kept.
+const KEPT_APERTURES: usize = 256;
+
+impl Apertures {
+    fn find_or_insert(&self, peer: PeerId, cookie: &Cookie) -> (Arc<ApertureCore>, bool) {
+        let mut open = self.lock();
+        if let Some(core) = open.get(&(peer, *cookie))
+            && !matches!(core.state.get(), Some(State::Refused(_)))
+            && core.failed.get().is_none()
+        {
+            return (core.clone(), false);
+        }
+        if open.len() >= KEPT_APERTURES {
+            open.retain(|_, core| Arc::strong_count(core) > 1);
+        }
+        let core = Arc::new(ApertureCore {
+            peer,
+            cookie: *cookie,
+            state: OnceLock::new(),
+            revoked: AtomicBool::new(false),
+            in_flight: AtomicU32::new(0),
+            failed: OnceLock::new(),
+        });
+        open.insert((peer, *cookie), core.clone());
+        (core, true)
+    }
+
+    fn forget(&self, core: &Arc<ApertureCore>) {
+        self.lock().remove(&(core.peer, core.cookie));
+    }
+
+    /// The owner took back every cookie of a region before `generation`; `u32::MAX`: the region is gone.
+    pub(crate) fn revoked(&self, peer: PeerId, region: RegionId, generation: u32) {
+        self.lock().retain(|(of, cookie), core| {
+            let earlier = generation.wrapping_sub(cookie.generation()).wrapping_sub(1) < 1 << 31;
+            let hit = *of == peer && cookie.region() == region && (generation == u32::MAX || earlier);
+            if hit {
+                core.revoked.store(true, Ordering::Release);
+            }
+            !hit
+        });
+    }
+
+    pub(crate) fn peer_closed(&self, peer: PeerId) {
+        self.lock().retain(|(of, _), _| *of != peer);
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<(PeerId, Cookie), Arc<ApertureCore>>> {
+        self.open.lock().expect("no panic in aperture table")
+    }
+}

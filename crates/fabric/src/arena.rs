@@ -1,0 +1,94 @@
+//! Arenas: queue blocks carved from few regions, one arena per peer, so that a connection costs neither a descriptor nor
+//! a mapping, and what a peer can write is its own.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, Weak},
+};
+
+use crate::{
+    error::Result,
+    link::PeerId,
+    queue::{BLOCK_HEADER, Kind, QueueBlock},
+    region::{RegionCore, RegionTable},
+};
+
+/// The arenas of a node.
+#[derive(Debug, Default)]
+pub(crate) struct Arenas {
+    of_peer: Mutex<HashMap<PeerId, Arc<Arena>>>,
+}
+
+#[derive(Debug, Default)]
+struct Arena {
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    chunks: Vec<Arc<RegionCore>>,
+    /// Bytes used of the last chunk.
+    used: usize,
+    /// Places given back, by length.
+    free: HashMap<usize, Vec<(Arc<RegionCore>, usize)>>,
+}
+
+/// A block on loan; dropping it gives the place back.
+#[derive(Debug)]
+pub(crate) struct ArenaBlock {
+    pub(crate) block: QueueBlock,
+    region: Arc<RegionCore>,
+    offset: usize,
+    len: usize,
+    arena: Weak<Arena>,
+}
+
+const CHUNK: usize = 2 << 20;
+
+impl Arenas {
+    /// A block for a connection with `peer`.
+    pub(crate) fn block(&self, regions: &RegionTable, peer: PeerId, capacity: usize, kind: Kind) -> Result<ArenaBlock> {
+        let arena = lock(&self.of_peer).entry(peer).or_default().clone();
+        let len = (BLOCK_HEADER + capacity).next_multiple_of(64);
+        let (region, offset) = lock(&arena.state).place(regions, len)?;
+        let block = QueueBlock::on(&region, offset, capacity, kind)?;
+        Ok(ArenaBlock { block, region, offset, len, arena: Arc::downgrade(&arena) })
+    }
+
+    /// The peer is gone. Blocks that are still held keep their regions.
+    pub(crate) fn peer_closed(&self, regions: &RegionTable, peer: PeerId) {
+        let Some(arena) = lock(&self.of_peer).remove(&peer) else { return };
+        for chunk in &lock(&arena.state).chunks {
+            regions.remove(chunk.id);
+        }
+    }
+}
+
+impl State {
+    fn place(&mut self, regions: &RegionTable, len: usize) -> Result<(Arc<RegionCore>, usize)> {
+        if let Some(place) = self.free.get_mut(&len).and_then(Vec::pop) {
+            return Ok(place);
+        }
+        let room = self.chunks.last().is_some_and(|chunk| chunk.len() - self.used >= len);
+        if !room {
+            self.chunks.push(regions.create(CHUNK.max(len))?);
+            self.used = 0;
+        }
+        let chunk = self.chunks.last().expect("pushed above if there was none").clone();
+        let offset = self.used;
+        self.used += len;
+        Ok((chunk, offset))
+    }
+}
+
+impl Drop for ArenaBlock {
+    fn drop(&mut self) {
+        if let Some(arena) = self.arena.upgrade() {
+            lock(&arena.state).free.entry(self.len).or_default().push((self.region.clone(), self.offset));
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().expect("no panic in an arena")
+}

@@ -1,0 +1,299 @@
+//! Event queues: where any number of sources report, and one place to wait.
+//!
+//! A source (a tripwire, an RDMA queue, an endpoint, or the program itself) has at most one entry in the queue, so the
+//! queue cannot overflow and costs the same whatever the number of sources. Clear before look: when an event is handed
+//! out its source may report again, so whatever happens after that is not lost.
+//!
+//! A queue is also a descriptor that is readable when the queue may have events ([`EventQueue::descriptor`]), and has a
+//! *polled* variant that never makes a peer ring a doorbell.
+
+use std::{
+    os::fd::{AsFd, BorrowedFd},
+    sync::{Arc, Mutex, OnceLock},
+};
+
+use sidestep_shm::{
+    doorbell::{Doorbell, Sleeper, Tokens},
+    pending::{Mark, Pending},
+    wait::Waiter,
+};
+
+use crate::{
+    endpoint::Endpoint,
+    error::{Error, Result},
+    node::Node,
+    rdma::RdmaQueue,
+    tripwire::{Tripwire, TripwireCore},
+};
+
+/// Collects events of many sources.
+#[derive(Debug, Clone)]
+pub struct EventQueue {
+    core: Arc<EventQueueCore>,
+    node: Node,
+}
+
+/// One event: the token its source was attached with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Event {
+    /// Which source, in the program's own words.
+    pub token: u64,
+    /// Which source, as the queue numbers it.
+    pub source: SourceId,
+}
+
+/// An attached source; its number is used again only with another generation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct SourceId(u64);
+
+/// A source's line to the queue.
+#[derive(Debug, Clone)]
+pub(crate) struct Subscription {
+    queue: Arc<EventQueueCore>,
+    mark: Arc<Mark>,
+}
+
+#[derive(Debug)]
+struct EventQueueCore {
+    pending: Pending,
+    sources: Mutex<Sources>,
+    /// Made when the program asks for the descriptor.
+    descriptor: OnceLock<Descriptor>,
+    polled: bool,
+}
+
+#[derive(Debug)]
+struct Descriptor {
+    set: Sleeper,
+    bell: Doorbell,
+}
+
+#[derive(Debug, Default)]
+struct Sources {
+    entries: Vec<Entry>,
+    free: Vec<u32>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    generation: u32,
+    token: u64,
+    mark: Option<Arc<Mark>>,
+    source: Source,
+}
+
+#[derive(Debug)]
+enum Source {
+    Tripwire(Arc<TripwireCore>),
+    /// Reports by itself; nothing to do when its event is taken.
+    Plain,
+}
+
+impl EventQueue {
+    /// A queue that one can sleep on.
+    pub fn new(node: &Node) -> EventQueue {
+        Self::build(node, false)
+    }
+
+    /// A queue that is only ever polled: waiting on it spins, and no peer makes a system call for it.
+    pub fn polled(node: &Node) -> EventQueue {
+        Self::build(node, true)
+    }
+
+    fn build(node: &Node, polled: bool) -> EventQueue {
+        let core =
+            EventQueueCore { pending: Pending::new(), sources: Mutex::default(), descriptor: OnceLock::new(), polled };
+        EventQueue { core: Arc::new(core), node: node.clone() }
+    }
+
+    /// Reports each firing of a tripwire, which is armed now and, if it is repeating, whenever its event is taken.
+    pub fn attach_tripwire(&self, tripwire: &Tripwire, token: u64) -> SourceId {
+        let (id, subscription) = self.add(token, Source::Tripwire(tripwire.core().clone()));
+        tripwire.core().subscribe(subscription);
+        tripwire.core().arm();
+        id
+    }
+
+    /// Reports each completion of an RDMA queue.
+    pub fn attach_rdma(&self, queue: &RdmaQueue, token: u64) -> SourceId {
+        let (id, subscription) = self.subscribe_plain(token);
+        queue.subscribe(subscription);
+        id
+    }
+
+    /// Reports messages and the end of an endpoint.
+    pub fn attach_endpoint(&self, endpoint: &Endpoint, token: u64) -> SourceId {
+        let (id, subscription) = self.subscribe_plain(token);
+        endpoint.subscribe(subscription);
+        id
+    }
+
+    /// A source of the program's own, for [`deliver`](Self::deliver).
+    pub fn attach(&self, token: u64) -> SourceId {
+        self.add(token, Source::Plain).0
+    }
+
+    pub(crate) fn subscribe_plain(&self, token: u64) -> (SourceId, Subscription) {
+        self.add(token, Source::Plain)
+    }
+
+    /// Ends a source's reports; an event of it that was not taken is dropped.
+    pub fn detach(&self, id: SourceId) {
+        let mark = {
+            let mut sources = self.core.sources();
+            let Some(entry) = sources.entry(id) else { return };
+            entry.generation = entry.generation.wrapping_add(1);
+            if let Source::Tripwire(tripwire) = std::mem::replace(&mut entry.source, Source::Plain) {
+                tripwire.unsubscribe();
+                tripwire.disarm();
+            }
+            let mark = entry.mark.take();
+            sources.free.push(id.index() as u32);
+            mark
+        };
+        if let Some(mark) = mark {
+            self.core.pending.remove(&mark);
+        }
+    }
+
+    /// Posts an event of the program's own. `false` if one of this source is queued already, or it is detached.
+    pub fn deliver(&self, id: SourceId) -> bool {
+        let mark = self.core.sources().entry(id).and_then(|entry| entry.mark.clone());
+        let Some(mark) = mark else { return false };
+        let posted = Subscription { queue: self.core.clone(), mark }.post();
+        if posted {
+            self.node.notify();
+        }
+        posted
+    }
+
+    /// The next event, if there is one. Never blocks.
+    pub fn poll(&self) -> Option<Event> {
+        if let Some(event) = self.core.take() {
+            return Some(event);
+        }
+        if let Some(descriptor) = self.core.descriptor.get() {
+            return self.poll_descriptor(descriptor);
+        }
+        self.node.progress();
+        self.core.take()
+    }
+
+    /// The next event; waits for it until the deadline (nanoseconds of `shm::clock::now`).
+    pub fn wait(&self, deadline: Option<u64>) -> Result<Event> {
+        if self.core.polled {
+            return self.spin(deadline);
+        }
+        let mut waiter = Waiter::default();
+        self.node.wait_until(&mut waiter, deadline, "an event", &mut || Ok(self.core.take()))
+    }
+
+    /// A descriptor that is readable when [`poll`](Self::poll) may find an event. From now on every `poll` that finds
+    /// none prepares the next ring, which costs the peers a doorbell.
+    pub fn descriptor(&self) -> Result<BorrowedFd<'_>> {
+        if self.core.polled {
+            return Err(Error::Unsupported("a descriptor of a polled event queue"));
+        }
+        if self.core.descriptor.get().is_none() {
+            let (set, bell) = (Sleeper::new()?, Doorbell::new()?);
+            set.add_doorbell(bell.as_fd(), 0)?;
+            set.add_level(self.node.sleep_descriptor(), 1)?;
+            let _ = self.core.descriptor.set(Descriptor { set, bell });
+        }
+        let descriptor = self.core.descriptor.get().expect("set above, by this thread or another");
+        if !self.core.pending.is_empty() {
+            descriptor.bell.ring();
+        }
+        self.node.set_ringing();
+        Ok(descriptor.set.as_fd())
+    }
+
+    /// Empties the descriptor, looks, and makes sure the next event rings.
+    fn poll_descriptor(&self, descriptor: &Descriptor) -> Option<Event> {
+        let mut tokens = Tokens::new();
+        let _ = descriptor.set.sleep(Some(0), &mut tokens);
+        self.node.drain_sleep_descriptor();
+        self.node.set_ringing();
+        self.node.progress_kernel();
+        self.core.take()
+    }
+
+    fn spin(&self, deadline: Option<u64>) -> Result<Event> {
+        loop {
+            for _ in 0..64 {
+                if let Some(event) = self.poll() {
+                    return Ok(event);
+                }
+                std::hint::spin_loop();
+            }
+            if deadline.is_some_and(|deadline| sidestep_shm::clock::now() >= deadline) {
+                return Err(Error::TimedOut("an event"));
+            }
+        }
+    }
+
+    fn add(&self, token: u64, source: Source) -> (SourceId, Subscription) {
+        let mut sources = self.core.sources();
+        let index = match sources.free.pop() {
+            Some(index) => index as usize,
+            None => {
+                sources.entries.push(Entry { generation: 0, token, mark: None, source: Source::Plain });
+                sources.entries.len() - 1
+            }
+        };
+        let entry = &mut sources.entries[index];
+        let id = SourceId(u64::from(entry.generation) << 32 | index as u64);
+        let mark = Mark::new(id.0);
+        entry.token = token;
+        entry.mark = Some(mark.clone());
+        entry.source = source;
+        (id, Subscription { queue: self.core.clone(), mark })
+    }
+}
+
+impl EventQueueCore {
+    fn take(&self) -> Option<Event> {
+        loop {
+            let id = SourceId(self.pending.take()?);
+            let mut sources = self.sources();
+            // Detached meanwhile: its number may belong to another by now.
+            let Some(entry) = sources.entry(id) else { continue };
+            if let Source::Tripwire(tripwire) = &entry.source {
+                tripwire.take();
+            }
+            return Some(Event { token: entry.token, source: id });
+        }
+    }
+
+    fn sources(&self) -> std::sync::MutexGuard<'_, Sources> {
+        self.sources.lock().expect("no panic in event sources")
+    }
+}
+
+impl Sources {
+    fn entry(&mut self, id: SourceId) -> Option<&mut Entry> {
+        let entry = self.entries.get_mut(id.index())?;
+        (entry.generation == id.generation() && entry.mark.is_some()).then_some(entry)
+    }
+}
+
+impl SourceId {
+    fn index(self) -> usize {
+        self.0 as u32 as usize
+    }
+
+    fn generation(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+}
+
+impl Subscription {
+    /// Reports. The node wakes sleepers after it has dispatched, so this only rings the queue's own descriptor.
+    pub(crate) fn post(&self) -> bool {
+        let posted = self.queue.pending.post(&self.mark);
+        if posted && let Some(descriptor) = self.queue.descriptor.get() {
+            descriptor.bell.ring();
+        }
+        posted
+    }
+}

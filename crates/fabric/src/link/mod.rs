@@ -1,0 +1,199 @@
+//! Links: what carries the fabric between two nodes.
+//!
+//! A link knows peers (the process at the other end), not endpoints: those are made above it from its messages.
+//! Everything that arrives is handed to a [`Target`], the node, which alone knows regions and checks cookies.
+//!
+//! # Contract
+//!
+//! Each line is one test of the conformance suite (`testkit::conformance`).
+//!
+//! - `connect` reaches whoever listens under a name, and says so if nobody does.
+//! - What is posted to a peer arrives whole, once and in order, or the peer is reported closed.
+//! - `put`, `get` and `atomic` to one peer take effect in the order they were asked for.
+//! - A request without direct outcome ends in exactly one `completed` with its ticket, also when the peer closes.
+//! - A put's bytes are taken at the call; the caller may change them at once.
+//! - A refused request changes nothing at the owner and says why.
+//! - A peer that closes or dies is reported exactly once, after everything it posted before.
+//! - After `set_sleeping(true)`, any later news makes one of the descriptors given by `watch` ready.
+//! - `poll` never blocks.
+
+pub mod faulty;
+pub mod shm;
+pub mod sim;
+pub mod traced;
+
+use std::sync::Arc;
+
+use sidestep_shm::{Memory, doorbell::Sleeper};
+
+use crate::{
+    cookie::{Cookie, RegionId, Rights},
+    error::{CloseReason, Error, Refusal, Result},
+    tripwire::Access,
+};
+
+/// A process at the other end of a link, as this node numbers it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct PeerId(pub u32);
+
+/// Connects a request with its outcome.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Ticket(pub u64);
+
+/// What a link can do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Capabilities {
+    /// The first part of its names, as in `shm:NAME`.
+    pub scheme: &'static str,
+    /// Whether a cookie with all rights lets a peer map the pages.
+    pub maps: bool,
+    /// The most bytes of one put or get.
+    pub max_transfer: usize,
+    /// The most bytes of one posted message.
+    pub max_message: usize,
+}
+
+/// One of the two atomic operations, on an aligned 64-bit word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Atomic {
+    /// Stores `new` if the word holds `expected`.
+    CompareSwap {
+        /// What the word must hold.
+        expected: u64,
+        /// What is stored then.
+        new: u64,
+    },
+    /// Adds, wrapping.
+    FetchAdd(u64),
+}
+
+/// What can be asked of the owner of a region.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Request<'a> {
+    /// The pages, to map them.
+    Map,
+    /// Write these bytes, which are taken at the call.
+    Put {
+        /// Where in the region.
+        offset: u64,
+        /// What.
+        bytes: &'a [u8],
+    },
+    /// Read.
+    Get {
+        /// Where in the region.
+        offset: u64,
+        /// How much.
+        len: usize,
+    },
+    /// An atomic operation on an aligned 64-bit word.
+    Atomic {
+        /// Where in the region.
+        offset: u64,
+        /// Which.
+        atomic: Atomic,
+    },
+}
+
+/// How a request ended.
+#[derive(Debug, Clone)]
+pub enum Outcome {
+    /// Done.
+    Done,
+    /// The bytes that were read.
+    Bytes(Vec<u8>),
+    /// What the word held before.
+    Value(u64),
+    /// The region can be mapped: its memory, data first, then its armed bits.
+    Mapped(Memory),
+    /// The region is not mapped; the link carries every access.
+    Proxied,
+    /// The owner said no.
+    Refused(Refusal),
+    /// The peer went away first.
+    Closed(CloseReason),
+    /// This side could not take the answer, for want of resources.
+    Failed(Error),
+}
+
+/// Where a link delivers what arrives. The node implements it; cookies are checked there and nowhere else.
+pub trait Target {
+    /// A peer has connected.
+    fn opened(&self, peer: PeerId);
+    /// A message has arrived.
+    fn message(&self, peer: PeerId, bytes: &[u8]);
+    /// A peer asks to write.
+    fn place(&self, peer: PeerId, cookie: &Cookie, offset: u64, bytes: &[u8]) -> Result<(), Refusal>;
+    /// A peer asks to read into `bytes`.
+    fn fetch(&self, peer: PeerId, cookie: &Cookie, offset: u64, bytes: &mut [u8]) -> Result<(), Refusal>;
+    /// A peer asks for an atomic operation.
+    fn atomic(&self, peer: PeerId, cookie: &Cookie, offset: u64, atomic: Atomic) -> Result<u64, Refusal>;
+    /// A peer asks for the pages of a region: `None` if it may use the region, but not map it.
+    fn grant(&self, peer: PeerId, cookie: &Cookie) -> Result<Option<Memory>, Refusal>;
+    /// A peer wrote or read an armed word of a region it has mapped.
+    fn fired(&self, region: RegionId, offset: usize, access: Access);
+    /// Armed words may have been written without a report: look at all of them.
+    fn fired_unknown(&self);
+    /// A request has ended.
+    fn completed(&self, ticket: Ticket, outcome: Outcome);
+    /// A peer is gone; nothing of it follows.
+    fn closed(&self, peer: PeerId, reason: CloseReason);
+}
+
+/// What every link provides.
+pub trait Link: Send + Sync {
+    /// What this link can do.
+    fn capabilities(&self) -> Capabilities;
+    /// Lets peers connect under a name, until `unlisten`.
+    fn listen(&self, name: &str) -> Result<()>;
+    /// Stops that. Peers that are there stay.
+    fn unlisten(&self, name: &str);
+    /// Connects to whoever listens under a name. A live peer of that name is used again.
+    fn connect(&self, name: &str) -> Result<PeerId>;
+    /// Sends a message.
+    fn post(&self, peer: PeerId, bytes: &[u8]) -> Result<()>;
+    /// Starts a request to a region of the peer.
+    fn request(&self, peer: PeerId, ticket: Ticket, cookie: &Cookie, request: Request<'_>) -> Result<()>;
+    /// Tells the owner of a mapped region that an armed word of it was written or read.
+    fn fire(&self, peer: PeerId, region: RegionId, offset: usize, access: Access);
+    /// Collects what has arrived; with `kernel`, also what only the kernel knows of. `true` if there was anything.
+    fn poll(&self, target: &dyn Target, kernel: bool) -> bool;
+    /// A cheap guess whether `poll` would find something that memory can tell.
+    fn has_news(&self) -> bool;
+    /// Adds the descriptors to sleep on to `sleeper`, now and as peers come, for as long as it lives.
+    fn watch(&self, sleeper: &Arc<Sleeper>) -> Result<()>;
+    /// Announces sleep, or takes that back: while it stands, news rings.
+    fn set_sleeping(&self, sleeping: bool);
+    /// Ends the connection with a peer. `closed` follows.
+    fn close(&self, peer: PeerId, reason: CloseReason);
+}
+
+/// Any link; upper layers name no other type.
+#[derive(Debug)]
+pub enum AnyLink {
+    /// Shared memory between processes of one host.
+    Shm(shm::ShmLink),
+    /// Simulated, inside one process.
+    Sim(sim::SimLink),
+    /// Another link, with a record of everything that passes.
+    Traced(Box<traced::TracedLink>),
+    /// Another link, with failures on demand.
+    Faulty(Box<faulty::FaultyLink>),
+}
+
+impl AnyLink {
+    /// The link behind the name.
+    pub fn as_link(&self) -> &dyn Link {
+        match self {
+            AnyLink::Shm(link) => link,
+            AnyLink::Sim(link) => link,
+            AnyLink::Traced(link) => &**link,
+            AnyLink::Faulty(link) => &**link,
+        }
+    }
+}
+
+/// Whether a cookie with these rights lets a peer map pages: only all of them, since a mapping cannot be limited.
+pub(crate) fn may_map(rights: Rights) -> bool {
+    rights == Rights::ALL
+}

@@ -1,0 +1,404 @@
+//! The shared-memory link: processes of one host and one user, who find each other by name without a daemon.
+//!
+//! A name is an address in the abstract UNIX namespace: it vanishes with the process. Each pair of processes has one
+//! [`Session`](session::Session), however many endpoints it carries.
+
+pub mod frame;
+pub(crate) mod session;
+
+use std::{
+    collections::HashMap,
+    os::fd::{AsFd, OwnedFd},
+    sync::{
+        Arc, Mutex, RwLock, Weak,
+        atomic::{AtomicU32, Ordering},
+    },
+};
+
+use sidestep_shm::{
+    self as shm, Memory,
+    doorbell::{Sleeper, Tokens},
+    passing::{Lifeline, Received, Rendezvous},
+};
+
+use self::{
+    frame::{Answer, Ask, Frame, MAX_FRAME, MAX_TRANSFER},
+    session::{Session, lock},
+};
+use crate::{
+    cookie::{Cookie, RegionId},
+    error::{CloseReason, Error, Result},
+    link::{Capabilities, Link, Outcome, PeerId, Request, Target, Ticket},
+    protocol::MAX_PRIVATE,
+    tripwire::Access,
+};
+
+/// Shared memory between processes of one host.
+#[derive(Debug)]
+pub struct ShmLink {
+    sessions: RwLock<Arc<[Arc<Session>]>>,
+    names: Mutex<HashMap<String, Rendezvous>>,
+    next_peer: AtomicU32,
+    /// Every lifeline and every name, level-triggered: what only the kernel knows of.
+    kernel: Sleeper,
+    /// Who sleeps on this link's descriptors.
+    sleepers: Mutex<Vec<Weak<Sleeper>>>,
+    receiving: Mutex<Box<Receiving>>,
+}
+
+#[derive(Debug)]
+struct Receiving {
+    buffer: [u8; MAX_FRAME],
+    read: Vec<u8>,
+    descriptors: Vec<OwnedFd>,
+    tokens: Tokens,
+}
+
+/// Frames and events taken from one session in one poll, so that no peer holds up the others.
+const FRAMES_A_POLL: usize = 32;
+const EVENTS_A_POLL: usize = 256;
+/// Connections accepted in one poll.
+const ACCEPTS_A_POLL: usize = 16;
+/// Token of the names in the kernel set; sessions have their number.
+const NAMES: u64 = u64::MAX;
+const READ_BIT: u64 = 1 << 63;
+
+impl ShmLink {
+    /// A link for this process.
+    pub fn new() -> Result<ShmLink> {
+        Ok(ShmLink {
+            sessions: RwLock::new(Arc::new([])),
+            names: Mutex::default(),
+            next_peer: AtomicU32::new(1),
+            kernel: Sleeper::new()?,
+            sleepers: Mutex::default(),
+            receiving: Mutex::new(Box::new(Receiving {
+                buffer: [0; MAX_FRAME],
+                read: Vec::new(),
+                descriptors: Vec::new(),
+                tokens: Tokens::new(),
+            })),
+        })
+    }
+
+    pub(crate) fn session(&self, peer: PeerId) -> Result<Arc<Session>> {
+        let sessions = self.all();
+        // Sessions are in order of their numbers, which only grow.
+        match sessions.binary_search_by_key(&peer, |session| session.id) {
+            Ok(at) => Ok(sessions[at].clone()),
+            Err(_) => Err(Error::Closed(CloseReason::Here)),
+        }
+    }
+
+    fn all(&self) -> Arc<[Arc<Session>]> {
+        self.sessions.read().expect("no panic in session table").clone()
+    }
+
+    /// Takes up a session on a lifeline, after checking whose process is at its other end.
+    fn open(&self, name: Option<&str>, lifeline: Lifeline) -> Result<PeerId> {
+        let other = lifeline.peer()?;
+        if other.uid != rustix::process::geteuid().as_raw() {
+            return Err(shm::Error::Foreign("the process at the other end belongs to another user").into());
+        }
+        let id = PeerId(self.next_peer.fetch_add(1, Ordering::Relaxed));
+        let session = Arc::new(Session::greet(id, name.map(str::to_string), lifeline)?);
+        let token = u64::from(id.0);
+        self.kernel.add_level(session.lifeline.as_fd(), token)?;
+        for sleeper in lock(&self.sleepers).iter().filter_map(Weak::upgrade) {
+            sleeper.add_doorbell(session.doorbell.as_fd(), token)?;
+        }
+        let mut sessions = self.sessions.write().expect("no panic in session table");
+        *sessions = sessions.iter().cloned().chain([session]).collect();
+        Ok(id)
+    }
+
+    fn accept(&self, target: &dyn Target) -> bool {
+        let mut any = false;
+        for _ in 0..ACCEPTS_A_POLL {
+            let accepted = lock(&self.names).values().find_map(|name| name.accept().ok().flatten());
+            let Some(lifeline) = accepted else { break };
+            // A stranger, or no resources for another peer: the lifeline closes, and the other side sees that.
+            if let Ok(peer) = self.open(None, lifeline) {
+                target.opened(peer);
+            }
+            any = true;
+        }
+        any
+    }
+
+    fn poll_session(&self, session: &Arc<Session>, receiving: &mut Receiving, look: bool, target: &dyn Target) -> bool {
+        let mut any = take_events(session, target);
+        if look || session.has_frames() {
+            any |= self.take_frames(session, receiving, target);
+        }
+        if session.has_outgoing() {
+            session.flush();
+            self.want_writable(session);
+        }
+        if let Some(reason) = session.closing() {
+            self.remove(session);
+            for ticket in std::mem::take(&mut *lock(&session.unanswered)) {
+                target.completed(ticket, Outcome::Closed(reason));
+            }
+            target.closed(session.id, reason);
+            return true;
+        }
+        any
+    }
+
+    fn take_frames(&self, session: &Arc<Session>, receiving: &mut Receiving, target: &dyn Target) -> bool {
+        let mut any = false;
+        for _ in 0..FRAMES_A_POLL {
+            let Receiving { buffer, read, descriptors, .. } = receiving;
+            let handled = match session.receive(buffer, descriptors) {
+                Ok(Received::Message(len)) => handle(session, &buffer[..len], descriptors, read, target),
+                Ok(Received::Empty) => {
+                    session.forget_frames();
+                    break;
+                }
+                Ok(Received::Closed) => {
+                    session.close(CloseReason::Died);
+                    break;
+                }
+                // Its descriptors could not be installed: whoever needs them is told, and the rest goes on.
+                Ok(Received::Stripped(len)) => handle(session, &buffer[..len], descriptors, read, target),
+                Err(Error::Memory(shm::Error::Peer(what))) => Err(CloseReason::Violation(what)),
+                Err(_) => Err(CloseReason::Link("the lifeline failed")),
+            };
+            if let Err(reason) = handled {
+                session.close(reason);
+                break;
+            }
+            any = true;
+        }
+        any
+    }
+
+    fn want_writable(&self, session: &Session) {
+        let wanted = session.has_outgoing();
+        let _ = self.kernel.want_writable(session.lifeline.as_fd(), u64::from(session.id.0), wanted);
+    }
+
+    fn remove(&self, session: &Arc<Session>) {
+        self.kernel.remove(session.lifeline.as_fd());
+        for sleeper in lock(&self.sleepers).iter().filter_map(Weak::upgrade) {
+            sleeper.remove(session.doorbell.as_fd());
+        }
+        let mut sessions = self.sessions.write().expect("no panic in session table");
+        *sessions = sessions.iter().filter(|other| other.id != session.id).cloned().collect();
+    }
+}
+
+impl Link for ShmLink {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { scheme: "shm", maps: true, max_transfer: MAX_TRANSFER, max_message: MAX_PRIVATE + 128 }
+    }
+
+    fn listen(&self, name: &str) -> Result<()> {
+        let rendezvous = Rendezvous::listen(name)?;
+        self.kernel.add_level(rendezvous.as_fd(), NAMES)?;
+        lock(&self.names).insert(name.to_string(), rendezvous);
+        Ok(())
+    }
+
+    fn unlisten(&self, name: &str) {
+        lock(&self.names).remove(name);
+    }
+
+    fn connect(&self, name: &str) -> Result<PeerId> {
+        let known = self
+            .all()
+            .iter()
+            .find(|session| session.name.as_deref() == Some(name) && session.closing().is_none())
+            .map(|session| session.id);
+        match known {
+            Some(peer) => Ok(peer),
+            None => self.open(Some(name), Lifeline::connect(name)?),
+        }
+    }
+
+    fn post(&self, peer: PeerId, bytes: &[u8]) -> Result<()> {
+        let session = self.session(peer)?;
+        session.send(Frame::Post(bytes), None)?;
+        if session.has_outgoing() {
+            self.want_writable(&session);
+        }
+        Ok(())
+    }
+
+    fn request(&self, peer: PeerId, ticket: Ticket, cookie: &Cookie, request: Request<'_>) -> Result<()> {
+        let session = self.session(peer)?;
+        let ask = match request {
+            Request::Map => Ask::Map,
+            Request::Put { offset, bytes } => Ask::Put { offset, bytes },
+            Request::Get { offset, len } => Ask::Get { offset, len: len as u32 },
+            Request::Atomic { offset, atomic } => Ask::Atomic { offset, atomic },
+        };
+        // The lock keeps the order of tickets that of the frames.
+        let mut unanswered = lock(&session.unanswered);
+        session.send(Frame::Ask { ticket: ticket.0, cookie: *cookie, ask }, None)?;
+        unanswered.push_back(ticket);
+        Ok(())
+    }
+
+    fn fire(&self, peer: PeerId, region: RegionId, offset: usize, access: Access) {
+        if let Ok(session) = self.session(peer) {
+            session.fire(event_of(region, offset, access));
+        }
+    }
+
+    fn poll(&self, target: &dyn Target, kernel: bool) -> bool {
+        // One thread at a time: what a peer sent is handled in order.
+        let Ok(mut receiving) = self.receiving.try_lock() else { return false };
+        let mut any = false;
+        let mut tokens = std::mem::take(&mut receiving.tokens);
+        tokens.clear();
+        if kernel {
+            let _ = self.kernel.sleep(Some(0), &mut tokens);
+            if tokens.contains(&NAMES) {
+                any |= self.accept(target);
+            }
+        }
+        for session in self.all().iter() {
+            let look = tokens.contains(&u64::from(session.id.0));
+            if look || session.has_news() || session.has_outgoing() {
+                any |= self.poll_session(session, &mut receiving, look, target);
+            }
+        }
+        receiving.tokens = tokens;
+        any
+    }
+
+    fn has_news(&self) -> bool {
+        self.sessions.read().expect("no panic in session table").iter().any(|session| session.has_news())
+    }
+
+    fn watch(&self, sleeper: &Arc<Sleeper>) -> Result<()> {
+        sleeper.add_level(self.kernel.as_fd(), NAMES)?;
+        for session in self.all().iter() {
+            sleeper.add_doorbell(session.doorbell.as_fd(), u64::from(session.id.0))?;
+        }
+        lock(&self.sleepers).push(Arc::downgrade(sleeper));
+        Ok(())
+    }
+
+    fn set_sleeping(&self, sleeping: bool) {
+        for session in self.sessions.read().expect("no panic in session table").iter() {
+            session.set_sleeping(sleeping);
+        }
+    }
+
+    fn close(&self, peer: PeerId, reason: CloseReason) {
+        if let Ok(session) = self.session(peer) {
+            session.close(reason);
+        }
+    }
+}
+
+fn take_events(session: &Session, target: &dyn Target) -> bool {
+    let mut any = false;
+    for _ in 0..EVENTS_A_POLL {
+        let event = {
+            let mut taker = session.taker();
+            let Some(taker) = taker.as_mut() else { return any };
+            if taker.take_rescan() {
+                Ok(None)
+            } else {
+                match taker.take() {
+                    Ok(Some(event)) => Ok(Some(event)),
+                    Ok(None) => return any,
+                    Err(error) => Err(error),
+                }
+            }
+        };
+        any = true;
+        match event {
+            Ok(Some(event)) => {
+                let access = if event & READ_BIT == 0 { Access::Write } else { Access::Read };
+                let region = RegionId((event >> 32) as u32 & !(1 << 31));
+                target.fired(region, (event as u32 as usize) * shm::watch::WATCHED_WORD, access);
+            }
+            Ok(None) => target.fired_unknown(),
+            Err(shm::Error::Peer(what)) => {
+                session.close(CloseReason::Violation(what));
+                return true;
+            }
+            Err(_) => {
+                session.close(CloseReason::Violation("its event ring is broken"));
+                return true;
+            }
+        }
+    }
+    any
+}
+
+fn event_of(region: RegionId, offset: usize, access: Access) -> u64 {
+    let bit = if access == Access::Read { READ_BIT } else { 0 };
+    bit | u64::from(region.0 & !(1 << 31)) << 32 | (offset / shm::watch::WATCHED_WORD) as u64 & 0xffff_ffff
+}
+
+/// Carries out one frame of a peer; `Err` says why the session cannot go on.
+fn handle(
+    session: &Arc<Session>,
+    bytes: &[u8],
+    descriptors: &mut Vec<OwnedFd>,
+    read: &mut Vec<u8>,
+    target: &dyn Target,
+) -> Result<(), CloseReason> {
+    let frame = Frame::parse(bytes).map_err(CloseReason::Violation)?;
+    if session.theirs().is_none() && !matches!(frame, Frame::Hello { .. }) {
+        return Err(CloseReason::Violation("it did not greet first"));
+    }
+    match frame {
+        Frame::Hello { version, pair_len } => session.greeted(version, pair_len, descriptors),
+        Frame::Post(bytes) => {
+            target.message(session.id, bytes);
+            Ok(())
+        }
+        Frame::Ask { ticket, cookie, ask } => {
+            let peer = session.id;
+            let mut pages = None;
+            let answer = match ask {
+                Ask::Map => target.grant(peer, &cookie).map(|memory| match memory {
+                    Some(memory) => {
+                        pages = memory.descriptor();
+                        Answer::Mapped(memory.len() as u64)
+                    }
+                    None => Answer::Proxied,
+                }),
+                Ask::Put { offset, bytes } => target.place(peer, &cookie, offset, bytes).map(|()| Answer::Done),
+                Ask::Get { offset, len } => {
+                    read.resize(len as usize, 0);
+                    target.fetch(peer, &cookie, offset, read).map(|()| Answer::Bytes(read))
+                }
+                Ask::Atomic { offset, atomic } => target.atomic(peer, &cookie, offset, atomic).map(Answer::Value),
+            };
+            session.reply(ticket, answer.unwrap_or_else(Answer::Refused), pages);
+            Ok(())
+        }
+        Frame::Reply { ticket, answer } => {
+            // Answers come in the order of the questions.
+            if lock(&session.unanswered).pop_front() != Some(Ticket(ticket)) {
+                return Err(CloseReason::Violation("it answered a question that was not asked"));
+            }
+            let outcome = outcome_of(answer, descriptors).unwrap_or_else(Outcome::Failed);
+            target.completed(Ticket(ticket), outcome);
+            Ok(())
+        }
+    }
+}
+
+fn outcome_of(answer: Answer<'_>, descriptors: &mut Vec<OwnedFd>) -> Result<Outcome> {
+    Ok(match answer {
+        Answer::Done => Outcome::Done,
+        Answer::Bytes(bytes) => Outcome::Bytes(bytes.to_vec()),
+        Answer::Value(value) => Outcome::Value(value),
+        Answer::Proxied => Outcome::Proxied,
+        Answer::Refused(refusal) => Outcome::Refused(refusal),
+        Answer::Mapped(len) => {
+            let none = || shm::Error::from_errno("receive the pages of a region", rustix::io::Errno::MFILE);
+            let pages = descriptors.pop().ok_or_else(none)?;
+            Outcome::Mapped(Memory::attach(pages, len as usize)?)
+        }
+    })
+}

@@ -1,0 +1,286 @@
+//! A session: two processes that have met. A lifeline between them, and one pair memory each.
+//!
+//! ```text
+//!   pair memory (written by the peer, read by its owner)
+//!   0x0000  frames the peer has sent on the lifeline      u64
+//!   0x0040  event ring (shm::event_ring)
+//! ```
+//!
+//! Frames and descriptors travel on the lifeline; the count of frames lets a process that looks at memory only see that
+//! there is something to receive. Events of armed words travel in the event ring. The doorbell is rung for either, if the
+//! owner sleeps.
+
+use std::{
+    collections::VecDeque,
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
+    sync::{
+        Arc, Mutex, MutexGuard, OnceLock,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+};
+
+use sidestep_shm::{
+    self as shm, Memory, Word64,
+    doorbell::Doorbell,
+    event_ring::{EVENT_RING_LEN, EventPoster, EventTaker, RescanWord},
+    passing::{Lifeline, Received},
+    sleep_word::SleepWord,
+};
+
+use super::frame::{Answer, Frame, MAX_FRAME, VERSION};
+use crate::{
+    error::{CloseReason, Error, Result},
+    link::{PeerId, Ticket},
+};
+
+/// Length of a pair memory.
+pub(crate) const PAIR_LEN: usize = PAIR_EVENTS + EVENT_RING_LEN.next_multiple_of(64);
+const PAIR_FRAMES: usize = 0;
+const PAIR_EVENTS: usize = 0x40;
+
+/// Frames that may wait for a peer that does not receive; a peer that owes more is cut off or refused.
+const MAX_OUTGOING: usize = 4096;
+
+#[derive(Debug)]
+pub(crate) struct Session {
+    pub(crate) id: PeerId,
+    /// The name it was reached under, if this side connected.
+    pub(crate) name: Option<String>,
+    pub(crate) lifeline: Lifeline,
+    pub(crate) doorbell: Doorbell,
+    ours: Memory,
+    sleep: SleepWord,
+    frames_announced: Word64,
+    frames_received: AtomicU64,
+    /// What came with the peer's greeting.
+    theirs: OnceLock<Theirs>,
+    outgoing: Mutex<Outgoing>,
+    taker: Mutex<Option<EventTaker>>,
+    /// Requests the peer has not answered, oldest first.
+    pub(crate) unanswered: Mutex<VecDeque<Ticket>>,
+    closing: Mutex<Option<CloseReason>>,
+    is_closing: AtomicBool,
+}
+
+/// The peer's side, as far as this side may touch it.
+#[derive(Debug)]
+pub(crate) struct Theirs {
+    pub(crate) memory: Memory,
+    pub(crate) doorbell: Doorbell,
+    frames: Word64,
+    frames_sent: AtomicU64,
+    poster: Mutex<EventPoster>,
+}
+
+#[derive(Debug, Default)]
+struct Outgoing {
+    /// Whether the greeting is complete, so that frames may go out.
+    open: bool,
+    waiting: VecDeque<(Vec<u8>, Vec<Arc<OwnedFd>>)>,
+}
+
+impl Session {
+    /// Greets the process at the other end of a lifeline.
+    pub(crate) fn greet(id: PeerId, name: Option<String>, lifeline: Lifeline) -> Result<Session> {
+        let ours = Memory::create("sidestep-pair", PAIR_LEN)?;
+        let doorbell = Doorbell::new()?;
+        let mut hello = Vec::new();
+        Frame::Hello { version: VERSION, pair_len: PAIR_LEN as u64 }.emit(&mut hello);
+        let pages = ours.descriptor().ok_or(Error::Unsupported("pair memory without a descriptor"))?;
+        if !lifeline.send(&hello, &[pages.as_fd(), doorbell.as_fd()])? {
+            return Err(Error::Full { what: "a new lifeline", limit: 0 });
+        }
+        Ok(Session {
+            id,
+            name,
+            sleep: EventTaker::sleep_word_of(&ours, PAIR_EVENTS)?,
+            frames_announced: ours.word64(PAIR_FRAMES)?,
+            frames_received: AtomicU64::new(0),
+            lifeline,
+            doorbell,
+            ours,
+            theirs: OnceLock::new(),
+            outgoing: Mutex::default(),
+            taker: Mutex::new(None),
+            unanswered: Mutex::default(),
+            closing: Mutex::new(None),
+            is_closing: AtomicBool::new(false),
+        })
+    }
+
+    /// The peer's greeting has arrived: maps its memory, after checking it.
+    pub(crate) fn greeted(
+        &self,
+        version: u32,
+        pair_len: u64,
+        descriptors: &mut Vec<OwnedFd>,
+    ) -> Result<(), CloseReason> {
+        if version != VERSION {
+            let what = "it speaks another version of the layout; run the same release on both sides";
+            return Err(CloseReason::Violation(what));
+        }
+        if pair_len != PAIR_LEN as u64 || self.theirs.get().is_some() {
+            return Err(CloseReason::Violation("its greeting is malformed"));
+        }
+        let (Some(doorbell), Some(memory)) = (descriptors.pop(), descriptors.pop()) else {
+            return Err(CloseReason::Link("the descriptors of the greeting did not arrive (ulimit -n)"));
+        };
+        let made = |error| match error {
+            shm::Error::Foreign(what) | shm::Error::Peer(what) => CloseReason::Violation(what),
+            _ => CloseReason::Link("no memory or descriptors for another peer"),
+        };
+        let memory = Memory::attach(memory, PAIR_LEN).map_err(made)?;
+        let doorbell = Doorbell::attach(doorbell).map_err(made)?;
+        let poster = EventPoster::new(&memory, PAIR_EVENTS, &self.ours, PAIR_EVENTS).map_err(made)?;
+        let taker = EventTaker::new(&self.ours, PAIR_EVENTS, &memory, PAIR_EVENTS).map_err(made)?;
+        *lock(&self.taker) = Some(taker);
+        let frames = memory.word64(PAIR_FRAMES).map_err(made)?;
+        let theirs = Theirs { frames, frames_sent: AtomicU64::new(1), poster: Mutex::new(poster), doorbell, memory };
+        let _ = self.theirs.set(theirs);
+        lock(&self.outgoing).open = true;
+        self.flush();
+        Ok(())
+    }
+
+    /// Sends a frame, or keeps it until the peer can take it.
+    pub(crate) fn send(&self, frame: Frame<'_>, descriptor: Option<Arc<OwnedFd>>) -> Result<()> {
+        if let Some(reason) = self.closing() {
+            return Err(Error::Closed(reason));
+        }
+        let mut bytes = Vec::with_capacity(128);
+        frame.emit(&mut bytes);
+        let mut outgoing = lock(&self.outgoing);
+        if outgoing.waiting.len() >= MAX_OUTGOING {
+            if matches!(frame, Frame::Reply { .. }) {
+                drop(outgoing);
+                self.close(CloseReason::Violation("it asks and never takes the answers"));
+                return Ok(());
+            }
+            return Err(Error::Full { what: "what waits for the peer", limit: MAX_OUTGOING });
+        }
+        outgoing.waiting.push_back((bytes, descriptor.into_iter().collect()));
+        self.flush_locked(&mut outgoing);
+        Ok(())
+    }
+
+    /// Sends what waits, as far as the peer takes it.
+    pub(crate) fn flush(&self) {
+        self.flush_locked(&mut lock(&self.outgoing));
+    }
+
+    fn flush_locked(&self, outgoing: &mut Outgoing) {
+        let Some(theirs) = self.theirs.get().filter(|_| outgoing.open) else { return };
+        let mut sent = 0;
+        while let Some((bytes, descriptors)) = outgoing.waiting.front() {
+            let borrowed: Vec<BorrowedFd<'_>> = descriptors.iter().map(|descriptor| descriptor.as_fd()).collect();
+            match self.lifeline.send(bytes, &borrowed) {
+                Ok(true) => {
+                    outgoing.waiting.pop_front();
+                    sent += 1;
+                }
+                Ok(false) => break,
+                Err(_) => {
+                    // The peer is gone; what it sent before is still to be received.
+                    outgoing.waiting.clear();
+                    break;
+                }
+            }
+        }
+        if sent > 0 {
+            // A sleeping peer is woken by the frame itself; the count is for one that looks at memory only.
+            let total = theirs.frames_sent.fetch_add(sent, Ordering::Relaxed) + sent;
+            theirs.frames.store(total, Ordering::Release);
+        }
+    }
+
+    /// Whether frames wait for the peer.
+    pub(crate) fn has_outgoing(&self) -> bool {
+        !lock(&self.outgoing).waiting.is_empty()
+    }
+
+    /// Receives one frame into `buffer`.
+    pub(crate) fn receive(&self, buffer: &mut [u8; MAX_FRAME], descriptors: &mut Vec<OwnedFd>) -> Result<Received> {
+        descriptors.clear();
+        let received = self.lifeline.receive(buffer, descriptors)?;
+        if matches!(received, Received::Message(_) | Received::Stripped(_)) {
+            self.frames_received.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(received)
+    }
+
+    /// Whether memory says that a frame waits to be received. A hint: a lie costs a system call.
+    #[inline]
+    pub(crate) fn has_frames(&self) -> bool {
+        let announced = self.frames_announced.load(Ordering::Acquire);
+        announced > self.frames_received.load(Ordering::Relaxed)
+    }
+
+    /// Forgets a hint that was not true.
+    pub(crate) fn forget_frames(&self) {
+        let announced = self.frames_announced.load(Ordering::Relaxed);
+        self.frames_received.store(announced, Ordering::Relaxed);
+    }
+
+    /// Whether memory says that there is something to do.
+    #[inline]
+    pub(crate) fn has_news(&self) -> bool {
+        self.is_closing.load(Ordering::Acquire)
+            || self.has_frames()
+            // Held means that another thread is taking events at this moment.
+            || self.taker.try_lock().is_ok_and(|taker| taker.as_ref().is_some_and(EventTaker::has_news))
+    }
+
+    pub(crate) fn taker(&self) -> MutexGuard<'_, Option<EventTaker>> {
+        lock(&self.taker)
+    }
+
+    pub(crate) fn set_sleeping(&self, sleeping: bool) {
+        if sleeping { self.sleep.prepare() } else { self.sleep.cancel() }
+    }
+
+    /// Tells the peer of an event.
+    pub(crate) fn fire(&self, event: u64) {
+        let Some(theirs) = self.theirs.get() else { return };
+        match lock(&theirs.poster).post(event) {
+            Ok(true) => theirs.doorbell.ring(),
+            Ok(false) => {}
+            Err(_) => self.close(CloseReason::Violation("its event ring is broken")),
+        }
+    }
+
+    /// What another process of this owner needs to wake the peer and be woken.
+    pub(crate) fn theirs(&self) -> Option<&Theirs> {
+        self.theirs.get()
+    }
+
+    pub(crate) fn ours(&self) -> &Memory {
+        &self.ours
+    }
+
+    /// Marks the session as over; the next poll reports it.
+    pub(crate) fn close(&self, reason: CloseReason) {
+        lock(&self.closing).get_or_insert(reason);
+        self.is_closing.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn closing(&self) -> Option<CloseReason> {
+        if !self.is_closing.load(Ordering::Acquire) {
+            return None;
+        }
+        *lock(&self.closing)
+    }
+
+    pub(crate) fn reply(&self, ticket: u64, answer: Answer<'_>, descriptor: Option<Arc<OwnedFd>>) {
+        // A session that is closing needs no answers.
+        let _ = self.send(Frame::Reply { ticket, answer }, descriptor);
+    }
+}
+
+/// The wake-up words of a pair memory, for a process that holds its descriptors only.
+pub(crate) fn wake_words(ours: &Memory, theirs: &Memory) -> Result<(SleepWord, RescanWord)> {
+    Ok((EventTaker::sleep_word_of(ours, PAIR_EVENTS)?, RescanWord::new(theirs, PAIR_EVENTS)?))
+}
+
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().expect("no panic in a session")
+}

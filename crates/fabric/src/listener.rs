@@ -1,0 +1,185 @@
+//! Listeners: names under which connections are accepted or refused.
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex, MutexGuard},
+};
+
+use sidestep_shm::wait::Waiter;
+
+use crate::{
+    endpoint::{Endpoint, check_private},
+    error::{CloseReason, Error, Result},
+    event::Subscription,
+    link::PeerId,
+    node::Node,
+    protocol::{EndpointId, Message},
+};
+
+/// Accepts connections under a name. Dropping it gives the name back and refuses who waits.
+#[derive(Debug)]
+pub struct Listener {
+    core: Arc<ListenerCore>,
+    name: String,
+    node: Node,
+}
+
+/// Someone asks for a connection. Dropping it is a refusal.
+#[derive(Debug)]
+pub struct Request {
+    asked: Option<ConnectRequest>,
+    node: Node,
+}
+
+#[derive(Debug)]
+pub(crate) struct ConnectRequest {
+    peer: PeerId,
+    from: EndpointId,
+    private: Vec<u8>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct ListenerCore {
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    waiting: VecDeque<ConnectRequest>,
+    subscription: Option<Subscription>,
+}
+
+/// Requests that may wait; more are turned away as if nobody listened.
+const BACKLOG: usize = 1024;
+
+impl Node {
+    /// Listens under a name such as `shm:echo`.
+    pub fn listen(&self, name: &str) -> Result<Listener> {
+        let local = self.local_name(name)?;
+        self.core().link().listen(local)?;
+        let core = Arc::new(ListenerCore::default());
+        self.core().endpoints.listen(local, &core);
+        Ok(Listener { core, name: local.to_string(), node: self.clone() })
+    }
+}
+
+impl Listener {
+    /// The next request, if there is one.
+    pub fn poll(&self) -> Option<Request> {
+        if self.core.lock().waiting.is_empty() {
+            self.node.progress();
+        }
+        self.take()
+    }
+
+    /// The next request; waits for it.
+    pub fn wait(&self, deadline: Option<u64>) -> Result<Request> {
+        let mut waiter = Waiter::default();
+        self.node.wait_until(&mut waiter, deadline, "a request for a connection", &mut || Ok(self.take()))
+    }
+
+    /// Reports requests to an event queue, by the subscription the queue makes.
+    pub fn attach(&self, queue: &crate::event::EventQueue, token: u64) -> crate::event::SourceId {
+        let (id, subscription) = queue.subscribe_plain(token);
+        let mut state = self.core.lock();
+        if !state.waiting.is_empty() {
+            subscription.post();
+        }
+        state.subscription = Some(subscription);
+        id
+    }
+
+    fn take(&self) -> Option<Request> {
+        let asked = self.core.lock().waiting.pop_front()?;
+        Some(Request { asked: Some(asked), node: self.node.clone() })
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        self.node.core().link().unlisten(&self.name);
+        self.node.core().endpoints.unlisten(&self.name);
+        while self.take().is_some() {}
+    }
+}
+
+impl Request {
+    /// What the other side sent with its request.
+    pub fn private(&self) -> &[u8] {
+        self.asked.as_ref().map_or(&[], |asked| &asked.private)
+    }
+
+    /// The process that asks.
+    pub fn peer(&self) -> Option<PeerId> {
+        self.asked.as_ref().map(|asked| asked.peer)
+    }
+
+    /// Says yes.
+    pub fn accept(self, private: &[u8]) -> Result<Endpoint> {
+        let endpoint = self.prepare()?;
+        self.finish(&endpoint, private)?;
+        Ok(endpoint)
+    }
+
+    /// An endpoint for this request that is not announced yet: its resources can be prepared, and their names sent with
+    /// [`finish`](Self::finish).
+    pub(crate) fn prepare(&self) -> Result<Endpoint> {
+        let asked = self.asked.as_ref().ok_or(Error::Closed(CloseReason::Here))?;
+        Ok(Endpoint::accepted(&self.node, asked.peer, asked.from, &asked.private))
+    }
+
+    /// Says yes for a prepared endpoint.
+    pub(crate) fn finish(mut self, endpoint: &Endpoint, private: &[u8]) -> Result<()> {
+        check_private(private)?;
+        let Some(asked) = self.asked.take() else { return Ok(()) };
+        self.node.post(asked.peer, Message::Accept { to: asked.from, from: endpoint.id(), private })
+    }
+
+    /// Says no.
+    pub fn refuse(mut self, private: &[u8]) -> Result<()> {
+        check_private(private)?;
+        self.answer_no(private)
+    }
+
+    fn answer_no(&mut self, private: &[u8]) -> Result<()> {
+        let Some(asked) = self.asked.take() else { return Ok(()) };
+        self.node.post(asked.peer, Message::Refuse { to: asked.from, nobody_listens: false, private })
+    }
+}
+
+impl Drop for Request {
+    fn drop(&mut self) {
+        // A peer that cannot be told is gone.
+        let _ = self.answer_no(&[]);
+    }
+}
+
+impl ConnectRequest {
+    pub(crate) fn new(peer: PeerId, from: EndpointId, private: &[u8]) -> ConnectRequest {
+        ConnectRequest { peer, from, private: private.to_vec() }
+    }
+}
+
+impl ListenerCore {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("no panic in a listener")
+    }
+
+    /// `false` if the backlog is full.
+    pub(crate) fn offer(&self, request: ConnectRequest) -> bool {
+        let mut state = self.lock();
+        if state.waiting.len() >= BACKLOG {
+            return false;
+        }
+        state.waiting.push_back(request);
+        if let Some(subscription) = &state.subscription {
+            subscription.post();
+        }
+        true
+    }
+
+    /// A peer is gone; its requests with it.
+    pub(crate) fn forget(&self, peer: PeerId) {
+        self.lock().waiting.retain(|request| request.peer != peer);
+    }
+}

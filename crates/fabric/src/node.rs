@@ -1,0 +1,417 @@
+//! A node: one process's attachment to a link. It owns the tables that what arrives is looked up in, makes progress,
+//! and is where every thread of the process sleeps.
+//!
+//! # Sleeping
+//!
+//! One sleeper at a time, the *leader*, sleeps on the link's descriptors; the others sleep on a condition. Whoever
+//! dispatches something raises the epoch and wakes both. No wake-up is lost:
+//!
+//! - news from a peer: the leader announces sleep and then looks at the link again (`set_sleeping`, `has_news`);
+//! - news from a thread of this process: a sleeper counts itself in, and then compares the epoch and looks at its own
+//!   condition; a dispatcher raises the epoch, and then looks at the count.
+
+use std::{
+    os::fd::{AsFd, BorrowedFd},
+    sync::{
+        Arc, Condvar, Mutex,
+        atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence},
+    },
+    time::Duration,
+};
+
+use sidestep_shm::{
+    Memory, clock,
+    doorbell::{Doorbell, Sleeper, Tokens},
+    wait::Waiter,
+};
+
+use crate::{
+    aperture::Apertures,
+    arena::Arenas,
+    cookie::{Cookie, RegionId, Rights},
+    endpoint::Endpoints,
+    error::{CloseReason, Error, Refusal, Result},
+    link::{AnyLink, Atomic, Link, Outcome, PeerId, Request, Target, Ticket, shm::ShmLink},
+    protocol::Message,
+    region::RegionTable,
+    scheduler::Scheduler,
+    ticket::{Completion, Tickets},
+    tripwire::Access,
+};
+
+/// A process's attachment to a link. Clones are the same node.
+#[derive(Debug, Clone)]
+pub struct Node {
+    core: Arc<NodeCore>,
+}
+
+#[derive(Debug)]
+pub(crate) struct NodeCore {
+    link: AnyLink,
+    regions: RegionTable,
+    pub(crate) endpoints: Endpoints,
+    pub(crate) apertures: Apertures,
+    pub(crate) arenas: Arenas,
+    tickets: Tickets,
+    pub(crate) scheduler: Scheduler,
+    poller: Mutex<Poller>,
+    /// Raised by every dispatch.
+    epoch: AtomicU64,
+    /// Threads that sleep or are about to.
+    sleepers: AtomicU32,
+    /// Whether some event queue is also a descriptor, so that news must always ring.
+    ringing: AtomicBool,
+    leader: Mutex<bool>,
+    followers: Condvar,
+    sleeper: Arc<Sleeper>,
+    /// Wakes the leader from within the process.
+    bell: Doorbell,
+}
+
+#[derive(Debug, Default)]
+struct Poller {
+    idle: u32,
+    last_kernel_look: u64,
+}
+
+/// Polls without news before the clock is looked at, and time between looks at the kernel's descriptors.
+const IDLE_POLLS: u32 = 64;
+const KERNEL_LOOK_NS: u64 = 50_000;
+/// The longest a sleeper stays away from its own condition.
+const LONGEST_SLEEP_NS: u64 = 10_000_000_000;
+
+impl Node {
+    /// A node on shared memory, for processes of this user on this host.
+    pub fn new() -> Result<Node> {
+        Self::with_link(AnyLink::Shm(ShmLink::new()?))
+    }
+
+    /// A node on a given link.
+    pub fn with_link(link: AnyLink) -> Result<Node> {
+        let (sleeper, bell) = (Arc::new(Sleeper::new()?), Doorbell::new()?);
+        sleeper.add_doorbell(bell.as_fd(), u64::MAX)?;
+        link.as_link().watch(&sleeper)?;
+        let core = NodeCore {
+            link,
+            regions: RegionTable::default(),
+            endpoints: Endpoints::default(),
+            apertures: Apertures::default(),
+            arenas: Arenas::default(),
+            tickets: Tickets::default(),
+            scheduler: Scheduler::default(),
+            poller: Mutex::default(),
+            epoch: AtomicU64::new(0),
+            sleepers: AtomicU32::new(0),
+            ringing: AtomicBool::new(false),
+            leader: Mutex::new(false),
+            followers: Condvar::new(),
+            sleeper,
+            bell,
+        };
+        Ok(Node { core: Arc::new(core) })
+    }
+
+    /// The link underneath.
+    pub fn link(&self) -> &AnyLink {
+        &self.core.link
+    }
+
+    /// Carries out what has arrived and what was asked for. Never blocks. Every call that polls or waits does this too;
+    /// a program that computes for long calls it now and then, or keeps a thread in [`serve`](Self::serve).
+    pub fn progress(&self) -> bool {
+        self.make_progress(false)
+    }
+
+    /// Makes progress until `stop` is true: the body of a progress thread, for one-sided service while the program is
+    /// busy elsewhere. Looks at `stop` whenever anything happens, and every 10 ms.
+    pub fn serve(&self, stop: &AtomicBool) -> Result<()> {
+        let mut waiter = Waiter::default();
+        while !stop.load(Ordering::Acquire) {
+            let deadline = clock::now() + 10_000_000;
+            let outcome = self.wait_until(&mut waiter, Some(deadline), "a request", &mut || {
+                Ok(stop.load(Ordering::Acquire).then_some(()))
+            });
+            match outcome {
+                Ok(()) | Err(Error::TimedOut(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn regions(&self) -> &RegionTable {
+        &self.core.regions
+    }
+
+    pub(crate) fn core(&self) -> &Arc<NodeCore> {
+        &self.core
+    }
+
+    /// As `progress`, and looks at the kernel's descriptors in any case.
+    pub(crate) fn progress_kernel(&self) -> bool {
+        self.make_progress(true)
+    }
+
+    fn make_progress(&self, kernel: bool) -> bool {
+        let core = &*self.core;
+        let mut any = false;
+        if let Ok(mut poller) = core.poller.try_lock() {
+            let kernel = kernel || poller.kernel_is_due();
+            any = core.link().poll(core, kernel);
+            if core.ringing.load(Ordering::Relaxed) {
+                any |= core.arm_descriptors();
+            }
+            if any {
+                poller.idle = 0;
+            }
+        }
+        any |= core.scheduler.run(self);
+        if any {
+            self.notify();
+        }
+        any
+    }
+
+    /// Says that something changed that a sleeping thread may wait for.
+    pub(crate) fn notify(&self) {
+        let core = &*self.core;
+        core.epoch.fetch_add(1, Ordering::AcqRel);
+        // SeqCst: pairs with `block`: either the sleeper sees the epoch, or this sees the sleeper.
+        fence(Ordering::SeqCst);
+        if core.sleepers.load(Ordering::Relaxed) != 0 {
+            drop(core.leader.lock().expect("no panic while leading"));
+            core.followers.notify_all();
+            core.bell.ring();
+        }
+    }
+
+    /// Waits until `check` has an answer: looks for a while, then sleeps.
+    pub(crate) fn wait_until<T>(
+        &self,
+        waiter: &mut Waiter,
+        deadline: Option<u64>,
+        what: &'static str,
+        check: &mut dyn FnMut() -> Result<Option<T>>,
+    ) -> Result<T> {
+        self.wait_near(waiter, deadline, what, &|| u32::MAX, &mut || false, check)
+    }
+
+    /// As `wait_until`, when the core the peer runs on is known, and a cheap `news` test of the caller's own.
+    pub(crate) fn wait_near<T>(
+        &self,
+        waiter: &mut Waiter,
+        deadline: Option<u64>,
+        what: &'static str,
+        peer_core: &dyn Fn() -> u32,
+        news: &mut dyn FnMut() -> bool,
+        check: &mut dyn FnMut() -> Result<Option<T>>,
+    ) -> Result<T> {
+        let core = &*self.core;
+        loop {
+            let epoch = core.epoch.load(Ordering::Acquire);
+            self.progress();
+            if let Some(answer) = check()? {
+                return Ok(answer);
+            }
+            if deadline.is_some_and(|deadline| clock::now() >= deadline) {
+                return Err(Error::TimedOut(what));
+            }
+            let found = waiter.look(deadline, peer_core, || {
+                news() || core.link().has_news() || core.epoch.load(Ordering::Relaxed) != epoch
+            });
+            if !found && let Some(answer) = self.block(deadline, check)? {
+                return Ok(answer);
+            }
+        }
+    }
+
+    /// Sleeps once. An answer that was there before sleeping is returned.
+    fn block<T>(&self, deadline: Option<u64>, check: &mut dyn FnMut() -> Result<Option<T>>) -> Result<Option<T>> {
+        let core = &*self.core;
+        core.sleepers.fetch_add(1, Ordering::SeqCst);
+        fence(Ordering::SeqCst);
+        let epoch = core.epoch.load(Ordering::Acquire);
+        let outcome = check().and_then(|answer| {
+            if answer.is_none() {
+                let latest = clock::now() + LONGEST_SLEEP_NS;
+                self.sleep_once(deadline.map_or(latest, |deadline| deadline.min(latest)), epoch)?;
+            }
+            Ok(answer)
+        });
+        core.sleepers.fetch_sub(1, Ordering::SeqCst);
+        outcome
+    }
+
+    fn sleep_once(&self, deadline: u64, epoch: u64) -> Result<()> {
+        let core = &*self.core;
+        let mut leader = core.leader.lock().expect("no panic while leading");
+        if *leader {
+            if core.epoch.load(Ordering::Acquire) == epoch {
+                let left = Duration::from_nanos(deadline.saturating_sub(clock::now()));
+                drop(core.followers.wait_timeout(leader, left).expect("no panic while leading"));
+            }
+            return Ok(());
+        }
+        *leader = true;
+        drop(leader);
+        core.link().set_sleeping(true);
+        let mut tokens = Tokens::new();
+        let mut outcome = Ok(());
+        if !core.link().has_news() && core.epoch.load(Ordering::Acquire) == epoch {
+            outcome = core.sleeper.sleep(Some(deadline), &mut tokens);
+        }
+        if !core.ringing.load(Ordering::Relaxed) {
+            core.link().set_sleeping(false);
+        }
+        *core.leader.lock().expect("no panic while leading") = false;
+        core.followers.notify_all();
+        self.progress_kernel();
+        Ok(outcome?)
+    }
+
+    pub(crate) fn sleep_descriptor(&self) -> BorrowedFd<'_> {
+        self.core.sleeper.as_fd()
+    }
+
+    pub(crate) fn drain_sleep_descriptor(&self) {
+        let mut tokens = Tokens::new();
+        let _ = self.core.sleeper.sleep(Some(0), &mut tokens);
+    }
+
+    /// The next news rings.
+    pub(crate) fn set_ringing_once(&self) {
+        self.core.link().set_sleeping(true);
+    }
+
+    /// From now on all news rings.
+    pub(crate) fn set_ringing(&self) {
+        self.core.ringing.store(true, Ordering::Relaxed);
+        self.core.link().set_sleeping(true);
+    }
+
+    /// Starts a request; `completion` learns how it ends.
+    pub(crate) fn request(
+        &self,
+        peer: PeerId,
+        cookie: &Cookie,
+        request: Request<'_>,
+        completion: Completion,
+    ) -> Result<()> {
+        let ticket = self.core.tickets.issue(completion);
+        let started = self.core.link().request(peer, ticket, cookie, request);
+        if started.is_err() {
+            self.core.tickets.redeem(ticket);
+        }
+        started
+    }
+
+    pub(crate) fn post(&self, peer: PeerId, message: Message<'_>) -> Result<()> {
+        self.core.post(peer, message)
+    }
+
+    pub(crate) fn announce_revoked(&self, region: RegionId, generation: u32) {
+        for peer in self.core.endpoints.peers() {
+            // A peer that cannot be told is closing; its apertures end with it.
+            let _ = self.post(peer, Message::Revoked { region, generation });
+        }
+    }
+}
+
+impl NodeCore {
+    pub(crate) fn link(&self) -> &dyn Link {
+        self.link.as_link()
+    }
+
+    pub(crate) fn post(&self, peer: PeerId, message: Message<'_>) -> Result<()> {
+        let mut bytes = Vec::with_capacity(64);
+        message.emit(&mut bytes);
+        self.link().post(peer, &bytes)
+    }
+
+    /// With an event queue that is also a descriptor: makes the next news ring. News that keeps coming while this is
+    /// done rings at once, so that the program looks again.
+    fn arm_descriptors(&self) -> bool {
+        let mut any = false;
+        for _ in 0..4 {
+            self.link().set_sleeping(true);
+            if !self.link().has_news() {
+                return any;
+            }
+            any |= self.link().poll(self, false);
+        }
+        self.bell.ring();
+        any
+    }
+
+    fn region(&self, cookie: &Cookie) -> Result<Arc<crate::region::RegionCore>, Refusal> {
+        self.regions.find(cookie.region()).ok_or(Refusal::Unknown)
+    }
+}
+
+impl Poller {
+    fn kernel_is_due(&mut self) -> bool {
+        self.idle += 1;
+        if self.idle < IDLE_POLLS {
+            return false;
+        }
+        self.idle = 0;
+        let now = clock::now();
+        if now - self.last_kernel_look < KERNEL_LOOK_NS {
+            return false;
+        }
+        self.last_kernel_look = now;
+        true
+    }
+}
+
+impl Target for NodeCore {
+    fn opened(&self, _peer: PeerId) {}
+
+    fn message(&self, peer: PeerId, bytes: &[u8]) {
+        match Message::parse(bytes) {
+            Ok(Message::Revoked { region, generation }) => self.apertures.revoked(peer, region, generation),
+            Ok(message) => self.endpoints.handle(self, peer, message),
+            Err(what) => self.link().close(peer, CloseReason::Violation(what)),
+        }
+    }
+
+    fn place(&self, _peer: PeerId, cookie: &Cookie, offset: u64, bytes: &[u8]) -> Result<(), Refusal> {
+        self.region(cookie)?.place(cookie, offset, bytes)
+    }
+
+    fn fetch(&self, _peer: PeerId, cookie: &Cookie, offset: u64, bytes: &mut [u8]) -> Result<(), Refusal> {
+        self.region(cookie)?.fetch(cookie, offset, bytes)
+    }
+
+    fn atomic(&self, _peer: PeerId, cookie: &Cookie, offset: u64, atomic: Atomic) -> Result<u64, Refusal> {
+        self.region(cookie)?.atomic(cookie, offset, atomic)
+    }
+
+    fn grant(&self, _peer: PeerId, cookie: &Cookie) -> Result<Option<Memory>, Refusal> {
+        let region = self.region(cookie)?;
+        region.admit(cookie, Rights::NONE, 0, 0)?;
+        if self.link().capabilities().maps { region.grant(cookie) } else { Ok(None) }
+    }
+
+    fn fired(&self, region: RegionId, offset: usize, access: Access) {
+        if let Some(region) = self.regions.find(region) {
+            region.fired(offset, access);
+        }
+    }
+
+    fn fired_unknown(&self) {
+        self.regions.all().iter().for_each(|region| region.fired_unknown());
+    }
+
+    fn completed(&self, ticket: Ticket, outcome: Outcome) {
+        if let Some(completion) = self.tickets.redeem(ticket) {
+            completion.complete(outcome);
+        }
+    }
+
+    fn closed(&self, peer: PeerId, reason: CloseReason) {
+        self.endpoints.peer_closed(peer, reason);
+        self.apertures.peer_closed(peer);
+        self.arenas.peer_closed(&self.regions, peer);
+    }
+}

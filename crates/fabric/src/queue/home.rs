@@ -1,0 +1,172 @@
+//! Where one side of a queue waits: at its node, or alone with the descriptors.
+
+use std::{os::fd::BorrowedFd, sync::Arc};
+
+use sidestep_shm::{
+    clock,
+    doorbell::{Doorbell, Sleeper, Tokens},
+    passing::Lifeline,
+    sleep_word::SleepWord,
+    wait::Waiter,
+    watch::WatchedWord,
+};
+
+use crate::{
+    endpoint::EndpointCore,
+    error::{CloseReason, Error, Result},
+    node::Node,
+    tripwire::Tripwire,
+};
+
+/// The means of waiting for one word of the own block.
+#[derive(Debug)]
+pub(crate) enum Home {
+    /// In the process that made the connection.
+    Node { node: Node, endpoint: Arc<EndpointCore>, tripwire: Tripwire },
+    /// In another process of the same owner.
+    Alone(Alone),
+}
+
+#[derive(Debug)]
+pub(crate) struct Alone {
+    pub(crate) watched: WatchedWord,
+    pub(crate) sleep: SleepWord,
+    pub(crate) sleeper: Sleeper,
+    /// Kept open: they are what the sleeper watches.
+    _descriptors: (Arc<Doorbell>, Arc<Lifeline>),
+}
+
+const LIFELINE: u64 = 1;
+
+impl Alone {
+    pub(crate) fn new(
+        watched: WatchedWord,
+        sleep: SleepWord,
+        doorbell: Arc<Doorbell>,
+        lifeline: Arc<Lifeline>,
+    ) -> Result<Alone> {
+        use std::os::fd::AsFd;
+        let sleeper = Sleeper::new()?;
+        sleeper.add_doorbell(doorbell.as_fd(), 0)?;
+        sleeper.add_hang_up(lifeline.as_fd(), LIFELINE)?;
+        Ok(Alone { watched, sleep, sleeper, _descriptors: (doorbell, lifeline) })
+    }
+
+    fn wait(
+        &self,
+        waiter: &mut Waiter,
+        deadline: Option<u64>,
+        what: &'static str,
+        peer_core: &dyn Fn() -> u32,
+        news: &mut dyn FnMut() -> bool,
+    ) -> Result<()> {
+        let mut tokens = Tokens::new();
+        loop {
+            if waiter.look(deadline, peer_core, &mut *news) {
+                return Ok(());
+            }
+            if deadline.is_some_and(|deadline| clock::now() >= deadline) {
+                return Err(Error::TimedOut(what));
+            }
+            self.arm();
+            if news() {
+                self.disarm();
+                return Ok(());
+            }
+            self.sleeper.sleep(deadline, &mut tokens)?;
+            self.disarm();
+            if tokens.contains(&LIFELINE) && !news() {
+                return Err(Error::Closed(CloseReason::Died));
+            }
+        }
+    }
+
+    fn arm(&self) {
+        self.watched.arm();
+        self.sleep.prepare();
+    }
+
+    fn disarm(&self) {
+        self.watched.disarm();
+    }
+}
+
+impl Home {
+    /// Whether the connection is over.
+    #[inline]
+    pub(crate) fn check_open(&self) -> Result<()> {
+        match self {
+            Home::Node { endpoint, .. } => endpoint.check_open(),
+            Home::Alone(_) => Ok(()),
+        }
+    }
+
+    /// Lets the process see to other things; called now and then by a side that only ever polls.
+    #[cold]
+    pub(crate) fn breathe(&self) -> Result<()> {
+        if let Home::Node { node, .. } = self {
+            node.progress();
+        }
+        self.check_open()
+    }
+
+    /// Waits until `news`: looks, then arms, looks again and sleeps.
+    pub(crate) fn wait(
+        &self,
+        waiter: &mut Waiter,
+        deadline: Option<u64>,
+        what: &'static str,
+        peer_core: &dyn Fn() -> u32,
+        news: &dyn Fn() -> bool,
+    ) -> Result<()> {
+        if waiter.look_briefly(peer_core, news) {
+            return Ok(());
+        }
+        match self {
+            Home::Alone(alone) => alone.wait(waiter, deadline, what, peer_core, &mut || news()),
+            Home::Node { node, endpoint, tripwire } => {
+                node.wait_near(waiter, deadline, what, peer_core, &mut || news(), &mut || {
+                    if news() {
+                        return Ok(Some(()));
+                    }
+                    endpoint.check_open()?;
+                    tripwire.arm();
+                    Ok(news().then_some(()))
+                })
+            }
+        }
+    }
+
+    /// For a caller that sleeps by itself: arms, and says whether it may sleep.
+    pub(crate) fn prepare_wait(&self, news: &dyn Fn() -> bool) -> bool {
+        match self {
+            Home::Node { node, tripwire, .. } => {
+                node.progress();
+                tripwire.arm();
+                node.set_ringing_once();
+            }
+            Home::Alone(alone) => alone.arm(),
+        }
+        !news()
+    }
+
+    /// After such a sleep.
+    pub(crate) fn finish_wait(&self) {
+        match self {
+            Home::Node { node, tripwire, .. } => {
+                tripwire.disarm();
+                node.progress_kernel();
+            }
+            Home::Alone(alone) => alone.disarm(),
+        }
+    }
+
+    /// The descriptors to sleep on after `prepare_wait`: readable when there may be news.
+    pub(crate) fn descriptor(&self) -> BorrowedFd<'_> {
+        use std::os::fd::AsFd;
+        match self {
+            Home::Node { node, .. } => node.sleep_descriptor(),
+            Home::Alone(alone) => alone.sleeper.as_fd(),
+        }
+    }
+}

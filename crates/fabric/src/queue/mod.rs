@@ -1,0 +1,201 @@
+//! Message queues: a ring in the receiver's memory, with lazy copies of the positions on each side.
+//!
+//! A connection has one *block* in a region of each side. The peer writes it, its owner reads it:
+//!
+//! ```text
+//!   0x00  tail    how far the peer has written into our ring        (a tripwire: data)
+//!   0x08  core    where the peer ran when it published
+//!   0x10  switch  position + 1 from which its bytes lie in our next ring
+//!   0x40  head    how far the peer has read of what we sent, top bit: frozen   (a tripwire: space)
+//!   0x48  core    where the peer ran when it published
+//!   0x80  ring
+//! ```
+//!
+//! So [`Sender`] writes the peer's tail and ring and reads its own head; [`Receiver`] reads its own tail and ring and
+//! writes the peer's head. Nothing is read across but armed bits. A queue is a stream of bytes, or has slots of a fixed
+//! size, one message each. One publish can cover many messages.
+
+mod handover;
+mod home;
+mod receiver;
+mod sender;
+mod wire;
+
+pub use self::{handover::Handover, receiver::Receiver, sender::Sender};
+
+use std::sync::{Arc, atomic::Ordering};
+
+use sidestep_shm::{Memory, slot_ring};
+
+use self::{home::Home, wire::Wire};
+use crate::{
+    aperture::Aperture,
+    cookie::{Cookie, Rights},
+    endpoint::Endpoint,
+    error::{Error, Result},
+    region::{Region, RegionCore, RegionSlice},
+    tripwire::{Access, Mode, Tripwire},
+};
+
+pub(crate) const TAIL: usize = 0x00;
+pub(crate) const TAIL_CORE: usize = 0x08;
+pub(crate) const SWITCH: usize = 0x10;
+pub(crate) const HEAD: usize = 0x40;
+pub(crate) const HEAD_CORE: usize = 0x48;
+/// Bytes of a block before its ring.
+pub const BLOCK_HEADER: usize = 0x80;
+
+pub(crate) const FAMILY_WRITTEN: usize = 0x00;
+pub(crate) const FAMILY_READ: usize = 0x40;
+pub(crate) const FAMILY_LEN: usize = 0x80;
+
+/// The smallest and the largest ring.
+pub const MIN_CAPACITY: usize = 256;
+/// The largest ring.
+pub const MAX_CAPACITY: usize = 1 << 30;
+
+/// What a queue carries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Kind {
+    /// A stream of bytes.
+    #[default]
+    Stream,
+    /// Messages of at most this many bytes less 8, one a slot; a power of two.
+    Slots(u32),
+}
+
+/// What the other side must know of a block. Travels as private data when a connection is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QueueSpec {
+    /// The region.
+    pub cookie: Cookie,
+    /// Where the block lies in it.
+    pub offset: u64,
+    /// Length of its ring, a power of two.
+    pub capacity: u64,
+    /// What the ring carries.
+    pub kind: Kind,
+}
+
+/// One side's half of a connection: a block in a region of its own.
+#[derive(Debug, Clone)]
+pub struct QueueBlock {
+    slice: RegionSlice,
+    cookie: Cookie,
+    capacity: usize,
+    kind: Kind,
+}
+
+impl QueueSpec {
+    /// Bytes on the wire.
+    pub const WIRE_LEN: usize = Cookie::WIRE_LEN + 24;
+
+    /// The form that travels.
+    pub fn to_bytes(&self) -> [u8; QueueSpec::WIRE_LEN] {
+        let mut bytes = [0; QueueSpec::WIRE_LEN];
+        bytes[..48].copy_from_slice(&self.cookie.to_bytes());
+        bytes[48..56].copy_from_slice(&self.offset.to_le_bytes());
+        bytes[56..64].copy_from_slice(&self.capacity.to_le_bytes());
+        let stride = match self.kind {
+            Kind::Stream => 0,
+            Kind::Slots(stride) => u64::from(stride),
+        };
+        bytes[64..72].copy_from_slice(&stride.to_le_bytes());
+        bytes
+    }
+
+    /// Reads the form that travels, and checks everything that can be checked without the owner.
+    pub fn from_bytes(bytes: &[u8]) -> Result<QueueSpec> {
+        let bad =
+            || Error::Size { what: "queue", must: "described by 72 bytes that fit its region", value: bytes.len() };
+        let bytes: &[u8; QueueSpec::WIRE_LEN] = bytes.try_into().map_err(|_| bad())?;
+        let word = |at: usize| bytes[at..at + 8].iter().rev().fold(0u64, |value, byte| value << 8 | u64::from(*byte));
+        let kind = match word(64) {
+            0 => Kind::Stream,
+            stride => Kind::Slots(u32::try_from(stride).map_err(|_| bad())?),
+        };
+        let spec = QueueSpec { cookie: Cookie::from_bytes(&bytes[..48])?, offset: word(48), capacity: word(56), kind };
+        let end = spec.offset.checked_add(spec.capacity).and_then(|end| end.checked_add(BLOCK_HEADER as u64));
+        if spec.offset % 64 != 0 || end.is_none_or(|end| end > spec.cookie.len() as u64) {
+            return Err(bad());
+        }
+        check_ring(spec.capacity as usize, kind)?;
+        Ok(spec)
+    }
+}
+
+impl QueueBlock {
+    /// Lays a block into a region, at a multiple of 64. The bytes there are cleared.
+    pub fn new(region: &Region, offset: usize, capacity: usize, kind: Kind) -> Result<QueueBlock> {
+        Self::on(region.core(), offset, capacity, kind)
+    }
+
+    pub(crate) fn on(region: &Arc<RegionCore>, offset: usize, capacity: usize, kind: Kind) -> Result<QueueBlock> {
+        check_ring(capacity, kind)?;
+        if offset % 64 != 0 {
+            return Err(Error::Size { what: "offset of a queue", must: "a multiple of 64", value: offset });
+        }
+        let slice = region.slice(offset, BLOCK_HEADER + capacity)?;
+        for at in (0..BLOCK_HEADER).step_by(8) {
+            slice.word64(at)?.store(0, Ordering::Relaxed);
+        }
+        Ok(QueueBlock { slice, cookie: region.issue(Rights::ALL, None), capacity, kind })
+    }
+
+    /// What the other side must know.
+    pub fn spec(&self) -> QueueSpec {
+        QueueSpec {
+            cookie: self.cookie,
+            offset: self.slice.offset() as u64,
+            capacity: self.capacity as u64,
+            kind: self.kind,
+        }
+    }
+
+    pub(crate) fn slice(&self) -> &RegionSlice {
+        &self.slice
+    }
+}
+
+/// Joins this side's block with the peer's, which the open `aperture` and `theirs` name. Both sides do this.
+///
+/// The positions of this side are kept in `family` memory: [`private_family`] for a queue that stays in this process,
+/// [`shared_family`] for one that another process of the same owner may take up.
+pub fn attach(
+    endpoint: &Endpoint,
+    ours: &QueueBlock,
+    aperture: &Aperture,
+    theirs: &QueueSpec,
+    family: &Memory,
+) -> Result<(Sender, Receiver)> {
+    let offset = theirs.offset as usize;
+    aperture.check(offset, BLOCK_HEADER + theirs.capacity as usize, Rights::WRITE)?;
+    let node = endpoint.node();
+    let home = |at| -> Result<Home> {
+        let tripwire = Tripwire::on_slice(node, &ours.slice, at, Access::Write, Mode::Once)?;
+        Ok(Home::Node { node: node.clone(), endpoint: endpoint.core().clone(), tripwire })
+    };
+    let sender = Sender::new(home(HEAD)?, Wire::new(aperture, offset, TAIL)?, ours, theirs, family)?;
+    let receiver = Receiver::new(home(TAIL)?, Wire::new(aperture, offset, HEAD)?, ours, family)?;
+    Ok((sender, receiver))
+}
+
+/// Family memory of a queue that stays in this process.
+pub fn private_family() -> Result<Memory> {
+    Ok(Memory::heap(FAMILY_LEN)?)
+}
+
+/// Family memory of a queue that another process of the same owner may take up (see [`Handover`]).
+pub fn shared_family() -> Result<Memory> {
+    Ok(Memory::create("sidestep-family", FAMILY_LEN)?)
+}
+
+fn check_ring(capacity: usize, kind: Kind) -> Result<()> {
+    if !capacity.is_power_of_two() || !(MIN_CAPACITY..=MAX_CAPACITY).contains(&capacity) {
+        return Err(Error::Size { what: "ring", must: "a power of two from 256 B to 1 GiB", value: capacity });
+    }
+    if let Kind::Slots(stride) = kind {
+        slot_ring::check_stride(stride as usize, capacity)?;
+    }
+    Ok(())
+}

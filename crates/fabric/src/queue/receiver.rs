@@ -1,0 +1,258 @@
+//! The reading side of a queue.
+
+use std::os::fd::BorrowedFd;
+
+use sidestep_shm::{
+    Memory, Span,
+    byte_ring::{Consumer, Frozen, Parts},
+    cpu,
+    slot_ring::SlotConsumer,
+    sync::Ordering,
+    wait::{Patience, Waiter},
+};
+
+use super::{
+    BLOCK_HEADER, FAMILY_READ, HEAD, HEAD_CORE, Kind, QueueBlock, SWITCH, TAIL, TAIL_CORE, home::Home, wire::Wire,
+};
+use crate::{
+    error::{Error, Result},
+    region::RegionSlice,
+};
+
+/// Receives. One thread at a time; several threads share it under a lock of their own.
+#[derive(Debug)]
+pub struct Receiver {
+    ring: Ring,
+    wire: Wire,
+    home: Home,
+    waiter: Waiter,
+    core: sidestep_shm::Word64,
+    idle: u32,
+}
+
+#[derive(Debug)]
+enum Ring {
+    Bytes(Consumer),
+    Slots(SlotConsumer),
+}
+
+/// Empty looks before a receiver that only polls lets the process breathe.
+const BREATH: u32 = 1024;
+
+impl Receiver {
+    pub(super) fn new(home: Home, wire: Wire, ours: &QueueBlock, family: &Memory) -> Result<Receiver> {
+        let memory = ours.slice().core().data.memory().clone();
+        Self::over(home, wire, (&memory, ours.slice().offset()), ours.capacity, ours.kind, family)
+    }
+
+    /// A receiver over the block at an offset of the own memory.
+    pub(super) fn over(
+        home: Home,
+        wire: Wire,
+        (memory, offset): (&Memory, usize),
+        capacity: usize,
+        kind: Kind,
+        family: &Memory,
+    ) -> Result<Receiver> {
+        let parts = Parts {
+            ring: memory.span(offset + BLOCK_HEADER, capacity)?,
+            tail: memory.word64(offset + TAIL)?,
+            core: memory.word64(offset + TAIL_CORE)?,
+            switch: memory.word64(offset + SWITCH)?,
+            head: wire.word(HEAD)?,
+            position: family.word64(FAMILY_READ)?,
+        };
+        let ring = match kind {
+            Kind::Stream => Ring::Bytes(Consumer::new(parts)?),
+            Kind::Slots(stride) => Ring::Slots(SlotConsumer::new(parts, stride as usize)?),
+        };
+        let core = wire.word(HEAD_CORE)?;
+        Ok(Receiver { ring, wire, home, waiter: Waiter::default(), core, idle: 0 })
+    }
+
+    /// How patient waits are before they sleep.
+    pub fn set_patience(&mut self, patience: Patience) {
+        self.waiter = Waiter::with(patience);
+    }
+
+    /// Takes the bytes that are there, at most as many as fit. Zero if there are none.
+    #[inline]
+    pub fn try_receive(&mut self, bytes: &mut [u8]) -> Result<usize> {
+        let Ring::Bytes(ring) = &mut self.ring else { return Err(Error::Unsupported("streams on a queue of slots")) };
+        // Large ones are taken in pieces, so that the sender learns of space while this side copies out.
+        let piece = ring.capacity() / 4;
+        let first = bytes.len().min(piece);
+        let mut count = ring.copy_out(&mut bytes[..first])?;
+        if count == 0 {
+            if !bytes.is_empty() {
+                self.was_empty()?;
+            }
+            return Ok(0);
+        }
+        self.tell_if_due()?;
+        while count < bytes.len() {
+            let end = bytes.len().min(count + piece);
+            let more = self.consumer().copy_out(&mut bytes[count..end])?;
+            if more == 0 {
+                break;
+            }
+            count += more;
+            self.tell_if_due()?;
+        }
+        Ok(count)
+    }
+
+    /// Takes the next message and returns its length; `None` if there is none.
+    #[inline]
+    pub fn try_receive_message(&mut self, buffer: &mut [u8]) -> Result<Option<usize>> {
+        let Ring::Slots(ring) = &mut self.ring else { return Err(Error::Unsupported("messages on a stream")) };
+        let message = ring.pop(buffer)?;
+        match message {
+            Some(_) => self.tell_if_due()?,
+            None => self.was_empty()?,
+        }
+        Ok(message)
+    }
+
+    /// Copies bytes from `skip` bytes ahead without taking them.
+    pub fn peek(&mut self, skip: usize, bytes: &mut [u8]) -> Result<usize> {
+        Ok(self.consumer().peek(skip, bytes)?)
+    }
+
+    /// Steps over bytes that were peeked at.
+    pub fn consume(&mut self, count: usize) -> Result<()> {
+        self.consumer().consume(count);
+        self.tell_if_due()
+    }
+
+    /// Takes at least one byte, waiting for it as needed.
+    pub fn receive(&mut self, bytes: &mut [u8], deadline: Option<u64>) -> Result<usize> {
+        loop {
+            let count = self.try_receive(bytes)?;
+            if count > 0 || bytes.is_empty() {
+                return Ok(count);
+            }
+            self.wait(deadline)?;
+        }
+    }
+
+    /// Fills `bytes`, waiting as needed.
+    pub fn receive_exact(&mut self, bytes: &mut [u8], deadline: Option<u64>) -> Result<()> {
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let count = self.receive(rest, deadline)?;
+            rest = &mut rest[count..];
+        }
+        Ok(())
+    }
+
+    /// Takes the next message, waiting for it as needed.
+    pub fn receive_message(&mut self, buffer: &mut [u8], deadline: Option<u64>) -> Result<usize> {
+        loop {
+            if let Some(len) = self.try_receive_message(buffer)? {
+                return Ok(len);
+            }
+            self.wait(deadline)?;
+        }
+    }
+
+    /// Waits until there is something to receive. Bytes that arrived before the connection ended can still be received.
+    #[inline]
+    pub fn wait(&mut self, deadline: Option<u64>) -> Result<()> {
+        let Receiver { ring, home, waiter, .. } = self;
+        let ring = ring.consumer();
+        home.wait(waiter, deadline, "something to receive", &|| ring.producer_core(), &|| ring.has_news())
+    }
+
+    /// Bytes that can be received at the moment.
+    pub fn available(&mut self) -> Result<usize> {
+        Ok(self.consumer().available_now()?)
+    }
+
+    /// Position of the next byte to receive.
+    pub fn position(&mut self) -> u64 {
+        self.consumer().position()
+    }
+
+    /// Ring size in bytes.
+    pub fn capacity(&mut self) -> usize {
+        self.consumer().capacity()
+    }
+
+    /// Tells the sender what has been taken, now.
+    pub fn tell(&mut self) -> Result<()> {
+        self.core.store(u64::from(cpu::current_core()), Ordering::Relaxed);
+        self.consumer().publish_head();
+        self.wire.stored()
+    }
+
+    /// Leaves the queue: nothing at or after the current position is received any more. With mapped memory, a result
+    /// without unread bytes is final; otherwise the sender finds out when it looks at [`super::Sender::frozen`].
+    pub fn freeze(&mut self) -> Result<Frozen> {
+        let frozen = self.consumer().freeze();
+        self.wire.stored()?;
+        Ok(frozen)
+    }
+
+    /// Offers a larger ring for the sender to go on in ([`super::Sender::adopt_ring`]); its block is made as any other,
+    /// and only its ring is used.
+    pub fn offer_ring(&mut self, block: &QueueBlock) -> Result<()> {
+        let span = ring_of(block.slice(), block.capacity)?;
+        Ok(self.consumer().offer(span)?)
+    }
+
+    /// For a caller that sleeps by itself: arms, and says whether it may sleep.
+    pub fn prepare_wait(&mut self) -> bool {
+        let Receiver { ring, home, .. } = self;
+        let ring = ring.consumer();
+        !ring.has_news() && home.prepare_wait(&|| ring.has_news())
+    }
+
+    /// After such a sleep.
+    pub fn finish_wait(&mut self) {
+        self.home.finish_wait();
+    }
+
+    /// The descriptor to sleep on after [`prepare_wait`](Self::prepare_wait): readable when there may be something, or
+    /// the connection has ended.
+    pub fn wait_descriptor(&self) -> BorrowedFd<'_> {
+        self.home.descriptor()
+    }
+
+    fn consumer(&mut self) -> &mut Consumer {
+        self.ring.consumer()
+    }
+
+    #[inline]
+    fn tell_if_due(&mut self) -> Result<()> {
+        if self.consumer().owes_head() { self.tell() } else { Ok(()) }
+    }
+
+    #[inline]
+    fn was_empty(&mut self) -> Result<()> {
+        self.idle += 1;
+        if self.idle % BREATH == 0 {
+            // What arrived before the end is delivered first.
+            if let Err(error) = self.home.breathe()
+                && !self.ring.consumer().has_news()
+            {
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Ring {
+    #[inline]
+    fn consumer(&mut self) -> &mut Consumer {
+        match self {
+            Ring::Bytes(ring) => ring,
+            Ring::Slots(ring) => ring.bytes(),
+        }
+    }
+}
+
+fn ring_of(slice: &RegionSlice, capacity: usize) -> Result<Span> {
+    Ok(slice.core().data.memory().span(slice.offset() + BLOCK_HEADER, capacity)?)
+}

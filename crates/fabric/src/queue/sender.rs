@@ -1,0 +1,331 @@
+//! The writing side of a queue.
+
+use std::os::fd::BorrowedFd;
+
+use sidestep_shm::{
+    Memory, Span, Word64,
+    byte_ring::{Parts, Producer},
+    cpu,
+    slot_ring::SlotProducer,
+    sync::Ordering,
+    wait::{Patience, Waiter},
+};
+
+use super::{
+    BLOCK_HEADER, FAMILY_WRITTEN, HEAD, HEAD_CORE, Kind, QueueBlock, QueueSpec, SWITCH, TAIL, TAIL_CORE,
+    home::Home,
+    wire::{Wire, send_ring},
+};
+use crate::{
+    aperture::Aperture,
+    cookie::Rights,
+    error::{Error, Result},
+};
+
+/// Sends. One thread at a time; several threads share it under a lock of their own.
+#[derive(Debug)]
+pub struct Sender {
+    ring: Ring,
+    wire: Wire,
+    home: Home,
+    waiter: Waiter,
+    /// Where the peer ran when it last told how far it has read.
+    peer_core: Word64,
+    head: Word64,
+    refused: u32,
+    current: Current,
+}
+
+#[derive(Debug)]
+enum Ring {
+    Bytes(Producer),
+    Slots(SlotProducer),
+}
+
+/// The ring that is written at present. For a peer whose memory is not mapped it is a local copy, sent through the
+/// aperture up to a position.
+#[derive(Debug)]
+struct Current {
+    ring: Span,
+    offset: usize,
+    aperture: Option<Aperture>,
+    sent: u64,
+}
+
+/// Bytes of a large send that are published at a time.
+const PIECE: usize = 16 * 1024;
+/// Failed tries before a sender that only polls lets the process breathe.
+const BREATH: u32 = 256;
+
+impl Sender {
+    pub(super) fn new(
+        home: Home,
+        wire: Wire,
+        ours: &QueueBlock,
+        theirs: &QueueSpec,
+        family: &Memory,
+    ) -> Result<Sender> {
+        let offset = theirs.offset as usize + BLOCK_HEADER;
+        let ring = wire.ring(offset, theirs.capacity as usize)?;
+        let words = [ours.slice().word64(HEAD)?, ours.slice().word64(HEAD_CORE)?];
+        Self::over(home, wire, (ring, offset), theirs.kind, words, family)
+    }
+
+    /// A sender over a ring at an offset of the peer's region; `words` are the own head and the core beside it.
+    pub(super) fn over(
+        home: Home,
+        wire: Wire,
+        (ring, offset): (Span, usize),
+        kind: Kind,
+        [head, peer_core]: [Word64; 2],
+        family: &Memory,
+    ) -> Result<Sender> {
+        let parts = Parts {
+            ring: ring.clone(),
+            tail: wire.word(TAIL)?,
+            core: wire.word(TAIL_CORE)?,
+            switch: wire.word(SWITCH)?,
+            head: head.clone(),
+            position: family.word64(FAMILY_WRITTEN)?,
+        };
+        let sent = parts.position.load(Ordering::Relaxed);
+        let current = Current { ring, offset, aperture: wire.aperture(), sent };
+        let ring = match kind {
+            Kind::Stream => Ring::Bytes(Producer::new(parts)?),
+            Kind::Slots(stride) => Ring::Slots(SlotProducer::new(parts, stride as usize)?),
+        };
+        Ok(Sender { ring, wire, home, waiter: Waiter::default(), peer_core, head, refused: 0, current })
+    }
+
+    /// How patient waits are before they sleep.
+    pub fn set_patience(&mut self, patience: Patience) {
+        self.waiter = Waiter::with(patience);
+    }
+
+    /// Sends as much of `bytes` as fits now; the rest is the caller's. Zero if the ring is full.
+    #[inline]
+    pub fn try_send(&mut self, bytes: &[u8]) -> Result<usize> {
+        if bytes.len() > PIECE {
+            return self.try_send_pieces(bytes);
+        }
+        let count = self.push(bytes)?;
+        if count > 0 {
+            self.publish()?;
+        }
+        Ok(count)
+    }
+
+    /// Large sends are published in pieces, so that the peer copies out while this side copies in.
+    fn try_send_pieces(&mut self, bytes: &[u8]) -> Result<usize> {
+        let mut sent = 0;
+        for piece in bytes.chunks(PIECE) {
+            let count = self.push(piece)?;
+            if count > 0 {
+                self.publish()?;
+            }
+            sent += count;
+            if count < piece.len() {
+                break;
+            }
+        }
+        Ok(sent)
+    }
+
+    /// Puts bytes into the ring without publishing them.
+    #[inline]
+    pub fn push(&mut self, bytes: &[u8]) -> Result<usize> {
+        let Ring::Bytes(ring) = &mut self.ring else { return Err(not("a stream")) };
+        let count = ring.copy_in(bytes)?;
+        if count == 0 && !bytes.is_empty() {
+            self.was_full()?;
+        }
+        Ok(count)
+    }
+
+    /// Sends one message; `false` if no slot is free.
+    #[inline]
+    pub fn try_send_message(&mut self, message: &[u8]) -> Result<bool> {
+        let sent = self.push_message(message)?;
+        if sent {
+            self.publish()?;
+        }
+        Ok(sent)
+    }
+
+    /// Puts one message into a slot without publishing it.
+    #[inline]
+    pub fn push_message(&mut self, message: &[u8]) -> Result<bool> {
+        let Ring::Slots(ring) = &mut self.ring else { return Err(not("a queue of slots")) };
+        let pushed = ring.push(message)?;
+        if !pushed {
+            self.was_full()?;
+        }
+        Ok(pushed)
+    }
+
+    /// Makes everything pushed visible to the peer, and wakes it if it waits.
+    #[inline]
+    pub fn publish(&mut self) -> Result<()> {
+        if self.current.aperture.is_some() {
+            self.send_bytes()?;
+        }
+        self.producer().publish(cpu::current_core());
+        self.wire.stored()
+    }
+
+    /// Sends all of `bytes`, waiting for space as needed.
+    pub fn send(&mut self, bytes: &[u8], deadline: Option<u64>) -> Result<()> {
+        let mut rest = bytes;
+        loop {
+            rest = &rest[self.try_send(rest)?..];
+            if rest.is_empty() {
+                return Ok(());
+            }
+            self.wait_space(1, deadline)?;
+        }
+    }
+
+    /// Sends one message, waiting for a slot as needed.
+    pub fn send_message(&mut self, message: &[u8], deadline: Option<u64>) -> Result<()> {
+        while !self.try_send_message(message)? {
+            let stride = self.stride();
+            self.wait_space(stride, deadline)?;
+        }
+        Ok(())
+    }
+
+    /// Waits until `wanted` bytes are free, which must be at most three quarters of the ring.
+    pub fn wait_space(&mut self, wanted: usize, deadline: Option<u64>) -> Result<()> {
+        loop {
+            let seen = self.head.load(Ordering::Relaxed);
+            if self.producer().space(wanted)? >= wanted {
+                return Ok(());
+            }
+            let Sender { home, waiter, peer_core, head, .. } = self;
+            let core = || peer_core.load(Ordering::Relaxed) as u32;
+            home.wait(waiter, deadline, "space in a queue", &core, &|| head.load(Ordering::Relaxed) != seen)?;
+        }
+    }
+
+    /// Bytes free at the moment.
+    pub fn space(&mut self) -> Result<usize> {
+        let capacity = self.producer().capacity();
+        Ok(self.producer().space(capacity)?)
+    }
+
+    /// Position after the last byte pushed.
+    pub fn position(&self) -> u64 {
+        self.ring.position()
+    }
+
+    /// Ring size in bytes.
+    pub fn capacity(&self) -> usize {
+        self.current.ring.len()
+    }
+
+    /// Where the peer stopped reading, if it has left the queue. Look after every publish: what lies behind that position
+    /// is the sender's again.
+    #[inline]
+    pub fn frozen(&self) -> Option<u64> {
+        match &self.ring {
+            Ring::Bytes(ring) => ring.frozen(),
+            Ring::Slots(_) => None,
+        }
+    }
+
+    /// After a freeze: the bytes from `position` on that the peer did not read.
+    pub fn take_back(&self, position: u64, bytes: &mut [u8]) -> Result<usize> {
+        let Ring::Bytes(ring) = &self.ring else { return Err(not("a stream")) };
+        Ok(ring.take_back(position, bytes)?)
+    }
+
+    /// Goes on in the larger ring that the peer has offered ([`super::Receiver::offer_ring`]).
+    pub fn adopt_ring(&mut self, aperture: &Aperture, theirs: &QueueSpec) -> Result<()> {
+        let Ring::Bytes(ring) = &mut self.ring else { return Err(not("a stream")) };
+        let (offset, capacity) = (theirs.offset as usize + BLOCK_HEADER, theirs.capacity as usize);
+        aperture.check(offset, capacity, Rights::WRITE)?;
+        if aperture.is_mapped() == self.current.aperture.is_some() {
+            return Err(Error::Unsupported("a larger ring that is reached in another way"));
+        }
+        if ring.has_unpublished() {
+            return Err(Error::Unsupported("changing the ring with bytes that are not published"));
+        }
+        let span = match aperture.mapped() {
+            Some(mapped) => mapped.memory.span(offset, capacity)?,
+            None => Memory::heap(capacity)?.span(0, capacity)?,
+        };
+        ring.switch_to(span.clone(), cpu::current_core())?;
+        let proxied = (!aperture.is_mapped()).then(|| aperture.clone());
+        self.current = Current { ring: span, offset, aperture: proxied, sent: ring.position() };
+        self.wire.send_other(SWITCH)
+    }
+
+    /// For a caller that sleeps by itself until there is space: arms, and says whether it may sleep.
+    pub fn prepare_wait(&mut self) -> bool {
+        let seen = self.head.load(Ordering::Relaxed);
+        let space = self.space().unwrap_or(1);
+        let head = &self.head;
+        space == 0 && self.home.prepare_wait(&|| head.load(Ordering::Relaxed) != seen)
+    }
+
+    /// After such a sleep.
+    pub fn finish_wait(&mut self) {
+        self.home.finish_wait();
+    }
+
+    /// The descriptor to sleep on after [`prepare_wait`](Self::prepare_wait): readable when there may be space, or the
+    /// connection has ended.
+    pub fn wait_descriptor(&self) -> BorrowedFd<'_> {
+        self.home.descriptor()
+    }
+
+    fn producer(&mut self) -> &mut Producer {
+        self.ring.producer()
+    }
+
+    fn stride(&self) -> usize {
+        match &self.ring {
+            Ring::Bytes(_) => 1,
+            Ring::Slots(ring) => ring.max_message() + sidestep_shm::slot_ring::SLOT_HEADER,
+        }
+    }
+
+    #[cold]
+    fn was_full(&mut self) -> Result<()> {
+        self.refused += 1;
+        if self.refused % BREATH == 0 {
+            self.home.breathe()?;
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn send_bytes(&mut self) -> Result<()> {
+        let upto = self.ring.position();
+        let Current { ring, offset, aperture: Some(aperture), sent } = &mut self.current else { return Ok(()) };
+        send_ring(aperture, ring, *offset, *sent, upto)?;
+        *sent = upto;
+        Ok(())
+    }
+}
+
+impl Ring {
+    #[inline]
+    fn producer(&mut self) -> &mut Producer {
+        match self {
+            Ring::Bytes(ring) => ring,
+            Ring::Slots(ring) => ring.bytes(),
+        }
+    }
+
+    fn position(&self) -> u64 {
+        match self {
+            Ring::Bytes(ring) => ring.position(),
+            Ring::Slots(ring) => ring.position(),
+        }
+    }
+}
+
+fn not(what: &'static str) -> Error {
+    Error::Unsupported(if what == "a stream" { "streams on a queue of slots" } else { "messages on a stream" })
+}

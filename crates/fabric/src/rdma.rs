@@ -1,0 +1,421 @@
+//! RDMA queues: transfers that are asked for now and happen in order.
+//!
+//! Within a queue requests take effect in the order they were posted, and an immediate becomes visible after the write
+//! before it. A post carries out as much as one quantum allows at once; the rest is done by the scheduler, which every
+//! poll and wait of the process runs, so that a large transfer of one queue does not hold up the others.
+//!
+//! A request that fails stops its queue: what follows is flushed, until [`RdmaQueue::reset`].
+
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc, Mutex, MutexGuard,
+        atomic::{AtomicU32, Ordering},
+    },
+};
+
+use sidestep_shm::wait::Waiter;
+
+use crate::{
+    aperture::Aperture,
+    cookie::Rights,
+    error::{Error, Result},
+    event::Subscription,
+    link::{Atomic, Outcome, Request},
+    node::Node,
+    region::{RegionSlice, perform},
+    scheduler::QUANTUM,
+    ticket::Completion,
+    tripwire::Access,
+};
+
+/// Asynchronous transfers in order. Clones are the same queue.
+#[derive(Debug, Clone)]
+pub struct RdmaQueue {
+    core: Arc<RdmaCore>,
+    node: Node,
+    _handle: Arc<Handle>,
+}
+
+/// The last handle takes the requests that have not ended with it.
+#[derive(Debug)]
+struct Handle(Arc<RdmaCore>);
+
+/// Names a posted request; numbers wrap around.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct RequestId(u32);
+
+#[derive(Debug)]
+pub(crate) struct RdmaCore {
+    state: Mutex<State>,
+    /// The last request that ended. Requests end in order.
+    ended: AtomicU32,
+    limit: usize,
+    subscription: Mutex<Option<Subscription>>,
+}
+
+#[derive(Debug)]
+struct State {
+    requests: VecDeque<Transfer>,
+    last_posted: u32,
+    failed: Option<(u32, Error)>,
+    /// Whether the scheduler knows of it.
+    active: bool,
+}
+
+#[derive(Debug)]
+struct Transfer {
+    id: u32,
+    operation: Operation,
+    target: Aperture,
+    offset: usize,
+    len: usize,
+    /// Bytes moved, or asked of the link.
+    begun: usize,
+    /// Pieces the link has not answered.
+    outstanding: usize,
+    error: Option<Error>,
+}
+
+#[derive(Debug)]
+enum Operation {
+    Write(RegionSlice),
+    Immediate(u32),
+    Read(RegionSlice),
+    Atomic(Atomic, RegionSlice),
+}
+
+/// Pieces of one request under way over a link that does not map.
+const WINDOW: usize = 16;
+
+impl RdmaQueue {
+    /// A queue for at most `limit` requests that have not ended.
+    pub fn new(node: &Node, limit: usize) -> RdmaQueue {
+        let state = State { requests: VecDeque::new(), last_posted: 0, failed: None, active: false };
+        let core = RdmaCore {
+            state: Mutex::new(state),
+            ended: AtomicU32::new(0),
+            limit: limit.clamp(1, 1 << 20),
+            subscription: Mutex::new(None),
+        };
+        let core = Arc::new(core);
+        RdmaQueue { _handle: Arc::new(Handle(core.clone())), core, node: node.clone() }
+    }
+
+    /// As if `id` were the last request: for tests of the wrap-around.
+    #[doc(hidden)]
+    pub fn start_after(&self, id: u32) {
+        self.core.lock().last_posted = id;
+        self.core.ended.store(id, Ordering::Release);
+    }
+
+    /// Writes `source` to `offset` of the target. The source must not change until the request has ended.
+    pub fn write(&self, source: &RegionSlice, target: &Aperture, offset: usize) -> Result<RequestId> {
+        target.check(offset, source.len(), Rights::WRITE)?;
+        self.post(Operation::Write(source.clone()), target, offset, source.len())
+    }
+
+    /// Stores one 32-bit word in queue order, without a source buffer: a flag or pointer after its payload.
+    pub fn immediate(&self, target: &Aperture, offset: usize, value: u32) -> Result<RequestId> {
+        target.check(offset, 4, Rights::WRITE)?;
+        aligned(offset, 4)?;
+        self.post(Operation::Immediate(value), target, offset, 4)
+    }
+
+    /// Reads from `offset` of the target into `into`.
+    pub fn read(&self, target: &Aperture, offset: usize, into: &RegionSlice) -> Result<RequestId> {
+        target.check(offset, into.len(), Rights::READ)?;
+        self.post(Operation::Read(into.clone()), target, offset, into.len())
+    }
+
+    /// Stores `new` in the 64-bit word at `offset` if it holds `expected`; what it held is put into `into`.
+    pub fn compare_swap(
+        &self,
+        target: &Aperture,
+        offset: usize,
+        expected: u64,
+        new: u64,
+        into: &RegionSlice,
+    ) -> Result<RequestId> {
+        self.atomic(target, offset, Atomic::CompareSwap { expected, new }, into)
+    }
+
+    /// Adds to the 64-bit word at `offset`; what it held is put into `into`.
+    pub fn fetch_add(&self, target: &Aperture, offset: usize, value: u64, into: &RegionSlice) -> Result<RequestId> {
+        self.atomic(target, offset, Atomic::FetchAdd(value), into)
+    }
+
+    fn atomic(&self, target: &Aperture, offset: usize, atomic: Atomic, into: &RegionSlice) -> Result<RequestId> {
+        target.check(offset, 8, Rights::ATOMIC)?;
+        aligned(offset, 8)?;
+        into.word64(0)?;
+        self.post(Operation::Atomic(atomic, into.clone()), target, offset, 8)
+    }
+
+    /// Whether a request has ended; an error if it failed or was flushed.
+    pub fn test(&self, id: RequestId) -> Result<bool> {
+        if !self.core.has_ended(id) {
+            self.node.progress();
+        }
+        self.core.outcome(id)
+    }
+
+    /// Waits until a request has ended.
+    pub fn wait(&self, id: RequestId, deadline: Option<u64>) -> Result<()> {
+        if self.core.outcome(id)? {
+            return Ok(());
+        }
+        let mut waiter = Waiter::default();
+        self.node.wait_until(&mut waiter, deadline, "a transfer", &mut || {
+            // Work this process does itself is no reason to sleep.
+            while self.node.core().scheduler.run(&self.node) {
+                if self.core.has_ended(id) {
+                    break;
+                }
+            }
+            Ok(self.core.outcome(id)?.then_some(()))
+        })
+    }
+
+    /// Waits until another request can be posted.
+    pub fn wait_space(&self, deadline: Option<u64>) -> Result<()> {
+        let mut waiter = Waiter::default();
+        self.node.wait_until(&mut waiter, deadline, "space in an RDMA queue", &mut || {
+            self.node.core().scheduler.run(&self.node);
+            let state = self.core.lock();
+            if let Some((id, _)) = &state.failed {
+                return Err(Error::Flushed(*id));
+            }
+            Ok((state.requests.len() < self.core.limit).then_some(()))
+        })
+    }
+
+    /// Takes note of a failure and lets the queue go on.
+    pub fn reset(&self) {
+        self.core.lock().failed = None;
+    }
+
+    pub(crate) fn subscribe(&self, subscription: Subscription) {
+        *self.core.subscription.lock().expect("no panic while subscribed") = Some(subscription);
+    }
+
+    fn post(&self, operation: Operation, target: &Aperture, offset: usize, len: usize) -> Result<RequestId> {
+        let mut state = self.core.lock();
+        if let Some((id, _)) = &state.failed {
+            return Err(Error::Flushed(*id));
+        }
+        if state.requests.len() >= self.core.limit {
+            return Err(Error::Full { what: "the RDMA queue", limit: self.core.limit });
+        }
+        let id = state.last_posted.wrapping_add(1);
+        state.last_posted = id;
+        let target = target.clone();
+        state.requests.push_back(Transfer {
+            id,
+            operation,
+            target,
+            offset,
+            len,
+            begun: 0,
+            outstanding: 0,
+            error: None,
+        });
+        if !state.active {
+            let (moved, more) = self.core.serve_locked(&mut state, QUANTUM);
+            if more {
+                state.active = true;
+                self.node.core().scheduler.activate(self.core.clone());
+            }
+            drop(state);
+            if moved {
+                self.node.notify();
+            }
+        }
+        Ok(RequestId(id))
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        let requests = std::mem::take(&mut self.0.lock().requests);
+        drop(requests);
+    }
+}
+
+impl RdmaCore {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("no panic in an RDMA queue")
+    }
+
+    fn has_ended(&self, id: RequestId) -> bool {
+        self.ended.load(Ordering::Acquire).wrapping_sub(id.0) < 1 << 31
+    }
+
+    fn outcome(&self, id: RequestId) -> Result<bool> {
+        if !self.has_ended(id) {
+            return Ok(false);
+        }
+        match &self.lock().failed {
+            Some((failed, error)) if *failed == id.0 => Err(error.clone()),
+            Some((failed, _)) if id.0.wrapping_sub(*failed) < 1 << 31 => Err(Error::Flushed(*failed)),
+            _ => Ok(true),
+        }
+    }
+
+    /// Does up to `quantum` bytes of work. (whether anything moved, whether work is left)
+    pub(crate) fn serve(self: &Arc<Self>, _node: &Node, quantum: usize) -> (bool, bool) {
+        let mut state = self.lock();
+        let (moved, more) = self.serve_locked(&mut state, quantum);
+        state.active = more;
+        (moved, more)
+    }
+
+    fn serve_locked(self: &Arc<Self>, state: &mut State, quantum: usize) -> (bool, bool) {
+        let mut left = quantum;
+        let mut moved = false;
+        while let Some(transfer) = state.requests.front_mut() {
+            let before = (transfer.begun, transfer.outstanding);
+            let step = transfer.advance(self, &mut left);
+            moved |= (transfer.begun, transfer.outstanding) != before;
+            match step {
+                Ok(true) => {
+                    let id = transfer.id;
+                    state.requests.pop_front();
+                    moved = true;
+                    self.end(id);
+                }
+                Ok(false) => return (moved, true),
+                Err(error) => {
+                    state.failed = Some((transfer.id, error));
+                    state.requests.clear();
+                    self.end(state.last_posted);
+                    return (true, false);
+                }
+            }
+            if left == 0 && !state.requests.is_empty() {
+                return (moved, true);
+            }
+        }
+        (moved, false)
+    }
+
+    fn end(&self, id: u32) {
+        self.ended.store(id, Ordering::Release);
+        if let Some(subscription) = &*self.subscription.lock().expect("no panic while subscribed") {
+            subscription.post();
+        }
+    }
+
+    /// The link has answered the piece of request `id` that starts at `at`. Only the first request has pieces under
+    /// way; a late answer to one that was flushed finds nobody.
+    pub(crate) fn completed(&self, id: u32, at: usize, outcome: Outcome) {
+        let mut state = self.lock();
+        let Some(transfer) = state.requests.front_mut().filter(|first| first.id == id) else { return };
+        transfer.outstanding -= usize::from(transfer.outstanding > 0);
+        let placed = match (outcome, &transfer.operation) {
+            (Outcome::Refused(refusal), _) => Err(refusal.into()),
+            (Outcome::Closed(reason), _) => Err(reason.into()),
+            (Outcome::Failed(error), _) => Err(error),
+            (Outcome::Bytes(bytes), Operation::Read(into)) => {
+                into.span().and_then(|span| Ok(span.copy_in(at, &bytes)?))
+            }
+            (Outcome::Value(held), Operation::Atomic(_, into)) => {
+                into.word64(0).map(|word| word.store(held, Ordering::Release))
+            }
+            _ => Ok(()),
+        };
+        if let Err(error) = placed {
+            transfer.error.get_or_insert(error);
+        }
+    }
+}
+
+impl Transfer {
+    /// Goes on. `true` when the request has ended.
+    fn advance(&mut self, queue: &Arc<RdmaCore>, left: &mut usize) -> Result<bool> {
+        if let Some(error) = self.error.take() {
+            return Err(error);
+        }
+        // Settled again at every step: the owner may have revoked meanwhile.
+        self.target.check(self.offset, self.len, Rights::NONE)?;
+        if self.target.is_mapped() { self.advance_mapped(left) } else { self.advance_proxied(queue) }
+    }
+
+    fn advance_mapped(&mut self, left: &mut usize) -> Result<bool> {
+        let Some(mapped) = self.target.mapped() else { return Ok(false) };
+        let count = (self.len - self.begun).min(*left);
+        *left -= count;
+        let (from, to) = (self.begun, self.offset + self.begun);
+        let access = match &self.operation {
+            Operation::Write(source) => {
+                mapped.data.copy_from(to, &source.span()?, from, count)?;
+                Access::Write
+            }
+            Operation::Read(into) => {
+                into.span()?.copy_from(from, &mapped.data, to, count)?;
+                Access::Read
+            }
+            Operation::Immediate(value) => {
+                // Pairs with the owner's Acquire load: what the queue wrote before is visible.
+                mapped.memory.word32(self.offset)?.store(*value, Ordering::Release);
+                self.begun = self.len;
+                self.target.fire(self.offset, 4, Access::Write);
+                return Ok(true);
+            }
+            Operation::Atomic(atomic, into) => {
+                let held = perform(&mapped.memory.word64(self.offset)?, *atomic);
+                into.word64(0)?.store(held, Ordering::Release);
+                self.begun = self.len;
+                self.target.fire(self.offset, 8, Access::Write);
+                return Ok(true);
+            }
+        };
+        self.begun += count;
+        if self.begun < self.len {
+            return Ok(false);
+        }
+        self.target.fire(self.offset, self.len, access);
+        Ok(true)
+    }
+
+    fn advance_proxied(&mut self, queue: &Arc<RdmaCore>) -> Result<bool> {
+        let node = self.target.node().clone();
+        let limit = node.core().link().capabilities().max_transfer;
+        let mut buffer = Vec::new();
+        while self.begun < self.len && self.outstanding < WINDOW {
+            let at = self.begun;
+            let count = (self.len - at).min(limit);
+            let offset = (self.offset + at) as u64;
+            let request = match &self.operation {
+                Operation::Write(source) => {
+                    buffer.resize(count, 0);
+                    source.span()?.copy_out(at, &mut buffer)?;
+                    Request::Put { offset, bytes: &buffer }
+                }
+                Operation::Immediate(value) => {
+                    buffer = value.to_le_bytes().to_vec();
+                    Request::Put { offset, bytes: &buffer }
+                }
+                Operation::Read(_) => Request::Get { offset, len: count },
+                Operation::Atomic(atomic, _) => Request::Atomic { offset, atomic: *atomic },
+            };
+            let completion = Completion::Rdma(Arc::downgrade(queue), self.id, at);
+            match node.request(self.target.peer(), self.target.cookie(), request, completion) {
+                Ok(()) => {}
+                // The link takes no more for now.
+                Err(Error::Full { .. }) => break,
+                Err(error) => return Err(error),
+            }
+            self.begun += count;
+            self.outstanding += 1;
+        }
+        Ok(self.begun == self.len && self.outstanding == 0)
+    }
+}
+
+fn aligned(offset: usize, to: usize) -> Result<()> {
+    if offset % to != 0 {
+        return Err(crate::error::Refusal::Range { offset: offset as u64, len: to as u64 }.into());
+    }
+    Ok(())
+}

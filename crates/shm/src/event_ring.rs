@@ -1,0 +1,141 @@
+//! Events from a peer: a ring of 64-bit entries in the receiver's memory, and its sleep word.
+//!
+//! An entry is a hint ("this word was written"); whoever takes one looks at the word itself. A source has at most
+//! one entry outstanding (see [`crate::watch`], W1). Should there ever be more sources than entries, or should a
+//! process that is not the ring's producer have news, a *rescan* mark says "look at all of them" instead: nothing
+//! is lost and nothing overflows.
+
+use crate::{
+    Error, Memory, Result, Word64,
+    byte_ring::{Consumer, Parts, Producer},
+    sleep_word::SleepWord,
+    sync::Ordering,
+};
+
+/// Entries of an event ring.
+pub const EVENT_CAPACITY: usize = 16 * 1024;
+/// Bytes of an event ring: control words, then entries.
+pub const EVENT_RING_LEN: usize = EVENT_ENTRIES + EVENT_CAPACITY * 8;
+
+const EVENT_TAIL: usize = 0x00;
+const EVENT_CORE: usize = 0x08;
+const EVENT_SWITCH: usize = 0x10;
+const EVENT_RESCAN: usize = 0x18;
+const EVENT_SLEEP: usize = 0x40;
+/// The peer's copy of how far *it* has taken the events of the opposite direction.
+const EVENT_HEAD: usize = 0x80;
+const EVENT_ENTRIES: usize = 0xc0;
+
+/// The peer's end: posts events.
+#[derive(Debug)]
+pub struct EventPoster {
+    ring: Producer,
+    rescan: RescanWord,
+}
+
+/// Tells the owner to look at all its armed words. Needs no position, so any process of the poster's family may
+/// use it beside the poster.
+#[derive(Debug, Clone)]
+pub struct RescanWord {
+    mark: Word64,
+    sleep: SleepWord,
+}
+
+/// The owner's end: takes events.
+#[derive(Debug)]
+pub struct EventTaker {
+    ring: Consumer,
+    rescan: Word64,
+}
+
+impl EventPoster {
+    /// Posts into the ring at `there` of the peer's memory; `here` is our own ring, where the peer tells how
+    /// far it has taken.
+    pub fn new(theirs: &Memory, there: usize, ours: &Memory, here: usize) -> Result<EventPoster> {
+        let parts = Parts {
+            ring: theirs.span(there + EVENT_ENTRIES, EVENT_CAPACITY * 8)?,
+            tail: theirs.word64(there + EVENT_TAIL)?,
+            core: theirs.word64(there + EVENT_CORE)?,
+            switch: theirs.word64(there + EVENT_SWITCH)?,
+            head: ours.word64(here + EVENT_HEAD)?,
+            position: Memory::heap(8)?.word64(0)?,
+        };
+        Ok(EventPoster { ring: Producer::new(parts)?, rescan: RescanWord::new(theirs, there)? })
+    }
+
+    /// Posts one event. `true` if the doorbell must be rung.
+    pub fn post(&mut self, event: u64) -> Result<bool> {
+        if self.ring.space(8)? < 8 {
+            return Ok(self.rescan.post());
+        }
+        self.ring.copy_in(&event.to_le_bytes())?;
+        self.ring.publish(0);
+        Ok(self.rescan.sleep.must_ring())
+    }
+}
+
+impl RescanWord {
+    /// The mark of the ring at `there` of the peer's memory.
+    pub fn new(theirs: &Memory, there: usize) -> Result<RescanWord> {
+        Ok(RescanWord {
+            mark: theirs.word64(there + EVENT_RESCAN)?,
+            sleep: SleepWord::new(theirs.word64(there + EVENT_SLEEP)?),
+        })
+    }
+
+    /// Sets the mark. `true` if the doorbell must be rung.
+    pub fn post(&self) -> bool {
+        // Pairs with `EventTaker::take_rescan`: the cleared bits are visible before the mark.
+        self.mark.store(1, Ordering::Release);
+        self.sleep.must_ring()
+    }
+}
+
+impl EventTaker {
+    /// Takes from the ring at `here` of our own memory; `there` is the peer's ring, where we tell how far.
+    pub fn new(ours: &Memory, here: usize, theirs: &Memory, there: usize) -> Result<EventTaker> {
+        let parts = Parts {
+            ring: ours.span(here + EVENT_ENTRIES, EVENT_CAPACITY * 8)?,
+            tail: ours.word64(here + EVENT_TAIL)?,
+            core: ours.word64(here + EVENT_CORE)?,
+            switch: ours.word64(here + EVENT_SWITCH)?,
+            head: theirs.word64(there + EVENT_HEAD)?,
+            position: Memory::heap(8)?.word64(0)?,
+        };
+        Ok(EventTaker { ring: Consumer::new(parts)?, rescan: ours.word64(here + EVENT_RESCAN)? })
+    }
+
+    /// The next event, if there is one.
+    #[inline]
+    pub fn take(&mut self) -> Result<Option<u64>> {
+        let available = self.ring.available()?;
+        if available == 0 {
+            return Ok(None);
+        }
+        if available % 8 != 0 {
+            return Err(Error::Peer("it published part of an event"));
+        }
+        let mut entry = [0; 8];
+        self.ring.copy_out(&mut entry)?;
+        if self.ring.owes_head() {
+            self.ring.publish_head();
+        }
+        Ok(Some(u64::from_le_bytes(entry)))
+    }
+
+    /// Whether [`take`](Self::take) would find something. Touches nothing.
+    #[inline]
+    pub fn has_news(&self) -> bool {
+        self.ring.has_news() || self.rescan.load(Ordering::Relaxed) != 0
+    }
+
+    /// Whether all armed words must be looked at.
+    pub fn take_rescan(&self) -> bool {
+        self.rescan.load(Ordering::Relaxed) != 0 && self.rescan.swap(0, Ordering::AcqRel) != 0
+    }
+
+    /// The word that makes the peer ring, of the ring at `here` of our own memory.
+    pub fn sleep_word_of(ours: &Memory, here: usize) -> Result<SleepWord> {
+        Ok(SleepWord::new(ours.word64(here + EVENT_SLEEP)?))
+    }
+}

@@ -1,0 +1,85 @@
+//! Sources that have something to say, each at most once: the core of an event queue inside one process.
+//!
+//! # Invariants
+//!
+//! - **P1** A source is in the queue if and only if its mark is set (seen under the lock), so the queue never
+//!   holds more entries than there are sources.
+//! - **P2** The mark is cleared *before* the source is handed out. A change of the source that finds the mark set
+//!   is therefore seen by whoever is about to inspect the source; one that finds it clear queues it again.
+
+use std::collections::VecDeque;
+
+use crate::sync::{Arc, AtomicBool, Mutex, MutexGuard, Ordering};
+
+/// The mark of one source.
+#[derive(Debug)]
+pub struct Mark {
+    set: AtomicBool,
+    source: u64,
+}
+
+/// Sources with something to say, first come first served.
+#[derive(Debug, Default)]
+pub struct Pending {
+    queue: Mutex<VecDeque<Arc<Mark>>>,
+}
+
+impl Mark {
+    /// A clear mark for the source that is handed out as `source`.
+    pub fn new(source: u64) -> Arc<Mark> {
+        Arc::new(Mark { set: AtomicBool::new(false), source })
+    }
+
+    /// What is handed out.
+    pub fn source(&self) -> u64 {
+        self.source
+    }
+}
+
+impl Pending {
+    /// An empty queue.
+    pub fn new() -> Pending {
+        Pending { queue: Mutex::new(VecDeque::new()) }
+    }
+
+    /// Says that `mark`'s source changed. `true` if it was not queued already.
+    pub fn post(&self, mark: &Arc<Mark>) -> bool {
+        // AcqRel pairs with `take`: what changed before this post is visible to whoever clears the mark.
+        if mark.set.swap(true, Ordering::AcqRel) {
+            return false;
+        }
+        self.lock().push_back(mark.clone());
+        true
+    }
+
+    /// The next source that changed; its mark is clear (P2).
+    pub fn take(&self) -> Option<u64> {
+        let mark = self.lock().pop_front()?;
+        // AcqRel pairs with `post`.
+        mark.set.swap(false, Ordering::AcqRel);
+        Some(mark.source)
+    }
+
+    /// Removes a source, whether it is queued or not.
+    pub fn remove(&self, mark: &Arc<Mark>) {
+        self.lock().retain(|queued| !Arc::ptr_eq(queued, mark));
+        mark.set.store(true, Ordering::Release);
+    }
+
+    /// How many sources are queued.
+    pub fn len(&self) -> usize {
+        self.lock().len()
+    }
+
+    /// Whether no source is queued.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn lock(&self) -> MutexGuard<'_, VecDeque<Arc<Mark>>> {
+        match self.queue.lock() {
+            Ok(guard) => guard,
+            Err(poison) => poison.into_inner(),
+        }
+    }
+}

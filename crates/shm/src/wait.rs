@@ -1,0 +1,125 @@
+//! How long to look before sleeping: the one waiting policy.
+//!
+//! Measured on two cores (docs/fabric.md): a sleeping peer on the other core costs 30-50 us to wake, a spinning
+//! one 0.1 us; two spinners on *one* core cost a whole time slice per hand-over, a yield 2 us; and a yield beside
+//! a busy third program costs a time slice too. So:
+//!
+//! - the peer's core is mine: yield, for about as long as a wake-up takes; if a yield lasted a slice, someone
+//!   else wants this core: sleep at once for a while;
+//! - the peer runs elsewhere: spin for about as long as a wake-up takes; after several spins in a row for
+//!   nothing, sleep at once for a while.
+
+use crate::{clock, cpu, sync::spin_loop};
+
+/// The limits of the policy, in nanoseconds.
+#[derive(Debug, Clone, Copy)]
+pub struct Patience {
+    /// How long to spin or yield before sleeping.
+    pub look: u64,
+    /// A yield longer than this was a time slice given away.
+    pub long_yield: u64,
+    /// After a long yield: how long to sleep at once.
+    pub no_yield: u64,
+    /// After this many looks in a row for nothing ...
+    pub misses: u32,
+    /// ... how long to sleep at once.
+    pub no_spin: u64,
+}
+
+impl Patience {
+    /// The default: as patient as a wake-up is dear.
+    pub const DEFAULT: Patience =
+        Patience { look: 60_000, long_yield: 300_000, no_yield: 100_000_000, misses: 8, no_spin: 2_000_000 };
+    /// Sleeps at once, always.
+    pub const NONE: Patience = Patience { look: 0, ..Patience::DEFAULT };
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Patience::DEFAULT
+    }
+}
+
+/// What one waiter has learnt.
+#[derive(Debug, Clone, Default)]
+pub struct Waiter {
+    patience: Patience,
+    misses: u32,
+    sleep_at_once_until: u64,
+}
+
+impl Waiter {
+    /// A waiter with other limits than the default.
+    pub fn with(patience: Patience) -> Waiter {
+        Waiter { patience, ..Waiter::default() }
+    }
+
+    /// Looks for news as long as that is likely to pay. `true` if `news` was; `false`: sleep now.
+    ///
+    /// `peer_core` tells where the peer last ran; it is asked again now and then, since either may move.
+    #[inline]
+    pub fn look(&mut self, deadline: Option<u64>, peer_core: impl Fn() -> u32, mut news: impl FnMut() -> bool) -> bool {
+        self.look_briefly(&peer_core, &mut news) || self.look_longer(deadline, peer_core, news)
+    }
+
+    /// The first part of [`look`](Self::look): most news of a busy pair is here within a few hundred nanoseconds, and
+    /// needs no clock.
+    #[inline]
+    pub fn look_briefly(&mut self, peer_core: impl Fn() -> u32, mut news: impl FnMut() -> bool) -> bool {
+        if peer_core() != cpu::current_core() {
+            for _ in 0..64 {
+                if news() {
+                    self.misses = 0;
+                    return true;
+                }
+                spin_loop();
+            }
+        }
+        false
+    }
+
+    #[inline(never)]
+    fn look_longer(
+        &mut self,
+        deadline: Option<u64>,
+        peer_core: impl Fn() -> u32,
+        mut news: impl FnMut() -> bool,
+    ) -> bool {
+        let start = clock::now();
+        if start < self.sleep_at_once_until {
+            return news();
+        }
+        let end = deadline.unwrap_or(u64::MAX).min(start.saturating_add(self.patience.look));
+        let mut now = start;
+        while now < end {
+            if peer_core() == cpu::current_core() {
+                rustix::thread::sched_yield();
+                let after = clock::now();
+                if after - now > self.patience.long_yield {
+                    self.sleep_at_once_until = after + self.patience.no_yield;
+                    return news();
+                }
+                if news() {
+                    self.misses = 0;
+                    return true;
+                }
+                now = after;
+            } else {
+                for _ in 0..16 {
+                    if news() {
+                        self.misses = 0;
+                        return true;
+                    }
+                    spin_loop();
+                }
+                now = clock::now();
+            }
+        }
+        self.misses += 1;
+        if self.misses >= self.patience.misses {
+            self.misses = 0;
+            self.sleep_at_once_until = now + self.patience.no_spin;
+        }
+        news()
+    }
+}

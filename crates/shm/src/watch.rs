@@ -1,0 +1,113 @@
+//! Armed words: which words of a memory its owner wants to be told about.
+//!
+//! One bit per 32-bit word of the watched memory. The owner sets a bit, and *then* looks at the word again;
+//! a writer stores the word, and *then* looks at the bit. With a full fence between the two steps on both
+//! sides at least one of them sees the other, so no write goes unnoticed. The bit is also the rule against
+//! floods: whoever clears it owns the one event that may follow, and no other follows until the owner arms again.
+//!
+//! # Invariants
+//!
+//! - **W1** A bit goes from 0 to 1 only by its owner, who has no event of that word outstanding.
+//! - **W2** A bit goes from 1 to 0 by one atomic step, whose doer delivers the event (or, if it is the owner,
+//!   has no need of it).
+
+use crate::{
+    Memory, Result, Word64,
+    memory::Words,
+    sync::{Ordering, fence},
+};
+
+/// Bytes per watched word.
+pub const WATCHED_WORD: usize = 4;
+const WORDS_PER_LINE: usize = 64;
+
+/// The armed bits of one memory.
+#[derive(Debug, Clone)]
+pub struct Watch {
+    lines: Words,
+}
+
+/// Bytes that the armed bits of `len` bytes of memory take.
+pub const fn watch_len(len: usize) -> usize {
+    len.div_ceil(WATCHED_WORD * WORDS_PER_LINE) * 8
+}
+
+/// The bits at hand for one word: what a ring looks at after every publish.
+#[derive(Debug, Clone)]
+pub struct WatchedWord {
+    line: Word64,
+    bit: u64,
+}
+
+impl Watch {
+    /// The armed bits at `offset` of `memory`, for `watched_len` bytes.
+    pub fn new(memory: &Memory, offset: usize, watched_len: usize) -> Result<Watch> {
+        let count = watch_len(watched_len) / 8;
+        Ok(Watch { lines: memory.words(offset, count)? })
+    }
+
+    /// The word at byte `offset`, at hand. `None` outside the watched memory.
+    pub fn word(&self, offset: usize) -> Option<WatchedWord> {
+        let index = offset / WATCHED_WORD;
+        let line = index / WORDS_PER_LINE;
+        if line >= self.lines.count() {
+            return None;
+        }
+        let line = self.lines.word(line);
+        Some(WatchedWord { line, bit: 1 << (index % WORDS_PER_LINE) })
+    }
+
+    /// Writer: after storing bytes `offset .. offset + len`, clears the armed bits among them and reports the byte
+    /// offset of each word whose event is now the caller's to deliver (W2).
+    pub fn fire(&self, offset: usize, len: usize, mut fired: impl FnMut(usize)) {
+        if len == 0 || self.lines.count() == 0 {
+            return;
+        }
+        // SeqCst: pairs with the fence in `WatchedWord::arm`.
+        fence(Ordering::SeqCst);
+        let first = offset / WATCHED_WORD;
+        let last = (offset + len - 1) / WATCHED_WORD;
+        for line_index in first / WORDS_PER_LINE..=(last / WORDS_PER_LINE).min(self.lines.count() - 1) {
+            let line = self.lines.word(line_index);
+            if line.load(Ordering::Relaxed) == 0 {
+                continue;
+            }
+            let base = line_index * WORDS_PER_LINE;
+            let low = first.max(base) - base;
+            let high = last.min(base + WORDS_PER_LINE - 1) - base;
+            let mask = (u64::MAX >> (63 - (high - low))) << low;
+            let mut bits = line.fetch_and(!mask, Ordering::AcqRel) & mask;
+            while bits != 0 {
+                let bit = bits.trailing_zeros() as usize;
+                bits &= bits - 1;
+                fired((base + bit) * WATCHED_WORD);
+            }
+        }
+    }
+}
+
+impl WatchedWord {
+    /// Owner: arms the word. Look at the word again before relying on it.
+    pub fn arm(&self) {
+        self.line.fetch_or(self.bit, Ordering::AcqRel);
+        // SeqCst: pairs with the fence of the writer. The owner's second look is ordered after the bit.
+        fence(Ordering::SeqCst);
+    }
+
+    /// Owner: disarms the word. `true` if it was still armed, so that no event of it is on the way (W2).
+    pub fn disarm(&self) -> bool {
+        self.line.fetch_and(!self.bit, Ordering::AcqRel) & self.bit != 0
+    }
+
+    /// Whether the word is armed.
+    #[inline]
+    pub fn is_armed(&self) -> bool {
+        self.line.load(Ordering::Relaxed) & self.bit != 0
+    }
+
+    /// Writer: after storing the word and a SeqCst fence. `true` if its event is now the caller's to deliver.
+    #[inline]
+    pub fn fire(&self) -> bool {
+        self.is_armed() && self.disarm()
+    }
+}

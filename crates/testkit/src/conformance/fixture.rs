@@ -1,0 +1,113 @@
+//! Where links come from.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use sidestep_fabric::link::{
+    AnyLink,
+    faulty::{FaultPlan, FaultyLink, When},
+    shm::ShmLink,
+    sim::{LinkId, SimNet, SimOptions},
+    traced::{Trace, TracedLink},
+};
+
+/// Makes so many links that can reach each other.
+pub type Fixture = fn(usize) -> Links;
+
+/// Links that can reach each other, and the means to kill the process of one, where there is a better one than to cut
+/// its connections.
+pub struct Links {
+    /// The links.
+    pub links: Vec<AnyLink>,
+    /// Kills the process of the link of this index.
+    pub kill: Option<Kill>,
+}
+
+/// Kills the process of the link of an index.
+pub type Kill = Box<dyn Fn(usize) + Send + Sync>;
+
+/// Shared memory.
+pub fn shm(count: usize) -> Links {
+    let link = |_| AnyLink::Shm(ShmLink::new().expect("a shared-memory link"));
+    Links { links: (0..count).map(link).collect(), kill: None }
+}
+
+/// A simulated link without mapped memory.
+pub fn sim_proxied(count: usize) -> Links {
+    sim(count, SimOptions { max_delay: 3, seed: 11, ..SimOptions::default() })
+}
+
+/// A simulated link with mapped memory.
+pub fn sim_mapped(count: usize) -> Links {
+    sim(count, SimOptions { maps: true, max_delay: 3, seed: 12, ..SimOptions::default() })
+}
+
+/// A simulated link that takes little at a time.
+pub fn sim_narrow(count: usize) -> Links {
+    sim(count, SimOptions { max_in_flight: 8, seed: 13, ..SimOptions::default() })
+}
+
+/// Shared memory with a trace.
+pub fn traced_shm(count: usize) -> Links {
+    shm(count).wrapped(|link| TracedLink::new(link, Trace::new(TRACED)).into())
+}
+
+/// Shared memory with a trace that sees every store, so that nothing is mapped.
+pub fn traced_shm_seeing_all(count: usize) -> Links {
+    shm(count).wrapped(|link| TracedLink::new(link, Trace::new(TRACED)).see_all().into())
+}
+
+/// A simulated link with a trace.
+pub fn traced_sim(count: usize) -> Links {
+    sim_mapped(count).wrapped(|link| TracedLink::new(link, Trace::new(TRACED)).into())
+}
+
+/// Shared memory in a faulty link without faults.
+pub fn faulty_shm(count: usize) -> Links {
+    shm(count).wrapped(|link| faulty(link, FaultPlan::default()))
+}
+
+/// A simulated link that holds deliveries back, guesses wrong and wakes for nothing.
+pub fn faulty_sim(count: usize) -> Links {
+    let plan = FaultPlan {
+        seed: 14,
+        delay_polls: 3,
+        spurious_news: When::PerMille(100),
+        spurious_wakes: When::PerMille(100),
+        ..FaultPlan::default()
+    };
+    sim_proxied(count).wrapped(|link| faulty(link, plan))
+}
+
+/// Shared memory that holds deliveries back.
+pub fn faulty_shm_late(count: usize) -> Links {
+    shm(count).wrapped(|link| faulty(link, FaultPlan { delay_polls: 5, ..FaultPlan::default() }))
+}
+
+/// Links of a simulated network.
+pub fn sim(count: usize, options: SimOptions) -> Links {
+    let net = SimNet::new(options);
+    let links: Vec<_> = (0..count).map(|_| net.link().expect("a simulated link")).collect();
+    let ids: Vec<LinkId> = links.iter().map(|link| link.id()).collect();
+    let kill: Kill = Box::new(move |index| net.kill(ids[index]));
+    Links { links: links.into_iter().map(AnyLink::Sim).collect(), kill: Some(kill) }
+}
+
+/// A link with faults.
+pub fn faulty(link: AnyLink, plan: FaultPlan) -> AnyLink {
+    FaultyLink::new(link, plan).expect("a faulty link").into()
+}
+
+impl Links {
+    /// The same links, each wrapped in another.
+    pub fn wrapped(self, wrap: impl Fn(AnyLink) -> AnyLink) -> Links {
+        Links { links: self.links.into_iter().map(wrap).collect(), kill: self.kill }
+    }
+}
+
+/// A name that no other test uses at the same time, without its scheme.
+pub fn unique_name() -> String {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    format!("conformance-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
+}
+
+const TRACED: usize = 1024;

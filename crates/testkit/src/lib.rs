@@ -1,0 +1,15 @@
+//! What the tests of several crates share.
+//!
+//! **What it is.** Conformance suites that hold every implementation of a contract to the same bullets, with the
+//! fixtures that make the links to be tested.
+//!
+//! **Who calls it.** Integration tests only; no crate depends on it but for its tests.
+//!
+//! **What it calls.** The public interfaces of the crates under test, and `shm` where a hostile peer works below them.
+//!
+//! **What it never does.** It never sleeps to synchronise, never waits without a deadline, and never tests what a program
+//! could not see.
+
+#![forbid(unsafe_code)]
+
+pub mod conformance;

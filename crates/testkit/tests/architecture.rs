@@ -1,0 +1,190 @@
+//! The rules of the workspace that a compiler does not check: who may depend on whom, how long a
+//! file may be, where unsafe code may live, and that no file names a path of one machine.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+/// Who may depend on whom, by folder name. `ANY` allows every crate of the workspace.
+const DIRECTIONS: &[(&str, &[&str])] = &[
+    ("shm", &[]),
+    ("wire", &[]),
+    ("iwarp", &["wire"]),
+    ("fabric", &["shm", "iwarp"]),
+    ("vi", &["fabric"]),
+    ("vipl", &["vi"]),
+    ("sockets", &["fabric", "vi"]),
+    ("preload", &["sockets"]),
+    ("rpc", &["fabric", "vi", "wire"]),
+    ("idl", &["fabric", "vi", "wire"]),
+    ("orb", &["fabric", "vi", "wire"]),
+    ("cli", &[ANY]),
+    // `shm` because a hostile peer scribbles over mapped memory below the fabric.
+    ("testkit", &["shm", "fabric", "vi", "sockets"]),
+];
+
+const ANY: &str = "*";
+
+/// Where `unsafe` may be allowed, besides the whole of `crates/shm`: files or folders, from the root.
+const UNSAFE_EXCEPTIONS: &[&str] = &[];
+
+const LIB_LINES: usize = 150;
+const FILE_LINES: usize = 700;
+
+#[test]
+fn dependencies_follow_the_table() {
+    let metadata = metadata();
+    let mut wrong = Vec::new();
+    for package in metadata["packages"].as_array().expect("packages") {
+        let from = folder_of(package["name"].as_str().expect("a name"));
+        let Some((_, allowed)) = DIRECTIONS.iter().find(|(name, _)| *name == from) else {
+            wrong.push(format!("{from}: not in the table of crates"));
+            continue;
+        };
+        for dependency in package["dependencies"].as_array().expect("dependencies") {
+            let name = dependency["name"].as_str().expect("a name");
+            if !name.starts_with("sidestep-") {
+                continue;
+            }
+            let to = folder_of(name);
+            let for_tests = dependency["kind"].as_str() == Some("dev");
+            let permitted = match to {
+                "testkit" => for_tests,
+                _ => allowed.contains(&ANY) || allowed.contains(&to),
+            };
+            if !permitted {
+                wrong.push(format!("{from} -> {to}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "edges that may not exist: {wrong:#?}");
+}
+
+#[test]
+fn every_crate_takes_the_lints_of_the_workspace() {
+    for package in metadata()["packages"].as_array().expect("packages") {
+        let manifest = package["manifest_path"].as_str().expect("a path");
+        let text = fs::read_to_string(manifest).expect("readable");
+        let lints = text.lines().skip_while(|line| line.trim() != "[lints]").nth(1);
+        assert_eq!(lints.map(str::trim), Some("workspace = true"), "[lints] of {manifest}");
+    }
+}
+
+#[test]
+fn files_are_short_or_say_why_not() {
+    let mut wrong = Vec::new();
+    for (name, text) in rust_files() {
+        let lines = text.lines().count();
+        if name.ends_with("src/lib.rs") && lines > LIB_LINES {
+            wrong.push(format!("{name}: {lines} lines, a lib.rs has at most {LIB_LINES}"));
+        }
+        if lines > FILE_LINES && !module_doc(&text).contains("long because") {
+            wrong.push(format!("{name}: {lines} lines, and no \"long because\" in its module doc"));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn unsafe_code_lives_where_it_may() {
+    // Built from parts, so that this file does not find itself.
+    let permits = ["allow", "expect", "warn"].map(|level| format!("{level}(unsafe{}", "_code"));
+    let mut wrong = Vec::new();
+    for (name, text) in rust_files() {
+        let excepted = UNSAFE_EXCEPTIONS.iter().any(|place| name.starts_with(place));
+        if name.starts_with("crates/shm/") || excepted {
+            continue;
+        }
+        let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+        if code.clone().any(|line| permits.iter().any(|permit| line.contains(permit))) {
+            wrong.push(name);
+        }
+    }
+    assert!(wrong.is_empty(), "files that permit unsafe code and may not: {wrong:#?}");
+}
+
+#[test]
+fn exceptions_exist() {
+    for place in UNSAFE_EXCEPTIONS {
+        assert!(root().join(place).exists(), "{place} is listed as an exception and is not there");
+    }
+}
+
+#[test]
+fn no_file_names_a_path_of_one_machine() {
+    // Built from parts, so that this file does not find itself.
+    let patterns = ["work", "root"].map(|folder| format!("/{folder}/"));
+    let mut wrong = Vec::new();
+    for path in files_under(&root()) {
+        let Ok(text) = fs::read_to_string(&path) else {
+            continue;
+        };
+        for (number, line) in text.lines().enumerate() {
+            if patterns.iter().any(|pattern| line.contains(pattern)) {
+                wrong.push(format!("{}:{}", shown(&path), number + 1));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "machine paths in: {wrong:#?}");
+}
+
+fn metadata() -> Value {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
+        .current_dir(root())
+        .output()
+        .expect("cargo runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("cargo metadata prints JSON")
+}
+
+fn folder_of(package: &str) -> &str {
+    package.strip_prefix("sidestep-").unwrap_or(package)
+}
+
+fn module_doc(text: &str) -> String {
+    text.lines().take_while(|line| line.starts_with("//!")).collect()
+}
+
+/// Every Rust file of the crates and the fuzz targets, with its name from the root.
+fn rust_files() -> Vec<(String, String)> {
+    ["crates", "fuzz"]
+        .into_iter()
+        .flat_map(|folder| files_under(&root().join(folder)))
+        .filter(|path| path.extension().is_some_and(|extension| extension == "rs"))
+        .filter_map(|path| Some((shown(&path), fs::read_to_string(&path).ok()?)))
+        .collect()
+}
+
+/// Every file below a folder, without what version control and the compiler keep for themselves.
+fn files_under(folder: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(folder) else {
+        return Vec::new();
+    };
+    let mut files = Vec::new();
+    for entry in entries {
+        let entry = entry.expect("a readable folder");
+        let name = entry.file_name();
+        let kind = entry.file_type().expect("a file type");
+        let generated = ["target", ".git", "corpus", "artifacts"].iter().any(|own| name == *own);
+        if generated {
+            continue;
+        }
+        if kind.is_dir() {
+            files.extend(files_under(&entry.path()));
+        } else if kind.is_file() {
+            files.push(entry.path());
+        }
+    }
+    files
+}
+
+fn shown(path: &Path) -> String {
+    path.strip_prefix(root()).unwrap_or(path).display().to_string()
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("crates/testkit").to_owned()
+}

@@ -7,8 +7,10 @@ use std::{
 };
 
 use crate::{
+    cookie::Rights,
     error::Result,
     link::PeerId,
+    node::Node,
     queue::{BLOCK_HEADER, Kind, QueueBlock},
     region::{RegionCore, RegionTable},
 };
@@ -46,11 +48,15 @@ pub(crate) struct ArenaBlock {
 const CHUNK: usize = 2 << 20;
 
 impl Arenas {
-    /// A block for a connection with `peer`.
-    pub(crate) fn block(&self, regions: &RegionTable, peer: PeerId, capacity: usize, kind: Kind) -> Result<ArenaBlock> {
+    /// A block for a connection with `peer`. The pages of a new region are sent ahead.
+    pub(crate) fn block(&self, node: &Node, peer: PeerId, capacity: usize, kind: Kind) -> Result<ArenaBlock> {
         let arena = lock(&self.of_peer).entry(peer).or_default().clone();
-        let len = (BLOCK_HEADER + capacity).next_multiple_of(64);
-        let (region, offset) = lock(&arena.state).place(regions, len)?;
+        let len = (BLOCK_HEADER + capacity).next_multiple_of(128);
+        let (region, offset) = lock(&arena.state).place(len, |len| {
+            let region = node.regions().create(len)?;
+            node.offer(peer, &region, &region.issue(Rights::ALL, None))?;
+            Ok(region)
+        })?;
         let block = QueueBlock::on(&region, offset, capacity, kind)?;
         Ok(ArenaBlock { block, region, offset, len, arena: Arc::downgrade(&arena) })
     }
@@ -65,13 +71,17 @@ impl Arenas {
 }
 
 impl State {
-    fn place(&mut self, regions: &RegionTable, len: usize) -> Result<(Arc<RegionCore>, usize)> {
+    fn place(
+        &mut self,
+        len: usize,
+        make: impl FnOnce(usize) -> Result<Arc<RegionCore>>,
+    ) -> Result<(Arc<RegionCore>, usize)> {
         if let Some(place) = self.free.get_mut(&len).and_then(Vec::pop) {
             return Ok(place);
         }
         let room = self.chunks.last().is_some_and(|chunk| chunk.len() - self.used >= len);
         if !room {
-            self.chunks.push(regions.create(CHUNK.max(len))?);
+            self.chunks.push(make(CHUNK.max(len))?);
             self.used = 0;
         }
         let chunk = self.chunks.last().expect("pushed above if there was none").clone();

@@ -60,7 +60,7 @@ impl Channel {
     ) -> Result<Channel> {
         let mut own = None;
         let endpoint = node.begin_connect_with(name, |peer| {
-            let block = node.core().arenas.block(node.regions(), peer, options.capacity, options.kind)?;
+            let block = node.core().arenas.block(node, peer, options.capacity, options.kind)?;
             let private = [&block.block.spec().to_bytes(), private].concat();
             own = Some(block);
             Ok(private)
@@ -76,7 +76,7 @@ impl Channel {
         let theirs = spec_of(request.private())?;
         let endpoint = request.prepare()?;
         let node = endpoint.node().clone();
-        let block = node.core().arenas.block(node.regions(), endpoint.peer(), options.capacity, options.kind)?;
+        let block = node.core().arenas.block(&node, endpoint.peer(), options.capacity, options.kind)?;
         let answer = [&block.block.spec().to_bytes(), private].concat();
         let channel = Self::join(endpoint, block, &theirs, options, deadline)?;
         request.finish(&channel.endpoint, &answer)?;

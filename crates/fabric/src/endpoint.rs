@@ -21,12 +21,14 @@ use std::{
 use sidestep_shm::wait::Waiter;
 
 use crate::{
+    cookie::{Cookie, Rights},
     error::{CloseReason, Error, Result},
     event::Subscription,
     link::PeerId,
     listener::{ConnectRequest, ListenerCore},
     node::{Node, NodeCore},
     protocol::{EndpointId, MAX_NAME, MAX_PRIVATE, Message},
+    region::Region,
 };
 
 /// One end of a connection. Dropping it closes the connection.
@@ -149,6 +151,13 @@ impl Endpoint {
     pub fn wait_connected(&self, deadline: Option<u64>) -> Result<()> {
         let mut waiter = Waiter::default();
         self.node.wait_until(&mut waiter, deadline, "a connection", &mut || Ok(self.is_connected()?.then_some(())))
+    }
+
+    /// A cookie of a region for the other side, with the pages sent ahead: it can open them while this process is busy.
+    pub fn share(&self, region: &Region, rights: Rights) -> Result<Cookie> {
+        let cookie = region.cookie(rights);
+        self.node.offer(self.core.peer, region.core(), &cookie)?;
+        Ok(cookie)
     }
 
     /// Sends an out-of-band message: whole, in order, or an error.

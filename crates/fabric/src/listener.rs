@@ -121,6 +121,14 @@ impl Request {
         Ok(endpoint)
     }
 
+    /// Says yes, with private data that needs the endpoint, such as cookies shared over it.
+    pub fn accept_with(self, private: impl FnOnce(&Endpoint) -> Result<Vec<u8>>) -> Result<Endpoint> {
+        let endpoint = self.prepare()?;
+        let private = private(&endpoint)?;
+        self.finish(&endpoint, &private)?;
+        Ok(endpoint)
+    }
+
     /// An endpoint for this request that is not announced yet: its resources can be prepared, and their names sent with
     /// [`finish`](Self::finish).
     pub(crate) fn prepare(&self) -> Result<Endpoint> {

@@ -33,7 +33,7 @@ use crate::{
     error::{CloseReason, Error, Refusal, Result},
     link::{AnyLink, Atomic, Link, Outcome, PeerId, Request, Target, Ticket, shm::ShmLink},
     protocol::Message,
-    region::RegionTable,
+    region::{RegionCore, RegionTable},
     scheduler::Scheduler,
     ticket::{Completion, Tickets},
     tripwire::Access,
@@ -309,6 +309,17 @@ impl Node {
         self.core.post(peer, message)
     }
 
+    /// Sends the pages of a region ahead, if the cookie lets a peer map them.
+    pub(crate) fn offer(&self, peer: PeerId, region: &RegionCore, cookie: &Cookie) -> Result<()> {
+        if !self.core.link().capabilities().maps {
+            return Ok(());
+        }
+        match region.grant(cookie)? {
+            Some(pages) => self.core.link().offer(peer, cookie, &pages),
+            None => Ok(()),
+        }
+    }
+
     pub(crate) fn announce_revoked(&self, region: RegionId, generation: u32) {
         for peer in self.core.endpoints.peers() {
             // A peer that cannot be told is closing; its apertures end with it.
@@ -343,7 +354,7 @@ impl NodeCore {
         any
     }
 
-    fn region(&self, cookie: &Cookie) -> Result<Arc<crate::region::RegionCore>, Refusal> {
+    fn region(&self, cookie: &Cookie) -> Result<Arc<RegionCore>, Refusal> {
         self.regions.find(cookie.region()).ok_or(Refusal::Unknown)
     }
 }

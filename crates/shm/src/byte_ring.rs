@@ -24,7 +24,7 @@
 
 use crate::{
     Error, Result, Span, Word64,
-    sync::{Ordering, fence},
+    sync::{HEAD_OBSERVE, HEAD_PUBLISH, Ordering, TAIL_OBSERVE, TAIL_PUBLISH, freeze_fence},
 };
 
 /// The writing end.
@@ -169,7 +169,7 @@ impl Producer {
         self.position.store(self.written, Ordering::Relaxed);
         self.core.store(u64::from(core), Ordering::Relaxed);
         // Pairs with `Consumer::refresh`: the payload and the switch mark are visible before the tail is.
-        self.tail.store(self.written, Ordering::Release);
+        self.tail.store(self.written, TAIL_PUBLISH);
     }
 
     /// Whether something was written and not published.
@@ -177,11 +177,13 @@ impl Producer {
         self.position.load(Ordering::Relaxed) != self.written
     }
 
-    /// The position at which the consumer left, if it has. Call after a publish and a full fence: then either
+    /// The position at which the consumer left, if it has. Call after a publish and a
+    /// [`stored_fence`](crate::sync::stored_fence): then either
     /// the consumer's last look at the tail saw that publish, or this sees the freeze.
     #[inline]
     pub fn frozen(&self) -> Option<u64> {
-        let head = self.head.load(Ordering::Acquire);
+        // Pairs with `Consumer::freeze`.
+        let head = self.head.load(HEAD_OBSERVE);
         if head & FROZEN == 0 { None } else { Some(self.clamp(head & !FROZEN)) }
     }
 
@@ -209,7 +211,7 @@ impl Producer {
     /// Reads the consumer's copy once, checks it (B2), and widens the limit.
     fn refresh(&mut self) -> Result<()> {
         // Pairs with `Consumer::publish_head`: the consumer has finished with the bytes before head.
-        let head = self.head.load(Ordering::Acquire) & !FROZEN;
+        let head = self.head.load(HEAD_OBSERVE) & !FROZEN;
         if head > self.written {
             return Err(Error::Peer("its read position is ahead of what was written"));
         }
@@ -230,12 +232,18 @@ impl Producer {
     #[inline]
     fn place(&self, position: u64, bytes: &[u8]) -> Result<()> {
         let at = (position & self.mask) as usize;
-        let first = bytes.len().min(self.mask as usize + 1 - at);
-        self.ring.copy_in(at, &bytes[..first])?;
-        if first < bytes.len() {
-            self.ring.copy_in(0, &bytes[first..])?;
+        if bytes.len() <= self.mask as usize + 1 - at {
+            return self.ring.copy_in(at, bytes);
         }
-        Ok(())
+        self.place_around(at, bytes)
+    }
+
+    /// As `place`, over the end of the ring.
+    #[inline(never)]
+    fn place_around(&self, at: usize, bytes: &[u8]) -> Result<()> {
+        let (first, rest) = bytes.split_at(self.mask as usize + 1 - at);
+        self.ring.copy_in(at, first)?;
+        self.ring.copy_in(0, rest)
     }
 }
 
@@ -332,15 +340,16 @@ impl Consumer {
     #[inline]
     pub fn publish_head(&mut self) {
         // Pairs with `Producer::refresh`: reads of the consumed bytes come before the head.
-        self.head.store(self.read, Ordering::Release);
+        self.head.store(self.read, HEAD_PUBLISH);
         self.published = self.read;
     }
 
     /// Leaves the ring: nothing at or after the current position will be read (B5).
     pub fn freeze(&mut self) -> Frozen {
-        self.head.store(self.read | FROZEN, Ordering::Release);
+        // Pairs with `Producer::refresh` and `Producer::frozen`.
+        self.head.store(self.read | FROZEN, HEAD_PUBLISH);
         // SeqCst: with the producer's publish-fence-look, at least one side sees the other (docs/fabric.md).
-        fence(Ordering::SeqCst);
+        freeze_fence();
         let unread = self.tail.load(Ordering::Relaxed) != self.read;
         Frozen { position: self.read, unread }
     }
@@ -362,7 +371,7 @@ impl Consumer {
     #[inline]
     fn refresh(&mut self) -> Result<()> {
         // Pairs with `Producer::publish`: payload visible.
-        let tail = self.tail.load(Ordering::Acquire);
+        let tail = self.tail.load(TAIL_OBSERVE);
         if self.next.is_some() {
             return self.cross_switch(tail);
         }
@@ -378,15 +387,16 @@ impl Consumer {
     fn cross_switch(&mut self, tail: u64) -> Result<()> {
         let mark = self.switch.load(Ordering::Acquire);
         let old_capacity = self.mask + 1;
-        if mark == self.switched {
+        let at = mark.wrapping_sub(1);
+        // A mark beyond this tail was made after it: everything before this tail lies in the old ring.
+        if mark == self.switched || at > tail {
             if tail < self.known_tail || tail - self.read > old_capacity {
                 return Err(bad_tail(tail < self.known_tail));
             }
             self.known_tail = tail;
             return Ok(());
         }
-        let at = mark.wrapping_sub(1);
-        if at < self.known_tail || at > tail || at - self.read > old_capacity {
+        if at < self.known_tail || at - self.read > old_capacity {
             return Err(Error::Peer("its switch to the next ring is at an impossible position"));
         }
         if self.read < at {
@@ -424,11 +434,16 @@ fn ring_mask(ring: &Span) -> Result<u64> {
 #[inline]
 fn copy_from_ring(ring: &Span, mask: u64, position: u64, bytes: &mut [u8]) -> Result<()> {
     let at = (position & mask) as usize;
-    let first = bytes.len().min(mask as usize + 1 - at);
-    let (head, rest) = bytes.split_at_mut(first);
-    ring.copy_out(at, head)?;
-    if !rest.is_empty() {
-        ring.copy_out(0, rest)?;
+    if bytes.len() <= mask as usize + 1 - at {
+        return ring.copy_out(at, bytes);
     }
-    Ok(())
+    copy_around(ring, at, bytes)
+}
+
+/// As `copy_from_ring`, over the end of the ring.
+#[inline(never)]
+fn copy_around(ring: &Span, at: usize, bytes: &mut [u8]) -> Result<()> {
+    let (first, rest) = bytes.split_at_mut(ring.len() - at);
+    ring.copy_out(at, first)?;
+    ring.copy_out(0, rest)
 }

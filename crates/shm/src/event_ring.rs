@@ -9,11 +9,11 @@ use crate::{
     Error, Memory, Result, Word64,
     byte_ring::{Consumer, Parts, Producer},
     sleep_word::SleepWord,
-    sync::Ordering,
+    sync::{Ordering, RESCAN_PUBLISH, RESCAN_TAKE},
 };
 
 /// Entries of an event ring.
-pub const EVENT_CAPACITY: usize = 16 * 1024;
+pub const EVENT_CAPACITY: usize = if cfg!(loom) { 2 } else { 16 * 1024 };
 /// Bytes of an event ring: control words, then entries.
 pub const EVENT_RING_LEN: usize = EVENT_ENTRIES + EVENT_CAPACITY * 8;
 
@@ -86,7 +86,7 @@ impl RescanWord {
     /// Sets the mark. `true` if the doorbell must be rung.
     pub fn post(&self) -> bool {
         // Pairs with `EventTaker::take_rescan`: the cleared bits are visible before the mark.
-        self.mark.store(1, Ordering::Release);
+        self.mark.store(1, RESCAN_PUBLISH);
         self.sleep.must_ring()
     }
 }
@@ -131,7 +131,8 @@ impl EventTaker {
 
     /// Whether all armed words must be looked at.
     pub fn take_rescan(&self) -> bool {
-        self.rescan.load(Ordering::Relaxed) != 0 && self.rescan.swap(0, Ordering::AcqRel) != 0
+        // Pairs with `RescanWord::post`.
+        self.rescan.load(Ordering::Relaxed) != 0 && self.rescan.swap(0, RESCAN_TAKE) != 0
     }
 
     /// The word that makes the peer ring, of the ring at `here` of our own memory.

@@ -6,7 +6,7 @@
 
 use crate::{
     Word64,
-    sync::{Ordering, fence},
+    sync::{Ordering, ring_fence, sleep_fence},
 };
 
 /// A word in the sleeper's memory: 1 while it sleeps or is about to.
@@ -25,7 +25,7 @@ impl SleepWord {
     pub fn prepare(&self) {
         self.word.store(1, Ordering::Relaxed);
         // SeqCst: pairs with the fence in `must_ring`.
-        fence(Ordering::SeqCst);
+        sleep_fence();
     }
 
     /// Sleeper: is awake again, or did not sleep.
@@ -38,7 +38,8 @@ impl SleepWord {
     pub fn must_ring(&self) -> bool {
         // SeqCst: pairs with the fence in `prepare`: either the sleeper's last look sees the news, or this load
         // sees the announcement.
-        fence(Ordering::SeqCst);
+        ring_fence();
+        // The order of the swap itself carries no weight; that it is one step does.
         self.word.load(Ordering::Relaxed) != 0 && self.word.swap(0, Ordering::AcqRel) != 0
     }
 }

@@ -14,7 +14,7 @@
 use crate::{
     Memory, Result, Word64,
     memory::Words,
-    sync::{Ordering, fence},
+    sync::{BIT_OBSERVE, BIT_TAKE, Ordering, arm_fence, stored_fence},
 };
 
 /// Bytes per watched word.
@@ -64,7 +64,7 @@ impl Watch {
             return;
         }
         // SeqCst: pairs with the fence in `WatchedWord::arm`.
-        fence(Ordering::SeqCst);
+        stored_fence();
         let first = offset / WATCHED_WORD;
         let last = (offset + len - 1) / WATCHED_WORD;
         for line_index in first / WORDS_PER_LINE..=(last / WORDS_PER_LINE).min(self.lines.count() - 1) {
@@ -76,7 +76,7 @@ impl Watch {
             let low = first.max(base) - base;
             let high = last.min(base + WORDS_PER_LINE - 1) - base;
             let mask = (u64::MAX >> (63 - (high - low))) << low;
-            let mut bits = line.fetch_and(!mask, Ordering::AcqRel) & mask;
+            let mut bits = line.fetch_and(!mask, BIT_TAKE) & mask;
             while bits != 0 {
                 let bit = bits.trailing_zeros() as usize;
                 bits &= bits - 1;
@@ -89,23 +89,27 @@ impl Watch {
 impl WatchedWord {
     /// Owner: arms the word. Look at the word again before relying on it.
     pub fn arm(&self) {
+        // The order of this step itself carries no weight: the fence does more.
         self.line.fetch_or(self.bit, Ordering::AcqRel);
         // SeqCst: pairs with the fence of the writer. The owner's second look is ordered after the bit.
-        fence(Ordering::SeqCst);
+        arm_fence();
     }
 
-    /// Owner: disarms the word. `true` if it was still armed, so that no event of it is on the way (W2).
+    /// Owner: disarms the word. `true` if it was still armed, so that no event of it is on the way (W2); if
+    /// not, the word that was written is visible.
     pub fn disarm(&self) -> bool {
-        self.line.fetch_and(!self.bit, Ordering::AcqRel) & self.bit != 0
+        // Pairs with itself at the writer.
+        self.line.fetch_and(!self.bit, BIT_TAKE) & self.bit != 0
     }
 
-    /// Whether the word is armed.
+    /// Whether the word is armed. If its owner armed it and it no longer is, the word that was written is visible.
     #[inline]
     pub fn is_armed(&self) -> bool {
-        self.line.load(Ordering::Relaxed) & self.bit != 0
+        // Pairs with `disarm` at the writer.
+        self.line.load(BIT_OBSERVE) & self.bit != 0
     }
 
-    /// Writer: after storing the word and a SeqCst fence. `true` if its event is now the caller's to deliver.
+    /// Writer: after storing the word and a [`stored_fence`]. `true` if its event is now the caller's to deliver.
     #[inline]
     pub fn fire(&self) -> bool {
         self.is_armed() && self.disarm()

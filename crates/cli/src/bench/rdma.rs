@@ -41,7 +41,7 @@ fn open(opening: &mut Opening<'_>) -> Result<Box<dyn Exercise>> {
     let target = Region::new(&node, REGION)?;
     let request = listener.wait(clock::in_seconds(10))?;
     let theirs = Cookie::from_bytes(request.private())?;
-    let endpoint = request.accept(&target.cookie(Rights::ALL).to_bytes())?;
+    let endpoint = request.accept_with(|endpoint| Ok(endpoint.share(&target, Rights::ALL)?.to_bytes().to_vec()))?;
     RdmaEnd::boxed(endpoint, target, &theirs, opening.peer())
 }
 

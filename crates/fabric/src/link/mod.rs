@@ -154,6 +154,12 @@ pub trait Link: Send + Sync {
     fn post(&self, peer: PeerId, bytes: &[u8]) -> Result<()>;
     /// Starts a request to a region of the peer.
     fn request(&self, peer: PeerId, ticket: Ticket, cookie: &Cookie, request: Request<'_>) -> Result<()>;
+    /// Gives a peer the pages of a region before it asks, so that it can map them while this process is busy. A link that
+    /// does not map does nothing.
+    fn offer(&self, peer: PeerId, cookie: &Cookie, pages: &Memory) -> Result<()> {
+        let _ = (peer, cookie, pages);
+        Ok(())
+    }
     /// Tells the owner of a mapped region that an armed word of it was written or read.
     fn fire(&self, peer: PeerId, region: RegionId, offset: usize, access: Access);
     /// Collects what has arrived; with `kernel`, also what only the kernel knows of. `true` if there was anything.

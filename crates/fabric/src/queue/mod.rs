@@ -6,9 +6,9 @@
 //!   0x00  tail    how far the peer has written into our ring        (a tripwire: data)
 //!   0x08  core    where the peer ran when it published
 //!   0x10  switch  position + 1 from which its bytes lie in our next ring
-//!   0x40  head    how far the peer has read of what we sent, top bit: frozen   (a tripwire: space)
-//!   0x48  core    where the peer ran when it published
-//!   0x80  ring
+//!   0x80  head    how far the peer has read of what we sent, top bit: frozen   (a tripwire: space)
+//!   0x88  core    where the peer ran when it published
+//!   0x100 ring
 //! ```
 //!
 //! So [`Sender`] writes the peer's tail and ring and reads its own head; [`Receiver`] reads its own tail and ring and
@@ -40,10 +40,10 @@ use crate::{
 pub(crate) const TAIL: usize = 0x00;
 pub(crate) const TAIL_CORE: usize = 0x08;
 pub(crate) const SWITCH: usize = 0x10;
-pub(crate) const HEAD: usize = 0x40;
-pub(crate) const HEAD_CORE: usize = 0x48;
+pub(crate) const HEAD: usize = 0x80;
+pub(crate) const HEAD_CORE: usize = 0x88;
 /// Bytes of a block before its ring.
-pub const BLOCK_HEADER: usize = 0x80;
+pub const BLOCK_HEADER: usize = 0x100;
 
 pub(crate) const FAMILY_WRITTEN: usize = 0x00;
 pub(crate) const FAMILY_READ: usize = 0x40;
@@ -116,7 +116,7 @@ impl QueueSpec {
         };
         let spec = QueueSpec { cookie: Cookie::from_bytes(&bytes[..48])?, offset: word(48), capacity: word(56), kind };
         let end = spec.offset.checked_add(spec.capacity).and_then(|end| end.checked_add(BLOCK_HEADER as u64));
-        if spec.offset % 64 != 0 || end.is_none_or(|end| end > spec.cookie.len() as u64) {
+        if spec.offset % 128 != 0 || end.is_none_or(|end| end > spec.cookie.len() as u64) {
             return Err(bad());
         }
         check_ring(spec.capacity as usize, kind)?;
@@ -125,15 +125,15 @@ impl QueueSpec {
 }
 
 impl QueueBlock {
-    /// Lays a block into a region, at a multiple of 64. The bytes there are cleared.
+    /// Lays a block into a region, at a multiple of 128. The bytes there are cleared.
     pub fn new(region: &Region, offset: usize, capacity: usize, kind: Kind) -> Result<QueueBlock> {
         Self::on(region.core(), offset, capacity, kind)
     }
 
     pub(crate) fn on(region: &Arc<RegionCore>, offset: usize, capacity: usize, kind: Kind) -> Result<QueueBlock> {
         check_ring(capacity, kind)?;
-        if offset % 64 != 0 {
-            return Err(Error::Size { what: "offset of a queue", must: "a multiple of 64", value: offset });
+        if offset % 128 != 0 {
+            return Err(Error::Size { what: "offset of a queue", must: "a multiple of 128", value: offset });
         }
         let slice = region.slice(offset, BLOCK_HEADER + capacity)?;
         for at in (0..BLOCK_HEADER).step_by(8) {

@@ -36,6 +36,8 @@ enum Ring {
     Slots(SlotConsumer),
 }
 
+/// Bytes of a large receive that are taken at a time.
+const PIECE: usize = 16 * 1024;
 /// Empty looks before a receiver that only polls lets the process breathe.
 const BREATH: u32 = 1024;
 
@@ -79,24 +81,27 @@ impl Receiver {
     #[inline]
     pub fn try_receive(&mut self, bytes: &mut [u8]) -> Result<usize> {
         let Ring::Bytes(ring) = &mut self.ring else { return Err(Error::Unsupported("streams on a queue of slots")) };
-        // Large ones are taken in pieces, so that the sender learns of space while this side copies out.
-        let piece = ring.capacity() / 4;
-        let first = bytes.len().min(piece);
-        let mut count = ring.copy_out(&mut bytes[..first])?;
-        if count == 0 {
-            if !bytes.is_empty() {
-                self.was_empty()?;
-            }
+        if !ring.has_news() {
+            self.was_empty()?;
             return Ok(0);
         }
+        if bytes.len() > PIECE {
+            return self.receive_pieces(bytes);
+        }
+        let count = ring.copy_out(bytes)?;
         self.tell_if_due()?;
-        while count < bytes.len() {
-            let end = bytes.len().min(count + piece);
-            let more = self.consumer().copy_out(&mut bytes[count..end])?;
+        Ok(count)
+    }
+
+    /// Large ones are taken in pieces, so that the sender learns of space while this side copies out.
+    fn receive_pieces(&mut self, bytes: &mut [u8]) -> Result<usize> {
+        let mut count = 0;
+        for piece in bytes.chunks_mut(PIECE) {
+            let more = self.consumer().copy_out(piece)?;
+            count += more;
             if more == 0 {
                 break;
             }
-            count += more;
             self.tell_if_due()?;
         }
         Ok(count)
@@ -106,11 +111,12 @@ impl Receiver {
     #[inline]
     pub fn try_receive_message(&mut self, buffer: &mut [u8]) -> Result<Option<usize>> {
         let Ring::Slots(ring) = &mut self.ring else { return Err(Error::Unsupported("messages on a stream")) };
-        let message = ring.pop(buffer)?;
-        match message {
-            Some(_) => self.tell_if_due()?,
-            None => self.was_empty()?,
+        if !ring.bytes().has_news() {
+            self.was_empty()?;
+            return Ok(None);
         }
+        let message = ring.pop(buffer)?;
+        self.tell_if_due()?;
         Ok(message)
     }
 
@@ -225,21 +231,29 @@ impl Receiver {
 
     #[inline]
     fn tell_if_due(&mut self) -> Result<()> {
-        if self.consumer().owes_head() { self.tell() } else { Ok(()) }
+        if self.consumer().owes_head() { self.tell_now() } else { Ok(()) }
+    }
+
+    #[inline(never)]
+    fn tell_now(&mut self) -> Result<()> {
+        self.tell()
     }
 
     #[inline]
     fn was_empty(&mut self) -> Result<()> {
         self.idle += 1;
-        if self.idle % BREATH == 0 {
+        if self.idle < BREATH { Ok(()) } else { self.breathe() }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn breathe(&mut self) -> Result<()> {
+        self.idle = 0;
+        match self.home.breathe() {
             // What arrived before the end is delivered first.
-            if let Err(error) = self.home.breathe()
-                && !self.ring.consumer().has_news()
-            {
-                return Err(error);
-            }
+            Err(_) if self.ring.consumer().has_news() => Ok(()),
+            outcome => outcome,
         }
-        Ok(())
     }
 }
 

@@ -6,7 +6,7 @@ use std::{
 };
 
 use sidestep_fabric::{
-    Access, CloseReason, Cookie, Node, Refusal, Rights,
+    Access, CloseReason, Cookie, Node, Refusal,
     cookie::RegionId,
     link::{AnyLink, Atomic, Link, Outcome, PeerId, Request, Target, Ticket},
     protocol::{EndpointId, Message},
@@ -311,12 +311,4 @@ pub fn until<T>(a: &Stranger, b: &Stranger, what: &str, mut found: impl FnMut() 
 /// An endpoint id that a stranger makes up.
 pub fn made_up(slot: u32, session: u32) -> EndpointId {
     EndpointId { slot, session }
-}
-
-/// All rights but those given.
-pub fn without(rights: Rights) -> Rights {
-    [Rights::READ, Rights::WRITE, Rights::ATOMIC]
-        .into_iter()
-        .filter(|right| !rights.allow(*right))
-        .fold(Rights::NONE, Rights::and)
 }

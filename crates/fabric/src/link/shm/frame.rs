@@ -11,6 +11,7 @@
 //! | 5 get | ticket u64, cookie, offset u64, length u32 | – |
 //! | 6 atomic | ticket u64, cookie, offset u64, operation u8, two operands u64 | – |
 //! | 7 reply | ticket u64, status u8, then by status | region memory, if mapped |
+//! | 8 pages | cookie, length u64 | region memory |
 
 use crate::{
     cookie::{Cookie, Rights},
@@ -54,6 +55,13 @@ pub enum Frame<'a> {
         ticket: u64,
         /// The answer.
         answer: Answer<'a>,
+    },
+    /// The pages of a region, ahead of being asked for.
+    Pages {
+        /// Which region.
+        cookie: Cookie,
+        /// Length of the memory beside the frame.
+        len: u64,
     },
 }
 
@@ -132,6 +140,11 @@ impl<'a> Frame<'a> {
                 out.extend(ticket.to_le_bytes());
                 answer.emit(out);
             }
+            Frame::Pages { cookie, len } => {
+                out.push(kind::PAGES);
+                out.extend(cookie.to_bytes());
+                out.extend(len.to_le_bytes());
+            }
         }
     }
 
@@ -149,11 +162,12 @@ impl<'a> Frame<'a> {
             kind::POST => return Ok(Frame::Post(rest.bytes)),
             kind::MAP | kind::PUT | kind::GET | kind::ATOMIC => {
                 let ticket = rest.word()?;
-                let cookie = Cookie::from_bytes(rest.take(Cookie::WIRE_LEN)?).map_err(|_| "a cookie is malformed")?;
+                let cookie = rest.cookie()?;
                 let ask = rest.ask(kind)?;
                 Frame::Ask { ticket, cookie, ask }
             }
             kind::REPLY => Frame::Reply { ticket: rest.word()?, answer: rest.answer()? },
+            kind::PAGES => Frame::Pages { cookie: rest.cookie()?, len: rest.word()? },
             _ => return Err("a frame is of an unknown kind"),
         };
         if rest.bytes.is_empty() { Ok(frame) } else { Err("a frame is too long") }
@@ -227,6 +241,7 @@ mod kind {
     pub const GET: u8 = 5;
     pub const ATOMIC: u8 = 6;
     pub const REPLY: u8 = 7;
+    pub const PAGES: u8 = 8;
 }
 
 mod status {
@@ -277,6 +292,10 @@ impl<'a> Reader<'a> {
             return Err("a transfer is too long");
         }
         Ok(std::mem::take(&mut self.bytes))
+    }
+
+    fn cookie(&mut self) -> Result<Cookie, &'static str> {
+        Cookie::from_bytes(self.take(Cookie::WIRE_LEN)?).map_err(|_| "a cookie is malformed")
     }
 
     fn rights(&mut self) -> Result<Rights, &'static str> {
@@ -353,7 +372,8 @@ mod tests {
             Answer::Refused(Refusal::Rights { held: Rights::READ, wanted: Rights::WRITE }),
             Answer::Refused(Refusal::Range { offset: 1, len: 2 }),
         ];
-        let frames = [Frame::Hello { version: 1, pair_len: 2 }, Frame::Post(b"hello")]
+        let pages = Frame::Pages { cookie, len: 4096 };
+        let frames = [Frame::Hello { version: 1, pair_len: 2 }, Frame::Post(b"hello"), pages]
             .into_iter()
             .chain(asks.map(|ask| Frame::Ask { ticket: 1, cookie, ask }))
             .chain(answers.map(|answer| Frame::Reply { ticket: 2, answer }));

@@ -128,6 +128,10 @@ impl ShmLink {
 
     fn poll_session(&self, session: &Arc<Session>, receiving: &mut Receiving, look: bool, target: &dyn Target) -> bool {
         let mut any = take_events(session, target);
+        while let Some((ticket, outcome)) = session.take_answered() {
+            target.completed(ticket, outcome);
+            any = true;
+        }
         if look || session.has_frames() {
             any |= self.take_frames(session, receiving, target);
         }
@@ -229,6 +233,7 @@ impl Link for ShmLink {
     fn request(&self, peer: PeerId, ticket: Ticket, cookie: &Cookie, request: Request<'_>) -> Result<()> {
         let session = self.session(peer)?;
         let ask = match request {
+            Request::Map if session.answer_from_offered(ticket, cookie) => return Ok(()),
             Request::Map => Ask::Map,
             Request::Put { offset, bytes } => Ask::Put { offset, bytes },
             Request::Get { offset, len } => Ask::Get { offset, len: len as u32 },
@@ -239,6 +244,11 @@ impl Link for ShmLink {
         session.send(Frame::Ask { ticket: ticket.0, cookie: *cookie, ask }, None)?;
         unanswered.push_back(ticket);
         Ok(())
+    }
+
+    fn offer(&self, peer: PeerId, cookie: &Cookie, pages: &Memory) -> Result<()> {
+        let frame = Frame::Pages { cookie: *cookie, len: pages.len() as u64 };
+        self.session(peer)?.send(frame, pages.descriptor())
     }
 
     fn fire(&self, peer: PeerId, region: RegionId, offset: usize, access: Access) {
@@ -374,6 +384,12 @@ fn handle(
                 Ask::Atomic { offset, atomic } => target.atomic(peer, &cookie, offset, atomic).map(Answer::Value),
             };
             session.reply(ticket, answer.unwrap_or_else(Answer::Refused), pages);
+            Ok(())
+        }
+        Frame::Pages { cookie, len } => {
+            if let Some(pages) = descriptors.pop() {
+                session.keep_offered(cookie, pages, len);
+            }
             Ok(())
         }
         Frame::Reply { ticket, answer } => {

@@ -1,0 +1,220 @@
+//! Byte ring and slot ring: bytes arrive once, in order, and nobody touches a byte while the other does.
+
+use loom::thread;
+use sidestep_shm::{
+    Memory,
+    byte_ring::{Consumer, Parts, Producer},
+    slot_ring::{SlotConsumer, SlotProducer},
+    sync::stored_fence,
+};
+
+use crate::model;
+
+const TAIL: usize = 0;
+const CORE: usize = 8;
+const SWITCH: usize = 16;
+const HEAD: usize = 24;
+const WRITTEN: usize = 32;
+const READ: usize = 40;
+const RING: usize = 48;
+
+#[test]
+fn bytes_arrive_in_order_around_the_end() {
+    model(|| {
+        let (mut producer, mut consumer) = advanced(4, 3);
+        let writer = thread::spawn(move || {
+            let mut sent = producer.copy_in(&[1, 2]).unwrap();
+            producer.publish(0);
+            sent += producer.copy_in(&[3, 4, 5][..]).unwrap();
+            producer.publish(0);
+            (producer, sent)
+        });
+        let mut received = Vec::new();
+        for len in [1, 2, 2] {
+            take(&mut consumer, len, &mut received);
+            consumer.publish_head();
+        }
+        let (mut producer, sent) = writer.join().unwrap();
+        assert!(sent >= 4, "a ring of four takes four");
+        producer.copy_in(&[1, 2, 3, 4, 5][sent..]).unwrap();
+        producer.publish(0);
+        take_all(&mut consumer, &mut received);
+        assert_eq!(received, [1, 2, 3, 4, 5]);
+    });
+}
+
+#[test]
+fn space_comes_back_by_the_head() {
+    model(|| {
+        let (mut producer, mut consumer) = advanced(2, 1);
+        assert_eq!(producer.copy_in(&[1, 2, 9]), Ok(2));
+        producer.publish(0);
+        let writer = thread::spawn(move || {
+            let sent = producer.copy_in(&[3, 4]).unwrap();
+            producer.publish(0);
+            sent
+        });
+        let mut received = Vec::new();
+        take(&mut consumer, 1, &mut received);
+        consumer.publish_head();
+        take(&mut consumer, 1, &mut received);
+        consumer.publish_head();
+        let sent = writer.join().unwrap();
+        take_all(&mut consumer, &mut received);
+        assert_eq!(received, [1, 2, 3, 4][..2 + sent]);
+    });
+}
+
+#[test]
+fn slots_arrive_whole() {
+    model(|| {
+        let memory = Memory::heap(RING + 64).unwrap();
+        let mut producer = SlotProducer::new(parts(&memory, WRITTEN, 64), 16).unwrap();
+        let mut consumer = SlotConsumer::new(parts(&memory, READ, 64), 16).unwrap();
+        for _ in 0..3 {
+            producer.push(b"old").unwrap();
+        }
+        producer.bytes().publish(0);
+        let mut buffer = [0; 8];
+        assert_eq!(consumer.pop(&mut buffer), Ok(Some(3)));
+        consumer.bytes().publish_head();
+        let writer = thread::spawn(move || {
+            let mut sent = 0;
+            for message in [&b"a"[..], b"", b"bcd"] {
+                sent += usize::from(producer.push(message).unwrap());
+                producer.bytes().publish(0);
+            }
+            sent
+        });
+        let mut received = Vec::new();
+        let mut pop = |consumer: &mut SlotConsumer| {
+            if let Some(len) = consumer.pop(&mut buffer).unwrap() {
+                received.push(buffer[..len].to_vec());
+            }
+            consumer.bytes().publish_head();
+        };
+        for _ in 0..3 {
+            pop(&mut consumer);
+        }
+        let sent = writer.join().unwrap();
+        for _ in 0..4 {
+            pop(&mut consumer);
+        }
+        let expected = [&b"old"[..], b"old", b"a", b"", b"bcd"];
+        assert!(sent >= 2, "two slots were free");
+        assert_eq!(received, expected[..2 + sent]);
+    });
+}
+
+/// Either the consumer that leaves sees that bytes are unread, or the producer that publishes sees it has left.
+#[test]
+fn a_freeze_loses_and_doubles_nothing() {
+    model(|| {
+        let (mut producer, mut consumer) = advanced(4, 3);
+        let writer = thread::spawn(move || {
+            producer.copy_in(&[1, 2]).unwrap();
+            producer.publish(0);
+            producer.copy_in(&[3]).unwrap();
+            producer.publish(0);
+            stored_fence();
+            let seen = producer.frozen();
+            (producer, seen)
+        });
+        let mut received = Vec::new();
+        take(&mut consumer, 1, &mut received);
+        let frozen = consumer.freeze();
+        let (producer, seen) = writer.join().unwrap();
+        assert_eq!(frozen.position, 3 + received.len() as u64);
+        assert!(frozen.unread || seen.is_some() || frozen.position == producer.position(), "bytes are nobody's");
+        assert!(seen.is_none_or(|position| position == frozen.position));
+        assert_eq!(producer.frozen(), Some(frozen.position));
+        let mut rest = [0; 4];
+        let count = producer.take_back(frozen.position, &mut rest).unwrap();
+        received.extend(&rest[..count]);
+        assert_eq!(received, [1, 2, 3]);
+    });
+}
+
+/// A producer that sees the freeze may use the bytes before it again: the consumer has done with them.
+#[test]
+fn a_freeze_returns_the_space_before_it() {
+    model(|| {
+        let (mut producer, mut consumer) = advanced(2, 1);
+        producer.copy_in(&[1, 2]).unwrap();
+        producer.publish(0);
+        let writer = thread::spawn(move || {
+            if producer.frozen().is_some() {
+                assert_eq!(producer.copy_in(&[3]), Ok(1));
+            }
+        });
+        let mut received = Vec::new();
+        take(&mut consumer, 1, &mut received);
+        consumer.freeze();
+        writer.join().unwrap();
+        assert_eq!(received, [1]);
+    });
+}
+
+#[test]
+fn a_switch_to_a_larger_ring_keeps_the_order() {
+    model(|| {
+        let (mut producer, mut consumer) = advanced(2, 1);
+        let larger = Memory::heap(4).unwrap().span(0, 4).unwrap();
+        producer.copy_in(&[1]).unwrap();
+        producer.publish(0);
+        consumer.offer(larger.clone()).unwrap();
+        let writer = thread::spawn(move || {
+            producer.copy_in(&[2]).unwrap();
+            producer.switch_to(larger, 0).unwrap();
+            assert_eq!(producer.copy_in(&[3, 4, 5]), Ok(3));
+            producer.publish(0);
+            producer
+        });
+        let mut received = Vec::new();
+        for len in [1, 2, 2] {
+            take(&mut consumer, len, &mut received);
+            consumer.publish_head();
+        }
+        let mut producer = writer.join().unwrap();
+        assert_eq!(producer.copy_in(&[6]), Ok(1));
+        producer.publish(0);
+        take_all(&mut consumer, &mut received);
+        assert_eq!(received, [1, 2, 3, 4, 5, 6]);
+    });
+}
+
+/// A pair of ends over a ring of `capacity` bytes, of which `position` bytes have been used already.
+fn advanced(capacity: usize, position: usize) -> (Producer, Consumer) {
+    let memory = Memory::heap(RING + capacity).unwrap();
+    let mut producer = Producer::new(parts(&memory, WRITTEN, capacity)).unwrap();
+    let mut consumer = Consumer::new(parts(&memory, READ, capacity)).unwrap();
+    producer.copy_in(&vec![0; position]).unwrap();
+    producer.publish(0);
+    take(&mut consumer, position, &mut Vec::new());
+    consumer.publish_head();
+    (producer, consumer)
+}
+
+fn parts(memory: &Memory, position: usize, capacity: usize) -> Parts {
+    Parts {
+        ring: memory.span(RING, capacity).unwrap(),
+        tail: memory.word64(TAIL).unwrap(),
+        core: memory.word64(CORE).unwrap(),
+        switch: memory.word64(SWITCH).unwrap(),
+        head: memory.word64(HEAD).unwrap(),
+        position: memory.word64(position).unwrap(),
+    }
+}
+
+/// One look: takes at most `len` bytes.
+fn take(consumer: &mut Consumer, len: usize, received: &mut Vec<u8>) {
+    let mut bytes = vec![0; len];
+    let count = consumer.copy_out(&mut bytes).unwrap();
+    received.extend(&bytes[..count]);
+}
+
+fn take_all(consumer: &mut Consumer, received: &mut Vec<u8>) {
+    while consumer.available().unwrap() > 0 {
+        take(consumer, 4, received);
+    }
+}

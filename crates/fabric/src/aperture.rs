@@ -310,11 +310,11 @@ impl Apertures {
         self.lock().remove(&(core.peer, core.cookie));
     }
 
-    /// The owner took back every cookie of a region before `generation`; `u32::MAX`: the region is gone.
+    /// The owner took back every cookie of a region before `generation`.
     pub(crate) fn revoked(&self, peer: PeerId, region: RegionId, generation: u32) {
         self.lock().retain(|(of, cookie), core| {
             let earlier = generation.wrapping_sub(cookie.generation()).wrapping_sub(1) < 1 << 31;
-            let hit = *of == peer && cookie.region() == region && (generation == u32::MAX || earlier);
+            let hit = *of == peer && cookie.region() == region && earlier;
             if hit {
                 core.revoked.store(true, Ordering::Release);
             }

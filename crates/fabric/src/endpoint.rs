@@ -339,14 +339,6 @@ impl Endpoints {
         core
     }
 
-    /// The peers that have an endpoint here.
-    pub(crate) fn peers(&self) -> Vec<PeerId> {
-        let mut peers: Vec<_> = self.table().slots.iter().flat_map(|slot| &slot.core).map(|core| core.peer).collect();
-        peers.sort_unstable();
-        peers.dedup();
-        peers
-    }
-
     pub(crate) fn listen(&self, name: &str, listener: &Arc<ListenerCore>) {
         self.listeners().insert(name.to_string(), listener.clone());
     }

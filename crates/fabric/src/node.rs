@@ -13,7 +13,7 @@
 use std::{
     os::fd::{AsFd, BorrowedFd},
     sync::{
-        Arc, Condvar, Mutex,
+        Arc, Condvar, Mutex, MutexGuard,
         atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence},
     },
     time::Duration,
@@ -31,7 +31,7 @@ use crate::{
     cookie::{Cookie, RegionId, Rights},
     endpoint::Endpoints,
     error::{CloseReason, Error, Refusal, Result},
-    link::{AnyLink, Atomic, Link, Outcome, PeerId, Request, Target, Ticket, shm::ShmLink},
+    link::{AnyLink, Atomic, KERNEL, Link, Outcome, PeerId, Request, Target, Ticket, shm::ShmLink},
     protocol::Message,
     region::{RegionCore, RegionTable},
     scheduler::Scheduler,
@@ -61,11 +61,17 @@ pub(crate) struct NodeCore {
     sleepers: AtomicU32,
     /// Whether some event queue is also a descriptor, so that news must always ring.
     ringing: AtomicBool,
-    leader: Mutex<bool>,
+    leader: Mutex<Leader>,
     followers: Condvar,
     sleeper: Arc<Sleeper>,
     /// Wakes the leader from within the process.
     bell: Doorbell,
+}
+
+#[derive(Debug, Default)]
+struct Leader {
+    asleep: bool,
+    followers: u32,
 }
 
 #[derive(Debug, Default)]
@@ -103,7 +109,7 @@ impl Node {
             epoch: AtomicU64::new(0),
             sleepers: AtomicU32::new(0),
             ringing: AtomicBool::new(false),
-            leader: Mutex::new(false),
+            leader: Mutex::default(),
             followers: Condvar::new(),
             sleeper,
             bell,
@@ -179,9 +185,13 @@ impl Node {
         // SeqCst: pairs with `block`: either the sleeper sees the epoch, or this sees the sleeper.
         fence(Ordering::SeqCst);
         if core.sleepers.load(Ordering::Relaxed) != 0 {
-            drop(core.leader.lock().expect("no panic while leading"));
-            core.followers.notify_all();
-            core.bell.ring();
+            let leader = core.leader();
+            if leader.followers > 0 {
+                core.followers.notify_all();
+            }
+            if leader.asleep {
+                core.bell.ring();
+            }
         }
     }
 
@@ -191,19 +201,6 @@ impl Node {
         waiter: &mut Waiter,
         deadline: Option<u64>,
         what: &'static str,
-        check: &mut dyn FnMut() -> Result<Option<T>>,
-    ) -> Result<T> {
-        self.wait_near(waiter, deadline, what, &|| u32::MAX, &mut || false, check)
-    }
-
-    /// As `wait_until`, when the core the peer runs on is known, and a cheap `news` test of the caller's own.
-    pub(crate) fn wait_near<T>(
-        &self,
-        waiter: &mut Waiter,
-        deadline: Option<u64>,
-        what: &'static str,
-        peer_core: &dyn Fn() -> u32,
-        news: &mut dyn FnMut() -> bool,
         check: &mut dyn FnMut() -> Result<Option<T>>,
     ) -> Result<T> {
         let core = &*self.core;
@@ -216,17 +213,21 @@ impl Node {
             if deadline.is_some_and(|deadline| clock::now() >= deadline) {
                 return Err(Error::TimedOut(what));
             }
-            let found = waiter.look(deadline, peer_core, || {
-                news() || core.link().has_news() || core.epoch.load(Ordering::Relaxed) != epoch
-            });
-            if !found && let Some(answer) = self.block(deadline, check)? {
+            let news = || core.link().has_news() || core.epoch.load(Ordering::Relaxed) != epoch;
+            if !waiter.look(deadline, || u32::MAX, news)
+                && let Some(answer) = self.block(deadline, check)?
+            {
                 return Ok(answer);
             }
         }
     }
 
     /// Sleeps once. An answer that was there before sleeping is returned.
-    fn block<T>(&self, deadline: Option<u64>, check: &mut dyn FnMut() -> Result<Option<T>>) -> Result<Option<T>> {
+    pub(crate) fn block<T>(
+        &self,
+        deadline: Option<u64>,
+        check: &mut dyn FnMut() -> Result<Option<T>>,
+    ) -> Result<Option<T>> {
         let core = &*self.core;
         core.sleepers.fetch_add(1, Ordering::SeqCst);
         fence(Ordering::SeqCst);
@@ -244,15 +245,17 @@ impl Node {
 
     fn sleep_once(&self, deadline: u64, epoch: u64) -> Result<()> {
         let core = &*self.core;
-        let mut leader = core.leader.lock().expect("no panic while leading");
-        if *leader {
+        let mut leader = core.leader();
+        if leader.asleep {
             if core.epoch.load(Ordering::Acquire) == epoch {
+                leader.followers += 1;
                 let left = Duration::from_nanos(deadline.saturating_sub(clock::now()));
-                drop(core.followers.wait_timeout(leader, left).expect("no panic while leading"));
+                let mut woken = core.followers.wait_timeout(leader, left).expect("no panic while leading");
+                woken.0.followers -= 1;
             }
             return Ok(());
         }
-        *leader = true;
+        leader.asleep = true;
         drop(leader);
         core.link().set_sleeping(true);
         let mut tokens = Tokens::new();
@@ -263,9 +266,18 @@ impl Node {
         if !core.ringing.load(Ordering::Relaxed) {
             core.link().set_sleeping(false);
         }
-        *core.leader.lock().expect("no panic while leading") = false;
-        core.followers.notify_all();
-        self.progress_kernel();
+        let mut leader = core.leader();
+        leader.asleep = false;
+        if leader.followers > 0 {
+            // One of them leads on.
+            core.followers.notify_all();
+        }
+        drop(leader);
+        if tokens.contains(&KERNEL) {
+            self.progress_kernel()
+        } else {
+            self.progress()
+        };
         Ok(outcome?)
     }
 
@@ -281,6 +293,15 @@ impl Node {
     /// The next news rings.
     pub(crate) fn set_ringing_once(&self) {
         self.core.link().set_sleeping(true);
+    }
+
+    /// After a sleep on the descriptor outside this node: empties it and sees to what came.
+    pub(crate) fn finish_ringing(&self) {
+        self.drain_sleep_descriptor();
+        if !self.core.ringing.load(Ordering::Relaxed) {
+            self.core.link().set_sleeping(false);
+        }
+        self.progress_kernel();
     }
 
     /// From now on all news rings.
@@ -314,21 +335,27 @@ impl Node {
         if !self.core.link().capabilities().maps {
             return Ok(());
         }
-        match region.grant(cookie)? {
+        match region.grant(peer, cookie)? {
             Some(pages) => self.core.link().offer(peer, cookie, &pages),
             None => Ok(()),
         }
     }
 
-    pub(crate) fn announce_revoked(&self, region: RegionId, generation: u32) {
-        for peer in self.core.endpoints.peers() {
+    /// Tells those who have pages of a region that its cookies before `generation` are void. The others find out when
+    /// they use one.
+    pub(crate) fn announce_revoked(&self, mapped_by: &[PeerId], region: RegionId, generation: u32) {
+        for peer in mapped_by {
             // A peer that cannot be told is closing; its apertures end with it.
-            let _ = self.post(peer, Message::Revoked { region, generation });
+            let _ = self.post(*peer, Message::Revoked { region, generation });
         }
     }
 }
 
 impl NodeCore {
+    fn leader(&self) -> MutexGuard<'_, Leader> {
+        self.leader.lock().expect("no panic while leading")
+    }
+
     pub(crate) fn link(&self) -> &dyn Link {
         self.link.as_link()
     }
@@ -398,10 +425,10 @@ impl Target for NodeCore {
         self.region(cookie)?.atomic(cookie, offset, atomic)
     }
 
-    fn grant(&self, _peer: PeerId, cookie: &Cookie) -> Result<Option<Memory>, Refusal> {
+    fn grant(&self, peer: PeerId, cookie: &Cookie) -> Result<Option<Memory>, Refusal> {
         let region = self.region(cookie)?;
         region.admit(cookie, Rights::NONE, 0, 0)?;
-        if self.link().capabilities().maps { region.grant(cookie) } else { Ok(None) }
+        if self.link().capabilities().maps { region.grant(peer, cookie) } else { Ok(None) }
     }
 
     fn fired(&self, region: RegionId, offset: usize, access: Access) {

@@ -17,7 +17,7 @@ use std::{
 use sidestep_shm::wait::Waiter;
 
 use crate::{
-    aperture::Aperture,
+    aperture::{Aperture, Mapped},
     cookie::Rights,
     error::{Error, Result},
     event::Subscription,
@@ -77,7 +77,7 @@ struct Transfer {
     error: Option<Error>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 enum Operation {
     Write(RegionSlice),
     Immediate(u32),
@@ -112,20 +112,20 @@ impl RdmaQueue {
     /// Writes `source` to `offset` of the target. The source must not change until the request has ended.
     pub fn write(&self, source: &RegionSlice, target: &Aperture, offset: usize) -> Result<RequestId> {
         target.check(offset, source.len(), Rights::WRITE)?;
-        self.post(Operation::Write(source.clone()), target, offset, source.len())
+        self.post(&Operation::Write(source.clone()), target, offset, source.len())
     }
 
     /// Stores one 32-bit word in queue order, without a source buffer: a flag or pointer after its payload.
     pub fn immediate(&self, target: &Aperture, offset: usize, value: u32) -> Result<RequestId> {
         target.check(offset, 4, Rights::WRITE)?;
         aligned(offset, 4)?;
-        self.post(Operation::Immediate(value), target, offset, 4)
+        self.post(&Operation::Immediate(value), target, offset, 4)
     }
 
     /// Reads from `offset` of the target into `into`.
     pub fn read(&self, target: &Aperture, offset: usize, into: &RegionSlice) -> Result<RequestId> {
         target.check(offset, into.len(), Rights::READ)?;
-        self.post(Operation::Read(into.clone()), target, offset, into.len())
+        self.post(&Operation::Read(into.clone()), target, offset, into.len())
     }
 
     /// Stores `new` in the 64-bit word at `offset` if it holds `expected`; what it held is put into `into`.
@@ -149,7 +149,7 @@ impl RdmaQueue {
         target.check(offset, 8, Rights::ATOMIC)?;
         aligned(offset, 8)?;
         into.word64(0)?;
-        self.post(Operation::Atomic(atomic, into.clone()), target, offset, 8)
+        self.post(&Operation::Atomic(atomic, into.clone()), target, offset, 8)
     }
 
     /// Whether a request has ended; an error if it failed or was flushed.
@@ -199,7 +199,7 @@ impl RdmaQueue {
         *self.core.subscription.lock().expect("no panic while subscribed") = Some(subscription);
     }
 
-    fn post(&self, operation: Operation, target: &Aperture, offset: usize, len: usize) -> Result<RequestId> {
+    fn post(&self, operation: &Operation, target: &Aperture, offset: usize, len: usize) -> Result<RequestId> {
         let mut state = self.core.lock();
         if let Some((id, _)) = &state.failed {
             return Err(Error::Flushed(*id));
@@ -209,7 +209,21 @@ impl RdmaQueue {
         }
         let id = state.last_posted.wrapping_add(1);
         state.last_posted = id;
-        let target = target.clone();
+        // Nothing before it, and memory that is mapped: it is done here and now.
+        if state.requests.is_empty()
+            && len <= QUANTUM
+            && let Some(mapped) = target.mapped()
+        {
+            match operation.move_bytes(mapped, offset, 0, len) {
+                Ok(()) => target.fire(offset, len, operation.access()),
+                Err(error) => state.failed = Some((id, error)),
+            }
+            self.core.end(id);
+            drop(state);
+            self.node.notify();
+            return Ok(RequestId(id));
+        }
+        let (operation, target) = (operation.clone(), target.clone());
         state.requests.push_back(Transfer {
             id,
             operation,
@@ -221,17 +235,43 @@ impl RdmaQueue {
             error: None,
         });
         if !state.active {
-            let (moved, more) = self.core.serve_locked(&mut state, QUANTUM);
+            let (_, more) = self.core.serve_locked(&mut state, QUANTUM);
             if more {
                 state.active = true;
                 self.node.core().scheduler.activate(self.core.clone());
             }
             drop(state);
-            if moved {
-                self.node.notify();
-            }
+            self.node.notify();
         }
         Ok(RequestId(id))
+    }
+}
+
+impl Operation {
+    fn access(&self) -> Access {
+        if let Operation::Read(_) = self { Access::Read } else { Access::Write }
+    }
+
+    /// Moves bytes `from .. from + count` of the request, at `offset` of mapped memory.
+    #[inline]
+    fn move_bytes(&self, mapped: &Mapped, offset: usize, from: usize, count: usize) -> Result<()> {
+        match self {
+            Operation::Write(source) => {
+                let (data, at) = (&source.core().data, source.offset() + from);
+                mapped.data.copy_from(offset + from, data, at, count)?;
+            }
+            Operation::Read(into) => {
+                let (data, at) = (&into.core().data, into.offset() + from);
+                data.copy_from(at, &mapped.data, offset + from, count)?;
+            }
+            // Pairs with the owner's Acquire load: what the queue wrote before is visible.
+            Operation::Immediate(value) => mapped.memory.word32(offset)?.store(*value, Ordering::Release),
+            Operation::Atomic(atomic, into) => {
+                let held = perform(&mapped.memory.word64(offset)?, *atomic);
+                into.word64(0)?.store(held, Ordering::Release);
+            }
+        }
+        Ok(())
     }
 }
 
@@ -343,38 +383,15 @@ impl Transfer {
 
     fn advance_mapped(&mut self, left: &mut usize) -> Result<bool> {
         let Some(mapped) = self.target.mapped() else { return Ok(false) };
-        let count = (self.len - self.begun).min(*left);
-        *left -= count;
-        let (from, to) = (self.begun, self.offset + self.begun);
-        let access = match &self.operation {
-            Operation::Write(source) => {
-                mapped.data.copy_from(to, &source.span()?, from, count)?;
-                Access::Write
-            }
-            Operation::Read(into) => {
-                into.span()?.copy_from(from, &mapped.data, to, count)?;
-                Access::Read
-            }
-            Operation::Immediate(value) => {
-                // Pairs with the owner's Acquire load: what the queue wrote before is visible.
-                mapped.memory.word32(self.offset)?.store(*value, Ordering::Release);
-                self.begun = self.len;
-                self.target.fire(self.offset, 4, Access::Write);
-                return Ok(true);
-            }
-            Operation::Atomic(atomic, into) => {
-                let held = perform(&mapped.memory.word64(self.offset)?, *atomic);
-                into.word64(0)?.store(held, Ordering::Release);
-                self.begun = self.len;
-                self.target.fire(self.offset, 8, Access::Write);
-                return Ok(true);
-            }
-        };
+        // A word is moved whole.
+        let count = if self.len <= 8 { self.len } else { (self.len - self.begun).min(*left) };
+        *left -= count.min(*left);
+        self.operation.move_bytes(mapped, self.offset, self.begun, count)?;
         self.begun += count;
         if self.begun < self.len {
             return Ok(false);
         }
-        self.target.fire(self.offset, self.len, access);
+        self.target.fire(self.offset, self.len, self.operation.access());
         Ok(true)
     }
 

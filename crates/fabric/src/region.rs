@@ -14,7 +14,7 @@ use std::{
     ptr::NonNull,
     sync::{
         Arc, Mutex, OnceLock, RwLock, Weak,
-        atomic::{AtomicBool, AtomicU32, Ordering},
+        atomic::{AtomicU32, Ordering},
     },
 };
 
@@ -26,7 +26,7 @@ use sidestep_shm::{
 use crate::{
     cookie::{Cookie, RegionId, Rights},
     error::{Error, Refusal, Result},
-    link::{Atomic, may_map},
+    link::{Atomic, PeerId, may_map},
     node::Node,
     random::Random,
     tripwire::{Access, TripwireCore},
@@ -57,11 +57,11 @@ pub(crate) struct RegionCore {
     watches: OnceLock<[Watch; 2]>,
     /// Whether pages may be handed out at all.
     shareable: bool,
-    /// Whether pages were handed out since the last revocation.
-    handed_out: AtomicBool,
+    /// The peers that got pages since the last revocation.
+    mapped_by: Mutex<Vec<PeerId>>,
     generation: AtomicU32,
     issued: Mutex<Vec<Issued>>,
-    tripwires: Mutex<HashMap<(usize, Access), Vec<Weak<TripwireCore>>>>,
+    tripwires: Mutex<Tripwires>,
 }
 
 /// Where the parts of a region's memory lie, computed alike by owner and peer.
@@ -72,6 +72,9 @@ pub(crate) struct Layout {
     pub(crate) reads: usize,
     pub(crate) total: usize,
 }
+
+/// Who watches which word.
+type Tripwires = HashMap<(usize, Access), Vec<Weak<TripwireCore>>>;
 
 #[derive(Debug, Clone, Copy)]
 struct Issued {
@@ -147,8 +150,8 @@ impl Region {
     /// Takes every cookie of the region back. Where a peer has the pages mapped, the region moves to fresh pages
     /// with the same content at the same address; the peer keeps the old ones, and what it writes there is lost.
     pub fn revoke(&mut self) -> Result<()> {
-        self.core.revoke()?;
-        self.node.announce_revoked(self.core.id, self.core.generation.load(Ordering::Acquire));
+        let mapped_by = self.core.revoke()?;
+        self.node.announce_revoked(&mapped_by, self.core.id, self.core.generation.load(Ordering::Acquire));
         Ok(())
     }
 
@@ -189,8 +192,9 @@ impl Region {
 
 impl Drop for Region {
     fn drop(&mut self) {
-        self.node.regions().remove(self.core.id);
-        self.node.announce_revoked(self.core.id, u32::MAX);
+        let next = self.node.regions().remove(self.core.id);
+        let mapped_by = self.core.mapped_by.lock().expect("no panic while granting");
+        self.node.announce_revoked(&mapped_by, self.core.id, next);
     }
 }
 
@@ -287,17 +291,16 @@ impl RegionCore {
         }
     }
 
-    fn revoke(&self) -> Result<()> {
+    /// Takes every cookie back, and moves to fresh pages if a peer has the present ones. Returns those peers.
+    fn revoke(&self) -> Result<Vec<PeerId>> {
         let mut issued = self.issued.lock().expect("no panic while issuing");
-        if self.handed_out.swap(false, Ordering::AcqRel) {
-            if let Err(error) = self.memory.renew("sidestep-region") {
-                self.handed_out.store(true, Ordering::Release);
-                return Err(error.into());
-            }
+        let mut mapped_by = self.mapped_by.lock().expect("no panic while granting");
+        if !mapped_by.is_empty() {
+            self.memory.renew("sidestep-region")?;
         }
         issued.clear();
         self.generation.fetch_add(1, Ordering::AcqRel);
-        Ok(())
+        Ok(std::mem::take(&mut *mapped_by))
     }
 
     /// Whether the owner honours a cookie for `wanted` on a range: the one place that decides.
@@ -331,12 +334,15 @@ impl RegionCore {
     }
 
     /// The pages for a peer, if the cookie allows mapping them.
-    pub(crate) fn grant(&self, cookie: &Cookie) -> Result<Option<Memory>, Refusal> {
+    pub(crate) fn grant(&self, peer: PeerId, cookie: &Cookie) -> Result<Option<Memory>, Refusal> {
         let entry = self.admit_cookie(cookie)?;
         if !self.shareable || entry.expires.is_some() || !may_map(entry.rights) {
             return Ok(None);
         }
-        self.handed_out.store(true, Ordering::Release);
+        let mut mapped_by = self.mapped_by.lock().expect("no panic while granting");
+        if !mapped_by.contains(&peer) {
+            mapped_by.push(peer);
+        }
         Ok(Some(self.memory.clone()))
     }
 
@@ -460,7 +466,7 @@ impl RegionTable {
             memory,
             watches: OnceLock::new(),
             shareable,
-            handed_out: AtomicBool::new(false),
+            mapped_by: Mutex::default(),
             generation: AtomicU32::new(generation),
             issued: Mutex::new(Vec::new()),
             tripwires: Mutex::new(HashMap::new()),
@@ -482,12 +488,15 @@ impl RegionTable {
         core
     }
 
-    pub(crate) fn remove(&self, id: RegionId) {
+    /// Takes a region out. The next one of that number begins with the generation that is returned.
+    pub(crate) fn remove(&self, id: RegionId) -> u32 {
         let mut slots = self.slots.write().expect("no panic in region table");
-        if let Some(core) = slots.regions.get_mut(id.0 as usize).and_then(Option::take) {
-            slots.generations[id.0 as usize] = core.generation.load(Ordering::Acquire).wrapping_add(1);
+        let at = id.0 as usize;
+        if let Some(core) = slots.regions.get_mut(at).and_then(Option::take) {
+            slots.generations[at] = core.generation.load(Ordering::Acquire).wrapping_add(1);
             slots.free.push(id.0);
         }
+        slots.generations[at]
     }
 
     pub(crate) fn find(&self, id: RegionId) -> Option<Arc<RegionCore>> {

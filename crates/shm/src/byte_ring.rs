@@ -46,6 +46,15 @@ pub struct Producer {
     /// Where the current ring began; space before it does not count.
     began: u64,
     mask: u64,
+    /// The ring before the switch, for a consumer that leaves before it has crossed.
+    before: Option<Before>,
+}
+
+#[derive(Debug)]
+struct Before {
+    ring: Span,
+    began: u64,
+    mask: u64,
 }
 
 /// The reading end.
@@ -117,8 +126,11 @@ impl Producer {
             known_head: written.saturating_sub(mask + 1),
             began: 0,
             mask,
+            before: None,
         };
         producer.refresh()?;
+        // B4. Pairs with `Consumer::refresh`.
+        producer.tail.store(written, TAIL_PUBLISH);
         Ok(producer)
     }
 
@@ -189,9 +201,15 @@ impl Producer {
 
     /// After a freeze: reads back bytes that the consumer did not take. Returns how many.
     pub fn take_back(&self, position: u64, bytes: &mut [u8]) -> Result<usize> {
-        let position = self.clamp(position).max(self.began);
+        let oldest = self.before.as_ref().map_or(self.began, |before| before.began);
+        let position = self.clamp(position).max(oldest);
         let count = ((self.written - position) as usize).min(bytes.len());
-        copy_from_ring(&self.ring, self.mask, position, &mut bytes[..count])?;
+        let old = (self.began.saturating_sub(position) as usize).min(count);
+        let (old_bytes, bytes) = bytes[..count].split_at_mut(old);
+        if let Some(before) = &self.before {
+            copy_from_ring(&before.ring, before.mask, position, old_bytes)?;
+        }
+        copy_from_ring(&self.ring, self.mask, position + old as u64, bytes)?;
         Ok(count)
     }
 
@@ -199,11 +217,12 @@ impl Producer {
     pub fn switch_to(&mut self, ring: Span, core: u32) -> Result<()> {
         let mask = ring_mask(&ring)?;
         self.publish(core);
+        let old = std::mem::replace(&mut self.ring, ring);
+        self.before = Some(Before { ring: old, began: self.began, mask: self.mask });
         self.began = self.written;
         self.limit = self.written + mask + 1;
         self.mask = mask;
-        self.ring = ring;
-        // Pairs with `Consumer::cross_switch`: seen before any tail beyond it.
+        // Seen before any tail beyond it, by the order of the tail; its own carries no weight.
         self.switch.store(self.written + 1, Ordering::Release);
         Ok(())
     }
@@ -262,7 +281,8 @@ impl Consumer {
             position: parts.position,
             read,
             known_tail: read,
-            published: read,
+            // B4: as if nothing had been told, so that what is consumed next is.
+            published: read.saturating_sub(mask + 1),
             next: None,
             switched: if switched <= read { switched } else { 0 },
             mask,
@@ -311,7 +331,7 @@ impl Consumer {
     pub fn peek(&mut self, skip: usize, bytes: &mut [u8]) -> Result<usize> {
         let available = self.available()?;
         let count = available.saturating_sub(skip).min(bytes.len());
-        copy_from_ring(&self.ring, self.mask, self.read + skip as u64, &mut bytes[..count])?;
+        copy_from_ring(&self.ring, self.mask, self.read.wrapping_add(skip as u64), &mut bytes[..count])?;
         Ok(count)
     }
 

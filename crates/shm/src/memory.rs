@@ -317,6 +317,15 @@ impl Words {
         self.count
     }
 
+    /// Reads word `index`; one beyond the last reads as the last.
+    #[inline]
+    pub fn load(&self, index: usize, order: Ordering) -> u64 {
+        // SAFETY: M1, M3: the index is below the count that was checked.
+        let word = unsafe { self.first.add(index.min(self.count - 1)) };
+        // SAFETY: M1, M2, M3: aligned, alive, and only ever seen as an atomic.
+        unsafe { word.as_ref() }.load(order)
+    }
+
     /// Word `index`, which must be below [`count`](Self::count); a larger one is taken as the last.
     #[inline]
     pub fn word(&self, index: usize) -> Word64 {

@@ -77,6 +77,10 @@ impl Words {
         self.count
     }
 
+    pub fn load(&self, index: usize, order: Ordering) -> u64 {
+        self.word(index).load(order)
+    }
+
     pub fn word(&self, index: usize) -> Word64 {
         Word64 { memory: self.memory.clone(), index: self.first + index }
     }

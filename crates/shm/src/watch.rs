@@ -68,10 +68,10 @@ impl Watch {
         let first = offset / WATCHED_WORD;
         let last = (offset + len - 1) / WATCHED_WORD;
         for line_index in first / WORDS_PER_LINE..=(last / WORDS_PER_LINE).min(self.lines.count() - 1) {
-            let line = self.lines.word(line_index);
-            if line.load(Ordering::Relaxed) == 0 {
+            if self.lines.load(line_index, Ordering::Relaxed) == 0 {
                 continue;
             }
+            let line = self.lines.word(line_index);
             let base = line_index * WORDS_PER_LINE;
             let low = first.max(base) - base;
             let high = last.min(base + WORDS_PER_LINE - 1) - base;

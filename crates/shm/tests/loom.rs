@@ -23,10 +23,44 @@ mod rings;
 #[path = "loom/wake.rs"]
 mod wake;
 
-/// Runs `scenario` in every way within the bound.
-fn model(scenario: impl Fn() + Sync + Send + 'static) {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = builder.preemption_bound.or(Some(3));
-    builder.max_branches = 10_000;
-    builder.check(scenario);
+/// Runs `scenario` in every way within the bound; once with either side of its [`race`] on the first thread.
+///
+/// loom tries another order of two steps only if nothing of the same kind lies between them: a look of one thread, then
+/// a look and a change by the other, are never turned round. From the other first order they are.
+fn model(scenario: impl Fn(First) + Sync + Send + 'static) {
+    let scenario = std::sync::Arc::new(scenario);
+    for first in [First::Left, First::Right] {
+        let mut builder = loom::model::Builder::new();
+        builder.preemption_bound = builder.preemption_bound.or(Some(3));
+        builder.max_branches = 10_000;
+        let scenario = scenario.clone();
+        builder.check(move || scenario(first));
+    }
+}
+
+/// Which side loom runs first, until it waits.
+#[derive(Clone, Copy)]
+enum First {
+    Left,
+    Right,
+}
+
+/// Two threads.
+fn race<L: 'static, R: 'static>(
+    first: First,
+    left: impl FnOnce() -> L + 'static,
+    right: impl FnOnce() -> R + 'static,
+) -> (L, R) {
+    match first {
+        First::Left => {
+            let right = loom::thread::spawn(right);
+            let left = left();
+            (left, right.join().unwrap())
+        }
+        First::Right => {
+            let left = loom::thread::spawn(left);
+            let right = right();
+            (left.join().unwrap(), right)
+        }
+    }
 }

@@ -17,7 +17,7 @@ use super::record::Metric;
 pub const ENDPOINT: Path = Path {
     name: "endpoint",
     about: "first connection of two nodes: session and an endpoint on each side",
-    work: Work::Solo { make: || Ok(Box::new(|_| Ok(drop(Duo::new()?.connect()?)))) },
+    work: Work::Solo { make: || Ok(Box::new(|_| Duo::new()?.connect().map(drop))) },
     parts: &[part("endpoint", &[0])],
 };
 
@@ -28,7 +28,7 @@ pub const ENDPOINT_AGAIN: Path = Path {
     work: Work::Solo {
         make: || {
             let duo = Duo::new()?;
-            Ok(Box::new(move |_| Ok(drop(duo.connect()?))))
+            Ok(Box::new(move |_| duo.connect().map(drop)))
         },
     },
     parts: &[part("endpoint-again", &[0])],

@@ -40,6 +40,9 @@ pub struct PeerId(pub u32);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Ticket(pub u64);
 
+/// Token under which [`Link::watch`] adds what only the kernel knows of, as opposed to doorbells.
+pub const KERNEL: u64 = u64::MAX - 1;
+
 /// What a link can do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capabilities {
@@ -166,7 +169,8 @@ pub trait Link: Send + Sync {
     fn poll(&self, target: &dyn Target, kernel: bool) -> bool;
     /// A cheap guess whether `poll` would find something that memory can tell.
     fn has_news(&self) -> bool;
-    /// Adds the descriptors to sleep on to `sleeper`, now and as peers come, for as long as it lives.
+    /// Adds the descriptors to sleep on to `sleeper`, now and as peers come, for as long as it lives. Those that make
+    /// `poll` with `kernel` find something have the token [`KERNEL`].
     fn watch(&self, sleeper: &Arc<Sleeper>) -> Result<()>;
     /// Announces sleep, or takes that back: while it stands, news rings.
     fn set_sleeping(&self, sleeping: bool);

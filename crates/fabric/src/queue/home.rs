@@ -52,42 +52,22 @@ impl Alone {
         Ok(Alone { watched, sleep, sleeper, _descriptors: (doorbell, lifeline) })
     }
 
-    fn wait(
-        &self,
-        waiter: &mut Waiter,
-        deadline: Option<u64>,
-        what: &'static str,
-        peer_core: &dyn Fn() -> u32,
-        news: &mut dyn FnMut() -> bool,
-    ) -> Result<()> {
+    fn sleep(&self, deadline: Option<u64>, news: &dyn Fn() -> bool) -> Result<()> {
         let mut tokens = Tokens::new();
-        loop {
-            if waiter.look(deadline, peer_core, &mut *news) {
-                return Ok(());
-            }
-            if deadline.is_some_and(|deadline| clock::now() >= deadline) {
-                return Err(Error::TimedOut(what));
-            }
-            self.arm();
-            if news() {
-                self.disarm();
-                return Ok(());
-            }
+        self.arm();
+        if !news() {
             self.sleeper.sleep(deadline, &mut tokens)?;
-            self.disarm();
-            if tokens.contains(&LIFELINE) && !news() {
-                return Err(Error::Closed(CloseReason::Died));
-            }
         }
+        self.watched.disarm();
+        if tokens.contains(&LIFELINE) && !news() {
+            return Err(Error::Closed(CloseReason::Died));
+        }
+        Ok(())
     }
 
     fn arm(&self) {
         self.watched.arm();
         self.sleep.prepare();
-    }
-
-    fn disarm(&self) {
-        self.watched.disarm();
     }
 }
 
@@ -110,7 +90,8 @@ impl Home {
         self.check_open()
     }
 
-    /// Waits until `news`: looks, then arms, looks again and sleeps.
+    /// Waits until `news`: looks, then arms, looks again and sleeps. While it looks nothing is armed, so a peer that
+    /// answers soon makes no more than a store.
     pub(crate) fn wait(
         &self,
         waiter: &mut Waiter,
@@ -119,20 +100,25 @@ impl Home {
         peer_core: &dyn Fn() -> u32,
         news: &dyn Fn() -> bool,
     ) -> Result<()> {
-        if waiter.look_briefly(peer_core, news) {
-            return Ok(());
-        }
-        match self {
-            Home::Alone(alone) => alone.wait(waiter, deadline, what, peer_core, &mut || news()),
-            Home::Node { node, endpoint, tripwire } => {
-                node.wait_near(waiter, deadline, what, peer_core, &mut || news(), &mut || {
+        loop {
+            if waiter.look(deadline, peer_core, news) {
+                return Ok(());
+            }
+            if deadline.is_some_and(|deadline| clock::now() >= deadline) {
+                return Err(Error::TimedOut(what));
+            }
+            match self {
+                Home::Alone(alone) => alone.sleep(deadline, news)?,
+                Home::Node { node, endpoint, tripwire } => {
+                    node.progress();
                     if news() {
-                        return Ok(Some(()));
+                        return Ok(());
                     }
                     endpoint.check_open()?;
                     tripwire.arm();
-                    Ok(news().then_some(()))
-                })
+                    node.block(deadline, &mut || Ok(news().then_some(())))?;
+                    tripwire.disarm();
+                }
             }
         }
     }
@@ -155,9 +141,13 @@ impl Home {
         match self {
             Home::Node { node, tripwire, .. } => {
                 tripwire.disarm();
-                node.progress_kernel();
+                node.finish_ringing();
             }
-            Home::Alone(alone) => alone.disarm(),
+            Home::Alone(alone) => {
+                alone.watched.disarm();
+                // Empties the descriptor.
+                let _ = alone.sleeper.sleep(Some(0), &mut Tokens::new());
+            }
         }
     }
 

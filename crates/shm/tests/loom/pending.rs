@@ -9,55 +9,59 @@ use loom::{
 };
 use sidestep_shm::pending::{Mark, Pending};
 
-use crate::model;
+use crate::{model, race};
 
 /// Two threads change one source and report it; whoever takes the last event of it sees both changes.
 #[test]
 fn no_event_is_lost_or_doubled() {
-    model(|| {
+    model(|first| {
         let pending = Arc::new(Pending::new());
         let changes = Arc::new(AtomicU64::new(0));
         let mark = Mark::new(7);
-        let posters = [0, 1].map(|_| {
+        let [one, other] = [0, 1].map(|_| {
             let (pending, changes, mark) = (pending.clone(), changes.clone(), mark.clone());
-            thread::spawn(move || {
+            move || {
                 changes.fetch_add(1, Relaxed);
                 usize::from(pending.post(&mark))
-            })
+            }
         });
-        let (mut taken, mut seen) = (0, 0);
-        let mut take = || {
-            let source = pending.take()?;
-            assert_eq!(source, 7);
-            taken += 1;
-            seen = changes.load(Relaxed);
-            Some(())
+        let take = {
+            let pending = pending.clone();
+            move || {
+                assert_eq!(pending.take()?, 7);
+                Some(changes.load(Relaxed))
+            }
         };
-        take();
-        let posted: usize = posters.into_iter().map(|poster| poster.join().unwrap()).sum();
+        let one = thread::spawn(one);
+        let (mut seen, other) = race(first, take.clone(), other);
+        let posted = one.join().unwrap() + other;
+        let mut taken = usize::from(seen.is_some());
         assert!(pending.len() <= 1, "a source is queued twice");
-        while take().is_some() {}
+        while let Some(now) = take() {
+            taken += 1;
+            seen = Some(now);
+        }
         assert_eq!(taken, posted, "an event appeared or went away");
-        assert_eq!(seen, 2, "a change was never looked at");
+        assert_eq!(seen, Some(2), "a change was never looked at");
     });
 }
 
 /// Two takers never hand out one event twice.
 #[test]
 fn an_event_is_handed_out_once() {
-    model(|| {
+    model(|first| {
         let pending = Arc::new(Pending::new());
         let mark = Mark::new(7);
         pending.post(&mark);
-        let other = {
-            let (pending, mark) = (pending.clone(), mark.clone());
-            thread::spawn(move || {
-                let taken = usize::from(pending.take().is_some());
-                (taken, usize::from(pending.post(&mark)))
-            })
+        let take = {
+            let pending = pending.clone();
+            move || usize::from(pending.take().is_some())
         };
-        let mut taken = usize::from(pending.take().is_some());
-        let (there, posted) = other.join().unwrap();
+        let take_and_post = {
+            let (pending, mark) = (pending.clone(), mark.clone());
+            move || (usize::from(pending.take().is_some()), usize::from(pending.post(&mark)))
+        };
+        let (mut taken, (there, posted)) = race(first, take, take_and_post);
         taken += there;
         while pending.take().is_some() {
             taken += 1;

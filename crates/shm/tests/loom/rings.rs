@@ -1,6 +1,5 @@
 //! Byte ring and slot ring: bytes arrive once, in order, and nobody touches a byte while the other does.
 
-use loom::thread;
 use sidestep_shm::{
     Memory,
     byte_ring::{Consumer, Parts, Producer},
@@ -8,7 +7,7 @@ use sidestep_shm::{
     sync::stored_fence,
 };
 
-use crate::model;
+use crate::{model, race};
 
 const TAIL: usize = 0;
 const CORE: usize = 8;
@@ -20,22 +19,27 @@ const RING: usize = 48;
 
 #[test]
 fn bytes_arrive_in_order_around_the_end() {
-    model(|| {
+    model(|first| {
         let (mut producer, mut consumer) = advanced(4, 3);
-        let writer = thread::spawn(move || {
+        let write = move || {
             let mut sent = producer.copy_in(&[1, 2]).unwrap();
             producer.publish(0);
             sent += producer.copy_in(&[3, 4, 5][..]).unwrap();
             producer.publish(0);
             (producer, sent)
-        });
-        let mut received = Vec::new();
-        for len in [1, 2, 2] {
-            take(&mut consumer, len, &mut received);
-            consumer.publish_head();
-        }
-        let (mut producer, sent) = writer.join().unwrap();
+        };
+        let read = move || {
+            let mut received = Vec::new();
+            for len in [1, 2, 2] {
+                take(&mut consumer, len, &mut received);
+                consumer.publish_head();
+            }
+            (consumer, received)
+        };
+        let ((mut producer, sent), (mut consumer, mut received)) = race(first, write, read);
         assert!(sent >= 4, "a ring of four takes four");
+        take_all(&mut consumer, &mut received);
+        consumer.publish_head();
         producer.copy_in(&[1, 2, 3, 4, 5][sent..]).unwrap();
         producer.publish(0);
         take_all(&mut consumer, &mut received);
@@ -45,21 +49,24 @@ fn bytes_arrive_in_order_around_the_end() {
 
 #[test]
 fn space_comes_back_by_the_head() {
-    model(|| {
+    model(|first| {
         let (mut producer, mut consumer) = advanced(2, 1);
         assert_eq!(producer.copy_in(&[1, 2, 9]), Ok(2));
         producer.publish(0);
-        let writer = thread::spawn(move || {
+        let write = move || {
             let sent = producer.copy_in(&[3, 4]).unwrap();
             producer.publish(0);
             sent
-        });
-        let mut received = Vec::new();
-        take(&mut consumer, 1, &mut received);
-        consumer.publish_head();
-        take(&mut consumer, 1, &mut received);
-        consumer.publish_head();
-        let sent = writer.join().unwrap();
+        };
+        let read = move || {
+            let mut received = Vec::new();
+            for _ in 0..2 {
+                take(&mut consumer, 1, &mut received);
+                consumer.publish_head();
+            }
+            (consumer, received)
+        };
+        let (sent, (mut consumer, mut received)) = race(first, write, read);
         take_all(&mut consumer, &mut received);
         assert_eq!(received, [1, 2, 3, 4][..2 + sent]);
     });
@@ -67,7 +74,7 @@ fn space_comes_back_by_the_head() {
 
 #[test]
 fn slots_arrive_whole() {
-    model(|| {
+    model(|first| {
         let memory = Memory::heap(RING + 64).unwrap();
         let mut producer = SlotProducer::new(parts(&memory, WRITTEN, 64), 16).unwrap();
         let mut consumer = SlotConsumer::new(parts(&memory, READ, 64), 16).unwrap();
@@ -75,43 +82,32 @@ fn slots_arrive_whole() {
             producer.push(b"old").unwrap();
         }
         producer.bytes().publish(0);
-        let mut buffer = [0; 8];
-        assert_eq!(consumer.pop(&mut buffer), Ok(Some(3)));
-        consumer.bytes().publish_head();
-        let writer = thread::spawn(move || {
+        pop(&mut consumer, 1);
+        let write = move || {
             let mut sent = 0;
             for message in [&b"a"[..], b"", b"bcd"] {
                 sent += usize::from(producer.push(message).unwrap());
                 producer.bytes().publish(0);
             }
             sent
-        });
-        let mut received = Vec::new();
-        let mut pop = |consumer: &mut SlotConsumer| {
-            if let Some(len) = consumer.pop(&mut buffer).unwrap() {
-                received.push(buffer[..len].to_vec());
-            }
-            consumer.bytes().publish_head();
         };
-        for _ in 0..3 {
-            pop(&mut consumer);
-        }
-        let sent = writer.join().unwrap();
-        for _ in 0..4 {
-            pop(&mut consumer);
-        }
-        let expected = [&b"old"[..], b"old", b"a", b"", b"bcd"];
+        let read = move || {
+            let received = pop(&mut consumer, 3);
+            (consumer, received)
+        };
+        let (sent, (mut consumer, mut received)) = race(first, write, read);
+        received.extend(pop(&mut consumer, 4));
         assert!(sent >= 2, "two slots were free");
-        assert_eq!(received, expected[..2 + sent]);
+        assert_eq!(received, [&b"old"[..], b"old", b"a", b"", b"bcd"][..2 + sent]);
     });
 }
 
 /// Either the consumer that leaves sees that bytes are unread, or the producer that publishes sees it has left.
 #[test]
 fn a_freeze_loses_and_doubles_nothing() {
-    model(|| {
+    model(|first| {
         let (mut producer, mut consumer) = advanced(4, 3);
-        let writer = thread::spawn(move || {
+        let write = move || {
             producer.copy_in(&[1, 2]).unwrap();
             producer.publish(0);
             producer.copy_in(&[3]).unwrap();
@@ -119,11 +115,13 @@ fn a_freeze_loses_and_doubles_nothing() {
             stored_fence();
             let seen = producer.frozen();
             (producer, seen)
-        });
-        let mut received = Vec::new();
-        take(&mut consumer, 1, &mut received);
-        let frozen = consumer.freeze();
-        let (producer, seen) = writer.join().unwrap();
+        };
+        let read = move || {
+            let mut received = Vec::new();
+            take(&mut consumer, 1, &mut received);
+            (consumer.freeze(), received)
+        };
+        let ((producer, seen), (frozen, mut received)) = race(first, write, read);
         assert_eq!(frozen.position, 3 + received.len() as u64);
         assert!(frozen.unread || seen.is_some() || frozen.position == producer.position(), "bytes are nobody's");
         assert!(seen.is_none_or(|position| position == frozen.position));
@@ -138,44 +136,49 @@ fn a_freeze_loses_and_doubles_nothing() {
 /// A producer that sees the freeze may use the bytes before it again: the consumer has done with them.
 #[test]
 fn a_freeze_returns_the_space_before_it() {
-    model(|| {
+    model(|first| {
         let (mut producer, mut consumer) = advanced(2, 1);
         producer.copy_in(&[1, 2]).unwrap();
         producer.publish(0);
-        let writer = thread::spawn(move || {
+        let write = move || {
             if producer.frozen().is_some() {
                 assert_eq!(producer.copy_in(&[3]), Ok(1));
             }
-        });
-        let mut received = Vec::new();
-        take(&mut consumer, 1, &mut received);
-        consumer.freeze();
-        writer.join().unwrap();
-        assert_eq!(received, [1]);
+        };
+        let read = move || {
+            let mut received = Vec::new();
+            take(&mut consumer, 1, &mut received);
+            consumer.freeze();
+            assert_eq!(received, [1]);
+        };
+        race(first, write, read);
     });
 }
 
 #[test]
 fn a_switch_to_a_larger_ring_keeps_the_order() {
-    model(|| {
+    model(|first| {
         let (mut producer, mut consumer) = advanced(2, 1);
         let larger = Memory::heap(4).unwrap().span(0, 4).unwrap();
         producer.copy_in(&[1]).unwrap();
         producer.publish(0);
         consumer.offer(larger.clone()).unwrap();
-        let writer = thread::spawn(move || {
+        let write = move || {
             producer.copy_in(&[2]).unwrap();
             producer.switch_to(larger, 0).unwrap();
             assert_eq!(producer.copy_in(&[3, 4, 5]), Ok(3));
             producer.publish(0);
             producer
-        });
-        let mut received = Vec::new();
-        for len in [1, 2, 2] {
-            take(&mut consumer, len, &mut received);
-            consumer.publish_head();
-        }
-        let mut producer = writer.join().unwrap();
+        };
+        let read = move || {
+            let mut received = Vec::new();
+            for len in [1, 2, 2] {
+                take(&mut consumer, len, &mut received);
+                consumer.publish_head();
+            }
+            (consumer, received)
+        };
+        let (mut producer, (mut consumer, mut received)) = race(first, write, read);
         assert_eq!(producer.copy_in(&[6]), Ok(1));
         producer.publish(0);
         take_all(&mut consumer, &mut received);
@@ -217,4 +220,17 @@ fn take_all(consumer: &mut Consumer, received: &mut Vec<u8>) {
     while consumer.available().unwrap() > 0 {
         take(consumer, 4, received);
     }
+}
+
+/// Some looks, each of which takes at most one message.
+fn pop(consumer: &mut SlotConsumer, looks: usize) -> Vec<Vec<u8>> {
+    let mut received = Vec::new();
+    let mut buffer = [0; 8];
+    for _ in 0..looks {
+        if let Some(len) = consumer.pop(&mut buffer).unwrap() {
+            received.push(buffer[..len].to_vec());
+        }
+        consumer.bytes().publish_head();
+    }
+    received
 }

@@ -42,7 +42,10 @@ pub fn a_refusal_is_reported(fixture: Fixture) {
     assert_eq!(pair.open(&cookie).err(), Some(Refusal::Revoked.into()));
     let other = Region::new(&pair.a, 4096).expect("memory");
     let unknown = pair.open(&other.cookie(Rights::ALL)).err();
-    assert!(matches!(unknown, Some(Error::Cookie(Refusal::Unknown | Refusal::Forged | Refusal::Revoked))), "{unknown:?}");
+    assert!(
+        matches!(unknown, Some(Error::Cookie(Refusal::Unknown | Refusal::Forged | Refusal::Revoked))),
+        "{unknown:?}"
+    );
 }
 
 /// Opening the same cookie again gives the same aperture, without asking.

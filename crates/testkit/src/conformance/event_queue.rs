@@ -260,7 +260,7 @@ pub fn a_thousand_sources(fixture: Fixture) {
     let pair = Pair::new(fixture);
     let (region, aperture) = pair.target(64 * 1000);
     let queue = EventQueue::new(&pair.b);
-    let make = |index| Tripwire::new(&region, 64 * index, Access::Write, Mode::Repeating).expect("inside");
+    let make = |index: usize| Tripwire::new(&region, 64 * index, Access::Write, Mode::Repeating).expect("inside");
     let wires: Vec<Tripwire> = (0..1000).map(make).collect();
     for (index, tripwire) in wires.iter().enumerate() {
         queue.attach_tripwire(tripwire, index as u64);

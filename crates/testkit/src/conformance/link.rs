@@ -22,9 +22,7 @@ use super::{
 pub fn connect_reaches_who_listens_or_says_that_nobody_does(fixture: Fixture) {
     let links = fixture(3).links;
     let name = unique_name();
-    let nobody = |error: &Error| {
-        matches!(error, Error::NobodyListens(n) | Error::Memory(shm::Error::NobodyListens(n)) if *n == name)
-    };
+    let nobody = |error: &Error| matches!(error, Error::NobodyListens(n) | Error::Memory(shm::Error::NobodyListens(n)) if *n == name);
     assert!(links[0].as_link().connect(&name).is_err_and(|error| nobody(&error)));
     links[1].as_link().listen(&name).expect("a name that is free");
     let peer = links[0].as_link().connect(&name).expect("someone who listens");
@@ -308,9 +306,7 @@ pub fn a_new_peer_wakes_a_sleeper(fixture: Fixture) {
     let mut tokens = Tokens::new();
     sleeper.sleep(soon(), &mut tokens).expect("a sleep");
     assert!(!tokens.is_empty(), "slept over a new peer");
-    poll_until(&[(&links[1], &b)], "a new peer", || {
-        b.all().iter().any(|heard| matches!(heard, Heard::Opened(_)))
-    });
+    poll_until(&[(&links[1], &b)], "a new peer", || b.all().iter().any(|heard| matches!(heard, Heard::Opened(_))));
 }
 
 /// `poll` never blocks, and says whether there was anything.
@@ -369,11 +365,17 @@ fn settle(a: &Stranger, b: &Stranger) {
 }
 
 fn completed(ear: &Ear) -> Vec<Ticket> {
-    ear.all().iter().filter_map(|heard| if let Heard::Completed(ticket, _) = heard { Some(*ticket) } else { None }).collect()
+    ear.all()
+        .iter()
+        .filter_map(|heard| if let Heard::Completed(ticket, _) = heard { Some(*ticket) } else { None })
+        .collect()
 }
 
 fn closed(ear: &Ear) -> Vec<CloseReason> {
-    ear.all().iter().filter_map(|heard| if let Heard::Closed(_, reason) = heard { Some(*reason) } else { None }).collect()
+    ear.all()
+        .iter()
+        .filter_map(|heard| if let Heard::Closed(_, reason) = heard { Some(*reason) } else { None })
+        .collect()
 }
 
 /// Announces sleep with nothing left to find, and nothing ready.

@@ -73,7 +73,7 @@ enum Delivery {
 }
 
 /// Token of the bell for spurious wake-ups in a sleeper's set.
-const BELL: u64 = u64::MAX - 1;
+const BELL: u64 = u64::MAX - 2;
 
 impl FaultyLink {
     /// Wraps a link.

@@ -17,7 +17,7 @@ use std::{
 
 use sidestep_shm::{
     self as shm, Memory,
-    doorbell::{Sleeper, Tokens},
+    doorbell::{Doorbell, Sleeper, Tokens},
     passing::{Lifeline, Received, Rendezvous},
 };
 
@@ -28,7 +28,7 @@ use self::{
 use crate::{
     cookie::{Cookie, RegionId},
     error::{CloseReason, Error, Result},
-    link::{Capabilities, Link, Outcome, PeerId, Request, Target, Ticket},
+    link::{Capabilities, KERNEL, Link, Outcome, PeerId, Request, Target, Ticket},
     protocol::MAX_PRIVATE,
     tripwire::Access,
 };
@@ -44,6 +44,8 @@ pub struct ShmLink {
     /// Who sleeps on this link's descriptors.
     sleepers: Mutex<Vec<Weak<Sleeper>>>,
     receiving: Mutex<Box<Receiving>>,
+    /// A descriptor in reserve, for turning peers away when there are no others.
+    spare: Mutex<Option<Doorbell>>,
 }
 
 #[derive(Debug)]
@@ -72,6 +74,7 @@ impl ShmLink {
             next_peer: AtomicU32::new(1),
             kernel: Sleeper::new()?,
             sleepers: Mutex::default(),
+            spare: Mutex::new(Some(Doorbell::new()?)),
             receiving: Mutex::new(Box::new(Receiving {
                 buffer: [0; MAX_FRAME],
                 read: Vec::new(),
@@ -115,7 +118,10 @@ impl ShmLink {
     fn accept(&self, target: &dyn Target) -> bool {
         let mut any = false;
         for _ in 0..ACCEPTS_A_POLL {
-            let accepted = lock(&self.names).values().find_map(|name| name.accept().ok().flatten());
+            let accepted = lock(&self.names).values().find_map(|name| match name.accept() {
+                Ok(lifeline) => lifeline,
+                Err(_) => self.turn_away(name),
+            });
             let Some(lifeline) = accepted else { break };
             // A stranger, or no resources for another peer: the lifeline closes, and the other side sees that.
             if let Ok(peer) = self.open(None, lifeline) {
@@ -124,6 +130,17 @@ impl ShmLink {
             any = true;
         }
         any
+    }
+
+    /// No descriptor is left for another peer. With the spare one the caller is let in and turned away at once, so that it
+    /// learns of it, and so that this process does not wake up for it again and again.
+    fn turn_away(&self, name: &Rendezvous) -> Option<Lifeline> {
+        let mut spare = lock(&self.spare);
+        if spare.take().is_some() {
+            drop(name.accept());
+        }
+        *spare = Doorbell::new().ok();
+        None
     }
 
     fn poll_session(&self, session: &Arc<Session>, receiving: &mut Receiving, look: bool, target: &dyn Target) -> bool {
@@ -135,11 +152,10 @@ impl ShmLink {
         if look || session.has_frames() {
             any |= self.take_frames(session, receiving, target);
         }
-        if session.has_outgoing() {
-            session.flush();
-            self.want_writable(session);
-        }
+        self.push_outgoing(session);
         if let Some(reason) = session.closing() {
+            // What it posted before its end comes first.
+            take_events(session, target);
             self.remove(session);
             for ticket in std::mem::take(&mut *lock(&session.unanswered)) {
                 target.completed(ticket, Outcome::Closed(reason));
@@ -178,9 +194,15 @@ impl ShmLink {
         any
     }
 
-    fn want_writable(&self, session: &Session) {
-        let wanted = session.has_outgoing();
-        let _ = self.kernel.want_writable(session.lifeline.as_fd(), u64::from(session.id.0), wanted);
+    /// Sends what waits, and asks the kernel to tell when more can go if not all of it went.
+    fn push_outgoing(&self, session: &Session) {
+        if session.is_congested() {
+            session.flush();
+        }
+        let wanted = session.is_congested();
+        if session.watches_writable.swap(wanted, Ordering::AcqRel) != wanted {
+            let _ = self.kernel.want_writable(session.lifeline.as_fd(), u64::from(session.id.0), wanted);
+        }
     }
 
     fn remove(&self, session: &Arc<Session>) {
@@ -224,9 +246,7 @@ impl Link for ShmLink {
     fn post(&self, peer: PeerId, bytes: &[u8]) -> Result<()> {
         let session = self.session(peer)?;
         session.send(Frame::Post(bytes), None)?;
-        if session.has_outgoing() {
-            self.want_writable(&session);
-        }
+        self.push_outgoing(&session);
         Ok(())
     }
 
@@ -271,7 +291,7 @@ impl Link for ShmLink {
         }
         for session in self.all().iter() {
             let look = tokens.contains(&u64::from(session.id.0));
-            if look || session.has_news() || session.has_outgoing() {
+            if look || session.has_news() || session.is_congested() {
                 any |= self.poll_session(session, &mut receiving, look, target);
             }
         }
@@ -284,7 +304,7 @@ impl Link for ShmLink {
     }
 
     fn watch(&self, sleeper: &Arc<Sleeper>) -> Result<()> {
-        sleeper.add_level(self.kernel.as_fd(), NAMES)?;
+        sleeper.add_level(self.kernel.as_fd(), KERNEL)?;
         for session in self.all().iter() {
             sleeper.add_doorbell(session.doorbell.as_fd(), u64::from(session.id.0))?;
         }

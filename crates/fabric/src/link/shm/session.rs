@@ -56,6 +56,8 @@ pub(crate) struct Session {
     /// What came with the peer's greeting.
     theirs: OnceLock<Theirs>,
     outgoing: Mutex<Outgoing>,
+    /// Whether the kernel is asked to tell when the lifeline takes more.
+    pub(crate) watches_writable: AtomicBool,
     taker: Mutex<Option<EventTaker>>,
     /// Requests the peer has not answered, oldest first.
     pub(crate) unanswered: Mutex<VecDeque<Ticket>>,
@@ -113,6 +115,7 @@ impl Session {
             ours,
             theirs: OnceLock::new(),
             outgoing: Mutex::default(),
+            watches_writable: AtomicBool::new(false),
             taker: Mutex::new(None),
             unanswered: Mutex::default(),
             offered: Mutex::default(),
@@ -206,9 +209,10 @@ impl Session {
         }
     }
 
-    /// Whether frames wait for the peer.
-    pub(crate) fn has_outgoing(&self) -> bool {
-        !lock(&self.outgoing).waiting.is_empty()
+    /// Whether frames wait because the peer does not take them at present.
+    pub(crate) fn is_congested(&self) -> bool {
+        let outgoing = lock(&self.outgoing);
+        outgoing.open && !outgoing.waiting.is_empty()
     }
 
     /// Receives one frame into `buffer`.
@@ -259,7 +263,7 @@ impl Session {
     /// Forgets a hint that was not true.
     pub(crate) fn forget_frames(&self) {
         let announced = self.frames_announced.load(Ordering::Relaxed);
-        self.frames_received.store(announced, Ordering::Relaxed);
+        self.frames_received.fetch_max(announced, Ordering::Relaxed);
     }
 
     /// Whether memory says that there is something to do.

@@ -1,0 +1,13 @@
+//! Every link passes one suite: each bullet of each contract is one test.
+
+use sidestep_testkit::conformance_suite;
+
+conformance_suite!(shm, sidestep_testkit::conformance::fixture::shm);
+conformance_suite!(sim_proxied, sidestep_testkit::conformance::fixture::sim_proxied);
+conformance_suite!(sim_mapped, sidestep_testkit::conformance::fixture::sim_mapped);
+conformance_suite!(traced_shm, sidestep_testkit::conformance::fixture::traced_shm);
+conformance_suite!(traced_shm_seeing_all, sidestep_testkit::conformance::fixture::traced_shm_seeing_all);
+conformance_suite!(traced_sim, sidestep_testkit::conformance::fixture::traced_sim);
+conformance_suite!(faulty_shm, sidestep_testkit::conformance::fixture::faulty_shm);
+conformance_suite!(faulty_shm_late, sidestep_testkit::conformance::fixture::faulty_shm_late);
+conformance_suite!(faulty_sim, sidestep_testkit::conformance::fixture::faulty_sim);

@@ -1,0 +1,254 @@
+//! The byte ring against a queue of bytes.
+
+use std::collections::VecDeque;
+
+use proptest::{collection::vec, prelude::*};
+use sidestep_shm::{
+    Memory, Span,
+    byte_ring::{Consumer, Producer},
+};
+
+use super::{Words, cases};
+
+#[derive(Debug, Clone)]
+enum Operation {
+    Push(usize),
+    PushWhole([usize; 2], usize),
+    Publish,
+    Look,
+    Take(usize),
+    Peek(usize, usize),
+    Consume(usize),
+    Tell,
+    /// The consumer offers a ring of twice the size.
+    Offer,
+    /// The producer goes on there.
+    Switch,
+    /// Another process of the producer's owner takes over.
+    ReplaceProducer,
+    ReplaceConsumer,
+}
+
+fn operation() -> impl Strategy<Value = Operation> {
+    use Operation::*;
+    let count = 0..70_usize;
+    prop_oneof![
+        4 => count.clone().prop_map(Push),
+        2 => ([0..9_usize, 0..9_usize], 0..9_usize).prop_map(|(parts, gap)| PushWhole(parts, parts[0] + parts[1] + gap)),
+        4 => Just(Publish),
+        2 => Just(Look),
+        4 => count.clone().prop_map(Take),
+        2 => (0..20_usize, count.clone()).prop_map(|(skip, len)| Peek(skip, len)),
+        1 => count.prop_map(Consume),
+        3 => Just(Tell),
+        1 => Just(Offer),
+        1 => Just(Switch),
+        1 => Just(ReplaceProducer),
+        1 => Just(ReplaceConsumer),
+    ]
+}
+
+/// What is where; a byte that nobody wrote (a gap) is `None`.
+struct Oracle {
+    staged: VecDeque<Option<u8>>,
+    published: VecDeque<Option<u8>>,
+    /// Of the published ones, how many the consumer knows of.
+    known: usize,
+    read: u64,
+    told: u64,
+    capacity: usize,
+    began: u64,
+    /// Where the producer switched, until the consumer has crossed.
+    switch: Option<u64>,
+    next: u8,
+}
+
+impl Oracle {
+    fn new(capacity: usize, begin: u64) -> Oracle {
+        Oracle {
+            staged: VecDeque::new(),
+            published: VecDeque::new(),
+            known: 0,
+            read: begin,
+            told: begin,
+            capacity,
+            began: 0,
+            switch: None,
+            next: 0,
+        }
+    }
+
+    fn written(&self) -> u64 {
+        self.read + (self.published.len() + self.staged.len()) as u64
+    }
+
+    fn space(&self) -> usize {
+        (self.told.max(self.began) + self.capacity as u64 - self.written()) as usize
+    }
+
+    fn fresh(&mut self, len: usize) -> Vec<u8> {
+        let first = self.next;
+        self.next = first.wrapping_add(len as u8);
+        (0..len).map(|index| first.wrapping_add(index as u8)).collect()
+    }
+
+    fn look(&mut self) {
+        self.known = match self.switch {
+            Some(at) if self.read < at => (at - self.read) as usize,
+            _ => {
+                self.switch = None;
+                self.published.len()
+            }
+        };
+    }
+
+    /// What the consumer finds from `skip` on, in a buffer of `len`.
+    fn peek(&mut self, skip: usize, len: usize) -> Vec<Option<u8>> {
+        if self.known == 0 {
+            self.look();
+        }
+        self.published.iter().take(self.known).skip(skip).take(len).copied().collect()
+    }
+
+    fn consume(&mut self, count: usize) {
+        let count = count.min(self.known);
+        self.published.drain(..count);
+        self.known -= count;
+        self.read += count as u64;
+    }
+}
+
+struct Ends {
+    words: Words,
+    producer: Producer,
+    consumer: Consumer,
+    offered: Option<Span>,
+    grown: bool,
+}
+
+impl Ends {
+    fn new(capacity: usize, begin: u64) -> Ends {
+        let words = Words::new(capacity, begin);
+        let producer = Producer::new(words.producer()).unwrap();
+        let consumer = Consumer::new(words.consumer()).unwrap();
+        Ends { words, producer, consumer, offered: None, grown: false }
+    }
+
+    fn step(&mut self, oracle: &mut Oracle, operation: Operation) {
+        match operation {
+            Operation::Push(len) => {
+                let bytes = oracle.fresh(len);
+                let count = self.producer.copy_in(&bytes).unwrap();
+                assert_eq!(count, len.min(oracle.space()));
+                oracle.staged.extend(bytes[..count].iter().copied().map(Some));
+            }
+            Operation::PushWhole(lens, stride) => {
+                let parts = lens.map(|len| oracle.fresh(len));
+                let fits = self.producer.copy_in_whole([&parts[0], &parts[1]], stride).unwrap();
+                assert_eq!(fits, stride <= oracle.space());
+                if fits {
+                    let end = oracle.staged.len() + stride;
+                    oracle.staged.extend(parts.concat().into_iter().map(Some));
+                    oracle.staged.resize(end, None);
+                }
+            }
+            Operation::Publish => {
+                self.producer.publish(3);
+                oracle.published.append(&mut oracle.staged);
+                assert_eq!(self.consumer.producer_core(), 3);
+            }
+            Operation::Look => {
+                oracle.look();
+                assert_eq!(self.consumer.available_now(), Ok(oracle.known));
+            }
+            Operation::Take(len) => {
+                let mut bytes = vec![0; len];
+                let count = self.consumer.copy_out(&mut bytes).unwrap();
+                let expected = oracle.peek(0, len);
+                check(&bytes[..count], &expected);
+                oracle.consume(count);
+            }
+            Operation::Peek(skip, len) => {
+                let mut bytes = vec![0; len];
+                let count = self.consumer.peek(skip, &mut bytes).unwrap();
+                check(&bytes[..count], &oracle.peek(skip, len));
+            }
+            Operation::Consume(count) => {
+                self.consumer.consume(count);
+                oracle.consume(count);
+            }
+            Operation::Tell => {
+                self.consumer.publish_head();
+                assert!(!self.consumer.owes_head());
+                oracle.told = oracle.read;
+            }
+            Operation::Offer if !self.grown && self.offered.is_none() => {
+                let ring = Memory::heap(oracle.capacity * 2).unwrap().span(0, oracle.capacity * 2).unwrap();
+                self.consumer.offer(ring.clone()).unwrap();
+                self.offered = Some(ring);
+            }
+            Operation::Switch => {
+                let Some(ring) = self.offered.take() else { return };
+                self.grown = true;
+                oracle.capacity *= 2;
+                oracle.published.append(&mut oracle.staged);
+                oracle.began = oracle.written();
+                oracle.switch = Some(oracle.began);
+                self.producer.switch_to(ring, 3).unwrap();
+            }
+            // A ring that has grown, or is about to, is not handed over.
+            Operation::ReplaceProducer if !self.grown && self.offered.is_none() => {
+                self.producer = Producer::new(self.words.producer()).unwrap();
+                oracle.staged.clear();
+            }
+            Operation::ReplaceConsumer if !self.grown && self.offered.is_none() => {
+                self.consumer = Consumer::new(self.words.consumer()).unwrap();
+                oracle.known = 0;
+            }
+            Operation::Offer | Operation::ReplaceProducer | Operation::ReplaceConsumer => {}
+        }
+        assert_eq!(self.producer.position(), oracle.written());
+        assert_eq!(self.producer.has_unpublished(), !oracle.staged.is_empty());
+        assert_eq!(self.consumer.position(), oracle.read);
+        assert_eq!(self.consumer.has_news(), !oracle.published.is_empty());
+        assert_eq!(self.producer.frozen(), None);
+    }
+
+    /// The consumer leaves: the producer gets back what was not read, wherever it lies.
+    fn freeze(mut self, oracle: Oracle) {
+        let frozen = self.consumer.freeze();
+        assert_eq!((frozen.position, frozen.unread), (oracle.read, !oracle.published.is_empty()));
+        assert_eq!(self.producer.frozen(), Some(oracle.read));
+        let expected: Vec<_> = oracle.published.into_iter().chain(oracle.staged).collect();
+        let mut bytes = vec![0; expected.len() + 1];
+        let count = self.producer.take_back(frozen.position, &mut bytes).unwrap();
+        check(&bytes[..count], &expected);
+        let half = self.producer.take_back(frozen.position, &mut bytes[..expected.len() / 2]).unwrap();
+        check(&bytes[..half], &expected[..expected.len() / 2]);
+    }
+}
+
+fn check(bytes: &[u8], expected: &[Option<u8>]) {
+    assert_eq!(bytes.len(), expected.len());
+    for (byte, expected) in bytes.iter().zip(expected) {
+        assert!(expected.is_none_or(|expected| expected == *byte), "{bytes:?} instead of {expected:?}");
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(1500))]
+
+    #[test]
+    fn a_ring_is_a_queue(
+        capacity in (0..7_u32).prop_map(|bits| 1_usize << bits),
+        begin in prop_oneof![Just(0), 0..200_u64, (1 << 62)..(1_u64 << 62) + 200],
+        operations in vec(operation(), 1..80),
+    ) {
+        let mut oracle = Oracle::new(capacity, begin);
+        let mut ends = Ends::new(capacity, begin);
+        for operation in operations {
+            ends.step(&mut oracle, operation);
+        }
+        ends.freeze(oracle);
+    }
+}

@@ -26,6 +26,7 @@ pub const PATH: Path = Path {
         wait: Wait::Spin,
         placements: &[Placement::Cross],
         sizes: &[LINE_BYTES],
+        shift: 0,
     }],
 };
 

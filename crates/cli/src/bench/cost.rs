@@ -129,6 +129,7 @@ const fn part(row: &'static str, sizes: &'static [usize]) -> Part {
         wait: Wait::Spin,
         placements: &[Placement::Cross],
         sizes,
+        shift: 0,
     }
 }
 

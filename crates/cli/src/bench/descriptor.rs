@@ -51,7 +51,7 @@ pub const fn parts(row: &'static str, spinning_row: &'static str) -> [Part; 6] {
     const LATENCY: &[usize] = LATENCY_SIZES.split_at(1).1;
     const fn part(bench: Bench, operation: Operation, sizes: &'static [usize], row: &'static str, wait: Wait) -> Part {
         let placements = if matches!(wait, Wait::Block) { BLOCKING } else { SPINNING };
-        Part { bench, row, operation, wait, placements, sizes }
+        Part { bench, row, operation, wait, placements, sizes, shift: 0 }
     }
     use Operation::{PingPong, Stream};
     use Wait::{Block, Spin};

@@ -24,6 +24,7 @@ pub const PATH: Path = Path {
         wait: Wait::Spin,
         placements: &[Placement::Cross],
         sizes: &[1, 10, 100, 1_000, 10_000],
+        shift: 0,
     }],
 };
 

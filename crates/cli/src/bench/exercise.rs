@@ -21,6 +21,8 @@ pub struct Run {
     pub size: usize,
     /// How many trips or messages.
     pub count: usize,
+    /// How far the leader's buffer lies from a page boundary; the worker's lies twice as far.
+    pub shift: usize,
 }
 
 impl Run {
@@ -69,8 +71,8 @@ impl<E: End> Exercise for E {
 }
 
 fn ping(end: &mut impl End, run: &Run) -> Result<Seen> {
-    let mut sent = Payload::new(run.size);
-    let mut received = Payload::new(run.size);
+    let mut sent = Payload::shifted(run.size, run.shift);
+    let mut received = Payload::shifted(run.size, run.shift);
     let mut trip = |number| {
         sent.stamp(number);
         end.send(&sent)?;
@@ -95,7 +97,7 @@ fn ping(end: &mut impl End, run: &Run) -> Result<Seen> {
 }
 
 fn pong(end: &mut impl End, run: &Run) -> Result<Seen> {
-    let mut payload = Payload::new(run.size);
+    let mut payload = Payload::shifted(run.size, 2 * run.shift);
     let mut answer = |count| {
         for number in 0..count {
             end.receive(&mut payload)?;
@@ -109,7 +111,7 @@ fn pong(end: &mut impl End, run: &Run) -> Result<Seen> {
 }
 
 fn stream_out(end: &mut impl End, run: &Run) -> Result<Seen> {
-    let mut payload = Payload::new(run.size);
+    let mut payload = Payload::shifted(run.size, run.shift);
     let mut stream = |count| {
         for number in 0..count {
             payload.stamp(number);
@@ -123,7 +125,7 @@ fn stream_out(end: &mut impl End, run: &Run) -> Result<Seen> {
 }
 
 fn stream_in(end: &mut impl End, run: &Run) -> Result<Seen> {
-    let mut payload = Payload::new(run.size);
+    let mut payload = Payload::shifted(run.size, 2 * run.shift);
     let mut sink = |count| {
         end.receive_stream(&mut payload, count)?;
         end.send(&[0])?;

@@ -44,7 +44,7 @@ impl Floor {
 
     /// Reads the floor now: the median of many trips.
     pub fn read(&mut self, pair: &mut Pair) -> Result<f64> {
-        let run = Run { operation: Operation::PingPong, size: cacheline::LINE_BYTES, count: TRIPS };
+        let run = Run { operation: Operation::PingPong, size: cacheline::LINE_BYTES, count: TRIPS, shift: 0 };
         let now = OneWay::from_trips(&pair.measure(self.end, run)?.leader.trips).quantile(0.5);
         self.readings.push(now);
         Ok(now)

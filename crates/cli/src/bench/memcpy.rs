@@ -36,6 +36,7 @@ const fn part(row: &'static str) -> Part {
         wait: Wait::Spin,
         placements: &[Placement::Cross],
         sizes: BANDWIDTH_SIZES,
+        shift: 0,
     }
 }
 

@@ -101,6 +101,8 @@ pub struct Part {
     pub placements: &'static [Placement],
     /// The sizes of its messages.
     pub sizes: &'static [usize],
+    /// How far the sender's buffer lies from a page boundary; the receiver's lies twice as far.
+    pub shift: usize,
 }
 
 /// The benches of a suite; `fabric.latency` is `Latency` of the suite `fabric`.
@@ -222,6 +224,9 @@ pub const LATENCY_SIZES: &[usize] = &[0, 1, 64, 1024, 4096, 65536];
 
 /// Message sizes of rate.
 pub const RATE_SIZES: &[usize] = &[64];
+
+/// Message sizes of bandwidth from buffers at odd addresses.
+pub const SHIFTED_SIZES: &[usize] = &[64 << 10, 1 << 20];
 
 /// Message sizes of bandwidth.
 pub const BANDWIDTH_SIZES: &[usize] = &[64, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20];

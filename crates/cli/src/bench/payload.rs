@@ -18,8 +18,13 @@ pub struct Payload {
 impl Payload {
     /// A buffer of `len` bytes.
     pub fn new(len: usize) -> Payload {
-        let bytes: Vec<u8> = (0..len + PAGE).map(|at| at as u8).collect();
-        let start = bytes.as_ptr().align_offset(PAGE);
+        Self::shifted(len, 0)
+    }
+
+    /// A buffer of `len` bytes that begins `shift` bytes after a page boundary.
+    pub fn shifted(len: usize, shift: usize) -> Payload {
+        let bytes: Vec<u8> = (0..len + PAGE + shift).map(|at| at as u8).collect();
+        let start = bytes.as_ptr().align_offset(PAGE) + shift;
         Payload { bytes, start, len }
     }
 

@@ -11,7 +11,8 @@ use super::clock;
 use super::control::Peer;
 use super::exercise::Exercise;
 use super::path::{
-    BANDWIDTH_SIZES, Bench, End, LATENCY_SIZES, Offer, Opening, Operation, Part, Path, RATE_SIZES, Wait, Work,
+    BANDWIDTH_SIZES, Bench, End, LATENCY_SIZES, Offer, Opening, Operation, Part, Path, RATE_SIZES, SHIFTED_SIZES, Wait,
+    Work,
 };
 use super::place::Placement;
 
@@ -24,6 +25,9 @@ pub const STREAM: Path = Path {
         part(Bench::Latency, "queue", Operation::PingPong, Wait::Spin, Placement::Cross, LATENCY_SIZES.split_at(1).1),
         part(Bench::Rate, "queue", Operation::Stream, Wait::Spin, Placement::Cross, RATE_SIZES),
         part(Bench::Bandwidth, "queue", Operation::Stream, Wait::Spin, Placement::Cross, BANDWIDTH_SIZES),
+        shifted("queue+1", 1),
+        shifted("queue+16", 16),
+        shifted("queue+31", 31),
         part(Bench::Wake, "queue", Operation::Wake, Wait::Block, Placement::Cross, &[8]),
         part(Bench::Wake, "queue-same-core", Operation::PingPong, Wait::Yield, Placement::Same, &[64]),
     ],
@@ -55,7 +59,11 @@ const fn part(
         Placement::Same => &[Placement::Same],
         _ => &[Placement::Cross],
     };
-    Part { bench, row, operation, wait, placements, sizes }
+    Part { bench, row, operation, wait, placements, sizes, shift: 0 }
+}
+
+const fn shifted(row: &'static str, shift: usize) -> Part {
+    Part { shift, ..part(Bench::Bandwidth, row, Operation::Stream, Wait::Spin, Placement::Cross, SHIFTED_SIZES) }
 }
 
 fn open(opening: &mut Opening<'_>, kind: Kind) -> Result<Box<dyn Exercise>> {

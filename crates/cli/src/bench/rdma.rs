@@ -30,7 +30,7 @@ pub const PATH: Path = Path {
 };
 
 const fn part(bench: Bench, operation: Operation, sizes: &'static [usize]) -> Part {
-    Part { bench, row: "rdma", operation, wait: Wait::Spin, placements: &[Placement::Cross], sizes }
+    Part { bench, row: "rdma", operation, wait: Wait::Spin, placements: &[Placement::Cross], sizes, shift: 0 }
 }
 
 fn open(opening: &mut Opening<'_>) -> Result<Box<dyn Exercise>> {

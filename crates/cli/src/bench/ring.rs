@@ -11,7 +11,8 @@ use sidestep_shm::{Span, Word64};
 use super::control::Peer;
 use super::exercise::Exercise;
 use super::path::{
-    BANDWIDTH_SIZES, Bench, End, LATENCY_SIZES, Offer, Opening, Operation, Part, Path, RATE_SIZES, Wait, Work,
+    BANDWIDTH_SIZES, Bench, End, LATENCY_SIZES, Offer, Opening, Operation, Part, Path, RATE_SIZES, SHIFTED_SIZES, Wait,
+    Work,
 };
 use super::place::Placement;
 use super::shared::{self, Shared};
@@ -26,12 +27,19 @@ pub const PATH: Path = Path {
         part(Bench::Latency, Operation::PingPong, LATENCY_SIZES.split_at(1).1),
         part(Bench::Rate, Operation::Stream, RATE_SIZES),
         part(Bench::Bandwidth, Operation::Stream, BANDWIDTH_SIZES),
+        shifted("ring+1", 1),
+        shifted("ring+16", 16),
+        shifted("ring+31", 31),
     ],
 };
 
 const fn part(bench: Bench, operation: Operation, sizes: &'static [usize]) -> Part {
     let placements = &[Placement::Cross];
-    Part { bench, row: "ring", operation, wait: Wait::Spin, placements, sizes }
+    Part { bench, row: "ring", operation, wait: Wait::Spin, placements, sizes, shift: 0 }
+}
+
+const fn shifted(row: &'static str, shift: usize) -> Part {
+    Part { row, shift, ..part(Bench::Bandwidth, Operation::Stream, SHIFTED_SIZES) }
 }
 
 fn open(opening: &mut Opening<'_>) -> Result<Box<dyn Exercise>> {

@@ -191,7 +191,7 @@ impl Cell {
         let described = || format!("{} of {} at {size} bytes", part.bench.name(), part.row);
         let (figures, one_way, running_share, time) = match &mut self.source {
             Source::Pair(end) => {
-                let run = Run { operation: part.operation, size, count: self.count };
+                let run = Run { operation: part.operation, size, count: self.count, shift: part.shift };
                 let outcome = pairs.pair(placement).measure(*end, run).with_context(described)?;
                 let (figures, one_way) = evaluate(part.bench, &run, &outcome);
                 let share = running_share(part.wait, placement, &outcome);

@@ -23,6 +23,7 @@ pub const EVENTFD: Path = Path {
         wait: Wait::Block,
         placements: &[Placement::Cross],
         sizes: &[0],
+        shift: 0,
     }],
 };
 
@@ -38,6 +39,7 @@ pub const YIELD: Path = Path {
         wait: Wait::Yield,
         placements: &[Placement::Same],
         sizes: &[cacheline::LINE_BYTES],
+        shift: 0,
     }],
 };
 

@@ -1,0 +1,136 @@
+//! What a fuzzer calls: one function per group of headers, from bytes to nothing.
+//!
+//! Each parses the bytes, uses every accessor, and checks that what can be parsed is emitted and
+//! parsed again as the same value. The stored inputs are replayed by the `replay` test; a libFuzzer
+//! target includes this file by path and calls one of the functions.
+
+// Each file that includes this one uses a part of it.
+#![allow(dead_code)]
+
+use sidestep_wire::ddp::{tagged, untagged};
+use sidestep_wire::mpa::marker::{Interval, Spacing};
+use sidestep_wire::mpa::{enhanced, fpdu, frame};
+use sidestep_wire::rdmap::segment;
+use sidestep_wire::{Error, hello};
+
+/// A fuzz target: its name, which is also that of its corpus, and its function.
+pub struct Target {
+    pub name: &'static str,
+    pub entry: fn(&[u8]),
+}
+
+/// Every target of this crate.
+pub const TARGETS: [Target; 3] = [
+    Target {
+        name: "wire_setup",
+        entry: setup,
+    },
+    Target {
+        name: "wire_fpdu",
+        entry: whole_fpdu,
+    },
+    Target {
+        name: "wire_segment",
+        entry: ddp_segment,
+    },
+];
+
+/// MPA frames, enhanced data and hello.
+pub fn setup(data: &[u8]) {
+    for reply in [false, true] {
+        if let Ok(Some(len)) = frame::expected_len(data, reply) {
+            assert!(len <= frame::MAX_LEN);
+            assert_eq!(frame::Packet::new_checked(data).is_ok(), data.len() >= len);
+        }
+    }
+    mpa_frame(data);
+    if let Ok(repr) = enhanced::Header::new_checked(data).and_then(|h| enhanced::Repr::parse(&h)) {
+        let mut out = [0; enhanced::LEN];
+        repr.emit(&mut out);
+        let again = enhanced::Header::new_checked(out).and_then(|h| enhanced::Repr::parse(&h));
+        assert_eq!(again, Ok(repr));
+    }
+    if let Ok(repr) = hello::Header::new_checked(data).and_then(|h| hello::Repr::parse(&h)) {
+        let mut out = [0; hello::LEN];
+        repr.emit(&mut out);
+        let again = hello::Header::new_checked(out).and_then(|h| hello::Repr::parse(&h));
+        assert_eq!(again, Ok(repr));
+    }
+}
+
+fn mpa_frame(data: &[u8]) {
+    let Ok(packet) = frame::Packet::new_checked(data) else {
+        return;
+    };
+    let Ok(repr) = frame::Repr::parse(&packet) else {
+        return;
+    };
+    let mut out = vec![0; repr.buffer_len()];
+    repr.emit(&mut out);
+    let again = frame::Packet::new_checked(&out).expect("what was emitted");
+    assert_eq!(frame::Repr::parse(&again).expect("what was emitted"), repr);
+    assert!(!repr.to_string().is_empty());
+}
+
+/// FPDUs. The first four bytes choose the marker interval and the position in the stream.
+pub fn whole_fpdu(data: &[u8]) {
+    let Some((choice, data)) = data.split_first_chunk::<4>() else {
+        return;
+    };
+    let interval = Interval::new(u32::from(u16::from_be_bytes([choice[0], choice[1]]))).ok();
+    let position = u64::from(u16::from_be_bytes([choice[2], choice[3]])) * 4;
+    let spacing = Spacing::new(interval, position);
+    let needed = fpdu::needed(data, spacing);
+    let packet = match fpdu::Packet::new_checked(data, spacing) {
+        Ok(packet) => packet,
+        Err(Error::Truncated {
+            needed: by_view, ..
+        }) => {
+            assert_eq!(by_view, needed);
+            assert!(needed > data.len());
+            return;
+        }
+        Err(other) => panic!("{other}"),
+    };
+    assert_eq!(packet.wire_len(), needed);
+    // Both are only asked for a verdict: reserved bits and padding of valid bytes may differ from ours.
+    let _ = (packet.check_crc(), packet.check_markers());
+    let mut ulpdu = vec![0; packet.ulpdu_len()];
+    assert_eq!(packet.copy_ulpdu(&mut ulpdu), ulpdu.len());
+    let repr = fpdu::Repr::parse(&packet).expect("a checked view");
+    let mut out = vec![0; repr.buffer_len(spacing)];
+    repr.emit(&ulpdu, spacing, &mut out);
+    let again = fpdu::Packet::new_checked(&out, spacing).expect("what was emitted");
+    again.check_crc().expect("what was emitted");
+    again.check_markers().expect("what was emitted");
+    assert_eq!(again.wire_len(), needed);
+}
+
+/// DDP segments with their RDMAP headers.
+pub fn ddp_segment(data: &[u8]) {
+    if let Ok(repr) = tagged::Header::new_checked(data).and_then(|h| tagged::Repr::parse(&h)) {
+        let mut out = [0; tagged::LEN];
+        repr.emit(&mut out);
+        let again = tagged::Header::new_checked(out).and_then(|h| tagged::Repr::parse(&h));
+        assert_eq!(again, Ok(repr));
+    }
+    if let Ok(repr) = untagged::Header::new_checked(data).and_then(|h| untagged::Repr::parse(&h)) {
+        let mut out = [0; untagged::LEN];
+        repr.emit(&mut out);
+        let again = untagged::Header::new_checked(out).and_then(|h| untagged::Repr::parse(&h));
+        assert_eq!(again, Ok(repr));
+    }
+    let Ok(header) = segment::Header::new_checked(data, data.len()) else {
+        return;
+    };
+    match segment::Repr::parse(&header) {
+        Ok(repr) => {
+            let mut out = vec![0; repr.buffer_len()];
+            repr.emit(&mut out);
+            let header = segment::Header::new_checked(&out, out.len()).expect("what was emitted");
+            assert_eq!(segment::Repr::parse(&header), Ok(repr));
+            assert!(!repr.to_string().is_empty());
+        }
+        Err(error) => assert!(!error.to_string().is_empty()),
+    }
+}

@@ -35,9 +35,9 @@ struct State {
     free: HashMap<usize, Vec<(Arc<RegionCore>, usize)>>,
 }
 
-/// A block on loan; dropping it gives the place back.
+/// A block on loan; dropping it gives the place back, so the endpoint of its connection should own it.
 #[derive(Debug)]
-pub(crate) struct ArenaBlock {
+pub struct ArenaBlock {
     pub(crate) block: QueueBlock,
     region: Arc<RegionCore>,
     offset: usize,
@@ -52,13 +52,23 @@ impl Arenas {
     pub(crate) fn block(&self, node: &Node, peer: PeerId, capacity: usize, kind: Kind) -> Result<ArenaBlock> {
         let arena = lock(&self.of_peer).entry(peer).or_default().clone();
         let len = (BLOCK_HEADER + capacity).next_multiple_of(128);
-        let (region, offset) = lock(&arena.state).place(len, |len| {
+        let placed = lock(&arena.state).place(len, |len| {
             let region = node.regions().create(len)?;
-            node.offer(peer, &region, &region.issue(Rights::ALL, None))?;
+            let offered = node.offer(peer, &region, &region.issue(Rights::ALL, None));
+            // The end of a peer is reported once. If it was before this, nobody else takes the region out.
+            offered.inspect_err(|_| _ = node.regions().remove(region.id))?;
             Ok(region)
-        })?;
+        });
+        let (region, offset) = placed.inspect_err(|_| self.forget_if_empty(peer))?;
         let block = QueueBlock::on(&region, offset, capacity, kind)?;
         Ok(ArenaBlock { block, region, offset, len, arena: Arc::downgrade(&arena) })
+    }
+
+    fn forget_if_empty(&self, peer: PeerId) {
+        let mut of_peer = lock(&self.of_peer);
+        if of_peer.get(&peer).is_some_and(|arena| lock(&arena.state).chunks.is_empty()) {
+            of_peer.remove(&peer);
+        }
     }
 
     /// The peer is gone. Blocks that are still held keep their regions.
@@ -67,6 +77,20 @@ impl Arenas {
         for chunk in &lock(&arena.state).chunks {
             regions.remove(chunk.id);
         }
+    }
+}
+
+impl Node {
+    /// Lends a block for a connection with `peer`, from memory that only this peer can write. Its pages are sent ahead.
+    pub fn lend_block(&self, peer: PeerId, capacity: usize, kind: Kind) -> Result<ArenaBlock> {
+        self.core().arenas.block(self, peer, capacity, kind)
+    }
+}
+
+impl ArenaBlock {
+    /// The block.
+    pub fn block(&self) -> &QueueBlock {
+        &self.block
     }
 }
 

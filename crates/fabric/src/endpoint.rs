@@ -83,8 +83,8 @@ impl Node {
         self.begin_connect_with(name, |_| Ok(private.to_vec()))
     }
 
-    /// As `begin_connect`, for private data that depends on the peer.
-    pub(crate) fn begin_connect_with(
+    /// As `begin_connect`, for private data that depends on the peer, such as blocks lent for it.
+    pub fn begin_connect_with(
         &self,
         name: &str,
         private: impl FnOnce(PeerId) -> Result<Vec<u8>>,

@@ -32,9 +32,11 @@ pub mod region;
 mod scheduler;
 mod ticket;
 pub mod tripwire;
+mod watchers;
 
 pub use crate::{
     aperture::Aperture,
+    arena::ArenaBlock,
     channel::{Channel, ChannelOptions},
     cookie::{Cookie, Rights},
     endpoint::Endpoint,

@@ -10,10 +10,9 @@
 //! on the heap; it is never mapped, the link places data into it by copy.
 
 use std::{
-    collections::HashMap,
     ptr::NonNull,
     sync::{
-        Arc, Mutex, OnceLock, RwLock, Weak,
+        Arc, Mutex, MutexGuard, OnceLock, RwLock,
         atomic::{AtomicU32, Ordering},
     },
 };
@@ -29,7 +28,8 @@ use crate::{
     link::{Atomic, PeerId, may_map},
     node::Node,
     random::Random,
-    tripwire::{Access, TripwireCore},
+    tripwire::Access,
+    watchers::Watchers,
 };
 
 /// Memory that peers can reach by cookies. Dropping it takes all its cookies back.
@@ -61,7 +61,7 @@ pub(crate) struct RegionCore {
     mapped_by: Mutex<Vec<PeerId>>,
     generation: AtomicU32,
     issued: Mutex<Vec<Issued>>,
-    tripwires: Mutex<Tripwires>,
+    tripwires: Mutex<Watchers>,
 }
 
 /// Where the parts of a region's memory lie, computed alike by owner and peer.
@@ -72,9 +72,6 @@ pub(crate) struct Layout {
     pub(crate) reads: usize,
     pub(crate) total: usize,
 }
-
-/// Who watches which word.
-type Tripwires = HashMap<(usize, Access), Vec<Weak<TripwireCore>>>;
 
 #[derive(Debug, Clone, Copy)]
 struct Issued {
@@ -381,50 +378,20 @@ impl RegionCore {
         Ok(held)
     }
 
-    pub(crate) fn add_tripwire(&self, tripwire: &Arc<TripwireCore>) {
-        let mut tripwires = self.tripwires.lock().expect("no panic in tripwire table");
-        tripwires.entry(tripwire.place()).or_default().push(Arc::downgrade(tripwire));
-    }
-
-    pub(crate) fn drop_tripwire(&self, tripwire: &Arc<TripwireCore>) {
-        let mut tripwires = self.tripwires.lock().expect("no panic in tripwire table");
-        if let Some(list) = tripwires.get_mut(&tripwire.place()) {
-            list.retain(|entry| !std::ptr::eq(entry.as_ptr(), Arc::as_ptr(tripwire)));
-            if list.is_empty() {
-                tripwires.remove(&tripwire.place());
-            }
-        }
-    }
-
-    /// Whether more than one tripwire watches a word.
-    pub(crate) fn shares_word(&self, place: (usize, Access)) -> bool {
-        let tripwires = self.tripwires.lock().expect("no panic in tripwire table");
-        tripwires.get(&place).is_some_and(|list| list.len() > 1)
+    pub(crate) fn watchers(&self) -> MutexGuard<'_, Watchers> {
+        self.tripwires.lock().expect("no panic in tripwire table")
     }
 
     /// Fires whatever watches the word at `offset`.
     pub(crate) fn fired(&self, offset: usize, access: Access) {
-        let found: Vec<_> = {
-            let tripwires = self.tripwires.lock().expect("no panic in tripwire table");
-            match tripwires.get(&(offset, access)) {
-                Some(list) if list.len() == 1 => {
-                    let Some(tripwire) = list[0].upgrade() else { return };
-                    drop(tripwires);
-                    return tripwire.fire();
-                }
-                Some(list) => list.iter().filter_map(Weak::upgrade).collect(),
-                None => return,
-            }
-        };
-        found.iter().for_each(|tripwire| tripwire.fire());
+        // The lock is not held while a tripwire fires.
+        let (first, others) = self.watchers().find(offset, access);
+        first.iter().chain(&others).for_each(|tripwire| tripwire.fire());
     }
 
     /// Fires every tripwire whose armed bit is gone without a report.
     pub(crate) fn fired_unknown(&self) {
-        let all: Vec<_> = {
-            let tripwires = self.tripwires.lock().expect("no panic in tripwire table");
-            tripwires.values().flatten().filter_map(Weak::upgrade).collect()
-        };
+        let all = self.watchers().all();
         all.iter().for_each(|tripwire| tripwire.fire_if_spent());
     }
 }
@@ -469,7 +436,7 @@ impl RegionTable {
             mapped_by: Mutex::default(),
             generation: AtomicU32::new(generation),
             issued: Mutex::new(Vec::new()),
-            tripwires: Mutex::new(HashMap::new()),
+            tripwires: Mutex::default(),
         }))
     }
 

@@ -47,18 +47,20 @@ pub struct Tripwire {
     node: Node,
 }
 
+/// What a firing touches comes first, beside the reference count: with many tripwires each line of memory counts.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct TripwireCore {
-    region: Arc<RegionCore>,
-    offset: usize,
-    access: Access,
-    mode: Mode,
-    word: WatchedWord,
     /// The owner's view: armed and not yet fired.
     armed: AtomicBool,
     fired: AtomicBool,
+    mode: Mode,
+    access: Access,
     firings: AtomicU64,
     subscription: Mutex<Option<Subscription>>,
+    word: WatchedWord,
+    offset: usize,
+    region: Arc<RegionCore>,
 }
 
 impl Tripwire {
@@ -92,7 +94,7 @@ impl Tripwire {
             firings: AtomicU64::new(0),
             subscription: Mutex::new(None),
         });
-        core.region.add_tripwire(&core);
+        core.region.watchers().add(&core);
         Ok(Tripwire { core, node: node.clone() })
     }
 
@@ -140,7 +142,7 @@ impl Drop for Tripwire {
     fn drop(&mut self) {
         self.core.disarm();
         self.core.unsubscribe();
-        self.core.region.drop_tripwire(&self.core);
+        self.core.region.watchers().remove(&self.core);
     }
 }
 
@@ -157,7 +159,7 @@ impl TripwireCore {
     /// Several tripwires may share a word and so a bit: then the bit stays, and a firing finds nobody armed.
     pub(crate) fn disarm(&self) {
         self.armed.store(false, Ordering::Release);
-        if !self.region.shares_word(self.place()) {
+        if !self.region.watchers().shares(self.offset, self.access) {
             self.word.disarm();
         }
     }

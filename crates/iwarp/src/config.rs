@@ -38,7 +38,8 @@ pub struct Config {
     pub queue_limit: usize,
     /// How long to wait for the frame of the peer in set-up.
     pub setup_timeout: Duration,
-    /// How long to wait for the peer to close its half once this end has closed.
+    /// How long a close may take without anything moving, and how long to wait for the peer to close its
+    /// half after that.
     pub close_timeout: Duration,
     /// Initiator: if the peer has sent nothing this long after the first FPDU, send a write of length
     /// zero, and again with twice the pause, a few times. It wakes a peer that lost the first wake-up:
@@ -49,10 +50,7 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Self {
         Self {
-            identity: StreamIdentity {
-                domain: DomainId(0),
-                stream: StreamId(0),
-            },
+            identity: StreamIdentity { domain: DomainId(0), stream: StreamId(0) },
             crc: true,
             markers: None,
             revision: Revision::Two,
@@ -60,11 +58,7 @@ impl Default for Config {
             ord: 16,
             negotiate_depths: true,
             peer_to_peer: false,
-            rtr: RtrModes {
-                send: true,
-                write: true,
-                read: true,
-            },
+            rtr: RtrModes { send: true, write: true, read: true },
             segment_size: 1460,
             queue_limit: 1024,
             setup_timeout: Duration::from_secs(10),

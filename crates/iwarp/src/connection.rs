@@ -7,6 +7,7 @@ use crate::fault::Fault;
 use crate::gather::Gather;
 use crate::host::Host;
 use crate::mem::MemoryTable;
+use crate::nudge::Nudge;
 use crate::rx::{Around, Receive, Rx};
 use crate::setup::{self, PeerFrame};
 use crate::terminate::Refused;
@@ -84,23 +85,11 @@ pub(crate) enum Phase {
     },
 }
 
-#[derive(Debug)]
-struct Nudge {
-    /// Not set before the first FPDU is out.
-    at: Option<Duration>,
-    pause: Duration,
-    left: u32,
-}
-
 impl Connection {
     /// The end that speaks first.
     pub fn initiate(config: Config, private_data: &[u8], now: Duration) -> Result<Self, Error> {
         let request = setup::request(&config, private_data)?;
-        let nudge = config.nudge.map(|pause| Nudge {
-            at: None,
-            pause,
-            left: NUDGES,
-        });
+        let nudge = config.nudge.map(Nudge::new);
         let mut this = Self::new(config, true, now);
         this.frame = Some(request);
         this.nudge = nudge;
@@ -150,9 +139,7 @@ impl Connection {
                 Phase::Operating | Phase::Closing | Phase::Finished { receiving: true } => {
                     self.handle_fpdu(now, rest, table, host)
                 }
-                Phase::Ending | Phase::Finished { receiving: false } | Phase::Closed { .. } => {
-                    rest.len()
-                }
+                Phase::Ending | Phase::Finished { receiving: false } | Phase::Closed { .. } => rest.len(),
             };
             consumed += taken;
             if taken == 0 {
@@ -170,9 +157,7 @@ impl Connection {
                 Ok(Some(len)) => len,
                 _ => frame::HEADER_LEN,
             },
-            Phase::Operating | Phase::Closing | Phase::Finished { receiving: true } => {
-                self.rx.needed(rest)
-            }
+            Phase::Operating | Phase::Closing | Phase::Finished { receiving: true } => self.rx.needed(rest),
             _ => 1,
         }
     }
@@ -187,9 +172,7 @@ impl Connection {
             Phase::Setup { initiator } => {
                 // RFC 6581 §10: a responder of revision one closes without a word.
                 if initiator && self.config.revision == Revision::Two && self.unfinished == 0 {
-                    self.events.push_back(Event::FallBack {
-                        revision: Revision::One,
-                    });
+                    self.events.push_back(Event::FallBack { revision: Revision::One });
                 } else {
                     let received = self.unfinished;
                     let failure = SetupFailure::StreamEnded { received };
@@ -202,10 +185,7 @@ impl Connection {
                 let unanswered = self.tx.awaited_count();
                 if unanswered > 0 || self.unfinished > 0 {
                     let unfinished_bytes = self.unfinished;
-                    self.events.push_back(Event::Lost {
-                        unfinished_bytes,
-                        unanswered,
-                    });
+                    self.events.push_back(Event::Lost { unfinished_bytes, unanswered });
                     self.finish(false);
                 } else {
                     self.events.push_back(Event::PeerClosed);
@@ -220,10 +200,11 @@ impl Connection {
     /// The stream has taken `count` bytes of what was gathered.
     pub fn handle_transmitted(&mut self, now: Duration, count: u64) {
         self.tx.ledger.count_transmitted(count);
-        if let Some(nudge) = &mut self.nudge {
-            if nudge.at.is_none() && self.tx.has_sent() {
-                nudge.at = Some(now + nudge.pause);
-            }
+        if count > 0 {
+            self.extend_closing(now);
+        }
+        if let Some(nudge) = self.nudge.as_mut().filter(|_| self.tx.has_sent()) {
+            nudge.arm(now);
         }
         self.advance(now);
     }
@@ -234,29 +215,19 @@ impl Connection {
             self.deadline = None;
             if let Phase::Setup { .. } = self.phase {
                 let waited = self.config.setup_timeout;
-                self.events
-                    .push_back(Event::SetupFailed(SetupFailure::TimedOut { waited }));
+                self.events.push_back(Event::SetupFailed(SetupFailure::TimedOut { waited }));
             }
             self.finish(true);
         }
-        let Some(nudge) = &mut self.nudge else { return };
-        if nudge.at.is_some_and(|at| at <= now) {
-            nudge.pause *= 2;
-            nudge.at = Some(now + nudge.pause);
-            nudge.left -= 1;
-            if nudge.left == 0 {
-                self.nudge = None;
-            }
-            if matches!(self.phase, Phase::Operating) {
-                self.tx.nudge();
-            }
+        if self.nudge.as_mut().is_some_and(|nudge| nudge.is_due(now)) {
+            self.tx.nudge();
         }
     }
 
     /// When to call [`handle_timeout`](Self::handle_timeout), if at all.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Duration> {
-        let nudge = self.nudge.as_ref().and_then(|nudge| nudge.at);
+        let nudge = self.nudge.as_ref().and_then(Nudge::at);
         [self.deadline, nudge].into_iter().flatten().min()
     }
 
@@ -314,10 +285,7 @@ impl Connection {
             gather.push_bytes(&frame);
             self.tx.ledger.count_emitted(frame.len() as u64, None);
         }
-        if matches!(
-            self.phase,
-            Phase::Operating | Phase::Closing | Phase::Ending
-        ) {
+        if matches!(self.phase, Phase::Operating | Phase::Closing | Phase::Ending) {
             if let Err(failed) = self.tx.poll(budget, table, host, gather) {
                 self.fail(now, failed.fault, Some(&failed.refused));
                 // A terminate message has no source to check, so this cannot fail again.
@@ -329,9 +297,7 @@ impl Connection {
 
     /// The next thing that is done.
     pub fn poll_completion(&mut self) -> Option<Completion> {
-        self.completions
-            .pop_front()
-            .or_else(|| self.tx.ledger.poll())
+        self.completions.pop_front().or_else(|| self.tx.ledger.poll())
     }
 
     /// The next change in the life of the connection.
@@ -351,13 +317,7 @@ impl Connection {
     }
 
     /// Handles the first FPDU of `input`, once it is all there.
-    fn handle_fpdu(
-        &mut self,
-        now: Duration,
-        input: &[u8],
-        table: &mut MemoryTable,
-        host: &mut impl Host,
-    ) -> usize {
+    fn handle_fpdu(&mut self, now: Duration, input: &[u8], table: &mut MemoryTable, host: &mut impl Host) -> usize {
         if input.len() < self.rx.needed(input) {
             return 0;
         }
@@ -375,7 +335,10 @@ impl Connection {
             self.nudge = None;
         }
         let taken = match handled {
-            Ok((taken, None)) => taken,
+            Ok((taken, None)) => {
+                self.extend_closing(now);
+                taken
+            }
             Ok((_, Some(terminate))) => {
                 self.events.push_back(Event::PeerTerminated(terminate));
                 self.finish(false);
@@ -406,6 +369,13 @@ impl Connection {
         if !sendable {
             // A responder that has received no valid FPDU may not send one, nor may a closed half.
             self.finish(true);
+        }
+    }
+
+    /// While something moves, a close is not late.
+    fn extend_closing(&mut self, now: Duration) {
+        if matches!(self.phase, Phase::Closing) {
+            self.deadline = Some(now + self.config.close_timeout);
         }
     }
 
@@ -441,13 +411,7 @@ impl Connection {
     pub(crate) fn flush(&mut self) {
         self.tx.ledger.flush();
         while let Some(Receive { work, .. }) = self.rx.receives.pop_front() {
-            self.completions.push_back(Completion {
-                work,
-                outcome: Outcome::Flushed,
-            });
+            self.completions.push_back(Completion { work, outcome: Outcome::Flushed });
         }
     }
 }
-
-/// After so many nudges a peer that says nothing has nothing to say.
-const NUDGES: u32 = 6;

@@ -187,14 +187,8 @@ impl Fault {
                 MemoryFault::Bounds => Check::ReadBounds,
             },
             Fault::Unaligned { .. } => Check::AtomicAlignment,
-            Fault::Invalidate {
-                fault: InvalidateFault::NotAssociated,
-                ..
-            } => Check::InvalidateAssociation,
-            Fault::Invalidate {
-                fault: InvalidateFault::NotAllowed,
-                ..
-            } => Check::InvalidateForbidden,
+            Fault::Invalidate { fault: InvalidateFault::NotAssociated, .. } => Check::InvalidateAssociation,
+            Fault::Invalidate { fault: InvalidateFault::NotAllowed, .. } => Check::InvalidateForbidden,
             Fault::NoReceive { .. } => Check::NoReceive,
             Fault::ReadQueueFull { .. } => Check::ReadQueueFull,
             Fault::MessageNumber { .. } => Check::MessageNumber,

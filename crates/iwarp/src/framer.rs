@@ -131,27 +131,11 @@ mod tests {
     #[test]
     fn gathered_fpdus_are_those_of_the_wire() {
         let mut host = Bytes((0..=255).cycle().take(1500).collect());
-        for interval in [
-            None,
-            Interval::new(16).ok(),
-            Interval::new(64).ok(),
-            Interval::new(512).ok(),
-        ] {
-            let mut framer = Framer {
-                crc: true,
-                interval,
-                position: 0,
-            };
-            for (header_len, payload_len) in (0..200)
-                .map(|n| (14 + n % 7, (n * 37) % 1400))
-                .chain([(18, 0), (46, 0)])
-            {
+        for interval in [None, Interval::new(16).ok(), Interval::new(64).ok(), Interval::new(512).ok()] {
+            let mut framer = Framer { crc: true, interval, position: 0 };
+            for (header_len, payload_len) in (0..200).map(|n| (14 + n % 7, (n * 37) % 1400)).chain([(18, 0), (46, 0)]) {
                 let headers = &host.0[..header_len].to_vec();
-                let payload = SourceSlice {
-                    source: Source::Buffer(BufferId(0)),
-                    offset: 3,
-                    len: payload_len as u32,
-                };
+                let payload = SourceSlice { source: Source::Buffer(BufferId(0)), offset: 3, len: payload_len as u32 };
                 let position = framer.position;
                 let mut gather = Gather::new();
                 framer.frame(headers, Some(payload), &mut host, &mut gather);
@@ -165,9 +149,7 @@ mod tests {
                 let mut ulpdu = headers.clone();
                 ulpdu.extend_from_slice(host.slice(payload));
                 let spacing = Spacing::new(interval, position);
-                let repr = fpdu::Repr {
-                    ulpdu_len: ulpdu.len() as u16,
-                };
+                let repr = fpdu::Repr { ulpdu_len: ulpdu.len() as u16 };
                 let mut expected = vec![0; repr.buffer_len(spacing)];
                 repr.emit(&ulpdu, spacing, &mut expected);
                 assert_eq!(gathered, expected);
@@ -178,16 +160,9 @@ mod tests {
 
     #[test]
     fn without_crc_the_field_is_there_and_nothing_is_computed() {
-        let mut framer = Framer {
-            crc: false,
-            interval: None,
-            position: 0,
-        };
+        let mut framer = Framer { crc: false, interval: None, position: 0 };
         let mut gather = Gather::new();
         framer.frame(&[1, 2], None, &mut Bytes(Vec::new()), &mut gather);
-        assert_eq!(
-            gather.pieces().collect::<Vec<_>>(),
-            [Piece::Bytes(&[0, 2, 1, 2, 0, 0, 0, 0])]
-        );
+        assert_eq!(gather.pieces().collect::<Vec<_>>(), [Piece::Bytes(&[0, 2, 1, 2, 0, 0, 0, 0])]);
     }
 }

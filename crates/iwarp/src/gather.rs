@@ -135,9 +135,7 @@ impl Gather {
         self.len += bytes.len() as u64;
         match self.pieces.back_mut() {
             Some(Stored::Bytes(range)) if range.end == start => range.end = self.bytes.len(),
-            _ => self
-                .pieces
-                .push_back(Stored::Bytes(start..self.bytes.len())),
+            _ => self.pieces.push_back(Stored::Bytes(start..self.bytes.len())),
         }
     }
 
@@ -175,11 +173,7 @@ mod tests {
     use super::*;
 
     fn slice(offset: u64, len: u32) -> SourceSlice {
-        SourceSlice {
-            source: Source::Buffer(BufferId(7)),
-            offset,
-            len,
-        }
+        SourceSlice { source: Source::Buffer(BufferId(7)), offset, len }
     }
 
     #[test]
@@ -192,14 +186,7 @@ mod tests {
         gather.push_source(slice(0, 0));
         gather.push_bytes(b"ef");
         let pieces: Vec<_> = gather.pieces().collect();
-        assert_eq!(
-            pieces,
-            [
-                Piece::Bytes(b"abcd"),
-                Piece::Source(slice(10, 5)),
-                Piece::Bytes(b"ef")
-            ]
-        );
+        assert_eq!(pieces, [Piece::Bytes(b"abcd"), Piece::Source(slice(10, 5)), Piece::Bytes(b"ef")]);
         assert_eq!((gather.len(), gather.piece_count()), (11, 3));
     }
 
@@ -246,10 +233,7 @@ mod tests {
             gather.push_bytes(&[round as u8; 1000]);
             gather.advance(1010);
             assert!(gather.bytes.len() < RECLAIM_AT + 2000);
-            assert_eq!(
-                gather.pieces().collect::<Vec<_>>(),
-                [Piece::Bytes(&[round as u8][..])]
-            );
+            assert_eq!(gather.pieces().collect::<Vec<_>>(), [Piece::Bytes(&[round as u8][..])]);
         }
     }
 }

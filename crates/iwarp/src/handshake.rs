@@ -55,8 +55,7 @@ impl Connection {
                 len
             }
             Err(error) => {
-                self.events
-                    .push_back(Event::SetupFailed(SetupFailure::Frame(error)));
+                self.events.push_back(Event::SetupFailed(SetupFailure::Frame(error)));
                 self.finish(false);
                 input.len()
             }
@@ -75,17 +74,12 @@ impl Connection {
 
     fn handle_reply(&mut self, now: Duration, reply: PeerFrame) {
         if self.config.revision == Revision::Two && reply.revision == Revision::One {
-            self.events.push_back(Event::FallBack {
-                revision: Revision::One,
-            });
+            self.events.push_back(Event::FallBack { revision: Revision::One });
             return self.finish(false);
         }
         if reply.rejected {
             let depths = reply.depths();
-            self.events.push_back(Event::Rejected {
-                private_data: reply.private_data,
-                depths,
-            });
+            self.events.push_back(Event::Rejected { private_data: reply.private_data, depths });
             return self.finish(false);
         }
         let (agreement, signal) = setup::agree(&self.config, &reply);
@@ -109,9 +103,6 @@ impl Connection {
         self.tx.begin(&agreement, self.config.segment_size);
         self.rx.begin(&agreement);
         self.phase = Phase::Operating;
-        self.events.push_back(Event::Established {
-            private_data,
-            agreement,
-        });
+        self.events.push_back(Event::Established { private_data, agreement });
     }
 }

@@ -37,10 +37,7 @@ enum State {
 impl Ledger {
     /// Enters a request; returns its number.
     pub(crate) fn open(&mut self, work: WorkId) -> u64 {
-        self.entries.push_back(Entry {
-            work,
-            state: State::Waiting,
-        });
+        self.entries.push_back(Entry { work, state: State::Waiting });
         self.first + self.entries.len() as u64 - 1
     }
 
@@ -60,11 +57,7 @@ impl Ledger {
     /// Counts bytes that the stream has taken.
     pub(crate) fn count_transmitted(&mut self, count: u64) {
         self.transmitted = self.transmitted.saturating_add(count).min(self.emitted);
-        while self
-            .in_flight
-            .front()
-            .is_some_and(|(until, _)| *until <= self.transmitted)
-        {
+        while self.in_flight.front().is_some_and(|(until, _)| *until <= self.transmitted) {
             self.in_flight.pop_front();
         }
     }
@@ -86,12 +79,7 @@ impl Ledger {
 
     /// The last byte of a request that asks for no answer is gathered.
     pub(crate) fn mark_emitted(&mut self, number: u64) {
-        self.set(
-            number,
-            State::Emitted {
-                until: self.emitted,
-            },
-        );
+        self.set(number, State::Emitted { until: self.emitted });
     }
 
     /// A request is done.
@@ -102,10 +90,7 @@ impl Ledger {
     /// The next request that is done.
     pub(crate) fn poll(&mut self) -> Option<Completion> {
         let Entry { work, state } = self.entries.front()?;
-        let completion = Completion {
-            work: *work,
-            outcome: state.outcome(self.transmitted)?,
-        };
+        let completion = Completion { work: *work, outcome: state.outcome(self.transmitted)? };
         self.entries.pop_front();
         self.first += 1;
         Some(completion)
@@ -114,18 +99,13 @@ impl Ledger {
     /// Gives up on what is not done.
     pub(crate) fn flush(&mut self) {
         for entry in &mut self.entries {
-            let outcome = entry
-                .state
-                .outcome(self.transmitted)
-                .unwrap_or(Outcome::Flushed);
+            let outcome = entry.state.outcome(self.transmitted).unwrap_or(Outcome::Flushed);
             entry.state = State::Done(outcome);
         }
     }
 
     fn set(&mut self, number: u64, state: State) {
-        let index = number
-            .checked_sub(self.first)
-            .and_then(|index| usize::try_from(index).ok());
+        let index = number.checked_sub(self.first).and_then(|index| usize::try_from(index).ok());
         if let Some(entry) = index.and_then(|index| self.entries.get_mut(index)) {
             entry.state = state;
         }
@@ -147,10 +127,7 @@ mod tests {
     use super::*;
 
     fn completion(work: u64, outcome: Outcome) -> Option<Completion> {
-        Some(Completion {
-            work: WorkId(work),
-            outcome,
-        })
+        Some(Completion { work: WorkId(work), outcome })
     }
 
     #[test]

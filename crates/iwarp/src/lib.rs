@@ -28,6 +28,7 @@ mod handshake;
 mod host;
 mod ledger;
 mod mem;
+mod nudge;
 mod post;
 mod rx;
 mod setup;
@@ -41,10 +42,7 @@ pub use event::{Completion, Event, Outcome, SetupFailure, WorkId};
 pub use fault::Fault;
 pub use gather::{BufferId, Gather, Piece, Source, SourceSlice};
 pub use host::{Host, Target};
-pub use mem::{
-    Access, DomainId, InvalidateFault, MemoryFault, MemoryTable, Region, Rights, StreamId,
-    StreamIdentity,
-};
+pub use mem::{Access, DomainId, InvalidateFault, MemoryFault, MemoryTable, Region, Rights, StreamId, StreamIdentity};
 pub use setup::{Agreement, PeerDepths};
 pub use sidestep_wire::mpa::frame::Revision;
 pub use sidestep_wire::mpa::marker::Interval;

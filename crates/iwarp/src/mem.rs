@@ -62,12 +62,9 @@ impl ops::BitOr for Rights {
 impl fmt::Debug for Rights {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut names = f.debug_set();
-        for (right, name) in [
-            (Self::READ, "read"),
-            (Self::WRITE, "write"),
-            (Self::ATOMIC, "atomic"),
-            (Self::INVALIDATE, "invalidate"),
-        ] {
+        for (right, name) in
+            [(Self::READ, "read"), (Self::WRITE, "write"), (Self::ATOMIC, "atomic"), (Self::INVALIDATE, "invalidate")]
+        {
             if self.contains(right) {
                 names.entry(&format_args!("{name}"));
             }
@@ -156,11 +153,7 @@ impl MemoryTable {
 
     /// Gives `region` a tag: the first free one among the numbers of `random`, which must come from a
     /// source that a peer cannot predict.
-    pub fn register(
-        &mut self,
-        region: Region,
-        mut random: impl FnMut() -> u32,
-    ) -> Result<Stag, Error> {
+    pub fn register(&mut self, region: Region, mut random: impl FnMut() -> u32) -> Result<Stag, Error> {
         let Region { base, length, .. } = region;
         if base.0.checked_add(length).is_none() {
             return Err(Error::RegionWraps { base, length });
@@ -172,10 +165,7 @@ impl MemoryTable {
                 continue;
             }
             if let Entry::Vacant(entry) = self.regions.entry(stag) {
-                entry.insert(Registered {
-                    region,
-                    valid: true,
-                });
+                entry.insert(Registered { region, valid: true });
                 return Ok(stag);
             }
         }
@@ -184,9 +174,7 @@ impl MemoryTable {
 
     /// Makes the tag invalid for every peer. Returns whether it was valid.
     pub fn invalidate(&mut self, stag: Stag) -> bool {
-        self.regions
-            .get_mut(&stag)
-            .is_some_and(|entry| std::mem::replace(&mut entry.valid, false))
+        self.regions.get_mut(&stag).is_some_and(|entry| std::mem::replace(&mut entry.valid, false))
     }
 
     /// Forgets the region. The memory may be reused once no connection
@@ -198,10 +186,7 @@ impl MemoryTable {
     /// The region of a valid tag.
     #[must_use]
     pub fn region(&self, stag: Stag) -> Option<&Region> {
-        self.regions
-            .get(&stag)
-            .filter(|entry| entry.valid)
-            .map(|entry| &entry.region)
+        self.regions.get(&stag).filter(|entry| entry.valid).map(|entry| &entry.region)
     }
 
     /// Checks an access of `len` bytes; gives its place from the beginning of the region's memory.
@@ -235,11 +220,7 @@ impl MemoryTable {
     }
 
     /// Whether a peer may invalidate the tag with a send.
-    pub(crate) fn check_invalidate(
-        &self,
-        who: StreamIdentity,
-        stag: Stag,
-    ) -> Result<(), InvalidateFault> {
+    pub(crate) fn check_invalidate(&self, who: StreamIdentity, stag: Stag) -> Result<(), InvalidateFault> {
         let region = self.region(stag).ok_or(InvalidateFault::NotAllowed)?;
         if !region.serves(who) {
             return Err(InvalidateFault::NotAssociated);

@@ -16,10 +16,7 @@ impl Connection {
     /// Posts a buffer of `capacity` bytes for one message of the peer. Allowed before the connection
     /// is established, so that no message comes too early.
     pub fn post_receive(&mut self, work: WorkId, capacity: u32) -> Result<(), Error> {
-        if matches!(
-            self.phase,
-            Phase::Ending | Phase::Finished { receiving: false } | Phase::Closed { .. }
-        ) {
+        if matches!(self.phase, Phase::Ending | Phase::Finished { receiving: false } | Phase::Closed { .. }) {
             return Err(Error::NotOpen);
         }
         self.check_room(self.rx.receives.len())?;
@@ -28,12 +25,7 @@ impl Connection {
     }
 
     /// Posts a message for the peer's next receive buffer.
-    pub fn post_send(
-        &mut self,
-        work: WorkId,
-        source: SourceSlice,
-        kind: SendKind,
-    ) -> Result<(), Error> {
+    pub fn post_send(&mut self, work: WorkId, source: SourceSlice, kind: SendKind) -> Result<(), Error> {
         self.post(work, Request::Send { source, kind })
     }
 
@@ -45,49 +37,25 @@ impl Connection {
         sink: Stag,
         offset: TaggedOffset,
     ) -> Result<(), Error> {
-        self.post(
-            work,
-            Request::Write {
-                source,
-                sink,
-                offset,
-            },
-        )
+        self.post(work, Request::Write { source, sink, offset })
     }
 
     /// Posts immediate data for the peer's next receive buffer; it comes after what was posted before.
-    pub fn post_immediate(
-        &mut self,
-        work: WorkId,
-        data: u64,
-        solicited: bool,
-    ) -> Result<(), Error> {
+    pub fn post_immediate(&mut self, work: WorkId, data: u64, solicited: bool) -> Result<(), Error> {
         self.post(work, Request::Immediate { data, solicited })
     }
 
     /// Posts a read of the peer's memory into a region of one's own.
-    pub fn post_read(
-        &mut self,
-        work: WorkId,
-        request: read_request::Repr,
-        table: &MemoryTable,
-    ) -> Result<(), Error> {
-        let read_request::Repr {
-            sink: stag,
-            sink_offset: offset,
-            size,
-            ..
-        } = request;
+    pub fn post_read(&mut self, work: WorkId, request: read_request::Repr, table: &MemoryTable) -> Result<(), Error> {
+        let read_request::Repr { sink: stag, sink_offset: offset, size, .. } = request;
         let len = u64::from(size);
         if len > 0 {
-            table
-                .check(Access::ReadSink, self.config.identity, stag, offset, len)
-                .map_err(|fault| Error::Memory {
-                    fault,
-                    stag,
-                    offset,
-                    len,
-                })?;
+            table.check(Access::ReadSink, self.config.identity, stag, offset, len).map_err(|fault| Error::Memory {
+                fault,
+                stag,
+                offset,
+                len,
+            })?;
         }
         self.check_depth()?;
         self.post(work, Request::Read(request))
@@ -102,14 +70,7 @@ impl Connection {
         operation: Operation,
     ) -> Result<(), Error> {
         self.check_depth()?;
-        self.post(
-            work,
-            Request::Atomic {
-                stag,
-                offset,
-                operation,
-            },
-        )
+        self.post(work, Request::Atomic { stag, offset, operation })
     }
 
     fn post(&mut self, work: WorkId, request: Request) -> Result<(), Error> {
@@ -123,11 +84,7 @@ impl Connection {
 
     fn check_room(&self, used: usize) -> Result<(), Error> {
         let limit = self.config.queue_limit;
-        if used < limit {
-            Ok(())
-        } else {
-            Err(Error::QueueFull { limit })
-        }
+        if used < limit { Ok(()) } else { Err(Error::QueueFull { limit }) }
     }
 
     /// Fails unless the peer can answer a read or an atomic.
@@ -135,10 +92,6 @@ impl Connection {
         if !matches!(self.phase, Phase::Operating) || self.peer_finished {
             return Err(Error::NotOpen);
         }
-        if self.tx.read_depth() == 0 {
-            Err(Error::NoReadDepth)
-        } else {
-            Ok(())
-        }
+        if self.tx.read_depth() == 0 { Err(Error::NoReadDepth) } else { Ok(()) }
     }
 }

@@ -109,10 +109,8 @@ impl Rx {
         around: &mut Around<'_, H>,
     ) -> Result<(usize, Option<terminate::Repr>), ReceiveFault> {
         let spacing = Spacing::new(self.interval, self.position);
-        let packet = self.verify(input, spacing).map_err(|error| ReceiveFault {
-            fault: Fault::Wire(error),
-            refused: None,
-        })?;
+        let packet =
+            self.verify(input, spacing).map_err(|error| ReceiveFault { fault: Fault::Wire(error), refused: None })?;
         self.expects_ready_send &= !self.has_received();
         self.position += packet.wire_len() as u64;
 
@@ -126,8 +124,7 @@ impl Rx {
         let len = packet.copy_ulpdu(&mut header);
         let header = &header[..len];
         let ulpdu_len = packet.ulpdu_len();
-        let parsed = segment::Header::new_checked(header, ulpdu_len)
-            .and_then(|header| segment::Repr::parse(&header));
+        let parsed = segment::Header::new_checked(header, ulpdu_len).and_then(|header| segment::Repr::parse(&header));
         let request = match parsed {
             Ok(segment::Repr::ReadRequest { request, .. }) => Some(request),
             _ => None,
@@ -136,17 +133,10 @@ impl Rx {
             .map_err(Fault::Wire)
             .and_then(|repr| self.handle_segment(&repr, &packet, around))
             .map(|terminate| (packet.wire_len(), terminate))
-            .map_err(|fault| ReceiveFault {
-                fault,
-                refused: Some(Box::new(Refused::new(header, ulpdu_len, request))),
-            })
+            .map_err(|fault| ReceiveFault { fault, refused: Some(Box::new(Refused::new(header, ulpdu_len, request))) })
     }
 
-    fn verify<'a>(
-        &self,
-        input: &'a [u8],
-        spacing: Spacing,
-    ) -> Result<fpdu::Packet<&'a [u8]>, sidestep_wire::Error> {
+    fn verify<'a>(&self, input: &'a [u8], spacing: Spacing) -> Result<fpdu::Packet<&'a [u8]>, sidestep_wire::Error> {
         let packet = fpdu::Packet::new_checked(input, spacing)?;
         if self.crc {
             packet.check_crc()?;
@@ -169,45 +159,18 @@ impl Rx {
             segment::Repr::ReadResponse { last, sink, offset } => {
                 one_sided::read_response(packet, payload, last, sink, offset, around)?;
             }
-            segment::Repr::Send {
-                last,
-                msn,
-                offset,
-                kind,
-            } => {
-                let message = Message {
-                    last,
-                    msn,
-                    offset,
-                    kind,
-                    opcode: repr.opcode(),
-                };
+            segment::Repr::Send { last, msn, offset, kind } => {
+                let message = Message { last, msn, offset, kind, opcode: repr.opcode() };
                 self.send(packet, payload, message, around)?;
             }
-            segment::Repr::Immediate {
-                msn,
-                solicited,
-                immediate,
-            } => {
-                if let Some(Partial {
-                    opcode: expected, ..
-                }) = self.partial
-                {
-                    return Err(Fault::OpcodeChanged {
-                        expected,
-                        found: repr.opcode(),
-                    });
+            segment::Repr::Immediate { msn, solicited, immediate } => {
+                if let Some(Partial { opcode: expected, .. }) = self.partial {
+                    return Err(Fault::OpcodeChanged { expected, found: repr.opcode() });
                 }
                 expect(QueueNumber::SEND, &mut self.send_msn, msn)?;
                 let receive = self.receives.pop_front().ok_or(Fault::NoReceive { msn })?;
-                let outcome = Outcome::ReceivedImmediate {
-                    data: immediate.data,
-                    solicited,
-                };
-                around.completions.push_back(Completion {
-                    work: receive.work,
-                    outcome,
-                });
+                let outcome = Outcome::ReceivedImmediate { data: immediate.data, solicited };
+                around.completions.push_back(Completion { work: receive.work, outcome });
             }
             segment::Repr::ReadRequest { msn, request } => {
                 expect(QueueNumber::READ_REQUEST, &mut self.request_msn, msn)?;
@@ -238,22 +201,11 @@ impl Rx {
         message: Message,
         around: &mut Around<'_, H>,
     ) -> Result<(), Fault> {
-        let Message {
-            last,
-            msn,
-            offset,
-            kind,
-            opcode,
-        } = message;
+        let Message { last, msn, offset, kind, opcode } = message;
         let expects_ready = std::mem::take(&mut self.expects_ready_send);
         let received = match self.partial {
-            Some(Partial {
-                opcode: expected, ..
-            }) if expected != opcode => {
-                return Err(Fault::OpcodeChanged {
-                    expected,
-                    found: opcode,
-                });
+            Some(Partial { opcode: expected, .. }) if expected != opcode => {
+                return Err(Fault::OpcodeChanged { expected, found: opcode });
             }
             Some(partial) => partial.received,
             None => 0,
@@ -261,10 +213,7 @@ impl Rx {
         let mut due = self.send_msn;
         expect(QueueNumber::SEND, &mut due, msn)?;
         if offset != MessageOffset(received) {
-            return Err(Fault::MessageOffset {
-                expected: MessageOffset(received),
-                found: offset,
-            });
+            return Err(Fault::MessageOffset { expected: MessageOffset(received), found: offset });
         }
         if expects_ready && opcode == Opcode::Send && last && payload.is_empty() {
             self.send_msn = due;
@@ -277,20 +226,11 @@ impl Rx {
         }
         let len = len as u32;
         if let Some(stag) = kind.invalidate.filter(|_| last) {
-            around
-                .table
-                .check_invalidate(around.identity, stag)
-                .map_err(|fault| Fault::Invalidate { fault, stag })?;
+            around.table.check_invalidate(around.identity, stag).map_err(|fault| Fault::Invalidate { fault, stag })?;
         }
-        one_sided::place(packet, payload, around.host, |at| Target::Receive {
-            work,
-            offset: received + at as u32,
-        });
+        one_sided::place(packet, payload, around.host, |at| Target::Receive { work, offset: received + at as u32 });
         if !last {
-            self.partial = Some(Partial {
-                opcode,
-                received: len,
-            });
+            self.partial = Some(Partial { opcode, received: len });
             return Ok(());
         }
         self.partial = None;
@@ -299,11 +239,7 @@ impl Rx {
         if let Some(stag) = kind.invalidate {
             around.table.invalidate(stag);
         }
-        let outcome = Outcome::Received {
-            len,
-            solicited: kind.solicited,
-            invalidated: kind.invalidate,
-        };
+        let outcome = Outcome::Received { len, solicited: kind.solicited, invalidated: kind.invalidate };
         around.completions.push_back(Completion { work, outcome });
         Ok(())
     }
@@ -329,11 +265,7 @@ struct Message {
 /// Fails unless `found` is the number that is due, which is then counted up.
 fn expect(queue: QueueNumber, due: &mut Msn, found: Msn) -> Result<(), Fault> {
     if found != *due {
-        return Err(Fault::MessageNumber {
-            queue,
-            expected: *due,
-            found,
-        });
+        return Err(Fault::MessageNumber { queue, expected: *due, found });
     }
     *due = due.next();
     Ok(())

@@ -77,15 +77,11 @@ impl PeerFrame {
     }
 
     pub(crate) fn depths(&self) -> Option<PeerDepths> {
-        self.enhanced.map(|data| PeerDepths {
-            ird: data.ird.negotiated(),
-            ord: data.ord.negotiated(),
-        })
+        self.enhanced.map(|data| PeerDepths { ird: data.ird.negotiated(), ord: data.ord.negotiated() })
     }
 
     pub(crate) fn peer_to_peer(&self) -> bool {
-        self.enhanced
-            .is_some_and(|data| data.peer_to_peer.is_some())
+        self.enhanced.is_some_and(|data| data.peer_to_peer.is_some())
     }
 
     /// The interval at which this peer wants markers.
@@ -105,9 +101,7 @@ pub(crate) enum ReadySignal {
 
 /// Whether the initiator says hello: only to ask for something beyond the standard.
 pub(crate) fn says_hello(config: &Config) -> bool {
-    config
-        .markers
-        .is_some_and(|interval| interval != Interval::STANDARD)
+    config.markers.is_some_and(|interval| interval != Interval::STANDARD)
 }
 
 /// The bytes of the initiator's request.
@@ -117,32 +111,17 @@ pub(crate) fn request(config: &Config, private_data: &[u8]) -> Result<Vec<u8>, E
         ord: offered(config, config.ord),
         peer_to_peer: config.peer_to_peer.then_some(config.rtr),
     });
-    let hello = says_hello(config).then_some(hello::Repr {
-        interval: config.markers,
-    });
-    emit(
-        config,
-        Kind::Request,
-        config.revision,
-        enhanced,
-        hello,
-        private_data,
-    )
+    let hello = says_hello(config).then_some(hello::Repr { interval: config.markers });
+    emit(config, Kind::Request, config.revision, enhanced, hello, private_data)
 }
 
 /// The responder's answer to a request that is accepted: its bytes, and what is agreed.
-pub(crate) fn accept(
-    config: &Config,
-    request: &PeerFrame,
-    private_data: &[u8],
-) -> Result<(Vec<u8>, Agreement), Error> {
+pub(crate) fn accept(config: &Config, request: &PeerFrame, private_data: &[u8]) -> Result<(Vec<u8>, Agreement), Error> {
     let mut agreement = Agreement {
         revision: request.revision,
         crc: config.crc || request.crc,
         markers_sent: request.interval(),
-        markers_received: config
-            .markers
-            .map(|wanted| wanted_interval(wanted, request)),
+        markers_received: config.markers.map(|wanted| wanted_interval(wanted, request)),
         ird: config.ird,
         ord: config.ord,
         peer_depths: request.depths(),
@@ -150,59 +129,30 @@ pub(crate) fn accept(
     };
     let enhanced = request.enhanced.map(|theirs| {
         let (ird, ord) = answered_depths(config, &theirs, &mut agreement);
-        enhanced::Repr {
-            ird,
-            ord,
-            peer_to_peer: theirs
-                .peer_to_peer
-                .map(|modes| answered_modes(config, modes)),
-        }
+        enhanced::Repr { ird, ord, peer_to_peer: theirs.peer_to_peer.map(|modes| answered_modes(config, modes)) }
     });
     let kind = Kind::Reply { rejected: false };
     let hello = hello_answer(config, request);
-    let bytes = emit(
-        config,
-        kind,
-        request.revision,
-        enhanced,
-        hello,
-        private_data,
-    )?;
+    let bytes = emit(config, kind, request.revision, enhanced, hello, private_data)?;
     Ok((bytes, agreement))
 }
 
 /// The bytes of the responder's answer to a request that is rejected.
-pub(crate) fn reject(
-    config: &Config,
-    request: &PeerFrame,
-    private_data: &[u8],
-) -> Result<Vec<u8>, Error> {
+pub(crate) fn reject(config: &Config, request: &PeerFrame, private_data: &[u8]) -> Result<Vec<u8>, Error> {
     let enhanced = request.enhanced.map(|theirs| enhanced::Repr {
         ird: offered(config, config.ird),
         ord: offered(config, config.ord),
-        peer_to_peer: theirs
-            .peer_to_peer
-            .map(|modes| answered_modes(config, modes)),
+        peer_to_peer: theirs.peer_to_peer.map(|modes| answered_modes(config, modes)),
     });
     let kind = Kind::Reply { rejected: true };
     let hello = hello_answer(config, request);
-    emit(
-        config,
-        kind,
-        request.revision,
-        enhanced,
-        hello,
-        private_data,
-    )
+    emit(config, kind, request.revision, enhanced, hello, private_data)
 }
 
 /// What the initiator makes of a reply that accepts, and how it says that it is ready.
 ///
 /// Where it fails, the agreement still says how to send the terminate message.
-pub(crate) fn agree(
-    config: &Config,
-    reply: &PeerFrame,
-) -> (Agreement, Result<Option<ReadySignal>, Fault>) {
+pub(crate) fn agree(config: &Config, reply: &PeerFrame) -> (Agreement, Result<Option<ReadySignal>, Fault>) {
     let mut agreement = Agreement {
         revision: reply.revision,
         crc: config.crc || reply.crc,
@@ -221,10 +171,7 @@ pub(crate) fn agree(
     }
     if let Some(needed) = theirs.ord.negotiated().filter(|_| config.negotiate_depths) {
         if needed > config.ird {
-            let fault = Fault::ReadDepthShort {
-                needed,
-                have: config.ird,
-            };
+            let fault = Fault::ReadDepthShort { needed, have: config.ird };
             return (agreement, Err(fault));
         }
     }
@@ -246,18 +193,12 @@ pub(crate) fn agree(
 }
 
 /// The responder's depths: at most what it is asked for, and what it is offered (RFC 6581 §9.1).
-fn answered_depths(
-    config: &Config,
-    theirs: &enhanced::Repr,
-    agreement: &mut Agreement,
-) -> (Depth, Depth) {
+fn answered_depths(config: &Config, theirs: &enhanced::Repr, agreement: &mut Agreement) -> (Depth, Depth) {
     let mut ird = Depth::NOT_NEGOTIATED;
     let mut ord = Depth::NOT_NEGOTIATED;
     if let Some(asked) = theirs.ord.negotiated().filter(|_| config.negotiate_depths) {
         // A read that says "ready" needs a place even where no other reads are meant.
-        let ready = theirs
-            .peer_to_peer
-            .is_some_and(|modes| modes.read && config.rtr.read);
+        let ready = theirs.peer_to_peer.is_some_and(|modes| modes.read && config.rtr.read);
         agreement.ird = if ready { config.ird.max(1) } else { config.ird };
         agreement.ird = agreement.ird.min(asked.max(u16::from(ready)));
         ird = Depth::limit(agreement.ird);
@@ -272,42 +213,23 @@ fn answered_depths(
 /// The responder's modes: those that both know, or else all that it knows (RFC 6581 §9.2).
 fn answered_modes(config: &Config, asked: RtrModes) -> RtrModes {
     let known = config.rtr;
-    let common = RtrModes {
-        send: asked.send && known.send,
-        write: asked.write && known.write,
-        read: asked.read && known.read,
-    };
-    if common == RtrModes::default() {
-        known
-    } else {
-        common
-    }
+    let common =
+        RtrModes { send: asked.send && known.send, write: asked.write && known.write, read: asked.read && known.read };
+    if common == RtrModes::default() { known } else { common }
 }
 
 /// A peer that does not say hello sends markers at the standard interval.
 fn wanted_interval(wanted: Interval, peer: &PeerFrame) -> Interval {
-    if peer.hello.is_some() {
-        wanted
-    } else {
-        Interval::STANDARD
-    }
+    if peer.hello.is_some() { wanted } else { Interval::STANDARD }
 }
 
 /// A hello is answered by a hello.
 fn hello_answer(config: &Config, request: &PeerFrame) -> Option<hello::Repr> {
-    request.hello.map(|_| hello::Repr {
-        interval: config
-            .markers
-            .filter(|interval| *interval != Interval::STANDARD),
-    })
+    request.hello.map(|_| hello::Repr { interval: config.markers.filter(|interval| *interval != Interval::STANDARD) })
 }
 
 fn offered(config: &Config, depth: u16) -> Depth {
-    if config.negotiate_depths {
-        Depth::limit(depth)
-    } else {
-        Depth::NOT_NEGOTIATED
-    }
+    if config.negotiate_depths { Depth::limit(depth) } else { Depth::NOT_NEGOTIATED }
 }
 
 fn emit(
@@ -321,10 +243,7 @@ fn emit(
     let own = hello.map_or(0, |hello| hello.buffer_len());
     let limit = frame::Repr::private_data_limit(enhanced.is_some()) - own;
     if private_data.len() > limit {
-        return Err(Error::PrivateData {
-            length: private_data.len(),
-            limit,
-        });
+        return Err(Error::PrivateData { length: private_data.len(), limit });
     }
     let mut data = vec![0; own];
     if let Some(hello) = hello {

@@ -37,20 +37,11 @@ pub(crate) struct Refused {
 
 impl Refused {
     /// The segment of `ulpdu_len` bytes that begins with `header`, and the read request in it.
-    pub(crate) fn new(
-        header: &[u8],
-        ulpdu_len: usize,
-        request: Option<read_request::Repr>,
-    ) -> Self {
+    pub(crate) fn new(header: &[u8], ulpdu_len: usize, request: Option<read_request::Repr>) -> Self {
         let len = header.len().min(segment::MAX_HEADER_LEN);
         let mut bytes = [0; segment::MAX_HEADER_LEN];
         bytes[..len].copy_from_slice(&header[..len]);
-        Self {
-            header: bytes,
-            len,
-            ulpdu_len: ulpdu_len as u16,
-            request,
-        }
+        Self { header: bytes, len, ulpdu_len: ulpdu_len as u16, request }
     }
 
     /// The segment that carried this read request.
@@ -59,12 +50,7 @@ impl Refused {
         let mut header = [0; segment::MAX_HEADER_LEN];
         repr.emit(&mut header);
         let len = repr.buffer_len();
-        Self {
-            header,
-            len,
-            ulpdu_len: len as u16,
-            request: Some(request),
-        }
+        Self { header, len, ulpdu_len: len as u16, request: Some(request) }
     }
 
     fn bytes(&self) -> &[u8] {
@@ -178,15 +164,8 @@ mod tests {
     fn headers_follow_the_layers() {
         for check in Check::ALL {
             let expected = match check.reason() {
-                Reason { layer: 2, .. }
-                | Reason {
-                    layer: 0, etype: 0, ..
-                } => Headers::None,
-                Reason {
-                    layer: 0,
-                    etype: 1,
-                    code,
-                } if code != 9 => Headers::SegmentAndRequest,
+                Reason { layer: 2, .. } | Reason { layer: 0, etype: 0, .. } => Headers::None,
+                Reason { layer: 0, etype: 1, code } if code != 9 => Headers::SegmentAndRequest,
                 _ => Headers::Segment,
             };
             assert_eq!(check.headers(), expected, "{check:?}");
@@ -203,12 +182,7 @@ mod tests {
             source_offset: TaggedOffset(5),
         };
         let refused = Refused::read_request(Msn(9), request);
-        let fault = Fault::Read {
-            fault: MemoryFault::Bounds,
-            stag: Stag(4),
-            offset: TaggedOffset(5),
-            len: 3,
-        };
+        let fault = Fault::Read { fault: MemoryFault::Bounds, stag: Stag(4), offset: TaggedOffset(5), len: 3 };
         let repr = fault.terminate(Some(&refused));
         assert_eq!(repr.segment_len, Some(46));
         assert_eq!(repr.request, Some(request));

@@ -24,51 +24,26 @@ use std::collections::VecDeque;
 /// What the program above asks for.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Request {
-    Send {
-        source: SourceSlice,
-        kind: SendKind,
-    },
-    Write {
-        source: SourceSlice,
-        sink: Stag,
-        offset: TaggedOffset,
-    },
-    Immediate {
-        data: u64,
-        solicited: bool,
-    },
+    Send { source: SourceSlice, kind: SendKind },
+    Write { source: SourceSlice, sink: Stag, offset: TaggedOffset },
+    Immediate { data: u64, solicited: bool },
     Read(read_request::Repr),
-    Atomic {
-        stag: Stag,
-        offset: TaggedOffset,
-        operation: atomic_request::Operation,
-    },
+    Atomic { stag: Stag, offset: TaggedOffset, operation: atomic_request::Operation },
 }
 
 /// What the peer asked for. A read request is advanced as its bytes go out, which is also how a
 /// terminate message wants it (RFC 5040 §4.8).
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Response {
-    Read {
-        msn: Msn,
-        request: read_request::Repr,
-    },
+    Read { msn: Msn, request: read_request::Repr },
     Atomic(atomic_response::Repr),
 }
 
 /// A read or an atomic that was asked for and not yet answered.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Unanswered {
-    Read {
-        number: Option<u64>,
-        sink: Stag,
-        next: TaggedOffset,
-        remaining: u32,
-    },
-    Atomic {
-        number: u64,
-        id: u32,
-    },
+    Read { number: Option<u64>, sink: Stag, next: TaggedOffset, remaining: u32 },
+    Atomic { number: u64, id: u32 },
 }
 
 /// A fault found while sending, and the request of the peer that it concerns.
@@ -115,11 +90,7 @@ pub(crate) struct Tx {
 impl Tx {
     pub(crate) fn new(identity: StreamIdentity) -> Self {
         Self {
-            framer: Framer {
-                crc: true,
-                interval: None,
-                position: 0,
-            },
+            framer: Framer { crc: true, interval: None, position: 0 },
             identity,
             max_ulpdu: fpdu::MIN_MULPDU,
             ord: 0,
@@ -172,21 +143,11 @@ impl Tx {
             ReadySignal::Send => {
                 let msn = next(&mut self.send_msn);
                 let kind = SendKind::default();
-                segment::Repr::Send {
-                    last: true,
-                    msn,
-                    offset: MessageOffset(0),
-                    kind,
-                }
+                segment::Repr::Send { last: true, msn, offset: MessageOffset(0), kind }
             }
             ReadySignal::Read => {
                 let (sink, sink_offset) = (Stag(0), TaggedOffset(0));
-                self.unanswered.push_back(Unanswered::Read {
-                    number: None,
-                    sink,
-                    next: sink_offset,
-                    remaining: 0,
-                });
+                self.unanswered.push_back(Unanswered::Read { number: None, sink, next: sink_offset, remaining: 0 });
                 segment::Repr::ReadRequest {
                     msn: next(&mut self.request_msn),
                     request: read_request::Repr {
@@ -233,10 +194,8 @@ impl Tx {
 
     /// How many reads and atomics want an answer, those not yet sent included.
     pub(crate) fn awaited_count(&self) -> usize {
-        let queued = self
-            .requests
-            .iter()
-            .filter(|(_, request)| matches!(request, Request::Read(_) | Request::Atomic { .. }));
+        let queued =
+            self.requests.iter().filter(|(_, request)| matches!(request, Request::Read(_) | Request::Atomic { .. }));
         self.unanswered.len() + queued.count()
     }
 
@@ -248,9 +207,7 @@ impl Tx {
     /// Whether the region may still be read from, or written by an answer.
     pub(crate) fn holds(&self, stag: Stag) -> bool {
         let queued = self.requests.iter().any(|(_, request)| match request {
-            Request::Send { source, .. } | Request::Write { source, .. } => {
-                source.source == Source::Region(stag)
-            }
+            Request::Send { source, .. } | Request::Write { source, .. } => source.source == Source::Region(stag),
             Request::Read(request) => request.sink == stag,
             Request::Immediate { .. } | Request::Atomic { .. } => false,
         });
@@ -267,11 +224,7 @@ impl Tx {
 }
 
 fn zero_length_write() -> segment::Repr {
-    segment::Repr::Write {
-        last: true,
-        sink: Stag(0),
-        offset: TaggedOffset(0),
-    }
+    segment::Repr::Write { last: true, sink: Stag(0), offset: TaggedOffset(0) }
 }
 
 /// The number that is due, which is then counted up.

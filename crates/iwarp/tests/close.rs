@@ -5,27 +5,19 @@ mod pair;
 use pair::*;
 use sidestep_iwarp::*;
 
-const PLAIN: SendKind = SendKind {
-    solicited: false,
-    invalidate: None,
-};
+const PLAIN: SendKind = SendKind { solicited: false, invalidate: None };
 
 #[test]
 fn close_lets_everything_out_first() {
     let mut pair = Pair::opened(config(), config());
-    let sink = pair
-        .responder
-        .region(vec![0; 100_000], 0, Rights::WRITE | Rights::READ);
+    let sink = pair.responder.region(vec![0; 100_000], 0, Rights::WRITE | Rights::READ);
     let own = pair.initiator.region(vec![0; 100_000], 0, Rights::NONE);
     let data = pattern(100_000, 4);
     let write = pair.initiator.write(&data, sink, 0);
     let read = pair.initiator.read((own, 0), (sink, 0), 100_000);
     pair.initiator.connection.close(pair.now);
     let source = pair.initiator.source(b"x");
-    let late = pair
-        .initiator
-        .connection
-        .post_send(WorkId(1), source, PLAIN);
+    let late = pair.initiator.connection.post_send(WorkId(1), source, PLAIN);
     assert_eq!(late, Err(Error::NotOpen));
     pair.drive();
     assert_eq!(pair.initiator.outcome(write), Some(Outcome::Sent));
@@ -54,10 +46,7 @@ fn a_half_closed_connection_still_receives() {
     let send = pair.responder.send(b"last words", PLAIN);
     pair.drive();
     assert_eq!(pair.responder.outcome(send), Some(Outcome::Sent));
-    assert!(matches!(
-        pair.initiator.outcome(receive),
-        Some(Outcome::Received { len: 10, .. })
-    ));
+    assert!(matches!(pair.initiator.outcome(receive), Some(Outcome::Received { len: 10, .. })));
     assert_eq!(pair.initiator.outcome(unused), None);
     // What needs an answer cannot be asked of an end that has closed.
     let request = pair.responder.connection.post_atomic(
@@ -87,10 +76,7 @@ fn a_read_that_crosses_a_close_is_lost() {
     assert_eq!(pair.initiator.connection.transport(), Transport::Reset);
     pair.drive();
     assert_eq!(pair.responder.outcome(read), Some(Outcome::Flushed));
-    assert!(pair.responder.events.contains(&Event::Lost {
-        unfinished_bytes: 0,
-        unanswered: 1
-    }));
+    assert!(pair.responder.events.contains(&Event::Lost { unfinished_bytes: 0, unanswered: 1 }));
 }
 
 #[test]
@@ -131,10 +117,7 @@ fn a_stream_that_ends_within_an_fpdu_is_lost() {
     pair.responder.input(pair.now, &bytes[..20]);
     pair.responder.connection.handle_end(pair.now);
     pair.responder.collect();
-    let lost = Event::Lost {
-        unfinished_bytes: 20,
-        unanswered: 0,
-    };
+    let lost = Event::Lost { unfinished_bytes: 20, unanswered: 0 };
     assert!(pair.responder.events.contains(&lost));
     assert_eq!(pair.responder.outcome(receive), Some(Outcome::Flushed));
     assert_eq!(pair.responder.memory.touched, 0);
@@ -162,6 +145,22 @@ fn a_peer_that_does_not_close_is_not_waited_for_forever() {
     assert_eq!(pair.initiator.connection.transport(), Transport::Reset);
 }
 
+/// A close that still has much to send takes its time, as long as something moves.
+#[test]
+fn a_slow_close_is_not_cut_off() {
+    let mut pair = Pair::opened(config(), config());
+    let sink = pair.responder.region(vec![0; 100_000], 0, Rights::WRITE);
+    let write = pair.initiator.write(&pattern(100_000, 6), sink, 0);
+    pair.initiator.connection.close(pair.now);
+    pair.initiator.window = 5000;
+    for _ in 0..30 {
+        pair.step();
+        pair.wait(config().close_timeout * 2 / 3);
+    }
+    assert_eq!(pair.initiator.outcome(write), Some(Outcome::Sent));
+    assert_eq!(pair.responder.memory.regions[&sink], pattern(100_000, 6));
+}
+
 #[test]
 fn after_a_terminate_nothing_is_taken_or_sent() {
     let mut pair = Pair::opened(config(), config());
@@ -182,10 +181,7 @@ fn after_a_terminate_nothing_is_taken_or_sent() {
     assert_eq!(out.len(), sidestep_wire::mpa::fpdu::bare_len(len));
     pair.initiator.input(pair.now, &out);
     assert_eq!(pair.initiator.peer_reason(), Some(Reason::new(1, 1, 1)));
-    assert_eq!(
-        pair.responder.connection.post_receive(WorkId(1), 1),
-        Err(Error::NotOpen)
-    );
+    assert_eq!(pair.responder.connection.post_receive(WorkId(1), 1), Err(Error::NotOpen));
     pair.drive();
     assert_eq!(pair.responder.connection.transport(), Transport::Close);
 }

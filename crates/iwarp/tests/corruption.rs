@@ -5,20 +5,11 @@ mod pair;
 use pair::*;
 use sidestep_iwarp::*;
 
-const PLAIN: SendKind = SendKind {
-    solicited: false,
-    invalidate: None,
-};
+const PLAIN: SendKind = SendKind { solicited: false, invalidate: None };
 
 /// A pair and the bytes of a write and a send on their way to the responder.
 fn prepare(markers: Option<Interval>) -> (Pair, Vec<u8>) {
-    let mut pair = Pair::opened(
-        config(),
-        Config {
-            markers,
-            ..config()
-        },
-    );
+    let mut pair = Pair::opened(config(), Config { markers, ..config() });
     let sink = pair.responder.region(vec![0; 300], 0, Rights::WRITE);
     pair.responder.post_receive(100);
     pair.initiator.write(&pattern(300, 1), sink, 0);
@@ -34,8 +25,7 @@ fn every_byte_of_an_fpdu_is_covered() {
         let first = {
             let (mut pair, bytes) = prepare(markers);
             (0..=bytes.len()).find(|len| {
-                pair.responder
-                    .input(pair.now, &bytes[*len..(*len + 1).min(bytes.len())]);
+                pair.responder.input(pair.now, &bytes[*len..(*len + 1).min(bytes.len())]);
                 pair.responder.memory.touched > 0
             })
         }
@@ -52,10 +42,7 @@ fn every_byte_of_an_fpdu_is_covered() {
                 if pair.responder.fault().is_none() {
                     pair.responder.input(pair.now, &vec![0; 1 << 17]);
                 }
-                let fault = pair
-                    .responder
-                    .fault()
-                    .unwrap_or_else(|| panic!("byte {at} passes"));
+                let fault = pair.responder.fault().unwrap_or_else(|| panic!("byte {at} passes"));
                 assert_eq!(fault.check(), Check::Crc, "byte {at}: {fault}");
                 assert_eq!(pair.responder.memory.touched, 0, "byte {at}");
                 let reply = pair.responder.output(pair.now);
@@ -75,25 +62,15 @@ fn only_whole_fpdus_before_the_damage_count() {
     pair.responder.input(pair.now, &bytes);
     assert_eq!(pair.responder.memory.touched, 300);
     assert_eq!(pair.responder.fault().unwrap().check(), Check::Crc);
-    let flushed = pair
-        .responder
-        .completions
-        .iter()
-        .all(|done| done.outcome == Outcome::Flushed);
+    let flushed = pair.responder.completions.iter().all(|done| done.outcome == Outcome::Flushed);
     assert!(flushed);
 }
 
 /// Without CRC nothing can notice damage to payload; damage to markers is still seen.
 #[test]
 fn without_crc_markers_are_still_checked() {
-    let side = Config {
-        crc: false,
-        ..config()
-    };
-    let marked = Config {
-        markers: Interval::new(64).ok(),
-        ..side.clone()
-    };
+    let side = Config { crc: false, ..config() };
+    let marked = Config { markers: Interval::new(64).ok(), ..side.clone() };
     for (at, check) in [(0, None), (2, Some(Check::Marker)), (3, None)] {
         let mut pair = Pair::established(side.clone(), marked.clone());
         assert!(!pair.responder.agreement().unwrap().crc);

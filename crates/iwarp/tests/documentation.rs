@@ -17,19 +17,8 @@ fn the_note_lists_every_check() {
         .map(|check| {
             let reason = check.reason();
             let name = reason.name().expect("a name of the standards");
-            format!(
-                "| {} | {} | {} | {:#04x} | {name} |",
-                check.description(),
-                reason.layer,
-                reason.etype,
-                reason.code
-            )
+            format!("| {} | {} | {} | {:#04x} | {name} |", check.description(), reason.layer, reason.etype, reason.code)
         })
         .collect();
-    assert_eq!(
-        rows,
-        expected,
-        "the table should read:\n{}\n",
-        expected.join("\n")
-    );
+    assert_eq!(rows, expected, "the table should read:\n{}\n", expected.join("\n"));
 }

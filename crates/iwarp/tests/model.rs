@@ -10,33 +10,12 @@ use std::collections::VecDeque;
 /// One step of a program. `side` is who acts: the initiator if it is true.
 #[derive(Debug, Clone)]
 enum Step {
-    Write {
-        side: bool,
-        at: usize,
-        len: usize,
-    },
-    Send {
-        side: bool,
-        len: usize,
-        solicited: bool,
-    },
-    Immediate {
-        side: bool,
-        data: u64,
-    },
-    Read {
-        side: bool,
-        at: usize,
-        len: usize,
-    },
-    Atomic {
-        side: bool,
-        word: usize,
-        operation: Operation,
-    },
-    Move {
-        steps: usize,
-    },
+    Write { side: bool, at: usize, len: usize },
+    Send { side: bool, len: usize, solicited: bool },
+    Immediate { side: bool, data: u64 },
+    Read { side: bool, at: usize, len: usize },
+    Atomic { side: bool, word: usize, operation: Operation },
+    Move { steps: usize },
 }
 
 const REGION: usize = 6000;
@@ -57,20 +36,11 @@ fn step() -> impl Strategy<Value = Step> {
     ];
     prop_oneof![
         (any::<bool>(), range.clone()).prop_map(|(side, (at, len))| Step::Write { side, at, len }),
-        (any::<bool>(), 0..4000usize, any::<bool>()).prop_map(|(side, len, solicited)| {
-            Step::Send {
-                side,
-                len,
-                solicited,
-            }
-        }),
+        (any::<bool>(), 0..4000usize, any::<bool>())
+            .prop_map(|(side, len, solicited)| { Step::Send { side, len, solicited } }),
         (any::<bool>(), any::<u64>()).prop_map(|(side, data)| Step::Immediate { side, data }),
         (any::<bool>(), range).prop_map(|(side, (at, len))| Step::Read { side, at, len }),
-        (any::<bool>(), 0..WORDS, operation).prop_map(|(side, word, operation)| Step::Atomic {
-            side,
-            word,
-            operation
-        }),
+        (any::<bool>(), 0..WORDS, operation).prop_map(|(side, word, operation)| Step::Atomic { side, word, operation }),
         (0..6usize).prop_map(|steps| Step::Move { steps }),
     ]
 }
@@ -133,11 +103,7 @@ fn run(initiator: Config, responder: Config, chunk: usize, window: u64, program:
     // Index 0 is the responder, 1 the initiator, so that `side as usize` is who acts.
     for (count, step) in program.iter().enumerate() {
         let seed = count as u8;
-        let Pair {
-            initiator,
-            responder,
-            ..
-        } = &mut pair;
+        let Pair { initiator, responder, .. } = &mut pair;
         match *step {
             Step::Move { steps } => {
                 for _ in 0..steps {
@@ -150,51 +116,24 @@ fn run(initiator: Config, responder: Config, chunk: usize, window: u64, program:
                 let sink = regions[usize::from(!side)].writable;
                 let work = actor.write(&data, sink, BASE + at as u64);
                 models[usize::from(!side)].written[at..at + len].copy_from_slice(&data);
-                models[usize::from(side)]
-                    .requests
-                    .push((work, Outcome::Sent));
+                models[usize::from(side)].requests.push((work, Outcome::Sent));
             }
-            Step::Send {
-                side,
-                len,
-                solicited,
-            } => {
+            Step::Send { side, len, solicited } => {
                 let (actor, other) = sides(initiator, responder, side);
                 let receive = other.post_receive(4000);
                 let data = pattern(len, seed);
-                let work = actor.send(
-                    &data,
-                    SendKind {
-                        solicited,
-                        invalidate: None,
-                    },
-                );
-                let outcome = Outcome::Received {
-                    len: len as u32,
-                    solicited,
-                    invalidated: None,
-                };
-                models[usize::from(!side)]
-                    .receives
-                    .push_back((receive, outcome, data));
-                models[usize::from(side)]
-                    .requests
-                    .push((work, Outcome::Sent));
+                let work = actor.send(&data, SendKind { solicited, invalidate: None });
+                let outcome = Outcome::Received { len: len as u32, solicited, invalidated: None };
+                models[usize::from(!side)].receives.push_back((receive, outcome, data));
+                models[usize::from(side)].requests.push((work, Outcome::Sent));
             }
             Step::Immediate { side, data } => {
                 let (actor, other) = sides(initiator, responder, side);
                 let receive = other.post_receive(0);
                 let work = actor.immediate(data);
-                let outcome = Outcome::ReceivedImmediate {
-                    data,
-                    solicited: false,
-                };
-                models[usize::from(!side)]
-                    .receives
-                    .push_back((receive, outcome, Vec::new()));
-                models[usize::from(side)]
-                    .requests
-                    .push((work, Outcome::Sent));
+                let outcome = Outcome::ReceivedImmediate { data, solicited: false };
+                models[usize::from(!side)].receives.push_back((receive, outcome, Vec::new()));
+                models[usize::from(side)].requests.push((work, Outcome::Sent));
             }
             Step::Read { side, at, len } => {
                 let (actor, _) = sides(initiator, responder, side);
@@ -205,19 +144,13 @@ fn run(initiator: Config, responder: Config, chunk: usize, window: u64, program:
                 model.reads.push((sink, source[at..at + len].to_vec()));
                 model.requests.push((work, Outcome::Read));
             }
-            Step::Atomic {
-                side,
-                word,
-                operation,
-            } => {
+            Step::Atomic { side, word, operation } => {
                 let (actor, _) = sides(initiator, responder, side);
                 let stag = regions[usize::from(!side)].words;
                 let work = actor.atomic(stag, BASE + 8 * word as u64, operation);
                 let value = &mut models[usize::from(!side)].words[word];
                 let original = std::mem::replace(value, operation.apply(*value));
-                models[usize::from(side)]
-                    .requests
-                    .push((work, Outcome::Atomic { original }));
+                models[usize::from(side)].requests.push((work, Outcome::Atomic { original }));
             }
         }
     }
@@ -226,43 +159,24 @@ fn run(initiator: Config, responder: Config, chunk: usize, window: u64, program:
     for (side, end) in [&pair.responder, &pair.initiator].into_iter().enumerate() {
         assert_eq!(end.fault(), None);
         let (model, regions) = (&models[side], &regions[side]);
-        assert!(
-            end.memory.regions[&regions.writable] == model.written,
-            "written memory differs"
-        );
-        assert!(
-            end.memory.regions[&regions.readable] == source,
-            "memory that is only read differs"
-        );
+        assert!(end.memory.regions[&regions.writable] == model.written, "written memory differs");
+        assert!(end.memory.regions[&regions.readable] == source, "memory that is only read differs");
         let words: Vec<u64> = end.memory.regions[&regions.words]
             .chunks(8)
             .map(|word| u64::from_ne_bytes(word.try_into().unwrap()))
             .collect();
         assert_eq!(words, model.words);
         for (stag, expected) in &model.reads {
-            assert!(
-                end.memory.regions[stag] == *expected,
-                "what was read differs"
-            );
+            assert!(end.memory.regions[stag] == *expected, "what was read differs");
             assert!(!end.connection.holds(*stag));
         }
         for (work, _, data) in &model.receives {
-            assert!(
-                end.memory.receives[work][..data.len()] == data[..],
-                "a message differs"
-            );
+            assert!(end.memory.receives[work][..data.len()] == data[..], "a message differs");
         }
         // Requests complete in order, and so do receives.
-        let requests: Vec<(WorkId, Outcome)> = model
-            .requests
-            .iter()
-            .map(|(work, outcome)| (*work, *outcome))
-            .collect();
-        let receives: Vec<(WorkId, Outcome)> = model
-            .receives
-            .iter()
-            .map(|(work, outcome, _)| (*work, *outcome))
-            .collect();
+        let requests: Vec<(WorkId, Outcome)> = model.requests.iter().map(|(work, outcome)| (*work, *outcome)).collect();
+        let receives: Vec<(WorkId, Outcome)> =
+            model.receives.iter().map(|(work, outcome, _)| (*work, *outcome)).collect();
         let (got_receives, got_requests): (Vec<_>, Vec<_>) = end
             .completions
             .iter()
@@ -273,16 +187,8 @@ fn run(initiator: Config, responder: Config, chunk: usize, window: u64, program:
     }
 }
 
-fn sides<'a>(
-    initiator: &'a mut End,
-    responder: &'a mut End,
-    side: bool,
-) -> (&'a mut End, &'a mut End) {
-    if side {
-        (initiator, responder)
-    } else {
-        (responder, initiator)
-    }
+fn sides<'a>(initiator: &'a mut End, responder: &'a mut End, side: bool) -> (&'a mut End, &'a mut End) {
+    if side { (initiator, responder) } else { (responder, initiator) }
 }
 
 proptest! {

@@ -7,11 +7,8 @@ use std::path::Path;
 
 #[test]
 fn replay_the_corpus() {
-    let corpus = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../fuzz/corpus")
-        .join(fuzz_entry::TARGET);
-    let inputs =
-        std::fs::read_dir(&corpus).unwrap_or_else(|error| panic!("{}: {error}", corpus.display()));
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(fuzz_entry::TARGET);
+    let inputs = std::fs::read_dir(&corpus).unwrap_or_else(|error| panic!("{}: {error}", corpus.display()));
     let mut count = 0;
     for input in inputs {
         let path = input.expect("a directory entry").path();
@@ -34,13 +31,11 @@ fn record() -> impl Strategy<Value = Vec<u8>> {
         Just([0, 0, 0x10, 0]),
         any::<[u8; 4]>(),
     ];
-    let segment = (control, opcode, proptest::collection::vec(word, 0..18)).prop_map(
-        |(control, opcode, words)| {
-            let mut bytes = vec![control, opcode];
-            bytes.extend(words.concat());
-            bytes
-        },
-    );
+    let segment = (control, opcode, proptest::collection::vec(word, 0..18)).prop_map(|(control, opcode, words)| {
+        let mut bytes = vec![control, opcode];
+        bytes.extend(words.concat());
+        bytes
+    });
     let body = prop_oneof![segment, proptest::collection::vec(any::<u8>(), 0..40)];
     (prop_oneof![Just(1u8), 0u8..8], body).prop_map(|(action, body)| {
         let mut record = vec![action, body.len() as u8];

@@ -36,15 +36,7 @@ impl Bench {
         let foreign = end.region_of(vec![0; 100], BASE, all, other);
         let shared = end.region_of(vec![0; 100], BASE, all, None);
         let sink = pair.initiator.region(vec![0; 100], BASE, Rights::NONE);
-        Self {
-            pair,
-            writable,
-            readable,
-            atomic,
-            foreign,
-            shared,
-            sink,
-        }
+        Self { pair, writable, readable, atomic, foreign, shared, sink }
     }
 
     fn read(&self, source: Stag, offset: u64, size: u32) -> Vec<u8> {
@@ -62,16 +54,8 @@ impl Bench {
 
     fn atomic_at(&self, stag: Stag, offset: u64) -> Vec<u8> {
         let operation = Operation::FetchAdd { add: 1, mask: 0 };
-        let request = atomic_request::Repr {
-            id: 1,
-            stag,
-            offset: TaggedOffset(offset),
-            operation,
-        };
-        bytes(Repr::AtomicRequest {
-            msn: Msn(1),
-            request,
-        })
+        let request = atomic_request::Repr { id: 1, stag, offset: TaggedOffset(offset), operation };
+        bytes(Repr::AtomicRequest { msn: Msn(1), request })
     }
 }
 
@@ -88,42 +72,17 @@ fn with_payload(repr: Repr, len: usize) -> Vec<u8> {
 }
 
 fn write(sink: Stag, offset: u64, len: usize) -> Vec<u8> {
-    with_payload(
-        Repr::Write {
-            last: true,
-            sink,
-            offset: TaggedOffset(offset),
-        },
-        len,
-    )
+    with_payload(Repr::Write { last: true, sink, offset: TaggedOffset(offset) }, len)
 }
 
 fn send(msn: u32, offset: u32, last: bool, invalidate: Option<Stag>, len: usize) -> Vec<u8> {
-    let kind = SendKind {
-        solicited: false,
-        invalidate,
-    };
+    let kind = SendKind { solicited: false, invalidate };
     let offset = MessageOffset(offset);
-    with_payload(
-        Repr::Send {
-            last,
-            msn: Msn(msn),
-            offset,
-            kind,
-        },
-        len,
-    )
+    with_payload(Repr::Send { last, msn: Msn(msn), offset, kind }, len)
 }
 
 fn read_response(sink: Stag, offset: u64, last: bool, len: usize) -> Vec<u8> {
-    with_payload(
-        Repr::ReadResponse {
-            last,
-            sink,
-            offset: TaggedOffset(offset),
-        },
-        len,
-    )
+    with_payload(Repr::ReadResponse { last, sink, offset: TaggedOffset(offset) }, len)
 }
 
 fn changed(mut bytes: Vec<u8>, at: usize, byte: u8) -> Vec<u8> {
@@ -142,21 +101,14 @@ fn refused(check: Check, segments: impl Fn(&mut Bench) -> Vec<Vec<u8>>) {
     let segments = segments(&mut bench);
     let out = inject(&mut bench.pair.responder, bench.pair.now, check, &segments);
     bench.pair.initiator.input(bench.pair.now, &out);
-    assert_eq!(
-        bench.pair.initiator.peer_reason(),
-        Some(check.reason()),
-        "{check:?}"
-    );
+    assert_eq!(bench.pair.initiator.peer_reason(), Some(check.reason()), "{check:?}");
 }
 
 /// The same for the initiator, which has a read of 40 bytes and then an atomic under way.
 fn refused_answer(check: Check, segments: impl Fn(&mut Bench) -> Vec<Vec<u8>>) {
     let mut bench = Bench::new();
     let (sink, readable, atomic) = (bench.sink, bench.readable, bench.atomic);
-    bench
-        .pair
-        .initiator
-        .read((sink, BASE), (readable, BASE), 40);
+    bench.pair.initiator.read((sink, BASE), (readable, BASE), 40);
     let add = Operation::FetchAdd { add: 1, mask: 0 };
     bench.pair.initiator.atomic(atomic, BASE, add);
     bench.pair.initiator.output(bench.pair.now);
@@ -194,34 +146,16 @@ fn inject(end: &mut End, now: std::time::Duration, check: Check, segments: &[Vec
 
 /// RFC 5040 §4.8 and figure 10: length and DDP header, and for read requests the request.
 fn check_headers(check: Check, terminate: &terminate::Repr, segment: &[u8]) {
-    let header_len = if segment.first().is_some_and(|byte| byte & 0x80 != 0) {
-        14
-    } else {
-        18
-    };
-    assert_eq!(
-        terminate.segment_len,
-        Some(segment.len() as u16),
-        "{check:?}"
-    );
-    assert_eq!(
-        terminate.ddp.as_ref().map(|header| header.as_bytes()),
-        segment.get(..header_len),
-        "{check:?}"
-    );
+    let header_len = if segment.first().is_some_and(|byte| byte & 0x80 != 0) { 14 } else { 18 };
+    assert_eq!(terminate.segment_len, Some(segment.len() as u16), "{check:?}");
+    assert_eq!(terminate.ddp.as_ref().map(|header| header.as_bytes()), segment.get(..header_len), "{check:?}");
     let is_read = segment.get(1) == Some(&0x41);
     let protection = terminate.reason.layer == 0 && terminate.reason.etype == 1;
-    assert_eq!(
-        terminate.request.is_some(),
-        is_read && protection,
-        "{check:?}"
-    );
+    assert_eq!(terminate.request.is_some(), is_read && protection, "{check:?}");
 }
 
 fn framed(ulpdu: &[u8]) -> Vec<u8> {
-    let repr = fpdu::Repr {
-        ulpdu_len: ulpdu.len() as u16,
-    };
+    let repr = fpdu::Repr { ulpdu_len: ulpdu.len() as u16 };
     let mut bytes = vec![0; repr.buffer_len(Spacing::none())];
     repr.emit(ulpdu, Spacing::none(), &mut bytes);
     bytes
@@ -231,39 +165,17 @@ fn framed(ulpdu: &[u8]) -> Vec<u8> {
 fn headers_of_segments() {
     refused(Check::SegmentShort, |_| vec![vec![]]);
     refused(Check::SegmentShort, |_| vec![vec![0x41]]);
-    refused(Check::SegmentShort, |bench| {
-        vec![cut(write(bench.writable, BASE, 0), 13)]
-    });
-    refused(Check::SegmentShort, |_| {
-        vec![cut(send(1, 0, true, None, 0), 17)]
-    });
-    refused(Check::TaggedVersion, |bench| {
-        vec![changed(write(bench.writable, BASE, 4), 0, 0xc2)]
-    });
-    refused(Check::UntaggedVersion, |_| {
-        vec![changed(send(1, 0, true, None, 4), 0, 0x40)]
-    });
-    refused(Check::RdmapVersion, |_| {
-        vec![changed(send(1, 0, true, None, 4), 1, 0x03)]
-    });
-    refused(Check::Opcode, |_| {
-        vec![changed(send(1, 0, true, None, 4), 1, 0x4c)]
-    });
-    refused(Check::Model, |bench| {
-        vec![changed(write(bench.writable, BASE, 8), 0, 0x41)]
-    });
-    refused(Check::Model, |_| {
-        vec![changed(send(1, 0, true, None, 4), 0, 0xc1)]
-    });
-    refused(Check::Queue, |_| {
-        vec![changed(send(1, 0, true, None, 4), 9, 1)]
-    });
-    refused(Check::Queue, |_| {
-        vec![changed(send(1, 0, true, None, 4), 6, 1)]
-    });
-    refused(Check::MessageOffset, |bench| {
-        vec![changed(bench.read(bench.readable, BASE, 4), 17, 1)]
-    });
+    refused(Check::SegmentShort, |bench| vec![cut(write(bench.writable, BASE, 0), 13)]);
+    refused(Check::SegmentShort, |_| vec![cut(send(1, 0, true, None, 0), 17)]);
+    refused(Check::TaggedVersion, |bench| vec![changed(write(bench.writable, BASE, 4), 0, 0xc2)]);
+    refused(Check::UntaggedVersion, |_| vec![changed(send(1, 0, true, None, 4), 0, 0x40)]);
+    refused(Check::RdmapVersion, |_| vec![changed(send(1, 0, true, None, 4), 1, 0x03)]);
+    refused(Check::Opcode, |_| vec![changed(send(1, 0, true, None, 4), 1, 0x4c)]);
+    refused(Check::Model, |bench| vec![changed(write(bench.writable, BASE, 8), 0, 0x41)]);
+    refused(Check::Model, |_| vec![changed(send(1, 0, true, None, 4), 0, 0xc1)]);
+    refused(Check::Queue, |_| vec![changed(send(1, 0, true, None, 4), 9, 1)]);
+    refused(Check::Queue, |_| vec![changed(send(1, 0, true, None, 4), 6, 1)]);
+    refused(Check::MessageOffset, |bench| vec![changed(bench.read(bench.readable, BASE, 4), 17, 1)]);
 }
 
 #[test]
@@ -273,26 +185,16 @@ fn messages_of_one_segment() {
         long.push(0);
         vec![long]
     });
-    refused(Check::MessageShape, |bench| {
-        vec![cut(bench.read(bench.readable, BASE, 4), 45)]
-    });
-    refused(Check::MessageShape, |bench| {
-        vec![changed(bench.read(bench.readable, BASE, 4), 0, 0x01)]
-    });
+    refused(Check::MessageShape, |bench| vec![cut(bench.read(bench.readable, BASE, 4), 45)]);
+    refused(Check::MessageShape, |bench| vec![changed(bench.read(bench.readable, BASE, 4), 0, 0x01)]);
     refused(Check::MessageShape, |bench| {
         bench.pair.responder.post_receive(100);
         let immediate = immediate::Repr { data: 1 };
-        let mut long = bytes(Repr::Immediate {
-            msn: Msn(1),
-            solicited: false,
-            immediate,
-        });
+        let mut long = bytes(Repr::Immediate { msn: Msn(1), solicited: false, immediate });
         long.push(0);
         vec![long]
     });
-    refused(Check::AtomicOperation, |bench| {
-        vec![changed(bench.atomic_at(bench.atomic, BASE), 21, 1)]
-    });
+    refused(Check::AtomicOperation, |bench| vec![changed(bench.atomic_at(bench.atomic, BASE), 21, 1)]);
 }
 
 #[test]
@@ -300,11 +202,7 @@ fn sends() {
     refused(Check::NoReceive, |_| vec![send(1, 0, true, None, 4)]);
     refused(Check::NoReceive, |_| {
         let immediate = immediate::Repr { data: 1 };
-        vec![bytes(Repr::Immediate {
-            msn: Msn(1),
-            solicited: false,
-            immediate,
-        })]
+        vec![bytes(Repr::Immediate { msn: Msn(1), solicited: false, immediate })]
     });
     refused(Check::MessageNumber, |bench| {
         bench.pair.responder.post_receive(10);
@@ -333,19 +231,12 @@ fn sends() {
     });
     refused(Check::OpcodeChanged, |bench| {
         bench.pair.responder.post_receive(10);
-        vec![
-            send(1, 0, false, None, 4),
-            send(1, 4, true, Some(Stag(1)), 4),
-        ]
+        vec![send(1, 0, false, None, 4), send(1, 4, true, Some(Stag(1)), 4)]
     });
     refused(Check::OpcodeChanged, |bench| {
         bench.pair.responder.post_receive(10);
         let immediate = immediate::Repr { data: 1 };
-        let immediate = bytes(Repr::Immediate {
-            msn: Msn(1),
-            solicited: false,
-            immediate,
-        });
+        let immediate = bytes(Repr::Immediate { msn: Msn(1), solicited: false, immediate });
         vec![send(1, 0, false, None, 4), immediate]
     });
 }
@@ -376,112 +267,56 @@ fn writes() {
         bench.pair.responder.table.invalidate(bench.writable);
         vec![write(bench.writable, BASE, 4)]
     });
-    refused(Check::WriteRights, |bench| {
-        vec![write(bench.readable, BASE, 4)]
-    });
-    refused(Check::WriteAssociation, |bench| {
-        vec![write(bench.foreign, BASE, 4)]
-    });
-    refused(Check::WriteBounds, |bench| {
-        vec![write(bench.writable, BASE - 1, 4)]
-    });
-    refused(Check::WriteBounds, |bench| {
-        vec![write(bench.writable, BASE + 97, 4)]
-    });
-    refused(Check::WriteBounds, |bench| {
-        vec![write(bench.writable, 0, 4)]
-    });
-    refused(Check::WriteWrap, |bench| {
-        vec![write(bench.writable, u64::MAX - 2, 4)]
-    });
+    refused(Check::WriteRights, |bench| vec![write(bench.readable, BASE, 4)]);
+    refused(Check::WriteAssociation, |bench| vec![write(bench.foreign, BASE, 4)]);
+    refused(Check::WriteBounds, |bench| vec![write(bench.writable, BASE - 1, 4)]);
+    refused(Check::WriteBounds, |bench| vec![write(bench.writable, BASE + 97, 4)]);
+    refused(Check::WriteBounds, |bench| vec![write(bench.writable, 0, 4)]);
+    refused(Check::WriteWrap, |bench| vec![write(bench.writable, u64::MAX - 2, 4)]);
 }
 
 #[test]
 fn reads_and_atomics() {
     refused(Check::ReadStag, |bench| vec![bench.read(Stag(1), BASE, 4)]);
-    refused(Check::ReadStag, |bench| {
-        vec![bench.atomic_at(Stag(1), BASE)]
-    });
-    refused(Check::ReadBounds, |bench| {
-        vec![bench.read(bench.readable, BASE, 101)]
-    });
-    refused(Check::ReadBounds, |bench| {
-        vec![bench.read(bench.readable, BASE - 1, 1)]
-    });
-    refused(Check::ReadBounds, |bench| {
-        vec![bench.atomic_at(bench.atomic, BASE + 96)]
-    });
-    refused(Check::ReadRights, |bench| {
-        vec![bench.read(bench.writable, BASE, 4)]
-    });
-    refused(Check::ReadRights, |bench| {
-        vec![bench.atomic_at(bench.readable, BASE)]
-    });
-    refused(Check::ReadAssociation, |bench| {
-        vec![bench.read(bench.foreign, BASE, 4)]
-    });
-    refused(Check::ReadAssociation, |bench| {
-        vec![bench.atomic_at(bench.foreign, BASE)]
-    });
-    refused(Check::ReadWrap, |bench| {
-        vec![bench.read(bench.readable, u64::MAX, 4)]
-    });
-    refused(Check::AtomicAlignment, |bench| {
-        vec![bench.atomic_at(bench.atomic, BASE + 4)]
-    });
+    refused(Check::ReadStag, |bench| vec![bench.atomic_at(Stag(1), BASE)]);
+    refused(Check::ReadBounds, |bench| vec![bench.read(bench.readable, BASE, 101)]);
+    refused(Check::ReadBounds, |bench| vec![bench.read(bench.readable, BASE - 1, 1)]);
+    refused(Check::ReadBounds, |bench| vec![bench.atomic_at(bench.atomic, BASE + 96)]);
+    refused(Check::ReadRights, |bench| vec![bench.read(bench.writable, BASE, 4)]);
+    refused(Check::ReadRights, |bench| vec![bench.atomic_at(bench.readable, BASE)]);
+    refused(Check::ReadAssociation, |bench| vec![bench.read(bench.foreign, BASE, 4)]);
+    refused(Check::ReadAssociation, |bench| vec![bench.atomic_at(bench.foreign, BASE)]);
+    refused(Check::ReadWrap, |bench| vec![bench.read(bench.readable, u64::MAX, 4)]);
+    refused(Check::AtomicAlignment, |bench| vec![bench.atomic_at(bench.atomic, BASE + 4)]);
     refused(Check::ReadQueueFull, |bench| {
-        let mut requests: Vec<Vec<u8>> = (0..3)
-            .map(|_| bench.read(bench.readable, BASE, 4))
-            .collect();
+        let mut requests: Vec<Vec<u8>> = (0..3).map(|_| bench.read(bench.readable, BASE, 4)).collect();
         for (at, request) in requests.iter_mut().enumerate() {
             request[13] = 1 + at as u8;
         }
         requests
     });
-    refused(Check::MessageNumber, |bench| {
-        vec![changed(bench.read(bench.readable, BASE, 4), 13, 9)]
-    });
+    refused(Check::MessageNumber, |bench| vec![changed(bench.read(bench.readable, BASE, 4), 13, 9)]);
 }
 
 #[test]
 fn answers() {
-    refused(Check::UnexpectedResponse, |bench| {
-        vec![read_response(bench.writable, BASE, true, 4)]
-    });
+    refused(Check::UnexpectedResponse, |bench| vec![read_response(bench.writable, BASE, true, 4)]);
     let response = |id| {
         let response = atomic_response::Repr { id, original: 0 };
-        bytes(Repr::AtomicResponse {
-            msn: Msn(1),
-            response,
-        })
+        bytes(Repr::AtomicResponse { msn: Msn(1), response })
     };
     refused(Check::UnexpectedResponse, |_| vec![response(1)]);
     // The atomic was asked for, but the read before it is not answered.
     refused_answer(Check::UnexpectedResponse, |_| vec![response(1)]);
-    refused_answer(Check::ResponseStag, |_| {
-        vec![read_response(Stag(1), BASE, true, 40)]
-    });
+    refused_answer(Check::ResponseStag, |_| vec![read_response(Stag(1), BASE, true, 40)]);
+    refused_answer(Check::ResponseRange, |bench| vec![read_response(bench.sink, BASE + 1, true, 40)]);
+    refused_answer(Check::ResponseRange, |bench| vec![read_response(bench.sink, BASE, true, 41)]);
+    refused_answer(Check::ResponseRange, |bench| vec![read_response(bench.sink, BASE, true, 39)]);
+    refused_answer(Check::ResponseRange, |bench| vec![read_response(bench.sink, BASE, false, 40)]);
     refused_answer(Check::ResponseRange, |bench| {
-        vec![read_response(bench.sink, BASE + 1, true, 40)]
+        vec![read_response(bench.sink, BASE, false, 20), read_response(bench.sink, BASE + 21, true, 20)]
     });
-    refused_answer(Check::ResponseRange, |bench| {
-        vec![read_response(bench.sink, BASE, true, 41)]
-    });
-    refused_answer(Check::ResponseRange, |bench| {
-        vec![read_response(bench.sink, BASE, true, 39)]
-    });
-    refused_answer(Check::ResponseRange, |bench| {
-        vec![read_response(bench.sink, BASE, false, 40)]
-    });
-    refused_answer(Check::ResponseRange, |bench| {
-        vec![
-            read_response(bench.sink, BASE, false, 20),
-            read_response(bench.sink, BASE + 21, true, 20),
-        ]
-    });
-    refused_answer(Check::ResponseId, |bench| {
-        vec![read_response(bench.sink, BASE, true, 40), response(2)]
-    });
+    refused_answer(Check::ResponseId, |bench| vec![read_response(bench.sink, BASE, true, 40), response(2)]);
     // The owner has withdrawn the buffer in the meantime.
     refused_answer(Check::WriteStag, |bench| {
         bench.pair.initiator.table.invalidate(bench.sink);
@@ -493,24 +328,13 @@ fn answers() {
 #[test]
 fn a_read_whose_source_is_withdrawn_is_cut_short() {
     let mut bench = Bench::new();
-    let source = bench
-        .pair
-        .responder
-        .region(pattern(10_000, 1), 0, Rights::READ);
-    let sink = bench
-        .pair
-        .initiator
-        .region(vec![0; 10_000], 0, Rights::NONE);
+    let source = bench.pair.responder.region(pattern(10_000, 1), 0, Rights::READ);
+    let sink = bench.pair.initiator.region(vec![0; 10_000], 0, Rights::NONE);
     bench.pair.initiator.read((sink, 0), (source, 0), 10_000);
     let request = bench.pair.initiator.output(bench.pair.now);
     bench.pair.responder.input(bench.pair.now, &request);
     let now = bench.pair.now;
-    let End {
-        connection,
-        table,
-        memory,
-        ..
-    } = &mut bench.pair.responder;
+    let End { connection, table, memory, .. } = &mut bench.pair.responder;
     let mut gather = Gather::new();
     connection.poll_transmit(now, 1, table, memory, &mut gather);
     assert!(connection.holds(source));
@@ -524,22 +348,15 @@ fn a_read_whose_source_is_withdrawn_is_cut_short() {
         }
     }
     bench.pair.initiator.input(now, &out);
-    let Some(Event::PeerTerminated(terminate)) = bench
-        .pair
-        .initiator
-        .events
-        .iter()
-        .find(|event| matches!(event, Event::PeerTerminated(_)))
+    let Some(Event::PeerTerminated(terminate)) =
+        bench.pair.initiator.events.iter().find(|event| matches!(event, Event::PeerTerminated(_)))
     else {
         panic!("{:?}", bench.pair.initiator.events)
     };
     assert_eq!(terminate.reason, Check::ReadStag.reason());
     // One segment of 1440 bytes was out.
     let request = terminate.request.unwrap();
-    assert_eq!(
-        (request.size, request.source_offset.0, request.sink_offset.0),
-        (8560, 1440, 1440)
-    );
+    assert_eq!((request.size, request.source_offset.0, request.sink_offset.0), (8560, 1440, 1440));
     assert_eq!(bench.pair.initiator.memory.touched, 1440);
 }
 
@@ -554,27 +371,18 @@ fn zero_length_is_never_refused() {
     end.input(bench.pair.now, &framed(&read));
     assert_eq!(end.fault(), None);
     let out = end.output(bench.pair.now);
-    assert_eq!(
-        out[..4],
-        [0, 14, 0xc1, 0x42],
-        "a read response of length zero"
-    );
+    assert_eq!(out[..4], [0, 14, 0xc1, 0x42], "a read response of length zero");
 }
 
 /// Every check of the table is shown above, or in the tests of set-up, close and corruption.
 #[test]
 fn every_check_is_shown() {
     let here = include_str!("terminate.rs");
-    let elsewhere = concat!(
-        include_str!("setup.rs"),
-        include_str!("close.rs"),
-        include_str!("corruption.rs")
-    );
+    let elsewhere = concat!(include_str!("setup.rs"), include_str!("close.rs"), include_str!("corruption.rs"));
     for check in Check::ALL {
         let shown = format!("Check::{check:?},");
         let name = format!("{check:?}");
-        let there = elsewhere.contains(&name)
-            || (*check == Check::Aborted && elsewhere.contains(".abort("));
+        let there = elsewhere.contains(&name) || (*check == Check::Aborted && elsewhere.contains(".abort("));
         assert!(here.contains(&shown) || there, "{check:?} is not shown");
     }
 }

@@ -5,10 +5,7 @@ mod pair;
 use pair::*;
 use sidestep_iwarp::*;
 
-const PLAIN: SendKind = SendKind {
-    solicited: false,
-    invalidate: None,
-};
+const PLAIN: SendKind = SendKind { solicited: false, invalidate: None };
 
 /// Every combination of CRC, markers and segment size that matters.
 fn configurations() -> Vec<(Config, Config)> {
@@ -28,10 +25,7 @@ fn configurations() -> Vec<(Config, Config)> {
     }
     // Only one direction has markers.
     let plain = config();
-    let marked = Config {
-        markers: Some(Interval::STANDARD),
-        ..config()
-    };
+    let marked = Config { markers: Some(Interval::STANDARD), ..config() };
     all.push((plain.clone(), marked.clone()));
     all.push((marked, plain));
     all
@@ -42,11 +36,7 @@ fn everything_at_every_configuration() {
     for (initiator, responder) in configurations() {
         let mut pair = Pair::opened(initiator, responder);
         exchange(&mut pair);
-        let Pair {
-            initiator,
-            responder,
-            ..
-        } = &mut pair;
+        let Pair { initiator, responder, .. } = &mut pair;
         std::mem::swap(initiator, responder);
         exchange(&mut pair);
     }
@@ -55,39 +45,24 @@ fn everything_at_every_configuration() {
 /// Sends, writes, reads and atomics from the initiator's place; checks memory and completions.
 fn exchange(pair: &mut Pair) {
     let data = pattern(20_000, 3);
-    let sink = pair
-        .responder
-        .region(vec![0; 20_100], 1 << 40, Rights::WRITE | Rights::READ);
+    let sink = pair.responder.region(vec![0; 20_100], 1 << 40, Rights::WRITE | Rights::READ);
     let words = pair.responder.region(vec![0; 64], 0, Rights::ATOMIC);
     let own = pair.initiator.region(vec![0; 20_000], 500, Rights::NONE);
-    let receives: Vec<WorkId> = (0..3)
-        .map(|_| pair.responder.post_receive(20_000))
-        .collect();
+    let receives: Vec<WorkId> = (0..3).map(|_| pair.responder.post_receive(20_000)).collect();
 
     let write = pair.initiator.write(&data, sink, (1 << 40) + 50);
     let immediate = pair.initiator.immediate(77);
     let send = pair.initiator.send(&data[..7001], PLAIN);
-    let empty = pair.initiator.send(
-        b"",
-        SendKind {
-            solicited: true,
-            invalidate: None,
-        },
-    );
+    let empty = pair.initiator.send(b"", SendKind { solicited: true, invalidate: None });
     let add = Operation::FetchAdd { add: 5, mask: 0 };
     let first = pair.initiator.atomic(words, 8, add);
     let second = pair.initiator.atomic(words, 8, add);
-    let read = pair
-        .initiator
-        .read((own, 500), (sink, (1 << 40) + 50), 20_000);
+    let read = pair.initiator.read((own, 500), (sink, (1 << 40) + 50), 20_000);
     pair.drive();
 
     assert_eq!(pair.responder.memory.regions[&sink][50..20_050], data);
     assert_eq!(pair.responder.memory.regions[&sink][..50], [0; 50]);
-    assert_eq!(
-        pair.responder.memory.receives[&receives[1]][..7001],
-        data[..7001]
-    );
+    assert_eq!(pair.responder.memory.receives[&receives[1]][..7001], data[..7001]);
     assert_eq!(pair.initiator.memory.regions[&own], data);
     let word = &pair.responder.memory.regions[&words][8..16];
     assert_eq!(u64::from_ne_bytes(word.try_into().unwrap()), 10);
@@ -96,36 +71,15 @@ fn exchange(pair: &mut Pair) {
         assert_eq!(pair.initiator.outcome(work), Some(Outcome::Sent));
     }
     assert_eq!(pair.initiator.outcome(read), Some(Outcome::Read));
-    assert_eq!(
-        pair.initiator.outcome(first),
-        Some(Outcome::Atomic { original: 0 })
-    );
-    assert_eq!(
-        pair.initiator.outcome(second),
-        Some(Outcome::Atomic { original: 5 })
-    );
+    assert_eq!(pair.initiator.outcome(first), Some(Outcome::Atomic { original: 0 }));
+    assert_eq!(pair.initiator.outcome(second), Some(Outcome::Atomic { original: 5 }));
     let received = |work| pair.responder.outcome(work);
-    assert_eq!(
-        received(receives[0]),
-        Some(Outcome::ReceivedImmediate {
-            data: 77,
-            solicited: false
-        })
-    );
-    let message = |len, solicited| Outcome::Received {
-        len,
-        solicited,
-        invalidated: None,
-    };
+    assert_eq!(received(receives[0]), Some(Outcome::ReceivedImmediate { data: 77, solicited: false }));
+    let message = |len, solicited| Outcome::Received { len, solicited, invalidated: None };
     assert_eq!(received(receives[1]), Some(message(7001, false)));
     assert_eq!(received(receives[2]), Some(message(0, true)));
 
-    let order: Vec<WorkId> = pair
-        .initiator
-        .completions
-        .iter()
-        .map(|done| done.work)
-        .collect();
+    let order: Vec<WorkId> = pair.initiator.completions.iter().map(|done| done.work).collect();
     assert_eq!(order, [write, immediate, send, empty, first, second, read]);
     pair.initiator.completions.clear();
     pair.responder.completions.clear();
@@ -134,18 +88,8 @@ fn exchange(pair: &mut Pair) {
 #[test]
 fn segments_fit_in_the_segment_size() {
     for markers in [None, Some(Interval::STANDARD)] {
-        let receiver = Config {
-            markers,
-            crc: true,
-            ..config()
-        };
-        let mut pair = Pair::opened(
-            Config {
-                segment_size: 1000,
-                ..config()
-            },
-            receiver,
-        );
+        let receiver = Config { markers, crc: true, ..config() };
+        let mut pair = Pair::opened(Config { segment_size: 1000, ..config() }, receiver);
         let start = pair.responder.record.len();
         pair.responder.post_receive(5000);
         pair.initiator.send(&pattern(5000, 1), PLAIN);
@@ -180,21 +124,14 @@ fn the_segment_size_can_change() {
     pair.drive();
     assert_eq!(pair.responder.memory.regions[&sink], pattern(1000, 9));
     // 194 bytes of ULPDU carry 180 of payload.
-    assert_eq!(
-        pair.responder.record.len() - before,
-        5 * 200 + 2 + 14 + 100 + 4
-    );
+    assert_eq!(pair.responder.record.len() - before, 5 * 200 + 2 + 14 + 100 + 4);
 }
 
 #[test]
 fn the_stream_cut_at_every_byte() {
     // One byte at a time visits every cut of every FPDU.
     for markers in [None, Some(Interval::new(64).unwrap())] {
-        let side = Config {
-            markers,
-            segment_size: 300,
-            ..config()
-        };
+        let side = Config { markers, segment_size: 300, ..config() };
         let mut pair = Pair::new(side.clone(), side);
         pair.chunk = 1;
         pair.drive();
@@ -208,11 +145,7 @@ fn the_stream_cut_at_every_byte() {
 #[test]
 fn the_stream_in_chunks_of_every_size() {
     for chunk in 1..=400 {
-        let side = Config {
-            markers: Some(Interval::STANDARD),
-            segment_size: 256,
-            ..config()
-        };
+        let side = Config { markers: Some(Interval::STANDARD), segment_size: 256, ..config() };
         let mut pair = Pair::new(side.clone(), side);
         pair.chunk = chunk;
         pair.drive();
@@ -223,9 +156,7 @@ fn the_stream_in_chunks_of_every_size() {
 
 fn exchange_small(pair: &mut Pair) {
     let data = pattern(700, 5);
-    let sink = pair
-        .responder
-        .region(vec![0; 700], 0, Rights::WRITE | Rights::READ);
+    let sink = pair.responder.region(vec![0; 700], 0, Rights::WRITE | Rights::READ);
     let own = pair.initiator.region(vec![0; 700], 0, Rights::NONE);
     let receive = pair.responder.post_receive(700);
     pair.initiator.write(&data, sink, 0);
@@ -243,14 +174,11 @@ fn no_more_reads_are_under_way_than_agreed() {
     for ord in [1, 2, 5] {
         let mut pair = Pair::opened(Config { ord, ..config() }, config());
         assert_eq!(pair.initiator.agreement().unwrap().ord, ord);
-        let source = pair
-            .responder
-            .region(pattern(100, 1), 0, Rights::READ | Rights::ATOMIC);
+        let source = pair.responder.region(pattern(100, 1), 0, Rights::READ | Rights::ATOMIC);
         let sink = pair.initiator.region(vec![0; 100], 0, Rights::NONE);
         for at in 0..8 {
             if at % 3 == 2 {
-                pair.initiator
-                    .atomic(source, 96 - 8, Operation::FetchAdd { add: 1, mask: 0 });
+                pair.initiator.atomic(source, 96 - 8, Operation::FetchAdd { add: 1, mask: 0 });
             } else {
                 pair.initiator.read((sink, at), (source, at), 1);
             }
@@ -295,10 +223,7 @@ fn answers_and_requests_take_turns() {
     // Two reads' answers in, all but the last send must have been among them.
     let half = bytes.len() * 2 / 3 + 100;
     pair.initiator.input(pair.now, &bytes[..half]);
-    let received = receives
-        .iter()
-        .filter(|work| pair.initiator.outcome(**work).is_some())
-        .count();
+    let received = receives.iter().filter(|work| pair.initiator.outcome(**work).is_some()).count();
     assert!(received >= 1, "sends wait for all reads");
     pair.initiator.input(pair.now, &bytes[half..]);
     assert_eq!(pair.initiator.completions.len(), 6);
@@ -312,21 +237,11 @@ fn invalidation_comes_with_the_message() {
         let region = pair.responder.region(vec![0; 10], 0, rights);
         let receive = pair.responder.post_receive(10);
         pair.initiator.write(b"before", region, 0);
-        pair.initiator.send(
-            b"gone",
-            SendKind {
-                solicited,
-                invalidate: Some(region),
-            },
-        );
+        pair.initiator.send(b"gone", SendKind { solicited, invalidate: Some(region) });
         pair.drive();
         assert_eq!(
             pair.responder.outcome(receive),
-            Some(Outcome::Received {
-                len: 4,
-                solicited,
-                invalidated: Some(region)
-            })
+            Some(Outcome::Received { len: 4, solicited, invalidated: Some(region) })
         );
         assert!(pair.responder.table.region(region).is_none());
         pair.initiator.write(b"after", region, 0);
@@ -342,23 +257,11 @@ fn payload_is_gathered_by_name() {
     let mut pair = Pair::opened(config(), config());
     let sink = pair.responder.region(vec![0; 3000], 0, Rights::WRITE);
     let region = pair.initiator.region(pattern(3000, 1), 0, Rights::NONE);
-    let source = SourceSlice {
-        source: Source::Region(region),
-        offset: 10,
-        len: 2900,
-    };
-    pair.initiator
-        .connection
-        .post_write(WorkId(99), source, sink, TaggedOffset(0))
-        .unwrap();
+    let source = SourceSlice { source: Source::Region(region), offset: 10, len: 2900 };
+    pair.initiator.connection.post_write(WorkId(99), source, sink, TaggedOffset(0)).unwrap();
     assert!(pair.initiator.connection.holds(region));
 
-    let End {
-        connection,
-        table,
-        memory,
-        ..
-    } = &mut pair.initiator;
+    let End { connection, table, memory, .. } = &mut pair.initiator;
     let mut gather = Gather::new();
     connection.poll_transmit(pair.now, 1 << 20, table, memory, &mut gather);
     let sources: Vec<SourceSlice> = gather
@@ -369,15 +272,8 @@ fn payload_is_gathered_by_name() {
         })
         .collect();
     // 1460 bytes of segment carry 1454 of ULPDU, of which 1440 are payload.
-    let slice = |offset, len| SourceSlice {
-        source: Source::Region(region),
-        offset,
-        len,
-    };
-    assert_eq!(
-        sources,
-        [slice(10, 1440), slice(1450, 1440), slice(2890, 20)]
-    );
+    let slice = |offset, len| SourceSlice { source: Source::Region(region), offset, len };
+    assert_eq!(sources, [slice(10, 1440), slice(1450, 1440), slice(2890, 20)]);
     // Headers and trailers of neighbouring FPDUs share a piece.
     assert_eq!(gather.piece_count(), 7);
 
@@ -387,10 +283,7 @@ fn payload_is_gathered_by_name() {
     assert_eq!(connection.poll_completion(), None);
     connection.handle_transmitted(pair.now, 1);
     assert!(!connection.holds(region));
-    let done = Completion {
-        work: WorkId(99),
-        outcome: Outcome::Sent,
-    };
+    let done = Completion { work: WorkId(99), outcome: Outcome::Sent };
     assert_eq!(connection.poll_completion(), Some(done));
 }
 
@@ -398,24 +291,11 @@ fn payload_is_gathered_by_name() {
 fn what_the_caller_may_not_ask_for() {
     let mut pair = Pair::new(config(), config());
     let source = pair.initiator.source(b"x");
-    let early = pair
-        .initiator
-        .connection
-        .post_send(WorkId(1), source, PLAIN);
+    let early = pair.initiator.connection.post_send(WorkId(1), source, PLAIN);
     assert_eq!(early, Err(Error::NotOpen));
-    assert_eq!(
-        pair.initiator.connection.accept(b""),
-        Err(Error::NothingToAnswer)
-    );
+    assert_eq!(pair.initiator.connection.accept(b""), Err(Error::NothingToAnswer));
 
-    let mut pair = Pair::opened(
-        Config {
-            ord: 0,
-            queue_limit: 2,
-            ..config()
-        },
-        config(),
-    );
+    let mut pair = Pair::opened(Config { ord: 0, queue_limit: 2, ..config() }, config());
     let word = pair.initiator.connection.post_atomic(
         WorkId(1),
         Stag(1),
@@ -424,22 +304,11 @@ fn what_the_caller_may_not_ask_for() {
     );
     assert_eq!(word, Err(Error::NoReadDepth));
     for _ in 0..2 {
-        pair.initiator
-            .connection
-            .post_send(WorkId(1), source, PLAIN)
-            .unwrap();
-        pair.initiator
-            .connection
-            .post_receive(WorkId(2), 1)
-            .unwrap();
+        pair.initiator.connection.post_send(WorkId(1), source, PLAIN).unwrap();
+        pair.initiator.connection.post_receive(WorkId(2), 1).unwrap();
     }
     let full = Err(Error::QueueFull { limit: 2 });
-    assert_eq!(
-        pair.initiator
-            .connection
-            .post_send(WorkId(1), source, PLAIN),
-        full
-    );
+    assert_eq!(pair.initiator.connection.post_send(WorkId(1), source, PLAIN), full);
     assert_eq!(pair.initiator.connection.post_receive(WorkId(2), 1), full);
 
     let mut pair = Pair::opened(config(), config());
@@ -450,15 +319,9 @@ fn what_the_caller_may_not_ask_for() {
         source: Stag(1),
         source_offset: TaggedOffset(0),
     };
-    let End {
-        connection, table, ..
-    } = &mut pair.initiator;
+    let End { connection, table, .. } = &mut pair.initiator;
     assert!(matches!(
         connection.post_read(WorkId(1), request, table),
-        Err(Error::Memory {
-            fault: MemoryFault::InvalidStag,
-            stag: Stag(4),
-            ..
-        })
+        Err(Error::Memory { fault: MemoryFault::InvalidStag, stag: Stag(4), .. })
     ));
 }

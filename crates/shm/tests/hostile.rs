@@ -12,7 +12,12 @@ use std::{
 };
 
 use driver::{Reach, World};
-use sidestep_shm::Memory;
+use sidestep_shm::{
+    Error, Memory,
+    byte_ring::{Consumer, Parts, Producer},
+    event_ring::{EVENT_RING_LEN, EventTaker},
+    slot_ring::SlotConsumer,
+};
 
 /// Small, seeded, good enough.
 struct Random(u64);
@@ -64,13 +69,80 @@ fn a_peer_writes_while_messages_flow() {
                     scribble(&reach, &mut random);
                 }
             });
+            let _ended = Ended(&done);
             let mut random = Random(seed);
             for _ in 0..20_000 {
                 world.step(&mut random);
             }
-            done.store(true, Relaxed);
         });
         world.check_guards();
+    }
+}
+
+/// One impossible value each: refused, by the name of the peer, and the handle goes on when the value is mended.
+#[test]
+fn impossible_values_are_refused() {
+    let memory = Memory::heap(0x200).unwrap();
+    let word = |at| memory.word64(at).unwrap();
+    let parts = |position| Parts {
+        ring: memory.span(0x100, 64).unwrap(),
+        tail: word(0x00),
+        core: word(0x08),
+        switch: word(0x10),
+        head: word(0x40),
+        position: word(position),
+    };
+    let mut producer = Producer::new(parts(0x80)).unwrap();
+    let mut consumer = Consumer::new(parts(0x88)).unwrap();
+    let mut slots = SlotConsumer::new(parts(0x90), 16).unwrap();
+    let mut buffer = [0; 32];
+    producer.copy_in(&[9; 40]).unwrap();
+    producer.publish(0);
+    assert_eq!(consumer.copy_out(&mut buffer), Ok(32));
+    consumer.publish_head();
+    assert_eq!(producer.space(64), Ok(56));
+
+    assert!(matches!(slots.pop(&mut buffer), Err(Error::Peer(_))), "a length beyond the slot");
+    let mut refused = |at, value, mended| {
+        word(at).store(value, Relaxed);
+        let outcomes = (producer.space(64).is_err(), consumer.available_now().is_err(), slots.pop(&mut buffer).is_err());
+        word(at).store(mended, Relaxed);
+        assert!(producer.space(64).is_ok() && consumer.available_now().is_ok());
+        outcomes
+    };
+    assert_eq!(refused(0x00, 39, 40), (false, true, true), "a tail that goes back");
+    assert_eq!(refused(0x00, 32 + 65, 40), (false, true, true), "a tail beyond the ring");
+    assert_eq!(refused(0x40, 31, 32), (true, false, true), "a head that goes back");
+    assert_eq!(refused(0x40, 41, 32), (true, false, true), "a head beyond the tail");
+    consumer.offer(Memory::heap(128).unwrap().span(0, 128).unwrap()).unwrap();
+    word(0x10).store(40, Relaxed);
+    assert!(matches!(consumer.available_now(), Err(Error::Peer(_))), "a switch before what is known");
+    word(0x10).store(0, Relaxed);
+    assert_eq!(consumer.available_now(), Ok(8));
+}
+
+#[test]
+fn part_of_a_slot_or_of_an_event_is_refused() {
+    let memory = Memory::heap(0x200).unwrap();
+    let word = |at| memory.word64(at).unwrap();
+    let (tail, core, switch, head, position) = (word(0), word(8), word(16), word(24), word(32));
+    let parts = Parts { ring: memory.span(0x100, 64).unwrap(), tail, core, switch, head, position };
+    let mut slots = SlotConsumer::new(parts, 16).unwrap();
+    word(0).store(15, Relaxed);
+    assert!(matches!(slots.pop(&mut [0; 8]), Err(Error::Peer(_))));
+
+    let [ours, theirs] = [0, 1].map(|_| Memory::heap(EVENT_RING_LEN).unwrap());
+    let mut taker = EventTaker::new(&ours, 0, &theirs, 0).unwrap();
+    ours.word64(0).unwrap().store(12, Relaxed);
+    assert!(matches!(taker.take(), Err(Error::Peer(_))));
+}
+
+/// Ends the peer when the test ends, in whatever way.
+struct Ended<'a>(&'a AtomicBool);
+
+impl Drop for Ended<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Relaxed);
     }
 }
 

@@ -207,9 +207,5 @@ impl fmt::Display for Part {
 
 /// Fails unless `have` is at least `needed`.
 pub(crate) fn check_len(part: Part, needed: usize, have: usize) -> Result<(), Error> {
-    if have < needed {
-        Err(Error::Truncated { part, needed, have })
-    } else {
-        Ok(())
-    }
+    if have < needed { Err(Error::Truncated { part, needed, have }) } else { Ok(()) }
 }

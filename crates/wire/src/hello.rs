@@ -67,9 +67,7 @@ impl Repr {
     /// Reads the value.
     pub fn parse<T: AsRef<[u8]>>(header: &Header<T>) -> Result<Self, Error> {
         if header.version() != VERSION {
-            return Err(Error::HelloVersion {
-                found: header.version(),
-            });
+            return Err(Error::HelloVersion { found: header.version() });
         }
         let interval = match header.interval() {
             0 => None,
@@ -100,11 +98,7 @@ impl Repr {
 impl fmt::Display for Repr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.interval {
-            Some(interval) => write!(
-                f,
-                "sidestep hello, markers every {} bytes",
-                interval.bytes()
-            ),
+            Some(interval) => write!(f, "sidestep hello, markers every {} bytes", interval.bytes()),
             None => f.write_str("sidestep hello"),
         }
     }
@@ -128,19 +122,10 @@ mod tests {
     #[test]
     fn what_is_refused() {
         assert!(Header::new_checked(b"SdSt").is_err());
-        assert!(matches!(
-            Header::new_checked(b"SdSx\x01\0\0\0"),
-            Err(Error::HelloMagic { .. })
-        ));
+        assert!(matches!(Header::new_checked(b"SdSx\x01\0\0\0"), Err(Error::HelloMagic { .. })));
         let parse = |bytes: &[u8; 8]| Repr::parse(&Header::new_checked(*bytes).unwrap());
-        assert_eq!(
-            parse(b"SdSt\x02\0\0\0"),
-            Err(Error::HelloVersion { found: 2 })
-        );
-        assert!(matches!(
-            parse(b"SdSt\x01\0\0\x0a"),
-            Err(Error::Interval { found: 10, .. })
-        ));
+        assert_eq!(parse(b"SdSt\x02\0\0\0"), Err(Error::HelloVersion { found: 2 }));
+        assert!(matches!(parse(b"SdSt\x01\0\0\x0a"), Err(Error::Interval { found: 10, .. })));
         assert_eq!(parse(b"SdSt\x01\0\0\0"), Ok(Repr { interval: None }));
     }
 }

@@ -7,11 +7,8 @@ use std::path::Path;
 #[test]
 fn replay_the_corpora() {
     for fuzz_entry::Target { name, entry } in fuzz_entry::TARGETS {
-        let corpus = Path::new(env!("CARGO_MANIFEST_DIR"))
-            .join("../../fuzz/corpus")
-            .join(name);
-        let inputs = std::fs::read_dir(&corpus)
-            .unwrap_or_else(|error| panic!("{}: {error}", corpus.display()));
+        let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(name);
+        let inputs = std::fs::read_dir(&corpus).unwrap_or_else(|error| panic!("{}: {error}", corpus.display()));
         let mut count = 0;
         for input in inputs {
             let path = input.expect("a directory entry").path();

@@ -30,10 +30,7 @@ fn interval() -> impl Strategy<Value = Interval> {
 }
 
 fn depth() -> impl Strategy<Value = Depth> {
-    prop_oneof![
-        Just(Depth::NOT_NEGOTIATED),
-        (0u16..0x3fff).prop_map(Depth::limit)
-    ]
+    prop_oneof![Just(Depth::NOT_NEGOTIATED), (0u16..0x3fff).prop_map(Depth::limit)]
 }
 
 prop_compose! {
@@ -69,12 +66,7 @@ fn operation() -> impl Strategy<Value = atomic_request::Operation> {
     prop_oneof![
         any::<(u64, u64)>().prop_map(|(add, mask)| Operation::FetchAdd { add, mask }),
         any::<(u64, u64, u64, u64)>().prop_map(|(swap, swap_mask, compare, compare_mask)| {
-            Operation::CompareSwap {
-                swap,
-                swap_mask,
-                compare,
-                compare_mask,
-            }
+            Operation::CompareSwap { swap, swap_mask, compare, compare_mask }
         }),
     ]
 }
@@ -100,44 +92,29 @@ prop_compose! {
 fn any_segment() -> impl Strategy<Value = segment::Repr> {
     use segment::Repr;
     prop_oneof![
-        (any::<bool>(), stag(), tagged_offset()).prop_map(|(last, sink, offset)| Repr::Write {
+        (any::<bool>(), stag(), tagged_offset()).prop_map(|(last, sink, offset)| Repr::Write { last, sink, offset }),
+        (any::<bool>(), stag(), tagged_offset()).prop_map(|(last, sink, offset)| Repr::ReadResponse {
             last,
             sink,
             offset
         }),
-        (any::<bool>(), stag(), tagged_offset())
-            .prop_map(|(last, sink, offset)| Repr::ReadResponse { last, sink, offset }),
-        (
-            any::<(bool, u32, bool)>(),
-            msn(),
-            proptest::option::of(stag())
-        )
-            .prop_map(|((last, offset, solicited), msn, invalidate)| Repr::Send {
+        (any::<(bool, u32, bool)>(), msn(), proptest::option::of(stag())).prop_map(
+            |((last, offset, solicited), msn, invalidate)| Repr::Send {
                 last,
                 msn,
                 offset: MessageOffset(offset),
-                kind: SendKind {
-                    solicited,
-                    invalidate
-                },
-            }),
+                kind: SendKind { solicited, invalidate },
+            }
+        ),
         (any::<(bool, u64)>(), msn()).prop_map(|((solicited, data), msn)| Repr::Immediate {
             msn,
             solicited,
             immediate: immediate::Repr { data },
         }),
         (msn(), request_to_read()).prop_map(|(msn, request)| Repr::ReadRequest { msn, request }),
-        (msn(), any::<u32>(), stag(), tagged_offset(), operation()).prop_map(
-            |(msn, id, stag, offset, operation)| Repr::AtomicRequest {
-                msn,
-                request: atomic_request::Repr {
-                    id,
-                    stag,
-                    offset,
-                    operation
-                },
-            }
-        ),
+        (msn(), any::<u32>(), stag(), tagged_offset(), operation()).prop_map(|(msn, id, stag, offset, operation)| {
+            Repr::AtomicRequest { msn, request: atomic_request::Repr { id, stag, offset, operation } }
+        }),
         (msn(), any::<(u32, u64)>()).prop_map(|(msn, (id, original))| Repr::AtomicResponse {
             msn,
             response: atomic_response::Repr { id, original },

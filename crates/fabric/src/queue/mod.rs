@@ -25,7 +25,7 @@ pub use self::{handover::Handover, receiver::Receiver, sender::Sender};
 
 use std::sync::{Arc, atomic::Ordering};
 
-use sidestep_shm::{Memory, slot_ring};
+use sidestep_shm::{Memory, Word64, slot_ring};
 
 use self::{home::Home, wire::Wire};
 use crate::{
@@ -33,6 +33,7 @@ use crate::{
     cookie::{Cookie, Rights},
     endpoint::Endpoint,
     error::{Error, Result},
+    node::Node,
     region::{Region, RegionCore, RegionSlice},
     tripwire::{Access, Mode, Tripwire},
 };
@@ -152,8 +153,60 @@ impl QueueBlock {
         }
     }
 
+    /// What can be known of this block without its sender and receiver.
+    pub fn monitor(&self, node: &Node) -> Result<Monitor> {
+        let tripwire = |at| Tripwire::on_slice(node, &self.slice, at, Access::Write, Mode::Once);
+        Ok(Monitor {
+            tail: self.slice.word64(TAIL)?,
+            core: self.slice.word64(TAIL_CORE)?,
+            head: self.slice.word64(HEAD)?,
+            arrival: tripwire(TAIL)?,
+            space: tripwire(HEAD)?,
+        })
+    }
+
     pub(crate) fn slice(&self) -> &RegionSlice {
         &self.slice
+    }
+}
+
+/// A look at a block from beside: for programs that keep the receiver under a lock and poll or wait without it.
+#[derive(Debug)]
+pub struct Monitor {
+    tail: Word64,
+    core: Word64,
+    head: Word64,
+    arrival: Tripwire,
+    space: Tripwire,
+}
+
+impl Monitor {
+    /// How far the peer says it has written. Compare it with an earlier answer, and use it for nothing else.
+    #[inline]
+    pub fn written(&self) -> u64 {
+        self.tail.load(Ordering::Relaxed)
+    }
+
+    /// How far the peer says it has read of what was sent. For comparison only.
+    #[inline]
+    pub fn read(&self) -> u64 {
+        self.head.load(Ordering::Relaxed)
+    }
+
+    /// The core on which the peer last published.
+    #[inline]
+    pub fn peer_core(&self) -> u32 {
+        self.core.load(Ordering::Relaxed) as u32
+    }
+
+    /// Fires once, when armed, as soon as something arrives.
+    pub fn arrival(&self) -> &Tripwire {
+        &self.arrival
+    }
+
+    /// Fires once, when armed, as soon as the peer has made space.
+    pub fn space(&self) -> &Tripwire {
+        &self.space
     }
 }
 

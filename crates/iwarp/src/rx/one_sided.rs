@@ -26,16 +26,8 @@ pub(super) fn write<H: Host>(
     let start = around
         .table
         .check(Access::RemoteWrite, around.identity, stag, offset, len)
-        .map_err(|fault| Fault::Write {
-            fault,
-            stag,
-            offset,
-            len,
-        })?;
-    place(packet, payload, around.host, |at| Target::Region {
-        stag,
-        offset: start + at,
-    });
+        .map_err(|fault| Fault::Write { fault, stag, offset, len })?;
+    place(packet, payload, around.host, |at| Target::Region { stag, offset: start + at });
     Ok(())
 }
 
@@ -48,46 +40,22 @@ pub(super) fn read_response<H: Host>(
     offset: TaggedOffset,
     around: &mut Around<'_, H>,
 ) -> Result<(), Fault> {
-    let Some(Unanswered::Read {
-        number,
-        sink,
-        next,
-        remaining,
-    }) = around.tx.unanswered.front_mut()
-    else {
-        return Err(Fault::UnexpectedResponse {
-            opcode: Opcode::ReadResponse,
-        });
+    let Some(Unanswered::Read { number, sink, next, remaining }) = around.tx.unanswered.front_mut() else {
+        return Err(Fault::UnexpectedResponse { opcode: Opcode::ReadResponse });
     };
     let (len, due) = (payload.len() as u64, u64::from(*remaining));
     if due > 0 && stag != *sink {
-        return Err(Fault::ResponseStag {
-            expected: *sink,
-            found: stag,
-        });
+        return Err(Fault::ResponseStag { expected: *sink, found: stag });
     }
     if len > due || (due > 0 && offset != *next) || last != (len == due) {
-        return Err(Fault::ResponseRange {
-            expected_at: *next,
-            expected_len: due,
-            found_at: offset,
-            found_len: len,
-        });
+        return Err(Fault::ResponseRange { expected_at: *next, expected_len: due, found_at: offset, found_len: len });
     }
     if len > 0 {
         let start = around
             .table
             .check(Access::ReadSink, around.identity, stag, offset, len)
-            .map_err(|fault| Fault::Write {
-                fault,
-                stag,
-                offset,
-                len,
-            })?;
-        place(packet, payload, around.host, |at| Target::Region {
-            stag,
-            offset: start + at,
-        });
+            .map_err(|fault| Fault::Write { fault, stag, offset, len })?;
+        place(packet, payload, around.host, |at| Target::Region { stag, offset: start + at });
     }
     *next = TaggedOffset(next.0.wrapping_add(len));
     *remaining -= len as u32;
@@ -106,58 +74,32 @@ pub(super) fn read_request<H: Host>(
     request: read_request::Repr,
     around: &mut Around<'_, H>,
 ) -> Result<(), Fault> {
-    let read_request::Repr {
-        size,
-        source: stag,
-        source_offset: offset,
-        ..
-    } = request;
+    let read_request::Repr { size, source: stag, source_offset: offset, .. } = request;
     // RFC 5040 §5.2.1: the source of a read of length zero is not looked at.
     if size > 0 {
         let len = u64::from(size);
-        around
-            .table
-            .check(Access::RemoteRead, around.identity, stag, offset, len)
-            .map_err(|fault| Fault::Read {
-                fault,
-                stag,
-                offset,
-                len,
-            })?;
-    }
-    around
-        .tx
-        .responses
-        .push_back(Response::Read { msn, request });
-    Ok(())
-}
-
-pub(super) fn atomic_request<H: Host>(
-    request: atomic_request::Repr,
-    around: &mut Around<'_, H>,
-) -> Result<(), Fault> {
-    let atomic_request::Repr {
-        id,
-        stag,
-        offset,
-        operation,
-    } = request;
-    let at = around
-        .table
-        .check(Access::RemoteAtomic, around.identity, stag, offset, WORD)
-        .map_err(|fault| Fault::Atomic {
+        around.table.check(Access::RemoteRead, around.identity, stag, offset, len).map_err(|fault| Fault::Read {
             fault,
             stag,
             offset,
+            len,
         })?;
+    }
+    around.tx.responses.push_back(Response::Read { msn, request });
+    Ok(())
+}
+
+pub(super) fn atomic_request<H: Host>(request: atomic_request::Repr, around: &mut Around<'_, H>) -> Result<(), Fault> {
+    let atomic_request::Repr { id, stag, offset, operation } = request;
+    let at = around
+        .table
+        .check(Access::RemoteAtomic, around.identity, stag, offset, WORD)
+        .map_err(|fault| Fault::Atomic { fault, stag, offset })?;
     if at % WORD != 0 {
         return Err(Fault::Unaligned { stag, offset });
     }
     let original = around.host.atomic(stag, at, operation);
-    around
-        .tx
-        .responses
-        .push_back(Response::Atomic(atomic_response::Repr { id, original }));
+    around.tx.responses.push_back(Response::Atomic(atomic_response::Repr { id, original }));
     Ok(())
 }
 
@@ -166,23 +108,13 @@ pub(super) fn atomic_response<H: Host>(
     around: &mut Around<'_, H>,
 ) -> Result<(), Fault> {
     let Some(Unanswered::Atomic { number, id }) = around.tx.unanswered.front().copied() else {
-        return Err(Fault::UnexpectedResponse {
-            opcode: Opcode::AtomicResponse,
-        });
+        return Err(Fault::UnexpectedResponse { opcode: Opcode::AtomicResponse });
     };
     if response.id != id {
-        return Err(Fault::ResponseId {
-            expected: id,
-            found: response.id,
-        });
+        return Err(Fault::ResponseId { expected: id, found: response.id });
     }
     around.tx.unanswered.pop_front();
-    around.tx.ledger.complete(
-        number,
-        Outcome::Atomic {
-            original: response.original,
-        },
-    );
+    around.tx.ledger.complete(number, Outcome::Atomic { original: response.original });
     Ok(())
 }
 

@@ -28,20 +28,12 @@ impl Tx {
     }
 
     /// Emits one segment, if there is one.
-    fn emit_next(
-        &mut self,
-        table: &MemoryTable,
-        host: &mut impl Host,
-        gather: &mut Gather,
-    ) -> Result<bool, SendFault> {
+    fn emit_next(&mut self, table: &MemoryTable, host: &mut impl Host, gather: &mut Gather) -> Result<bool, SendFault> {
         if self.ended || !self.open {
             return Ok(false);
         }
         if let Some(terminate) = self.terminate.take() {
-            let repr = segment::Repr::Terminate {
-                msn: Msn::FIRST,
-                terminate,
-            };
+            let repr = segment::Repr::Terminate { msn: Msn::FIRST, terminate };
             self.emit(&repr, None, host, gather);
             self.ended = true;
             return Ok(true);
@@ -76,9 +68,7 @@ impl Tx {
         match lane {
             Lane::Responses => !self.responses.is_empty(),
             Lane::Requests => match self.requests.front() {
-                Some((_, Request::Read(_) | Request::Atomic { .. })) => {
-                    self.unanswered.len() < usize::from(self.ord)
-                }
+                Some((_, Request::Read(_) | Request::Atomic { .. })) => self.unanswered.len() < usize::from(self.ord),
                 Some(_) => true,
                 None => false,
             },
@@ -94,12 +84,7 @@ impl Tx {
             Request::Send { source, kind } => {
                 let (slice, last) = self.cut(source, untagged::LEN);
                 let offset = MessageOffset(self.sent);
-                let repr = segment::Repr::Send {
-                    last,
-                    msn: self.send_msn,
-                    offset,
-                    kind,
-                };
+                let repr = segment::Repr::Send { last, msn: self.send_msn, offset, kind };
                 self.emit(&repr, Some(slice), host, gather);
                 self.sent += slice.len;
                 if !last {
@@ -107,11 +92,7 @@ impl Tx {
                 }
                 next(&mut self.send_msn);
             }
-            Request::Write {
-                source,
-                sink,
-                offset,
-            } => {
+            Request::Write { source, sink, offset } => {
                 let (slice, last) = self.cut(source, tagged::LEN);
                 // The peer refuses an offset that wraps.
                 let offset = TaggedOffset(offset.0.wrapping_add(u64::from(self.sent)));
@@ -125,50 +106,22 @@ impl Tx {
             Request::Immediate { data, solicited } => {
                 let msn = next(&mut self.send_msn);
                 let immediate = immediate::Repr { data };
-                let repr = segment::Repr::Immediate {
-                    msn,
-                    solicited,
-                    immediate,
-                };
+                let repr = segment::Repr::Immediate { msn, solicited, immediate };
                 self.emit(&repr, None, host, gather);
             }
             Request::Read(request) => {
                 let msn = next(&mut self.request_msn);
-                self.emit(
-                    &segment::Repr::ReadRequest { msn, request },
-                    None,
-                    host,
-                    gather,
-                );
+                self.emit(&segment::Repr::ReadRequest { msn, request }, None, host, gather);
                 let (sink, next, remaining) = (request.sink, request.sink_offset, request.size);
                 let number = Some(number);
-                self.unanswered.push_back(Unanswered::Read {
-                    number,
-                    sink,
-                    next,
-                    remaining,
-                });
+                self.unanswered.push_back(Unanswered::Read { number, sink, next, remaining });
             }
-            Request::Atomic {
-                stag,
-                offset,
-                operation,
-            } => {
+            Request::Atomic { stag, offset, operation } => {
                 let msn = next(&mut self.request_msn);
                 let id = self.next_atomic;
                 self.next_atomic = self.next_atomic.wrapping_add(1);
-                let request = atomic_request::Repr {
-                    id,
-                    stag,
-                    offset,
-                    operation,
-                };
-                self.emit(
-                    &segment::Repr::AtomicRequest { msn, request },
-                    None,
-                    host,
-                    gather,
-                );
+                let request = atomic_request::Repr { id, stag, offset, operation };
+                self.emit(&segment::Repr::AtomicRequest { msn, request }, None, host, gather);
                 self.unanswered.push_back(Unanswered::Atomic { number, id });
             }
         }
@@ -193,51 +146,26 @@ impl Tx {
             Some(Response::Read { msn, request }) => (msn, request),
             Some(Response::Atomic(response)) => {
                 let msn = next(&mut self.response_msn);
-                self.emit(
-                    &segment::Repr::AtomicResponse { msn, response },
-                    None,
-                    host,
-                    gather,
-                );
+                self.emit(&segment::Repr::AtomicResponse { msn, response }, None, host, gather);
                 self.responses.pop_front();
                 return Ok(true);
             }
             None => return Ok(true),
         };
-        let read_request::Repr {
-            sink,
-            sink_offset,
-            size,
-            source,
-            source_offset,
-        } = request;
+        let read_request::Repr { sink, sink_offset, size, source, source_offset } = request;
         let mut payload = None;
         let len = size.min((self.max_ulpdu - tagged::LEN) as u32);
         if size > 0 {
             let (who, rest) = (self.identity, u64::from(size));
-            let offset = table
-                .check(Access::RemoteRead, who, source, source_offset, rest)
-                .map_err(|fault| SendFault {
-                    fault: Fault::Read {
-                        fault,
-                        stag: source,
-                        offset: source_offset,
-                        len: rest,
-                    },
+            let offset =
+                table.check(Access::RemoteRead, who, source, source_offset, rest).map_err(|fault| SendFault {
+                    fault: Fault::Read { fault, stag: source, offset: source_offset, len: rest },
                     refused: Box::new(Refused::read_request(msn, request)),
                 })?;
-            payload = Some(SourceSlice {
-                source: Source::Region(source),
-                offset,
-                len,
-            });
+            payload = Some(SourceSlice { source: Source::Region(source), offset, len });
         }
         let last = len == size;
-        let repr = segment::Repr::ReadResponse {
-            last,
-            sink,
-            offset: sink_offset,
-        };
+        let repr = segment::Repr::ReadResponse { last, sink, offset: sink_offset };
         self.emit(&repr, payload, host, gather);
         if last {
             self.responses.pop_front();
@@ -256,34 +184,16 @@ impl Tx {
         let rest = source.len - self.sent;
         let len = rest.min((self.max_ulpdu - header_len) as u32);
         let offset = source.offset + u64::from(self.sent);
-        (
-            SourceSlice {
-                source: source.source,
-                offset,
-                len,
-            },
-            len == rest,
-        )
+        (SourceSlice { source: source.source, offset, len }, len == rest)
     }
 
-    fn emit(
-        &mut self,
-        repr: &segment::Repr,
-        payload: Option<SourceSlice>,
-        host: &mut impl Host,
-        gather: &mut Gather,
-    ) {
+    fn emit(&mut self, repr: &segment::Repr, payload: Option<SourceSlice>, host: &mut impl Host, gather: &mut Gather) {
         let mut header = [0; segment::MAX_HEADER_LEN];
         repr.emit(&mut header);
         let before = gather.len();
-        self.framer
-            .frame(&header[..repr.buffer_len()], payload, host, gather);
+        self.framer.frame(&header[..repr.buffer_len()], payload, host, gather);
         let region = match payload {
-            Some(SourceSlice {
-                source: Source::Region(stag),
-                len: 1..,
-                ..
-            }) => Some(stag),
+            Some(SourceSlice { source: Source::Region(stag), len: 1.., .. }) => Some(stag),
             _ => None,
         };
         self.ledger.count_emitted(gather.len() - before, region);

@@ -17,10 +17,7 @@ use std::time::Duration;
 /// The target's name, which is also that of its corpus.
 pub const TARGET: &str = "iwarp_connection";
 
-const IDENTITY: StreamIdentity = StreamIdentity {
-    domain: DomainId(1),
-    stream: StreamId(1),
-};
+const IDENTITY: StreamIdentity = StreamIdentity { domain: DomainId(1), stream: StreamId(1) };
 const REGION_LEN: usize = 64;
 const RECEIVE_LEN: u32 = 32;
 const OPEN: Stag = Stag(0x0101_0101);
@@ -115,11 +112,7 @@ impl Driver {
             identity: IDENTITY,
             crc: flag(1),
             markers: flag(2).then_some(Interval::STANDARD),
-            revision: if flag(4) {
-                Revision::One
-            } else {
-                Revision::Two
-            },
+            revision: if flag(4) { Revision::One } else { Revision::Two },
             peer_to_peer: flag(5),
             ird: 2,
             ord: 2,
@@ -143,21 +136,12 @@ impl Driver {
             stream: Some(IDENTITY.stream),
         };
         let open = table.register(region, || OPEN.0);
-        let locked = table.register(
-            Region {
-                rights: Rights::NONE,
-                ..region
-            },
-            || LOCKED.0,
-        );
+        let locked = table.register(Region { rights: Rights::NONE, ..region }, || LOCKED.0);
         assert_eq!((open, locked), (Ok(OPEN), Ok(LOCKED)));
         let mut driver = Self {
             connection,
             table,
-            memory: Memory {
-                open: [7; REGION_LEN],
-                locked: [9; REGION_LEN],
-            },
+            memory: Memory { open: [7; REGION_LEN], locked: [9; REGION_LEN] },
             gather: Gather::new(),
             inbox: Vec::new(),
             now,
@@ -174,11 +158,7 @@ impl Driver {
     /// Goes through set-up with a plain peer, so that the bytes that follow are FPDUs.
     fn set_up(&mut self, initiator: bool) {
         self.transmit(u64::MAX);
-        let kind: &[u8] = if initiator {
-            b"MPA ID Rep Frame"
-        } else {
-            b"MPA ID Req Frame"
-        };
+        let kind: &[u8] = if initiator { b"MPA ID Rep Frame" } else { b"MPA ID Req Frame" };
         self.input(kind);
         self.input(&[0x10, 0x02, 0, 4, 0xc0, 2, 0xc0, 2]);
         let _ = self.connection.accept(b"");
@@ -191,8 +171,7 @@ impl Driver {
             2 => self.post(body),
             3 => self.transmit(body.first().map_or(u64::MAX, |count| u64::from(*count))),
             4 => {
-                self.now +=
-                    Duration::from_millis(body.first().map_or(1, |ms| u64::from(*ms) * 100));
+                self.now += Duration::from_millis(body.first().map_or(1, |ms| u64::from(*ms) * 100));
                 self.connection.handle_timeout(self.now);
             }
             5 => self.connection.handle_end(self.now),
@@ -222,14 +201,7 @@ impl Driver {
 
     fn input(&mut self, bytes: &[u8]) {
         self.inbox.extend_from_slice(bytes);
-        let Self {
-            connection,
-            table,
-            memory,
-            inbox,
-            now,
-            ..
-        } = self;
+        let Self { connection, table, memory, inbox, now, .. } = self;
         let consumed = connection.handle_input(*now, inbox, table, memory);
         assert!(consumed <= inbox.len());
         inbox.drain(..consumed);
@@ -237,9 +209,7 @@ impl Driver {
 
     /// A whole FPDU around these bytes, as it would be in a stream without markers.
     fn input_framed(&mut self, ulpdu: &[u8]) {
-        let repr = fpdu::Repr {
-            ulpdu_len: ulpdu.len() as u16,
-        };
+        let repr = fpdu::Repr { ulpdu_len: ulpdu.len() as u16 };
         let mut bytes = vec![0; repr.buffer_len(Spacing::none())];
         repr.emit(ulpdu, Spacing::none(), &mut bytes);
         self.input(&bytes);
@@ -251,29 +221,15 @@ impl Driver {
             _ => return,
         };
         let work = self.work();
-        let source = SourceSlice {
-            source: Source::Buffer(BufferId(0)),
-            offset: 0,
-            len: (number * 8) as u32,
-        };
+        let source = SourceSlice { source: Source::Buffer(BufferId(0)), offset: 0, len: (number * 8) as u32 };
         let connection = &mut self.connection;
         let invalidate = (number % 3 == 0).then_some(Stag(number as u32));
         let result = match kind {
-            0 => connection.post_send(
-                work,
-                source,
-                SendKind {
-                    solicited: false,
-                    invalidate,
-                },
-            ),
+            0 => connection.post_send(work, source, SendKind { solicited: false, invalidate }),
             1 => connection.post_write(work, source, Stag(5), TaggedOffset(number)),
             2 => connection.post_immediate(work, number, true),
             3 => {
-                let operation = Operation::FetchAdd {
-                    add: number,
-                    mask: 0,
-                };
+                let operation = Operation::FetchAdd { add: number, mask: 0 };
                 connection.post_atomic(work, Stag(5), TaggedOffset(number), operation)
             }
             4 => {
@@ -288,11 +244,7 @@ impl Driver {
             }
             _ => {
                 let len = REGION_LEN as u32;
-                let source = SourceSlice {
-                    source: Source::Region(OPEN),
-                    offset: 0,
-                    len,
-                };
+                let source = SourceSlice { source: Source::Region(OPEN), offset: 0, len };
                 connection.post_send(work, source, SendKind::default())
             }
         };
@@ -303,14 +255,7 @@ impl Driver {
     }
 
     fn transmit(&mut self, count: u64) {
-        let Self {
-            connection,
-            table,
-            memory,
-            gather,
-            now,
-            ..
-        } = self;
+        let Self { connection, table, memory, gather, now, .. } = self;
         connection.poll_transmit(*now, 2048, table, memory, gather);
         for piece in gather.pieces() {
             if let Piece::Source(slice) = piece {
@@ -335,10 +280,7 @@ impl Driver {
         self.connection.reset();
         self.collect();
         assert_eq!(self.completed, self.posted);
-        assert!(
-            self.reads || self.memory.locked == [9; REGION_LEN],
-            "the peer wrote to it"
-        );
+        assert!(self.reads || self.memory.locked == [9; REGION_LEN], "the peer wrote to it");
         assert_eq!(self.connection.poll_timeout(), None);
         assert!(!self.connection.holds(OPEN) && !self.connection.holds(LOCKED));
     }

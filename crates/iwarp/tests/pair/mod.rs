@@ -11,17 +11,11 @@ use std::time::Duration;
 
 /// The domain of both ends; each has its own table, so they do not meet.
 pub const DOMAIN: DomainId = DomainId(1);
-pub const IDENTITY: StreamIdentity = StreamIdentity {
-    domain: DOMAIN,
-    stream: StreamId(7),
-};
+pub const IDENTITY: StreamIdentity = StreamIdentity { domain: DOMAIN, stream: StreamId(7) };
 
 /// The configuration that tests start from.
 pub fn config() -> Config {
-    Config {
-        identity: IDENTITY,
-        ..Config::default()
-    }
+    Config { identity: IDENTITY, ..Config::default() }
 }
 
 /// The memory of one end: every region, source buffer and receive buffer is a vector.
@@ -48,14 +42,10 @@ impl Memory {
 impl Host for Memory {
     fn place(&mut self, target: Target, bytes: &[u8]) {
         let (memory, offset) = match target {
-            Target::Region { stag, offset } => (
-                self.regions.get_mut(&stag).expect("a region"),
-                offset as usize,
-            ),
-            Target::Receive { work, offset } => (
-                self.receives.get_mut(&work).expect("a receive buffer"),
-                offset as usize,
-            ),
+            Target::Region { stag, offset } => (self.regions.get_mut(&stag).expect("a region"), offset as usize),
+            Target::Receive { work, offset } => {
+                (self.receives.get_mut(&work).expect("a receive buffer"), offset as usize)
+            }
         };
         memory[offset..offset + bytes.len()].copy_from_slice(bytes);
         self.touched += bytes.len();
@@ -130,25 +120,10 @@ impl End {
         self.region_of(bytes, base, rights, Some(IDENTITY.stream))
     }
 
-    pub fn region_of(
-        &mut self,
-        bytes: Vec<u8>,
-        base: u64,
-        rights: Rights,
-        stream: Option<StreamId>,
-    ) -> Stag {
-        let region = Region {
-            base: TaggedOffset(base),
-            length: bytes.len() as u64,
-            rights,
-            domain: DOMAIN,
-            stream,
-        };
+    pub fn region_of(&mut self, bytes: Vec<u8>, base: u64, rights: Rights, stream: Option<StreamId>) -> Stag {
+        let region = Region { base: TaggedOffset(base), length: bytes.len() as u64, rights, domain: DOMAIN, stream };
         let number = self.number() as u32;
-        let stag = self
-            .table
-            .register(region, || number.wrapping_mul(0x9e37_79b1))
-            .unwrap();
+        let stag = self.table.register(region, || number.wrapping_mul(0x9e37_79b1)).unwrap();
         self.memory.regions.insert(stag, bytes);
         stag
     }
@@ -157,18 +132,12 @@ impl End {
     pub fn source(&mut self, bytes: &[u8]) -> SourceSlice {
         let id = BufferId(self.number());
         self.memory.buffers.insert(id, bytes.to_vec());
-        SourceSlice {
-            source: Source::Buffer(id),
-            offset: 0,
-            len: bytes.len() as u32,
-        }
+        SourceSlice { source: Source::Buffer(id), offset: 0, len: bytes.len() as u32 }
     }
 
     pub fn post_receive(&mut self, capacity: u32) -> WorkId {
         let work = WorkId(self.number());
-        self.memory
-            .receives
-            .insert(work, vec![0; capacity as usize]);
+        self.memory.receives.insert(work, vec![0; capacity as usize]);
         self.connection.post_receive(work, capacity).unwrap();
         work
     }
@@ -183,9 +152,7 @@ impl End {
     pub fn write(&mut self, bytes: &[u8], sink: Stag, offset: u64) -> WorkId {
         let work = WorkId(self.number());
         let source = self.source(bytes);
-        self.connection
-            .post_write(work, source, sink, TaggedOffset(offset))
-            .unwrap();
+        self.connection.post_write(work, source, sink, TaggedOffset(offset)).unwrap();
         work
     }
 
@@ -204,26 +171,19 @@ impl End {
             source: source.0,
             source_offset: TaggedOffset(source.1),
         };
-        self.connection
-            .post_read(work, request, &self.table)
-            .unwrap();
+        self.connection.post_read(work, request, &self.table).unwrap();
         work
     }
 
     pub fn atomic(&mut self, stag: Stag, offset: u64, operation: Operation) -> WorkId {
         let work = WorkId(self.number());
-        self.connection
-            .post_atomic(work, stag, TaggedOffset(offset), operation)
-            .unwrap();
+        self.connection.post_atomic(work, stag, TaggedOffset(offset), operation).unwrap();
         work
     }
 
     /// The outcome of a work that is done.
     pub fn outcome(&self, work: WorkId) -> Option<Outcome> {
-        self.completions
-            .iter()
-            .find(|completion| completion.work == work)
-            .map(|done| done.outcome)
+        self.completions.iter().find(|completion| completion.work == work).map(|done| done.outcome)
     }
 
     /// The fault that ended the connection.
@@ -254,15 +214,7 @@ impl End {
     pub fn output(&mut self, now: Duration) -> Vec<u8> {
         let mut bytes = Vec::new();
         loop {
-            let Self {
-                connection,
-                table,
-                memory,
-                gather,
-                budget,
-                window,
-                ..
-            } = self;
+            let Self { connection, table, memory, gather, budget, window, .. } = self;
             connection.poll_transmit(now, *budget, table, memory, gather);
             let taken = gather.len().min(*window);
             let end = bytes.len() + taken as usize;
@@ -286,20 +238,11 @@ impl End {
     /// Gives the connection the next bytes of its stream.
     pub fn input(&mut self, now: Duration, bytes: &[u8]) {
         self.inbox.extend_from_slice(bytes);
-        let Self {
-            connection,
-            table,
-            memory,
-            inbox,
-            ..
-        } = self;
+        let Self { connection, table, memory, inbox, .. } = self;
         let needed = connection.needed(inbox);
         let ready = inbox.len() >= needed;
         let consumed = connection.handle_input(now, inbox, table, memory);
-        assert!(
-            ready || consumed == 0 || consumed == inbox.len(),
-            "needed less than it said"
-        );
+        assert!(ready || consumed == 0 || consumed == inbox.len(), "needed less than it said");
         inbox.drain(..consumed);
         self.collect();
     }
@@ -342,16 +285,8 @@ impl Pair {
     pub fn established(initiator: Config, responder: Config) -> Self {
         let mut pair = Self::new(initiator, responder);
         pair.drive();
-        assert!(
-            pair.initiator.agreement().is_some(),
-            "{:?}",
-            pair.initiator.events
-        );
-        assert!(
-            pair.responder.agreement().is_some(),
-            "{:?}",
-            pair.responder.events
-        );
+        assert!(pair.initiator.agreement().is_some(), "{:?}", pair.initiator.events);
+        assert!(pair.responder.agreement().is_some(), "{:?}", pair.responder.events);
         pair
     }
 
@@ -371,19 +306,10 @@ impl Pair {
 
     /// Moves what each end has to say; returns whether anything moved.
     pub fn step(&mut self) -> bool {
-        let Self {
-            now,
-            initiator,
-            responder,
-            chunk,
-            ..
-        } = self;
+        let Self { now, initiator, responder, chunk, .. } = self;
         let moved = transfer(*now, initiator, responder) | transfer(*now, responder, initiator);
         let delivered = deliver(*now, initiator, *chunk) | deliver(*now, responder, *chunk);
-        let asked = responder
-            .events
-            .iter()
-            .any(|event| matches!(event, Event::Requested { .. }));
+        let asked = responder.events.iter().any(|event| matches!(event, Event::Requested { .. }));
         if asked {
             if let Some(private_data) = self.accept_with.take() {
                 self.responder.connection.accept(&private_data).unwrap();
@@ -432,7 +358,5 @@ fn deliver(now: Duration, end: &mut End, chunk: usize) -> bool {
 
 /// Bytes that differ from place to place.
 pub fn pattern(len: usize, seed: u8) -> Vec<u8> {
-    (0..len)
-        .map(|at| (at as u8).wrapping_mul(31).wrapping_add(seed) ^ (at >> 8) as u8)
-        .collect()
+    (0..len).map(|at| (at as u8).wrapping_mul(31).wrapping_add(seed) ^ (at >> 8) as u8).collect()
 }

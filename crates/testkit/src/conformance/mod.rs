@@ -20,6 +20,7 @@ pub mod nodes;
 pub mod program;
 pub mod rdma;
 pub mod region;
+pub mod revocation;
 pub mod stranger;
 pub mod stream;
 pub mod tripwire;

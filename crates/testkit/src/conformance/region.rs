@@ -7,7 +7,7 @@ use sidestep_shm::{self as shm, Memory};
 
 use super::{
     fixture::Fixture,
-    nodes::{Pair, contents, nodes, pattern},
+    nodes::{Pair, contents, nodes, pattern, soon},
 };
 
 /// A region has the length asked for, and zeros in it; no region has no bytes.
@@ -122,8 +122,42 @@ pub fn a_dropped_region_is_out_of_reach(fixture: Fixture) {
     let cookie = *aperture.cookie();
     drop(region);
     pair.settle();
-    assert_eq!(aperture.write(0, &[1]), Err(Refusal::Revoked.into()));
+    // Who has the pages mapped was told; who has not finds out when a store arrives.
+    let why = if aperture.is_mapped() { Refusal::Revoked } else { Refusal::Unknown };
+    let stored = aperture.write(0, &[1]).and_then(|()| pair.flush(&aperture));
+    assert_eq!(stored, Err(why.into()));
     assert_eq!(pair.open(&cookie).err(), Some(Refusal::Unknown.into()));
+}
+
+/// Pages that were sent ahead can be opened while the owner is busy.
+pub fn shared_pages_open_while_the_owner_is_busy(fixture: Fixture) {
+    let pair = Pair::new(fixture);
+    let region = Region::new(&pair.b, 4096).expect("memory");
+    let cookie = pair.to_a.share(&region, Rights::ALL).expect("an open connection");
+    assert_eq!(cookie, region.cookie(Rights::ALL));
+    pair.settle();
+    if pair.maps() {
+        let aperture = Aperture::open(&pair.to_b, &cookie, soon()).expect("pages that are here already");
+        assert!(aperture.is_mapped());
+        aperture.write(0, &[7]).expect("a store");
+        assert_eq!(contents(&region)[0], 7);
+    }
+    let aperture = pair.open(&cookie).expect("a good cookie");
+    aperture.write(1, &[8]).expect("a store");
+    pair.flush(&aperture).expect("stores that arrive");
+    assert_eq!(contents(&region)[1], 8);
+}
+
+/// Pages that were sent ahead and revoked before they were opened are refused as revoked.
+pub fn shared_pages_can_be_revoked(fixture: Fixture) {
+    let pair = Pair::new(fixture);
+    let mut region = Region::new(&pair.b, 4096).expect("memory");
+    let cookie = pair.to_a.share(&region, Rights::ALL).expect("an open connection");
+    pair.settle();
+    region.revoke().expect("a revocation");
+    pair.settle();
+    let opened = pair.open(&cookie);
+    assert_eq!(opened.err(), Some(Refusal::Revoked.into()));
 }
 
 /// The end of one region does not touch a later one that has its number, whatever the peer has heard of when.

@@ -50,7 +50,13 @@ macro_rules! conformance_suite {
                     revoking_keeps_the_content,
                     a_peer_keeps_the_old_pages_only,
                     a_dropped_region_is_out_of_reach,
+                    shared_pages_open_while_the_owner_is_busy,
+                    shared_pages_can_be_revoked,
                     a_number_used_again_is_another_region,
+                ]
+                revocation: [
+                    no_put_lands_after_a_revocation,
+                    no_fresh_pages_are_granted_for_an_old_cookie,
                 ]
                 aperture: [
                     pages_are_mapped_for_all_rights_only,
@@ -159,6 +165,7 @@ macro_rules! conformance_suite {
                     a_freeze_gives_unread_bytes_back,
                     a_freeze_of_an_empty_ring_is_final,
                     the_descriptor_wakes_a_sleeper,
+                    bytes_on_the_way_are_not_slept_over,
                     a_queue_fits_its_region,
                 ]
                 message_queue: [
@@ -208,6 +215,7 @@ mod tests {
             include_str!("link.rs"),
             include_str!("cookie.rs"),
             include_str!("region.rs"),
+            include_str!("revocation.rs"),
             include_str!("aperture.rs"),
             include_str!("tripwire.rs"),
             include_str!("event_queue.rs"),

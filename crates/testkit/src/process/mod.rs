@@ -42,6 +42,9 @@ pub struct Child {
     pub control: Control,
 }
 
+/// What a child does in its role.
+pub type Play = fn(Role);
+
 impl Role {
     /// An argument as a number.
     pub fn number(&self, index: usize) -> u64 {
@@ -50,7 +53,7 @@ impl Role {
 }
 
 /// In a child: plays its role and ends the process, with status 101 if any of its threads panics. Elsewhere: nothing.
-pub fn enter(roles: &[(&str, fn(Role))]) {
+pub fn enter(roles: &[(&str, Play)]) {
     let Ok(line) = std::env::var(ROLE) else { return };
     set_parent_process_death_signal(Some(Signal::KILL)).expect("a death signal");
     let usual = std::panic::take_hook();

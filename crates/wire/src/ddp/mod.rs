@@ -47,21 +47,14 @@ impl Control {
         if self.version() == VERSION {
             Ok(())
         } else {
-            Err(Error::DdpVersion {
-                tagged: self.tagged(),
-                found: self.version(),
-            })
+            Err(Error::DdpVersion { tagged: self.tagged(), found: self.version() })
         }
     }
 
     /// The length of the DDP header that begins with this byte.
     #[must_use]
     pub fn header_len(self) -> usize {
-        if self.tagged() {
-            tagged::LEN
-        } else {
-            untagged::LEN
-        }
+        if self.tagged() { tagged::LEN } else { untagged::LEN }
     }
 
     fn byte(tagged: bool, last: bool) -> u8 {
@@ -82,12 +75,6 @@ mod tests {
         assert_eq!(Control::byte(false, false), 0x01);
         assert!(Control::new_checked(&[]).is_err());
         let old = Control::new_checked(&[0x80]).unwrap();
-        assert_eq!(
-            old.check_version(),
-            Err(Error::DdpVersion {
-                tagged: true,
-                found: 0
-            })
-        );
+        assert_eq!(old.check_version(), Err(Error::DdpVersion { tagged: true, found: 0 }));
     }
 }

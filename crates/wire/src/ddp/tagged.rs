@@ -74,17 +74,9 @@ impl Repr {
         let control = header.control();
         control.check_version()?;
         if !control.tagged() {
-            return Err(Error::Model {
-                part: Part::TaggedHeader,
-                tagged: false,
-            });
+            return Err(Error::Model { part: Part::TaggedHeader, tagged: false });
         }
-        Ok(Self {
-            last: control.last(),
-            upper: header.upper(),
-            stag: header.stag(),
-            offset: header.offset(),
-        })
+        Ok(Self { last: control.last(), upper: header.upper(), stag: header.stag(), offset: header.offset() })
     }
 
     /// The number of bytes that `emit` writes.
@@ -108,11 +100,7 @@ impl Repr {
 impl fmt::Display for Repr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "ddp tagged stag {} to {}", self.stag, self.offset)?;
-        if self.last {
-            f.write_str(" last")
-        } else {
-            Ok(())
-        }
+        if self.last { f.write_str(" last") } else { Ok(()) }
     }
 }
 
@@ -121,29 +109,19 @@ mod tests {
     use super::*;
 
     /// RFC 5041 §4.2: T and L set, version 1, one byte of the layer above, tag, offset.
-    const GOLDEN: [u8; LEN] = [
-        0xc1, 0x40, 0xca, 0xfe, 0xba, 0xbe, 0, 0, 0, 1, 0, 0, 0x40, 0,
-    ];
+    const GOLDEN: [u8; LEN] = [0xc1, 0x40, 0xca, 0xfe, 0xba, 0xbe, 0, 0, 0, 1, 0, 0, 0x40, 0];
 
     #[test]
     fn parses_and_emits_the_golden_header() {
         let repr = Repr::parse(&Header::new_checked(GOLDEN).unwrap()).unwrap();
         assert_eq!(
             repr,
-            Repr {
-                last: true,
-                upper: 0x40,
-                stag: Stag(0xcafe_babe),
-                offset: TaggedOffset(0x1_0000_4000),
-            }
+            Repr { last: true, upper: 0x40, stag: Stag(0xcafe_babe), offset: TaggedOffset(0x1_0000_4000) }
         );
         let mut out = [0xee; LEN];
         repr.emit(&mut out);
         assert_eq!(out, GOLDEN);
-        assert_eq!(
-            repr.to_string(),
-            "ddp tagged stag 0xcafebabe to 0x100004000 last"
-        );
+        assert_eq!(repr.to_string(), "ddp tagged stag 0xcafebabe to 0x100004000 last");
     }
 
     #[test]
@@ -153,19 +131,13 @@ mod tests {
         untagged[0] = 0x41;
         assert_eq!(
             Repr::parse(&Header::new_checked(untagged).unwrap()),
-            Err(Error::Model {
-                part: Part::TaggedHeader,
-                tagged: false
-            })
+            Err(Error::Model { part: Part::TaggedHeader, tagged: false })
         );
         let mut version = GOLDEN;
         version[0] = 0xc2;
         assert_eq!(
             Repr::parse(&Header::new_checked(version).unwrap()),
-            Err(Error::DdpVersion {
-                tagged: true,
-                found: 2
-            })
+            Err(Error::DdpVersion { tagged: true, found: 2 })
         );
     }
 }

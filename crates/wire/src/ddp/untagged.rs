@@ -90,10 +90,7 @@ impl Repr {
         let control = header.control();
         control.check_version()?;
         if control.tagged() {
-            return Err(Error::Model {
-                part: Part::UntaggedHeader,
-                tagged: true,
-            });
+            return Err(Error::Model { part: Part::UntaggedHeader, tagged: true });
         }
         Ok(Self {
             last: control.last(),
@@ -127,16 +124,8 @@ impl Repr {
 
 impl fmt::Display for Repr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "ddp untagged qn {} msn {} mo {}",
-            self.queue, self.msn, self.offset
-        )?;
-        if self.last {
-            f.write_str(" last")
-        } else {
-            Ok(())
-        }
+        write!(f, "ddp untagged qn {} msn {} mo {}", self.queue, self.msn, self.offset)?;
+        if self.last { f.write_str(" last") } else { Ok(()) }
     }
 }
 
@@ -145,9 +134,7 @@ mod tests {
     use super::*;
 
     /// RFC 5041 §4.3: L set, version 1, five bytes of the layer above, queue, number, offset.
-    const GOLDEN: [u8; LEN] = [
-        0x41, 0x44, 1, 2, 3, 4, 0, 0, 0, 2, 0, 0, 0, 7, 0, 0, 5, 0xca,
-    ];
+    const GOLDEN: [u8; LEN] = [0x41, 0x44, 1, 2, 3, 4, 0, 0, 0, 2, 0, 0, 0, 7, 0, 0, 5, 0xca];
 
     #[test]
     fn parses_and_emits_the_golden_header() {
@@ -176,19 +163,13 @@ mod tests {
         tagged[0] = 0xc1;
         assert_eq!(
             Repr::parse(&Header::new_checked(tagged).unwrap()),
-            Err(Error::Model {
-                part: Part::UntaggedHeader,
-                tagged: true
-            })
+            Err(Error::Model { part: Part::UntaggedHeader, tagged: true })
         );
         let mut version = GOLDEN;
         version[0] = 0x43;
         assert_eq!(
             Repr::parse(&Header::new_checked(version).unwrap()),
-            Err(Error::DdpVersion {
-                tagged: false,
-                found: 3
-            })
+            Err(Error::DdpVersion { tagged: false, found: 3 })
         );
     }
 }

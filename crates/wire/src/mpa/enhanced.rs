@@ -114,11 +114,7 @@ pub struct Repr {
 impl Repr {
     /// Reads the value. Without flag A the other flags are ignored (RFC 6581 §9.2).
     pub fn parse<T: AsRef<[u8]>>(header: &Header<T>) -> Result<Self, Error> {
-        Ok(Self {
-            ird: header.ird(),
-            ord: header.ord(),
-            peer_to_peer: header.peer_to_peer().then(|| header.rtr()),
-        })
+        Ok(Self { ird: header.ird(), ord: header.ord(), peer_to_peer: header.peer_to_peer().then(|| header.rtr()) })
     }
 
     /// The number of bytes that `emit` writes.
@@ -160,11 +156,7 @@ impl fmt::Display for Repr {
             return Ok(());
         };
         f.write_str(" peer-to-peer")?;
-        for (set, name) in [
-            (modes.send, "send"),
-            (modes.write, "write"),
-            (modes.read, "read"),
-        ] {
+        for (set, name) in [(modes.send, "send"), (modes.write, "write"), (modes.read, "read")] {
             if set {
                 write!(f, " {name}")?;
             }
@@ -183,29 +175,18 @@ mod tests {
         let repr = Repr {
             ird: Depth::limit(16),
             ord: Depth::limit(3),
-            peer_to_peer: Some(RtrModes {
-                send: false,
-                write: true,
-                read: true,
-            }),
+            peer_to_peer: Some(RtrModes { send: false, write: true, read: true }),
         };
         let mut bytes = [0; LEN];
         repr.emit(&mut bytes);
         assert_eq!(bytes, [0x80, 16, 0xc0, 3]);
-        assert_eq!(
-            Repr::parse(&Header::new_checked(bytes).unwrap()).unwrap(),
-            repr
-        );
+        assert_eq!(Repr::parse(&Header::new_checked(bytes).unwrap()).unwrap(), repr);
         assert_eq!(repr.to_string(), "ird 16 ord 3 peer-to-peer write read");
     }
 
     #[test]
     fn all_ones_is_not_negotiated() {
-        let repr = Repr {
-            ird: Depth::NOT_NEGOTIATED,
-            ord: Depth::limit(u16::MAX),
-            peer_to_peer: None,
-        };
+        let repr = Repr { ird: Depth::NOT_NEGOTIATED, ord: Depth::limit(u16::MAX), peer_to_peer: None };
         let mut bytes = [0; LEN];
         repr.emit(&mut bytes);
         assert_eq!(bytes, [0x3f, 0xff, 0x3f, 0xfe]);

@@ -38,13 +38,9 @@ pub fn bare_len(ulpdu_len: usize) -> usize {
 /// (RFC 5044 §4.5).
 #[must_use]
 pub fn max_ulpdu(segment_size: usize, interval: Option<marker::Interval>) -> usize {
-    let markers = interval.map_or(0, |interval| {
-        marker::LEN * segment_size.div_ceil(interval.bytes() as usize)
-    });
+    let markers = interval.map_or(0, |interval| marker::LEN * segment_size.div_ceil(interval.bytes() as usize));
     let overhead = HEADER_LEN + CRC_LEN + markers + segment_size % 4;
-    segment_size
-        .saturating_sub(overhead)
-        .clamp(MIN_MULPDU, usize::from(u16::MAX))
+    segment_size.saturating_sub(overhead).clamp(MIN_MULPDU, usize::from(u16::MAX))
 }
 
 /// How many bytes the FPDU takes that begins with `prefix`; before its length field is here, how many
@@ -75,12 +71,7 @@ impl<T: AsRef<[u8]>> Packet<T> {
         check_len(Part::Fpdu, wire_len, data.len())?;
         let at = spacing.wire_offset(0);
         let ulpdu_len = usize::from(u16_at(&data[at..], field::LENGTH));
-        Ok(Self {
-            buffer,
-            spacing,
-            ulpdu_len,
-            wire_len,
-        })
+        Ok(Self { buffer, spacing, ulpdu_len, wire_len })
     }
 
     /// The length of the ULPDU.
@@ -103,11 +94,7 @@ impl<T: AsRef<[u8]>> Packet<T> {
     pub fn check_crc(&self) -> Result<(), Error> {
         let computed = crc32c(0, &self.buffer.as_ref()[..self.wire_len - CRC_LEN]);
         let found = self.crc();
-        if found == computed {
-            Ok(())
-        } else {
-            Err(Error::Crc { found, computed })
-        }
+        if found == computed { Ok(()) } else { Err(Error::Crc { found, computed }) }
     }
 
     /// Fails unless every marker points to the beginning of this FPDU.
@@ -120,11 +107,7 @@ impl<T: AsRef<[u8]>> Packet<T> {
                 let offset = self.spacing.wire_offset(at) - marker::LEN;
                 let found = marker::Header::new_checked(&data[offset..])?.pointer();
                 if found != expected {
-                    return Err(Error::Marker {
-                        at: offset,
-                        expected,
-                        found,
-                    });
+                    return Err(Error::Marker { at: offset, expected, found });
                 }
             }
             at = at.saturating_add(self.spacing.run(at));
@@ -188,9 +171,7 @@ impl Repr {
     /// Reads the value. CRC and markers are checked where they are in use:
     /// [`Packet::check_crc`], [`Packet::check_markers`].
     pub fn parse<T: AsRef<[u8]>>(packet: &Packet<T>) -> Result<Self, Error> {
-        Ok(Self {
-            ulpdu_len: packet.ulpdu_len as u16,
-        })
+        Ok(Self { ulpdu_len: packet.ulpdu_len as u16 })
     }
 
     /// The number of bytes that `emit` writes.
@@ -204,20 +185,11 @@ impl Repr {
     /// # Panics
     /// If the buffer is shorter than [`Repr::buffer_len`] or `ulpdu` has another length.
     pub fn emit(&self, ulpdu: &[u8], spacing: Spacing, buffer: &mut [u8]) {
-        assert_eq!(
-            ulpdu.len(),
-            usize::from(self.ulpdu_len),
-            "another length than announced"
-        );
+        assert_eq!(ulpdu.len(), usize::from(self.ulpdu_len), "another length than announced");
         let mut length = [0; HEADER_LEN];
         put_u16(&mut length, field::LENGTH, self.ulpdu_len);
         let crc_at = bare_len(ulpdu.len()) - CRC_LEN;
-        let body = length
-            .iter()
-            .chain(ulpdu)
-            .chain(&[0; 3])
-            .copied()
-            .take(crc_at);
+        let body = length.iter().chain(ulpdu).chain(&[0; 3]).copied().take(crc_at);
         for (at, byte) in body.enumerate() {
             put_marker(buffer, spacing, at);
             buffer[spacing.wire_offset(at)] = byte;

@@ -75,10 +75,7 @@ pub fn expected_len(prefix: &[u8], reply: bool) -> Result<Option<usize>, Error> 
 fn private_len(data: &[u8]) -> Result<usize, Error> {
     let length = usize::from(u16_at(data, field::PRIVATE_LEN));
     if length > MAX_PRIVATE_DATA {
-        return Err(Error::PrivateData {
-            length,
-            limit: MAX_PRIVATE_DATA,
-        });
+        return Err(Error::PrivateData { length, limit: MAX_PRIVATE_DATA });
     }
     Ok(length)
 }
@@ -171,26 +168,11 @@ impl<'a> Repr<'a> {
         let mut private_data = packet.private_data();
         let mut enhanced = None;
         if revision == Revision::Two && packet.enhanced() {
-            enhanced = Some(enhanced::Repr::parse(&enhanced::Header::new_checked(
-                private_data,
-            )?)?);
+            enhanced = Some(enhanced::Repr::parse(&enhanced::Header::new_checked(private_data)?)?);
             private_data = &private_data[enhanced::LEN..];
         }
-        let kind = if packet.is_reply() {
-            Kind::Reply {
-                rejected: packet.rejected(),
-            }
-        } else {
-            Kind::Request
-        };
-        Ok(Self {
-            kind,
-            revision,
-            markers: packet.markers(),
-            crc: packet.crc(),
-            enhanced,
-            private_data,
-        })
+        let kind = if packet.is_reply() { Kind::Reply { rejected: packet.rejected() } } else { Kind::Request };
+        Ok(Self { kind, revision, markers: packet.markers(), crc: packet.crc(), enhanced, private_data })
     }
 
     /// How much private data a frame can carry for the program above.
@@ -211,30 +193,17 @@ impl<'a> Repr<'a> {
     /// If the buffer is shorter than [`Repr::buffer_len`], if the private data is longer than
     /// [`Repr::private_data_limit`], or if there is enhanced data in revision one.
     pub fn emit(&self, buffer: &mut [u8]) {
-        assert!(
-            self.private_len() <= MAX_PRIVATE_DATA,
-            "private data too long"
-        );
-        assert!(
-            self.revision == Revision::Two || self.enhanced.is_none(),
-            "enhanced data in revision one"
-        );
+        assert!(self.private_len() <= MAX_PRIVATE_DATA, "private data too long");
+        assert!(self.revision == Revision::Two || self.enhanced.is_none(), "enhanced data in revision one");
         let (key, rejected) = match self.kind {
             Kind::Request => (&REQUEST_KEY, false),
             Kind::Reply { rejected } => (&REPLY_KEY, rejected),
         };
         buffer[field::KEY].copy_from_slice(key);
-        buffer[field::FLAGS] = [
-            (self.markers, MARKERS),
-            (self.crc, CRC),
-            (rejected, REJECT),
-            (self.enhanced.is_some(), ENHANCED),
-        ]
-        .into_iter()
-        .fold(
-            0,
-            |flags, (set, flag)| if set { flags | flag } else { flags },
-        );
+        buffer[field::FLAGS] =
+            [(self.markers, MARKERS), (self.crc, CRC), (rejected, REJECT), (self.enhanced.is_some(), ENHANCED)]
+                .into_iter()
+                .fold(0, |flags, (set, flag)| if set { flags | flag } else { flags });
         buffer[field::REVISION] = self.revision.number();
         put_u16(buffer, field::PRIVATE_LEN, self.private_len() as u16);
         let mut at = HEADER_LEN;

@@ -33,11 +33,7 @@ impl Interval {
         let (min, max) = (Self::MIN.bytes(), Self::MAX.bytes());
         match u16::try_from(bytes) {
             Ok(value) if bytes % 4 == 0 && (min..=max).contains(&bytes) => Ok(Self(value)),
-            _ => Err(Error::Interval {
-                found: bytes,
-                min,
-                max,
-            }),
+            _ => Err(Error::Interval { found: bytes, min, max }),
         }
     }
 
@@ -83,9 +79,7 @@ pub struct Repr {
 impl Repr {
     /// Reads the value.
     pub fn parse<T: AsRef<[u8]>>(header: &Header<T>) -> Result<Self, Error> {
-        Ok(Self {
-            pointer: header.pointer(),
-        })
+        Ok(Self { pointer: header.pointer() })
     }
 
     /// The number of bytes that `emit` writes.
@@ -127,14 +121,7 @@ impl Spacing {
         Self {
             markers: interval.map(|interval| {
                 let past = (position % u64::from(interval.bytes())) as usize;
-                (
-                    interval,
-                    if past == 0 {
-                        0
-                    } else {
-                        interval.bytes() as usize - past
-                    },
-                )
+                (interval, if past == 0 { 0 } else { interval.bytes() as usize - past })
             }),
         }
     }
@@ -157,11 +144,7 @@ impl Spacing {
     /// How many bytes `len` bytes of an FPDU take on the wire.
     #[must_use]
     pub fn wire_len(&self, len: usize) -> usize {
-        if len == 0 {
-            0
-        } else {
-            self.wire_offset(len - 1) + 1
-        }
+        if len == 0 { 0 } else { self.wire_offset(len - 1) + 1 }
     }
 
     /// How many bytes from byte `at` on lie together, up to the next marker.
@@ -183,9 +166,7 @@ impl Spacing {
         }
         let marker = self.wire_offset(at) - LEN;
         // The pointer is 16 bits wide and an FPDU with markers can be longer: it wraps.
-        Some(Repr {
-            pointer: (marker.saturating_sub(self.wire_offset(0)) as u16) & !3,
-        })
+        Some(Repr { pointer: (marker.saturating_sub(self.wire_offset(0)) as u16) & !3 })
     }
 }
 
@@ -208,9 +189,7 @@ mod tests {
     fn intervals() {
         assert_eq!(Interval::new(512), Ok(Interval::STANDARD));
         for bad in [0, 12, 18, 510, 65536, u32::MAX] {
-            assert!(
-                matches!(Interval::new(bad), Err(Error::Interval { found, .. }) if found == bad)
-            );
+            assert!(matches!(Interval::new(bad), Err(Error::Interval { found, .. }) if found == bad));
         }
     }
 

@@ -26,9 +26,6 @@ mod tests {
         assert_eq!(crc32c(0, &[0xff; 32]), 0x62a8_ab43);
         let ascending: Vec<u8> = (0..32).collect();
         assert_eq!(crc32c(0, &ascending), 0x46dd_794e);
-        assert_eq!(
-            crc32c(crc32c(0, &ascending[..7]), &ascending[7..]),
-            0x46dd_794e
-        );
+        assert_eq!(crc32c(crc32c(0, &ascending[..7]), &ascending[7..]), 0x46dd_794e);
     }
 }

@@ -62,12 +62,7 @@ impl Operation {
             Operation::FetchAdd { add, mask } => {
                 (original & !mask).wrapping_add(add & !mask) ^ ((original ^ add) & mask)
             }
-            Operation::CompareSwap {
-                swap,
-                swap_mask,
-                compare,
-                compare_mask,
-            } => {
+            Operation::CompareSwap { swap, swap_mask, compare, compare_mask } => {
                 if (compare ^ original) & compare_mask == 0 {
                     (original & !swap_mask) | (swap & swap_mask)
                 } else {
@@ -149,10 +144,7 @@ impl Repr {
     /// Reads the value.
     pub fn parse<T: AsRef<[u8]>>(header: &Header<T>) -> Result<Self, Error> {
         let operation = match u32::from(header.operation()) {
-            FETCH_ADD => Operation::FetchAdd {
-                add: header.data(),
-                mask: header.data_mask(),
-            },
+            FETCH_ADD => Operation::FetchAdd { add: header.data(), mask: header.data_mask() },
             COMPARE_SWAP => Operation::CompareSwap {
                 swap: header.data(),
                 swap_mask: header.data_mask(),
@@ -160,17 +152,10 @@ impl Repr {
                 compare_mask: header.compare_mask(),
             },
             _ => {
-                return Err(Error::AtomicOpcode {
-                    found: header.operation(),
-                });
+                return Err(Error::AtomicOpcode { found: header.operation() });
             }
         };
-        Ok(Self {
-            id: header.id(),
-            stag: header.stag(),
-            offset: header.offset(),
-            operation,
-        })
+        Ok(Self { id: header.id(), stag: header.stag(), offset: header.offset(), operation })
     }
 
     /// The number of bytes that `emit` writes.
@@ -186,12 +171,9 @@ impl Repr {
     pub fn emit(&self, buffer: &mut [u8]) {
         let (code, words) = match self.operation {
             Operation::FetchAdd { add, mask } => (FETCH_ADD, [add, mask, 0, u64::MAX]),
-            Operation::CompareSwap {
-                swap,
-                swap_mask,
-                compare,
-                compare_mask,
-            } => (COMPARE_SWAP, [swap, swap_mask, compare, compare_mask]),
+            Operation::CompareSwap { swap, swap_mask, compare, compare_mask } => {
+                (COMPARE_SWAP, [swap, swap_mask, compare, compare_mask])
+            }
         };
         put_u32(buffer, field::OPERATION, code);
         put_u32(buffer, field::ID, self.id);
@@ -209,15 +191,9 @@ impl fmt::Display for Repr {
         write!(f, "id {} at {}+{} ", self.id, self.stag, self.offset)?;
         match self.operation {
             Operation::FetchAdd { add, mask } => write!(f, "fetch-add {add:#x} mask {mask:#x}"),
-            Operation::CompareSwap {
-                swap,
-                swap_mask,
-                compare,
-                compare_mask,
-            } => write!(
-                f,
-                "compare {compare:#x} mask {compare_mask:#x} swap {swap:#x} mask {swap_mask:#x}"
-            ),
+            Operation::CompareSwap { swap, swap_mask, compare, compare_mask } => {
+                write!(f, "compare {compare:#x} mask {compare_mask:#x} swap {swap:#x} mask {swap_mask:#x}")
+            }
         }
     }
 }
@@ -241,12 +217,7 @@ mod tests {
 
     fn check(golden: [u8; LEN], operation: Operation, shown: &str) {
         let repr = Repr::parse(&Header::new_checked(golden).unwrap()).unwrap();
-        let expected = Repr {
-            id: 9,
-            stag: Stag(0xcafe_babe),
-            offset: TaggedOffset(0x40),
-            operation,
-        };
+        let expected = Repr { id: 9, stag: Stag(0xcafe_babe), offset: TaggedOffset(0x40), operation };
         assert_eq!(repr, expected);
         let mut out = [0xee; LEN];
         repr.emit(&mut out);
@@ -263,12 +234,7 @@ mod tests {
         );
         check(
             golden(2, [1, 2, 3, 4]),
-            Operation::CompareSwap {
-                swap: 1,
-                swap_mask: 2,
-                compare: 3,
-                compare_mask: 4,
-            },
+            Operation::CompareSwap { swap: 1, swap_mask: 2, compare: 3, compare_mask: 4 },
             "id 9 at 0xcafebabe+0x40 compare 0x3 mask 0x4 swap 0x1 mask 0x2",
         );
     }
@@ -277,10 +243,7 @@ mod tests {
     fn other_operations_are_refused() {
         for code in (0..16).filter(|code| ![0, 2].contains(code)) {
             let header = Header::new_checked(golden(code, [0; 4])).unwrap();
-            assert_eq!(
-                Repr::parse(&header),
-                Err(Error::AtomicOpcode { found: code })
-            );
+            assert_eq!(Repr::parse(&header), Err(Error::AtomicOpcode { found: code }));
         }
         assert!(Header::new_checked([0; 51]).is_err());
     }
@@ -298,27 +261,11 @@ mod tests {
 
     #[test]
     fn masked_addition_keeps_carries_within_fields() {
-        let numbers = [
-            0,
-            1,
-            0xff,
-            0x8000_0000_0000_0000,
-            u64::MAX,
-            0x0123_4567_89ab_cdef,
-        ];
+        let numbers = [0, 1, 0xff, 0x8000_0000_0000_0000, u64::MAX, 0x0123_4567_89ab_cdef];
         for original in numbers {
             for add in numbers {
-                for mask in [
-                    0,
-                    0x80,
-                    0x8080_8080_8080_8080,
-                    u64::MAX,
-                    0x8000_0000_0000_0001,
-                ] {
-                    assert_eq!(
-                        Operation::FetchAdd { add, mask }.apply(original),
-                        add_bit_by_bit(original, add, mask)
-                    );
+                for mask in [0, 0x80, 0x8080_8080_8080_8080, u64::MAX, 0x8000_0000_0000_0001] {
+                    assert_eq!(Operation::FetchAdd { add, mask }.apply(original), add_bit_by_bit(original, add, mask));
                 }
             }
         }
@@ -326,12 +273,8 @@ mod tests {
 
     #[test]
     fn masked_compare_and_swap() {
-        let swap = |compare, compare_mask| Operation::CompareSwap {
-            swap: 0xffff,
-            swap_mask: 0x00f0,
-            compare,
-            compare_mask,
-        };
+        let swap =
+            |compare, compare_mask| Operation::CompareSwap { swap: 0xffff, swap_mask: 0x00f0, compare, compare_mask };
         assert_eq!(swap(0x1200, 0xff00).apply(0x1234), 0x12f4);
         assert_eq!(swap(0x1300, 0xff00).apply(0x1234), 0x1234);
         assert_eq!(swap(0x1300, 0).apply(0x1234), 0x12f4);

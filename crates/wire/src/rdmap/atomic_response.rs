@@ -53,10 +53,7 @@ pub struct Repr {
 impl Repr {
     /// Reads the value.
     pub fn parse<T: AsRef<[u8]>>(header: &Header<T>) -> Result<Self, Error> {
-        Ok(Self {
-            id: header.id(),
-            original: header.original(),
-        })
+        Ok(Self { id: header.id(), original: header.original() })
     }
 
     /// The number of bytes that `emit` writes.
@@ -89,13 +86,7 @@ mod tests {
     fn parses_and_emits_the_golden_header() {
         let golden = [0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0x12, 0x34];
         let repr = Repr::parse(&Header::new_checked(golden).unwrap()).unwrap();
-        assert_eq!(
-            repr,
-            Repr {
-                id: 9,
-                original: 0x1234
-            }
-        );
+        assert_eq!(repr, Repr { id: 9, original: 0x1234 });
         let mut out = [0xee; LEN];
         repr.emit(&mut out);
         assert_eq!(out, golden);

@@ -41,9 +41,7 @@ pub struct Repr {
 impl Repr {
     /// Reads the value.
     pub fn parse<T: AsRef<[u8]>>(header: &Header<T>) -> Result<Self, Error> {
-        Ok(Self {
-            data: header.data(),
-        })
+        Ok(Self { data: header.data() })
     }
 
     /// The number of bytes that `emit` writes.
@@ -75,12 +73,7 @@ mod tests {
     fn parses_and_emits_the_golden_data() {
         let golden = [0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef];
         let repr = Repr::parse(&Header::new_checked(golden).unwrap()).unwrap();
-        assert_eq!(
-            repr,
-            Repr {
-                data: 0x0123_4567_89ab_cdef
-            }
-        );
+        assert_eq!(repr, Repr { data: 0x0123_4567_89ab_cdef });
         let mut out = [0; LEN];
         repr.emit(&mut out);
         assert_eq!(out, golden);

@@ -71,10 +71,7 @@ impl Opcode {
             return Err(Error::RdmapVersion { found: version });
         }
         let found = control & OPCODE_MASK;
-        OPCODES
-            .get(usize::from(found))
-            .copied()
-            .ok_or(Error::Opcode { found })
+        OPCODES.get(usize::from(found)).copied().ok_or(Error::Opcode { found })
     }
 
     /// The control byte with this opcode.

@@ -121,9 +121,7 @@ mod tests {
     use super::*;
 
     /// RFC 5040 §4.4, field by field.
-    const GOLDEN: [u8; LEN] = [
-        0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 5,
-    ];
+    const GOLDEN: [u8; LEN] = [0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 5];
 
     #[test]
     fn parses_and_emits_the_golden_header() {
@@ -141,10 +139,7 @@ mod tests {
         let mut out = [0xee; LEN];
         repr.emit(&mut out);
         assert_eq!(out, GOLDEN);
-        assert_eq!(
-            repr.to_string(),
-            "3 bytes from 0x00000004+0x5 to 0x00000001+0x2"
-        );
+        assert_eq!(repr.to_string(), "3 bytes from 0x00000004+0x5 to 0x00000001+0x2");
         assert!(Header::new_checked(&GOLDEN[..27]).is_err());
     }
 }

@@ -146,19 +146,11 @@ impl Repr {
         control.check_version()?;
         let opcode = Opcode::parse(header.upper())?;
         if opcode.tagged() != control.tagged() {
-            return Err(Error::Model {
-                part: Part::Message(opcode),
-                tagged: control.tagged(),
-            });
+            return Err(Error::Model { part: Part::Message(opcode), tagged: control.tagged() });
         }
         if opcode.tagged() {
             let ddp = tagged::Repr::parse(&tagged::Header::new_checked(header.bytes())?)?;
-            let tagged::Repr {
-                last,
-                stag: sink,
-                offset,
-                ..
-            } = ddp;
+            let tagged::Repr { last, stag: sink, offset, .. } = ddp;
             return Ok(if opcode == Opcode::Write {
                 Repr::Write { last, sink, offset }
             } else {
@@ -167,47 +159,23 @@ impl Repr {
         }
         let ddp = untagged::Repr::parse(&untagged::Header::new_checked(header.bytes())?)?;
         if let Some(expected) = opcode.queue().filter(|queue| *queue != ddp.queue) {
-            return Err(Error::Queue {
-                opcode,
-                expected,
-                found: ddp.queue,
-            });
+            return Err(Error::Queue { opcode, expected, found: ddp.queue });
         }
         Self::parse_untagged(header, opcode, &ddp)
     }
 
-    fn parse_untagged<T: AsRef<[u8]>>(
-        header: &Header<T>,
-        opcode: Opcode,
-        ddp: &untagged::Repr,
-    ) -> Result<Self, Error> {
+    fn parse_untagged<T: AsRef<[u8]>>(header: &Header<T>, opcode: Opcode, ddp: &untagged::Repr) -> Result<Self, Error> {
         let msn = ddp.msn;
         let body = &header.bytes()[untagged::LEN..];
         let exactly = |part, len| {
             let found = header.ulpdu_len - untagged::LEN;
-            if found == len {
-                Ok(())
-            } else {
-                Err(Error::Length {
-                    part,
-                    expected: len,
-                    found,
-                })
-            }
+            if found == len { Ok(()) } else { Err(Error::Length { part, expected: len, found }) }
         };
         if let Some(kind) = send_kind(opcode, ddp.upper_word) {
-            return Ok(Repr::Send {
-                last: ddp.last,
-                msn,
-                offset: ddp.offset,
-                kind,
-            });
+            return Ok(Repr::Send { last: ddp.last, msn, offset: ddp.offset, kind });
         }
         if ddp.offset != MessageOffset(0) {
-            return Err(Error::Offset {
-                opcode,
-                found: ddp.offset,
-            });
+            return Err(Error::Offset { opcode, found: ddp.offset });
         }
         if !ddp.last {
             return Err(Error::NotLast { opcode });
@@ -216,11 +184,7 @@ impl Repr {
             Opcode::Immediate | Opcode::ImmediateSolicited => {
                 exactly(Part::Immediate, immediate::LEN)?;
                 let immediate = immediate::Repr::parse(&immediate::Header::new_checked(body)?)?;
-                Repr::Immediate {
-                    msn,
-                    solicited: opcode == Opcode::ImmediateSolicited,
-                    immediate,
-                }
+                Repr::Immediate { msn, solicited: opcode == Opcode::ImmediateSolicited, immediate }
             }
             Opcode::ReadRequest => {
                 exactly(Part::ReadRequest, read_request::LEN)?;
@@ -229,14 +193,12 @@ impl Repr {
             }
             Opcode::AtomicRequest => {
                 exactly(Part::AtomicRequest, atomic_request::LEN)?;
-                let request =
-                    atomic_request::Repr::parse(&atomic_request::Header::new_checked(body)?)?;
+                let request = atomic_request::Repr::parse(&atomic_request::Header::new_checked(body)?)?;
                 Repr::AtomicRequest { msn, request }
             }
             Opcode::AtomicResponse => {
                 exactly(Part::AtomicResponse, atomic_response::LEN)?;
-                let response =
-                    atomic_response::Repr::parse(&atomic_response::Header::new_checked(body)?)?;
+                let response = atomic_response::Repr::parse(&atomic_response::Header::new_checked(body)?)?;
                 Repr::AtomicResponse { msn, response }
             }
             _ => {
@@ -258,12 +220,8 @@ impl Repr {
                 (true, false) => Opcode::SendSolicited,
                 (true, true) => Opcode::SendSolicitedInvalidate,
             },
-            Repr::Immediate {
-                solicited: false, ..
-            } => Opcode::Immediate,
-            Repr::Immediate {
-                solicited: true, ..
-            } => Opcode::ImmediateSolicited,
+            Repr::Immediate { solicited: false, .. } => Opcode::Immediate,
+            Repr::Immediate { solicited: true, .. } => Opcode::ImmediateSolicited,
             Repr::ReadRequest { .. } => Opcode::ReadRequest,
             Repr::AtomicRequest { .. } => Opcode::AtomicRequest,
             Repr::AtomicResponse { .. } => Opcode::AtomicResponse,
@@ -292,30 +250,10 @@ impl Repr {
     pub fn emit(&self, buffer: &mut [u8]) {
         let upper = self.opcode().control();
         match *self {
-            Repr::Write {
-                last,
-                sink: stag,
-                offset,
+            Repr::Write { last, sink: stag, offset } | Repr::ReadResponse { last, sink: stag, offset } => {
+                tagged::Repr { last, upper, stag, offset }.emit(buffer);
             }
-            | Repr::ReadResponse {
-                last,
-                sink: stag,
-                offset,
-            } => {
-                tagged::Repr {
-                    last,
-                    upper,
-                    stag,
-                    offset,
-                }
-                .emit(buffer);
-            }
-            Repr::Send {
-                last,
-                msn,
-                offset,
-                kind,
-            } => {
+            Repr::Send { last, msn, offset, kind } => {
                 let word = kind.invalidate.map_or(0, |stag| stag.0);
                 self.emit_untagged(buffer, last, word, msn, offset);
             }
@@ -346,25 +284,10 @@ impl Repr {
         self.emit_untagged(buffer, true, 0, msn, MessageOffset(0));
     }
 
-    fn emit_untagged(
-        &self,
-        buffer: &mut [u8],
-        last: bool,
-        upper_word: u32,
-        msn: Msn,
-        offset: MessageOffset,
-    ) {
+    fn emit_untagged(&self, buffer: &mut [u8], last: bool, upper_word: u32, msn: Msn, offset: MessageOffset) {
         let opcode = self.opcode();
         let queue = opcode.queue().unwrap_or(QueueNumber::SEND);
-        untagged::Repr {
-            last,
-            upper: opcode.control(),
-            upper_word,
-            queue,
-            msn,
-            offset,
-        }
-        .emit(buffer);
+        untagged::Repr { last, upper: opcode.control(), upper_word, queue, msn, offset }.emit(buffer);
     }
 }
 
@@ -376,10 +299,7 @@ fn send_kind(opcode: Opcode, word: u32) -> Option<SendKind> {
         Opcode::SendSolicitedInvalidate => (true, Some(Stag(word))),
         _ => return None,
     };
-    Some(SendKind {
-        solicited,
-        invalidate,
-    })
+    Some(SendKind { solicited, invalidate })
 }
 
 impl fmt::Display for Repr {
@@ -389,19 +309,9 @@ impl fmt::Display for Repr {
             Repr::Write { last, sink, offset } | Repr::ReadResponse { last, sink, offset } => {
                 write!(f, " to {sink}+{offset}{}", if *last { " last" } else { "" })
             }
-            Repr::Send {
-                last,
-                msn,
-                offset,
-                kind,
-            } => {
-                write!(
-                    f,
-                    " msn {msn} mo {offset}{}",
-                    if *last { " last" } else { "" }
-                )?;
-                kind.invalidate
-                    .map_or(Ok(()), |stag| write!(f, " of {stag}"))
+            Repr::Send { last, msn, offset, kind } => {
+                write!(f, " msn {msn} mo {offset}{}", if *last { " last" } else { "" })?;
+                kind.invalidate.map_or(Ok(()), |stag| write!(f, " of {stag}"))
             }
             Repr::Immediate { msn, immediate, .. } => write!(f, " msn {msn} {immediate}"),
             Repr::ReadRequest { msn, request } => write!(f, " msn {msn} {request}"),

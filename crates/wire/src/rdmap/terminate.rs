@@ -52,10 +52,7 @@ impl Reason {
     /// The name that the RFCs give to the reason, if they give one.
     #[must_use]
     pub fn name(&self) -> Option<&'static str> {
-        NAMES
-            .iter()
-            .find(|(reason, _)| reason == self)
-            .map(|(_, name)| *name)
+        NAMES.iter().find(|(reason, _)| reason == self).map(|(_, name)| *name)
     }
 }
 
@@ -65,32 +62,20 @@ const NAMES: [(Reason, &str); 33] = [
     (Reason::new(0, 1, 0x00), "invalid steering tag"),
     (Reason::new(0, 1, 0x01), "base or bounds violation"),
     (Reason::new(0, 1, 0x02), "access rights violation"),
-    (
-        Reason::new(0, 1, 0x03),
-        "steering tag not associated with the stream",
-    ),
+    (Reason::new(0, 1, 0x03), "steering tag not associated with the stream"),
     (Reason::new(0, 1, 0x04), "tagged offset wraps"),
-    (
-        Reason::new(0, 1, 0x09),
-        "steering tag cannot be invalidated",
-    ),
+    (Reason::new(0, 1, 0x09), "steering tag cannot be invalidated"),
     (Reason::new(0, 1, 0xff), "unspecified protection error"),
     (Reason::new(0, 2, 0x05), "invalid RDMAP version"),
     (Reason::new(0, 2, 0x06), "unexpected opcode"),
     (Reason::new(0, 2, 0x07), "catastrophic error of the stream"),
     (Reason::new(0, 2, 0x08), "catastrophic error, global"),
-    (
-        Reason::new(0, 2, 0x09),
-        "steering tag cannot be invalidated",
-    ),
+    (Reason::new(0, 2, 0x09), "steering tag cannot be invalidated"),
     (Reason::new(0, 2, 0xff), "unspecified operation error"),
     (Reason::new(1, 0, 0x00), "local catastrophic error"),
     (Reason::new(1, 1, 0x00), "invalid steering tag"),
     (Reason::new(1, 1, 0x01), "base or bounds violation"),
-    (
-        Reason::new(1, 1, 0x02),
-        "steering tag not associated with the stream",
-    ),
+    (Reason::new(1, 1, 0x02), "steering tag not associated with the stream"),
     (Reason::new(1, 1, 0x03), "tagged offset wraps"),
     (Reason::new(1, 1, 0x04), "invalid DDP version"),
     (Reason::new(1, 2, 0x01), "invalid queue number"),
@@ -105,10 +90,7 @@ const NAMES: [(Reason, &str); 33] = [
     (Reason::new(2, 0, 0x04), "invalid MPA request or reply"),
     (Reason::new(2, 0, 0x05), "local catastrophic error"),
     (Reason::new(2, 0, 0x06), "insufficient inbound read depth"),
-    (
-        Reason::new(2, 0, 0x07),
-        "no matching way to signal readiness",
-    ),
+    (Reason::new(2, 0, 0x07), "no matching way to signal readiness"),
 ];
 
 /// The DDP header of the segment that was refused, as it came: its fields may be invalid.
@@ -242,10 +224,7 @@ impl Repr {
             (self.request.is_some(), RDMAP_INCLUDED),
         ]
         .into_iter()
-        .fold(
-            0,
-            |flags, (set, flag)| if set { flags | flag } else { flags },
-        );
+        .fold(0, |flags, (set, flag)| if set { flags | flag } else { flags });
         buffer[field::RESERVED] = 0;
         let mut at = MIN_LEN;
         if self.segment_len.is_some() || self.ddp.is_some() {
@@ -271,11 +250,7 @@ impl fmt::Display for Reason {
             2 => "MPA",
             _ => "layer",
         };
-        write!(
-            f,
-            "{layer} ({}, {}, {:#04x})",
-            self.layer, self.etype, self.code
-        )?;
+        write!(f, "{layer} ({}, {}, {:#04x})", self.layer, self.etype, self.code)?;
         self.name().map_or(Ok(()), |name| write!(f, " {name}"))
     }
 }
@@ -286,8 +261,7 @@ impl fmt::Display for Repr {
         if let Some(len) = self.segment_len {
             write!(f, ", segment of {len} bytes")?;
         }
-        self.request
-            .map_or(Ok(()), |request| write!(f, ", read of {request}"))
+        self.request.map_or(Ok(()), |request| write!(f, ", read of {request}"))
     }
 }
 

@@ -21,18 +21,9 @@ pub struct Target {
 
 /// Every target of this crate.
 pub const TARGETS: [Target; 3] = [
-    Target {
-        name: "wire_setup",
-        entry: setup,
-    },
-    Target {
-        name: "wire_fpdu",
-        entry: whole_fpdu,
-    },
-    Target {
-        name: "wire_segment",
-        entry: ddp_segment,
-    },
+    Target { name: "wire_setup", entry: setup },
+    Target { name: "wire_fpdu", entry: whole_fpdu },
+    Target { name: "wire_segment", entry: ddp_segment },
 ];
 
 /// MPA frames, enhanced data and hello.
@@ -83,9 +74,7 @@ pub fn whole_fpdu(data: &[u8]) {
     let needed = fpdu::needed(data, spacing);
     let packet = match fpdu::Packet::new_checked(data, spacing) {
         Ok(packet) => packet,
-        Err(Error::Truncated {
-            needed: by_view, ..
-        }) => {
+        Err(Error::Truncated { needed: by_view, .. }) => {
             assert_eq!(by_view, needed);
             assert!(needed > data.len());
             return;

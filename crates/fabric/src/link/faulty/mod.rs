@@ -202,6 +202,10 @@ impl Link for FaultyLink {
         started
     }
 
+    fn offer(&self, peer: PeerId, cookie: &Cookie, pages: &Memory) -> Result<()> {
+        self.link().offer(peer, cookie, pages)
+    }
+
     fn fire(&self, peer: PeerId, region: RegionId, offset: usize, access: Access) {
         self.link().fire(peer, region, offset, access);
     }

@@ -89,7 +89,8 @@ impl ShmLink {
         // Sessions are in order of their numbers, which only grow.
         match sessions.binary_search_by_key(&peer, |session| session.id) {
             Ok(at) => Ok(sessions[at].clone()),
-            Err(_) => Err(Error::Closed(CloseReason::Here)),
+            // It was there when its number was given out, and it ends by itself or with its process.
+            Err(_) => Err(Error::Closed(CloseReason::Died)),
         }
     }
 
@@ -157,6 +158,9 @@ impl ShmLink {
             // What it posted before its end comes first.
             take_events(session, target);
             self.remove(session);
+            while let Some((ticket, outcome)) = session.take_answered() {
+                target.completed(ticket, outcome);
+            }
             for ticket in std::mem::take(&mut *lock(&session.unanswered)) {
                 target.completed(ticket, Outcome::Closed(reason));
             }

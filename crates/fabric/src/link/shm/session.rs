@@ -236,6 +236,10 @@ impl Session {
     /// Answers a request for pages from those that came ahead; the next poll reports it. `false` if they did not.
     pub(crate) fn answer_from_offered(&self, ticket: Ticket, cookie: &Cookie) -> bool {
         let mut offered = lock(&self.offered);
+        // Looked at under the lock: the poll that ends a closing session takes out what was put in before.
+        if self.is_closing.load(Ordering::Acquire) {
+            return false;
+        }
         let Some((pages, len)) = offered.pages.remove(cookie) else { return false };
         let outcome = match Memory::attach(pages, len as usize) {
             Ok(memory) => Outcome::Mapped(memory),

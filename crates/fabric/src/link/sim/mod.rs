@@ -126,7 +126,8 @@ impl SimLink {
             }
             Item::Reply { ticket, outcome } => target.completed(ticket, outcome),
             Item::Fired { region, offset, access } => target.fired(region, offset, access),
-            Item::Closed(reason) => target.closed(peer, reason),
+            // These two are for the link itself; `World::take` keeps them.
+            Item::Pages(..) | Item::Closed(_) => {}
         }
     }
 
@@ -143,14 +144,12 @@ impl SimLink {
         outcome.unwrap_or_else(Outcome::Refused)
     }
 
-    /// Maps the pages once more: a peer's mapping must not follow the owner to fresh pages.
     fn map(&self, memory: Option<Memory>) -> Outcome {
-        let pages = memory.filter(|_| self.net.maps).and_then(|memory| Some((memory.descriptor()?, memory.len())));
-        let Some((descriptor, len)) = pages else { return Outcome::Proxied };
-        let mapped = rustix::io::fcntl_dupfd_cloexec(descriptor.as_fd(), 3)
-            .map_err(|errno| shm::Error::from_errno("duplicate a descriptor", errno))
-            .and_then(|descriptor| Memory::attach(descriptor, len));
-        mapped.map_or_else(|error| Outcome::Failed(error.into()), Outcome::Mapped)
+        match memory.filter(|_| self.net.maps).map(|memory| map_again(&memory)) {
+            Some(Ok(Some(pages))) => Outcome::Mapped(pages),
+            Some(Err(error)) => Outcome::Failed(error),
+            _ => Outcome::Proxied,
+        }
     }
 }
 
@@ -199,6 +198,13 @@ impl Link for SimLink {
         self.send(peer, Item::Ask { ticket, cookie: *cookie, ask })
     }
 
+    fn offer(&self, peer: PeerId, cookie: &Cookie, pages: &Memory) -> Result<()> {
+        match map_again(pages)?.filter(|_| self.net.maps) {
+            Some(pages) => self.send(peer, Item::Pages(*cookie, pages)),
+            None => Ok(()),
+        }
+    }
+
     fn fire(&self, peer: PeerId, region: RegionId, offset: usize, access: Access) {
         // A peer that is gone watches nothing.
         let _ = self.send(peer, Item::Fired { region, offset, access });
@@ -215,6 +221,7 @@ impl Link for SimLink {
                 any |= taken.is_some();
                 match taken {
                     Some(Taken::Item(item)) => self.deliver(peer, item, target),
+                    Some(Taken::Nothing) => {}
                     Some(Taken::Closed { reason, unanswered }) => {
                         for ticket in unanswered {
                             target.completed(ticket, Outcome::Closed(reason));
@@ -244,6 +251,15 @@ impl Link for SimLink {
     fn close(&self, peer: PeerId, reason: CloseReason) {
         self.net.world().close(self.id, peer, reason);
     }
+}
+
+/// Maps pages once more: a peer's mapping must not follow the owner to fresh pages. `None` for memory without pages of
+/// its own.
+fn map_again(memory: &Memory) -> Result<Option<Memory>> {
+    let Some(descriptor) = memory.descriptor() else { return Ok(None) };
+    let copy = rustix::io::fcntl_dupfd_cloexec(descriptor.as_fd(), 3)
+        .map_err(|errno| shm::Error::from_errno("duplicate a descriptor", errno))?;
+    Ok(Some(Memory::attach(copy, memory.len())?))
 }
 
 fn check(what: &'static str, must: &'static str, value: usize, limit: usize) -> Result<()> {

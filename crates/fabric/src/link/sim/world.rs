@@ -11,7 +11,7 @@ use std::{
     },
 };
 
-use sidestep_shm::{self as shm, doorbell::Doorbell};
+use sidestep_shm::{self as shm, Memory, doorbell::Doorbell};
 
 use super::{LinkId, SimOptions, seeded::Seeded};
 use crate::{
@@ -29,6 +29,7 @@ pub(super) enum Item {
     Ask { ticket: Ticket, cookie: Cookie, ask: Ask },
     Reply { ticket: Ticket, outcome: Outcome },
     Fired { region: RegionId, offset: usize, access: Access },
+    Pages(Cookie, Memory),
     Closed(CloseReason),
 }
 
@@ -45,6 +46,8 @@ pub(super) enum Ask {
 #[derive(Debug)]
 pub(super) enum Taken {
     Item(Item),
+    /// Something for the link itself.
+    Nothing,
     /// The wire is gone, with the requests nobody will answer.
     Closed {
         reason: CloseReason,
@@ -88,6 +91,8 @@ struct Wire {
     arriving: VecDeque<(u64, Item)>,
     /// Requests of this side, oldest first.
     unanswered: VecDeque<Ticket>,
+    /// Pages that came before they were asked for.
+    offered: HashMap<Cookie, Memory>,
     /// This side has closed; the next poll reports it.
     closing: Option<CloseReason>,
 }
@@ -173,8 +178,16 @@ impl World {
                 return Err(Error::Full { what: "the simulated wire", limit });
             }
         }
-        if let Item::Ask { ticket, .. } = item {
-            self.wire(link, peer)?.unanswered.push_back(ticket);
+        if let Item::Ask { ticket, cookie, ask } = &item {
+            let wire = self.wire(link, peer)?;
+            wire.unanswered.push_back(*ticket);
+            if matches!(ask, Ask::Map)
+                && let Some(pages) = wire.offered.remove(cookie)
+            {
+                // Nothing travels: the answer is here already, and the next poll reports it.
+                self.put((link, peer), Item::Reply { ticket: *ticket, outcome: Outcome::Mapped(pages) });
+                return Ok(());
+            }
         }
         self.put(other, item);
         Ok(())
@@ -219,6 +232,10 @@ impl World {
                     wire.unanswered.retain(|waiting| *waiting != ticket);
                     Taken::Item(Item::Reply { ticket, outcome })
                 }
+                Item::Pages(cookie, pages) => {
+                    wire.offered.insert(cookie, pages);
+                    Taken::Nothing
+                }
                 item => Taken::Item(item),
             },
         };
@@ -243,7 +260,14 @@ impl World {
 
     fn string(&mut self, link: LinkId, peer: PeerId, name: Option<&str>, other: (LinkId, PeerId)) -> Result<()> {
         let name = name.map(str::to_string);
-        let wire = Wire { name, other, arriving: VecDeque::new(), unanswered: VecDeque::new(), closing: None };
+        let wire = Wire {
+            name,
+            other,
+            arriving: VecDeque::new(),
+            unanswered: VecDeque::new(),
+            offered: HashMap::new(),
+            closing: None,
+        };
         self.station(link)?.wires.insert(peer, wire);
         Ok(())
     }

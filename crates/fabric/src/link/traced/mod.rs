@@ -171,6 +171,14 @@ impl Link for TracedLink {
         self.called(Some(peer), operation, Some(ticket), |link| link.request(peer, ticket, cookie, request))
     }
 
+    fn offer(&self, peer: PeerId, cookie: &Cookie, pages: &Memory) -> Result<()> {
+        if self.sees_all {
+            return Ok(());
+        }
+        let operation = Operation::Offer(cookie.region(), pages.len());
+        self.called(Some(peer), operation, None, |link| link.offer(peer, cookie, pages))
+    }
+
     fn fire(&self, peer: PeerId, region: RegionId, offset: usize, access: Access) {
         let _ = self.called(Some(peer), Operation::Fire(region, offset, access), None, |link| {
             link.fire(peer, region, offset, access);

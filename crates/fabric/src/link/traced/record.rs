@@ -65,6 +65,8 @@ pub enum Operation {
     Post(usize),
     /// Asks for pages; whether they were given, as the owner answers.
     Map(RegionId, Option<bool>),
+    /// Gives so many bytes of pages before they are asked for.
+    Offer(RegionId, usize),
     /// Writes so many bytes.
     Put(RegionId, u64, usize),
     /// Reads so many bytes.
@@ -178,6 +180,7 @@ impl fmt::Display for Operation {
             Operation::Map(RegionId(region), None) => write!(out, "map r{region}"),
             Operation::Map(RegionId(region), Some(true)) => write!(out, "map r{region} = pages"),
             Operation::Map(RegionId(region), Some(false)) => write!(out, "map r{region} = no pages"),
+            Operation::Offer(RegionId(region), len) => write!(out, "offer r{region} {len} B"),
             Operation::Put(RegionId(region), offset, len) => write!(out, "put r{region}+{offset:#x} {len} B"),
             Operation::Get(RegionId(region), offset, len) => write!(out, "get r{region}+{offset:#x} {len} B"),
             Operation::Atomic(RegionId(region), offset, atomic, held) => {

@@ -16,11 +16,7 @@ fn golden_first_fpdu() {
     let mut golden = vec![0, 0, 0, 0, 0x00, 0x2a];
     golden.extend(ulpdu(1));
     golden.extend([0x52, 0x23, 0x99, 0x83]);
-    check_golden(
-        &golden,
-        &ulpdu(1),
-        Spacing::new(Some(Interval::STANDARD), 0),
-    );
+    check_golden(&golden, &ulpdu(1), Spacing::new(Some(Interval::STANDARD), 0));
 }
 
 /// RFC 5044 figure 6, an FPDU at 0x1ec with a marker behind its DDP header.
@@ -31,17 +27,11 @@ fn golden_fpdu_with_marker_inside() {
     golden.extend([0x00, 0x00, 0x00, 0x14]);
     golden.extend(&ulpdu(2)[18..]);
     golden.extend([0x84, 0x92, 0x58, 0x98]);
-    check_golden(
-        &golden,
-        &ulpdu(2),
-        Spacing::new(Some(Interval::STANDARD), 0x1ec),
-    );
+    check_golden(&golden, &ulpdu(2), Spacing::new(Some(Interval::STANDARD), 0x1ec));
 }
 
 fn check_golden(golden: &[u8], ulpdu: &[u8], spacing: Spacing) {
-    let repr = Repr {
-        ulpdu_len: ulpdu.len() as u16,
-    };
+    let repr = Repr { ulpdu_len: ulpdu.len() as u16 };
     let mut out = vec![0xee; repr.buffer_len(spacing)];
     repr.emit(ulpdu, spacing, &mut out);
     assert_eq!(out, golden);
@@ -80,10 +70,7 @@ fn crc_catches_every_single_byte() {
         let mut bad = out.clone();
         bad[at] ^= 0x10;
         let packet = Packet::new_checked(&bad, spacing).unwrap();
-        assert!(
-            matches!(packet.check_crc(), Err(Error::Crc { .. })),
-            "byte {at}"
-        );
+        assert!(matches!(packet.check_crc(), Err(Error::Crc { .. })), "byte {at}");
     }
 }
 
@@ -93,18 +80,11 @@ fn a_marker_that_points_elsewhere_is_found() {
     let repr = Repr { ulpdu_len: 42 };
     let mut out = vec![0; repr.buffer_len(spacing)];
     repr.emit(&ulpdu(1), spacing, &mut out);
-    Packet::new_checked(&out, spacing)
-        .unwrap()
-        .check_markers()
-        .unwrap();
+    Packet::new_checked(&out, spacing).unwrap().check_markers().unwrap();
     out[12 + 16 + 3] ^= 8;
     assert_eq!(
         Packet::new_checked(&out, spacing).unwrap().check_markers(),
-        Err(Error::Marker {
-            at: 28,
-            expected: 28,
-            found: 20
-        })
+        Err(Error::Marker { at: 28, expected: 28, found: 20 })
     );
 }
 
@@ -112,19 +92,12 @@ fn a_marker_that_points_elsewhere_is_found() {
 #[test]
 fn max_ulpdu_of_a_segment() {
     assert_eq!(max_ulpdu(1460, None), 1454);
-    assert_eq!(
-        max_ulpdu(1460, Some(Interval::STANDARD)),
-        1460 - (6 + 4 * 3)
-    );
+    assert_eq!(max_ulpdu(1460, Some(Interval::STANDARD)), 1460 - (6 + 4 * 3));
     assert_eq!(max_ulpdu(1461, None), 1461 - 7);
     assert_eq!(max_ulpdu(40, None), 128);
     assert_eq!(max_ulpdu(1 << 20, None), 65535);
     for size in 200..3000 {
-        for interval in [
-            None,
-            Some(Interval::STANDARD),
-            Some(Interval::new(64).unwrap()),
-        ] {
+        for interval in [None, Some(Interval::STANDARD), Some(Interval::new(64).unwrap())] {
             let ulpdu = max_ulpdu(size, interval);
             if ulpdu > MIN_MULPDU {
                 for position in (0..512).step_by(4) {

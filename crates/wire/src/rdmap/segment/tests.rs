@@ -11,14 +11,8 @@ fn golden(name: &str) -> Vec<u8> {
         .filter_map(|line| line.split_once(':'))
         .find(|(key, _)| *key == name)
         .map(|(_, hex)| {
-            let digits: Vec<u8> = hex
-                .bytes()
-                .filter(|byte| !byte.is_ascii_whitespace())
-                .collect();
-            digits
-                .chunks(2)
-                .map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap())
-                .collect()
+            let digits: Vec<u8> = hex.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
+            digits.chunks(2).map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap()).collect()
         })
         .unwrap_or_else(|| panic!("no golden segment {name}"))
 }
@@ -30,51 +24,28 @@ fn golden_segments() {
         last,
         msn: Msn(msn),
         offset: MessageOffset(offset),
-        kind: SendKind {
-            solicited,
-            invalidate,
-        },
+        kind: SendKind { solicited, invalidate },
     };
     let stag = Stag(0xcafe_babe);
     let cases = [
         (
             "write",
-            Repr::Write {
-                last: false,
-                sink: stag,
-                offset: TaggedOffset(0x4000),
-            },
+            Repr::Write { last: false, sink: stag, offset: TaggedOffset(0x4000) },
             "rdmap write to 0xcafebabe+0x4000",
         ),
         (
             "read response",
-            Repr::ReadResponse {
-                last: true,
-                sink: stag,
-                offset: TaggedOffset(8),
-            },
+            Repr::ReadResponse { last: true, sink: stag, offset: TaggedOffset(8) },
             "rdmap read response to 0xcafebabe+0x8 last",
         ),
-        (
-            "send",
-            send(1, 0, true, false, None),
-            "rdmap send msn 1 mo 0 last",
-        ),
-        (
-            "send, not last",
-            send(2, 1482, false, false, None),
-            "rdmap send msn 2 mo 1482",
-        ),
+        ("send", send(1, 0, true, false, None), "rdmap send msn 1 mo 0 last"),
+        ("send, not last", send(2, 1482, false, false, None), "rdmap send msn 2 mo 1482"),
         (
             "send with invalidate",
             send(3, 0, true, false, Some(stag)),
             "rdmap send with invalidate msn 3 mo 0 last of 0xcafebabe",
         ),
-        (
-            "send with solicited event",
-            send(4, 0, true, true, None),
-            "rdmap send with solicited event msn 4 mo 0 last",
-        ),
+        ("send with solicited event", send(4, 0, true, true, None), "rdmap send with solicited event msn 4 mo 0 last"),
         (
             "send with solicited event and invalidate",
             send(5, 0, true, true, Some(stag)),
@@ -85,19 +56,13 @@ fn golden_segments() {
             Repr::Immediate {
                 msn: Msn(6),
                 solicited: false,
-                immediate: immediate::Repr {
-                    data: 0x0102_0304_0506_0708,
-                },
+                immediate: immediate::Repr { data: 0x0102_0304_0506_0708 },
             },
             "rdmap immediate msn 6 0x0102030405060708",
         ),
         (
             "immediate with solicited event",
-            Repr::Immediate {
-                msn: Msn(7),
-                solicited: true,
-                immediate: immediate::Repr { data: 1 },
-            },
+            Repr::Immediate { msn: Msn(7), solicited: true, immediate: immediate::Repr { data: 1 } },
             "rdmap immediate with solicited event msn 7 0x0000000000000001",
         ),
         (
@@ -129,13 +94,7 @@ fn golden_segments() {
         ),
         (
             "atomic response",
-            Repr::AtomicResponse {
-                msn: Msn(1),
-                response: atomic_response::Repr {
-                    id: 9,
-                    original: 0x1234,
-                },
-            },
+            Repr::AtomicResponse { msn: Msn(1), response: atomic_response::Repr { id: 9, original: 0x1234 } },
             "rdmap atomic response msn 1 id 9 was 0x1234",
         ),
         (
@@ -190,61 +149,19 @@ fn what_the_opcode_fixes_is_checked() {
         bytes[at] = byte;
         parse(&bytes).unwrap_err()
     };
-    assert_eq!(
-        changed("send", 0, 0x42),
-        Error::DdpVersion {
-            tagged: false,
-            found: 2
-        }
-    );
-    assert_eq!(
-        changed("write", 0, 0x80),
-        Error::DdpVersion {
-            tagged: true,
-            found: 0
-        }
-    );
+    assert_eq!(changed("send", 0, 0x42), Error::DdpVersion { tagged: false, found: 2 });
+    assert_eq!(changed("write", 0, 0x80), Error::DdpVersion { tagged: true, found: 0 });
     assert_eq!(changed("send", 1, 0x83), Error::RdmapVersion { found: 2 });
     assert_eq!(changed("send", 1, 0x4f), Error::Opcode { found: 0xf });
-    assert_eq!(
-        changed("send", 1, 0x40),
-        Error::Model {
-            part: Part::Message(Opcode::Write),
-            tagged: false
-        }
-    );
-    assert_eq!(
-        changed("write", 1, 0x43),
-        Error::Model {
-            part: Part::Message(Opcode::Send),
-            tagged: true
-        }
-    );
+    assert_eq!(changed("send", 1, 0x40), Error::Model { part: Part::Message(Opcode::Write), tagged: false });
+    assert_eq!(changed("write", 1, 0x43), Error::Model { part: Part::Message(Opcode::Send), tagged: true });
     assert_eq!(
         changed("send", 9, 1),
-        Error::Queue {
-            opcode: Opcode::Send,
-            expected: QueueNumber::SEND,
-            found: QueueNumber::READ_REQUEST
-        }
+        Error::Queue { opcode: Opcode::Send, expected: QueueNumber::SEND, found: QueueNumber::READ_REQUEST }
     );
-    assert_eq!(
-        changed("read request", 17, 4),
-        Error::Offset {
-            opcode: Opcode::ReadRequest,
-            found: MessageOffset(4)
-        }
-    );
-    assert_eq!(
-        changed("read request", 0, 0x01),
-        Error::NotLast {
-            opcode: Opcode::ReadRequest
-        }
-    );
-    assert_eq!(
-        changed("atomic request, fetch-add", 21, 1),
-        Error::AtomicOpcode { found: 1 }
-    );
+    assert_eq!(changed("read request", 17, 4), Error::Offset { opcode: Opcode::ReadRequest, found: MessageOffset(4) });
+    assert_eq!(changed("read request", 0, 0x01), Error::NotLast { opcode: Opcode::ReadRequest });
+    assert_eq!(changed("atomic request, fetch-add", 21, 1), Error::AtomicOpcode { found: 1 });
 }
 
 #[test]

@@ -16,17 +16,10 @@ fn check(repr: Repr, golden: &[u8]) {
 fn golden_with_a_tagged_header() {
     let mut golden = vec![0x11, 0x01, 0xc0, 0x00, 0x05, 0xb0];
     golden.extend(TAGGED);
-    let repr = Repr {
-        reason: Reason::new(1, 1, 1),
-        segment_len: Some(1456),
-        ddp: Terminated::new(&TAGGED),
-        request: None,
-    };
+    let repr =
+        Repr { reason: Reason::new(1, 1, 1), segment_len: Some(1456), ddp: Terminated::new(&TAGGED), request: None };
     check(repr, &golden);
-    assert_eq!(
-        repr.to_string(),
-        "DDP (1, 1, 0x01) base or bounds violation, segment of 1456 bytes"
-    );
+    assert_eq!(repr.to_string(), "DDP (1, 1, 0x01) base or bounds violation, segment of 1456 bytes");
 }
 
 /// RFC 5040 figure 10: a refused read request comes back with both headers.
@@ -57,12 +50,7 @@ fn golden_with_a_read_request() {
 /// An error of the layer below carries no headers.
 #[test]
 fn golden_without_headers() {
-    let repr = Repr {
-        reason: Reason::new(2, 0, 2),
-        segment_len: None,
-        ddp: None,
-        request: None,
-    };
+    let repr = Repr { reason: Reason::new(2, 0, 2), segment_len: None, ddp: None, request: None };
     check(repr, &[0x20, 0x02, 0x00, 0x00]);
     assert_eq!(repr.to_string(), "MPA (2, 0, 0x02) CRC error");
 }

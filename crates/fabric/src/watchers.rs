@@ -1,0 +1,85 @@
+//! Who watches which word of a region.
+
+use std::{
+    collections::HashMap,
+    hash::{BuildHasherDefault, Hasher},
+    sync::{Arc, Weak},
+};
+
+use sidestep_shm::watch::WATCHED_WORD;
+
+use crate::tripwire::{Access, TripwireCore};
+
+/// The tripwires of a region, by word. Most words have one.
+#[derive(Debug, Default)]
+pub(crate) struct Watchers {
+    first: HashMap<u64, Weak<TripwireCore>, BuildHasherDefault<WordHasher>>,
+    others: HashMap<u64, Vec<Weak<TripwireCore>>, BuildHasherDefault<WordHasher>>,
+}
+
+/// Keys are numbers of words, chosen by this process: spreading them is enough.
+#[derive(Debug, Default)]
+pub(crate) struct WordHasher(u64);
+
+impl Hasher for WordHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_u64(u64::from(*byte)));
+    }
+
+    fn write_u64(&mut self, value: u64) {
+        // The golden ratio spreads neighbours; the swap brings the well-mixed bits to where the table looks.
+        self.0 = (self.0 ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15).swap_bytes();
+    }
+}
+
+impl Watchers {
+    pub(crate) fn add(&mut self, tripwire: &Arc<TripwireCore>) {
+        let key = key(tripwire.place());
+        let watcher = Arc::downgrade(tripwire);
+        match self.first.get(&key) {
+            Some(_) => self.others.entry(key).or_default().push(watcher),
+            None => drop(self.first.insert(key, watcher)),
+        }
+    }
+
+    pub(crate) fn remove(&mut self, tripwire: &Arc<TripwireCore>) {
+        let key = key(tripwire.place());
+        let is_it = |watcher: &Weak<TripwireCore>| std::ptr::eq(watcher.as_ptr(), Arc::as_ptr(tripwire));
+        let mut others = self.others.remove(&key).unwrap_or_default();
+        others.retain(|watcher| !is_it(watcher));
+        if self.first.get(&key).is_some_and(is_it) {
+            self.first.remove(&key);
+            if let Some(next) = others.pop() {
+                self.first.insert(key, next);
+            }
+        }
+        if !others.is_empty() {
+            self.others.insert(key, others);
+        }
+    }
+
+    /// Whether more than one tripwire watches a word.
+    pub(crate) fn shares(&self, offset: usize, access: Access) -> bool {
+        !self.others.is_empty() && self.others.contains_key(&key((offset, access)))
+    }
+
+    /// Who watches a word.
+    pub(crate) fn find(&self, offset: usize, access: Access) -> (Option<Arc<TripwireCore>>, Vec<Arc<TripwireCore>>) {
+        let key = key((offset, access));
+        let first = self.first.get(&key).and_then(Weak::upgrade);
+        let others = if self.others.is_empty() { None } else { self.others.get(&key) };
+        (first, others.into_iter().flatten().filter_map(Weak::upgrade).collect())
+    }
+
+    pub(crate) fn all(&self) -> Vec<Arc<TripwireCore>> {
+        self.first.values().chain(self.others.values().flatten()).filter_map(Weak::upgrade).collect()
+    }
+}
+
+fn key((offset, access): (usize, Access)) -> u64 {
+    (offset / WATCHED_WORD) as u64 * 2 + access as u64
+}

@@ -1,0 +1,172 @@
+//! SIGKILL of either side at random moments, while everything the fabric can do is going on.
+//!
+//! The test process survives; its child is killed, in turns the side that connects and the side that listens. The
+//! survivor must learn of it soon, every call that waits must return, a new process must be able to take the dead
+//! one's place at once, and in the end nothing may be left: no descriptor, no mapping, no name, no memory.
+
+#[path = "kill/traffic.rs"]
+mod traffic;
+
+use std::{
+    sync::{Arc, atomic::Ordering},
+    thread,
+    time::Duration,
+};
+
+use sidestep_fabric::{CloseReason, Endpoint, Error, Node, link::sim::Seeded};
+use sidestep_shm::clock;
+use sidestep_testkit::process::{Census, Child, Role, enter, full, resident_kb, seed};
+
+use traffic::{ACTIVITIES, LAST_WORDS, Traffic};
+
+/// Rounds before the first census: caches fill, threads are made.
+const WARM_UP: usize = 8;
+/// The bound of the peer's knowledge of a death, for nine of ten deaths: the machine may be busy with other things.
+const LEARNS_NS: u64 = 100_000_000;
+/// The bound for all.
+const HANGS_NS: u64 = 10_000_000_000;
+
+#[test]
+fn role() {
+    enter(&[("connector", connector), ("listener", listener)]);
+}
+
+#[test]
+fn kill_either_side() {
+    let rounds = if full() { 1000 } else { 60 };
+    let seed = seed();
+    println!("seed {seed} ({rounds} rounds)");
+    let name = format!("kill-{}", std::process::id());
+    let (here, there) = (format!("shm:{name}-here"), format!("shm:{name}-there"));
+    let at_first = Census::take(&name);
+
+    let node = Node::new().unwrap();
+    let traffic = Traffic::new(&node, seed);
+    let accepting = traffic.accept(node.listen(&here).unwrap());
+    let mut random = Seeded::new(seed);
+    let mut learned = Vec::new();
+    let mut warm = None;
+    for round in 0..WARM_UP + rounds {
+        if round == WARM_UP {
+            warm = Some((at_rest(&name), resident_kb()));
+            learned.clear();
+        }
+        let activities = (random.below((1 << ACTIVITIES) - 1) + 1).to_string();
+        let early = random.chance(250);
+        let delay = Duration::from_micros(random.below(if early { 5_000 } else { 20_000 }));
+        let case = format!("seed {seed}, round {round}, activities {activities}, early {early}");
+        if random.chance(500) {
+            let mut child = Child::start("connector", &[&here, &activities]);
+            child.control.expect("here");
+            let monitor = if early { None } else { traffic.monitor() };
+            assert!(early || monitor.is_some(), "{case}: no connection");
+            thread::sleep(delay);
+            learned.extend(kill(&mut child, &traffic, monitor.as_deref(), &case));
+        } else {
+            let mut child = Child::start("listener", &[&there]);
+            child.control.expect("here");
+            let monitor = connect(&node, &there, &case);
+            if !early {
+                assert_eq!(monitor.wait_message(soon()).unwrap(), b"ready", "{case}");
+            }
+            traffic.begin(&there, activities.parse().unwrap());
+            thread::sleep(delay);
+            let monitor = (!early).then_some(monitor);
+            learned.extend(kill(&mut child, &traffic, monitor.as_ref(), &case));
+        }
+    }
+
+    let (warm_census, warm_memory) = warm.unwrap();
+    let (census, memory) = (at_rest(&name), resident_kb());
+    report(&mut learned);
+    println!("after the warm-up: {warm_census}, {warm_memory} kB; in the end: {census}, {memory} kB");
+    assert_eq!(census, warm_census, "something was left behind (seed {seed})");
+    let growth = memory.saturating_sub(warm_memory);
+    assert!(growth < 16 * 1024, "memory grew by {growth} kB in {rounds} rounds (seed {seed})");
+    traffic.stop.store(true, Ordering::Release);
+    accepting.join().unwrap();
+    drop((traffic, node));
+    assert_eq!(Census::take(&name), at_first, "something was left behind by the node (seed {seed})");
+}
+
+/// The census once nothing of the last process is in use: the accepting thread may be giving it back at this moment.
+fn at_rest(name: &str) -> Census {
+    let deadline = clock::now() + 2_000_000_000;
+    loop {
+        let census = Census::take(name);
+        if census.mappings == 0 || clock::now() > deadline {
+            return census;
+        }
+        thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// Kills the child, and returns how long each part of the survivor took to learn of it.
+fn kill(child: &mut Child, traffic: &Arc<Traffic>, monitor: Option<&Endpoint>, case: &str) -> Vec<u64> {
+    let killed = clock::now();
+    child.kill();
+    let mut learned = Vec::new();
+    if let Some(monitor) = monitor {
+        let (error, message) = monitor.wait_closed(Some(killed + HANGS_NS)).expect(case);
+        learned.push(clock::now() - killed);
+        assert_eq!((error, message.as_slice()), (Error::Closed(CloseReason::Died), LAST_WORDS), "{case}");
+    }
+    child.wait();
+    let endings = traffic.wait_all(killed + HANGS_NS).unwrap_or_else(|alive| panic!("{case}: {alive:?} hang"));
+    for ending in endings {
+        let expected = ending.error == Error::Closed(CloseReason::Died);
+        // A connection may not have been there yet, or the name no longer.
+        let setting_up = ending.what == "connect"
+            && matches!(ending.error, Error::NobodyListens(_) | Error::Memory(sidestep_shm::Error::NobodyListens(_)));
+        assert!(expected || setting_up, "{case}: {} ended with {:?}", ending.what, ending.error);
+        if ending.at > killed {
+            learned.push(ending.at - killed);
+        }
+    }
+    learned
+}
+
+fn report(learned: &mut [u64]) {
+    learned.sort_unstable();
+    let at = |share: usize| learned[(learned.len() - 1) * share / 1000] as f64 / 1e6;
+    println!(
+        "{} waits ended after a death, in ms: median {:.2}, 90% {:.2}, 99% {:.2}, max {:.2}",
+        learned.len(),
+        at(500),
+        at(900),
+        at(990),
+        at(1000)
+    );
+    assert!(at(900) * 1e6 < LEARNS_NS as f64, "more than a tenth learned too late");
+}
+
+/// Connects the monitor. The name may still lead to the former process if that was killed early, once.
+fn connect(node: &Node, name: &str, case: &str) -> Endpoint {
+    match node.connect(name, b"monitor", soon()) {
+        Err(Error::Closed(CloseReason::Died)) => node.connect(name, b"monitor", soon()).expect(case),
+        outcome => outcome.expect(case),
+    }
+}
+
+fn connector(role: Role) {
+    let node = Node::new().unwrap();
+    let traffic = Traffic::new(&node, 1);
+    role.control.say("here");
+    let monitor = node.connect(&role.arguments[0], b"monitor", soon()).unwrap();
+    monitor.set_on_close(LAST_WORDS).unwrap();
+    monitor.post(b"ready").unwrap();
+    traffic.begin(&role.arguments[0], role.number(1));
+    role.control.hear();
+}
+
+fn listener(role: Role) {
+    let node = Node::new().unwrap();
+    let traffic = Traffic::new(&node, 2);
+    let _accepting = traffic.accept(node.listen(&role.arguments[0]).unwrap());
+    role.control.say("here");
+    while !role.control.wait(1_000_000_000) {}
+}
+
+fn soon() -> Option<u64> {
+    Some(clock::now() + HANGS_NS)
+}

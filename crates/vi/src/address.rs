@@ -1,0 +1,87 @@
+//! Addresses of connection points, and the names of the fabric they stand for.
+
+use std::net::{Ipv4Addr, UdpSocket};
+
+use crate::{
+    attributes::MAX_DISCRIMINATOR,
+    error::{Error, Result},
+};
+
+/// A host and a discriminator: where one waits for connections.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub struct NetAddress {
+    /// The host: four bytes of IPv4, or what a NIC gave as its own.
+    pub host: Vec<u8>,
+    /// Which point at the host.
+    pub discriminator: Vec<u8>,
+}
+
+impl NetAddress {
+    /// An address.
+    pub fn new(host: &[u8], discriminator: &[u8]) -> NetAddress {
+        NetAddress { host: host.to_vec(), discriminator: discriminator.to_vec() }
+    }
+
+    /// The name under which the fabric knows who waits here.
+    pub(crate) fn name(&self, scheme: &str) -> Result<String> {
+        if self.discriminator.len() > MAX_DISCRIMINATOR {
+            return Err(Error::Invalid("a discriminator of this length"));
+        }
+        Ok(format!("{scheme}:via-{}", digest(&self.discriminator)))
+    }
+
+    /// The name under which two peers meet, whoever comes first.
+    pub(crate) fn meeting(&self, other: &NetAddress, scheme: &str) -> Result<String> {
+        if self.discriminator.len().max(other.discriminator.len()) > MAX_DISCRIMINATOR {
+            return Err(Error::Invalid("a discriminator of this length"));
+        }
+        let (mut one, mut two) = (&self.discriminator, &other.discriminator);
+        if one > two {
+            (one, two) = (two, one);
+        }
+        let both = [&(one.len() as u32).to_le_bytes()[..], one, two].concat();
+        Ok(format!("{scheme}:viapeer-{}", digest(&both)))
+    }
+
+    /// Whether the host is this one.
+    pub(crate) fn is_here(&self, own: &[u8]) -> bool {
+        if self.host.is_empty() || self.host == own || self.host.iter().all(|byte| *byte == 0) {
+            return true;
+        }
+        match <[u8; 4]>::try_from(&self.host[..]) {
+            Ok(host) => {
+                let host = Ipv4Addr::from(host);
+                host.is_loopback() || UdpSocket::bind((host, 0)).is_ok()
+            }
+            // Six bytes are a station address; only our own is known, and it was compared above.
+            Err(_) => false,
+        }
+    }
+}
+
+/// Short bytes in hexadecimal, longer ones by a 128-bit hash (FNV-1a): a name has at most 64 bytes.
+fn digest(bytes: &[u8]) -> String {
+    if bytes.len() <= 24 {
+        return bytes.iter().fold(String::from("x"), |text, byte| text + &format!("{byte:02x}"));
+    }
+    const BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
+    const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
+    let hash = bytes.iter().fold(BASIS, |hash, byte| (hash ^ u128::from(*byte)).wrapping_mul(PRIME));
+    format!("h{hash:032x}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_sides_meet_under_one_name() {
+        let (a, b) = (NetAddress::new(&[127, 0, 0, 1], b"a"), NetAddress::new(&[127, 0, 0, 1], &[7; 60]));
+        assert_eq!(a.meeting(&b, "shm").unwrap(), b.meeting(&a, "shm").unwrap());
+        assert!(a.meeting(&b, "shm").unwrap().len() <= 64);
+        assert!(b.name("shm").unwrap().len() <= 64);
+        assert_ne!(a.name("shm").unwrap(), b.name("shm").unwrap());
+        assert!(NetAddress::new(&[], &[0; 65]).name("shm").is_err());
+        assert!(a.is_here(&[]) && !NetAddress::new(&[192, 0, 2, 1], b"").is_here(&[127, 0, 0, 1]));
+    }
+}

@@ -1,0 +1,8 @@
+//! FPDUs and their markers.
+
+#![no_main]
+
+#[path = "../../crates/wire/tests/fuzz_entry/mod.rs"]
+mod fuzz_entry;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_entry::whole_fpdu(data));

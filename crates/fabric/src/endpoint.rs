@@ -84,11 +84,7 @@ impl Node {
     }
 
     /// As `begin_connect`, for private data that depends on the peer, such as blocks lent for it.
-    pub fn begin_connect_with(
-        &self,
-        name: &str,
-        private: impl FnOnce(PeerId) -> Result<Vec<u8>>,
-    ) -> Result<Endpoint> {
+    pub fn begin_connect_with(&self, name: &str, private: impl FnOnce(PeerId) -> Result<Vec<u8>>) -> Result<Endpoint> {
         let name = self.local_name(name)?;
         let peer = self.core().link().connect(name)?;
         let private = private(peer)?;

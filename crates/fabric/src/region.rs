@@ -384,15 +384,12 @@ impl RegionCore {
 
     /// Fires whatever watches the word at `offset`.
     pub(crate) fn fired(&self, offset: usize, access: Access) {
-        // The lock is not held while a tripwire fires.
-        let (first, others) = self.watchers().find(offset, access);
-        first.iter().chain(&others).for_each(|tripwire| tripwire.fire());
+        self.watchers().fire(offset, access);
     }
 
     /// Fires every tripwire whose armed bit is gone without a report.
     pub(crate) fn fired_unknown(&self) {
-        let all = self.watchers().all();
-        all.iter().for_each(|tripwire| tripwire.fire_if_spent());
+        self.watchers().fire_spent();
     }
 }
 

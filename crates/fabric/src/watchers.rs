@@ -3,18 +3,18 @@
 use std::{
     collections::HashMap,
     hash::{BuildHasherDefault, Hasher},
-    sync::{Arc, Weak},
+    sync::Arc,
 };
 
 use sidestep_shm::watch::WATCHED_WORD;
 
 use crate::tripwire::{Access, TripwireCore};
 
-/// The tripwires of a region, by word. Most words have one.
+/// The tripwires of a region, by word. Most words have one. A tripwire is taken out when its handle is dropped.
 #[derive(Debug, Default)]
 pub(crate) struct Watchers {
-    first: HashMap<u64, Weak<TripwireCore>, BuildHasherDefault<WordHasher>>,
-    others: HashMap<u64, Vec<Weak<TripwireCore>>, BuildHasherDefault<WordHasher>>,
+    first: HashMap<u64, Arc<TripwireCore>, BuildHasherDefault<WordHasher>>,
+    others: HashMap<u64, Vec<Arc<TripwireCore>>, BuildHasherDefault<WordHasher>>,
 }
 
 /// Keys are numbers of words, chosen by this process: spreading them is enough.
@@ -39,7 +39,7 @@ impl Hasher for WordHasher {
 impl Watchers {
     pub(crate) fn add(&mut self, tripwire: &Arc<TripwireCore>) {
         let key = key(tripwire.place());
-        let watcher = Arc::downgrade(tripwire);
+        let watcher = tripwire.clone();
         match self.first.get(&key) {
             Some(_) => self.others.entry(key).or_default().push(watcher),
             None => drop(self.first.insert(key, watcher)),
@@ -48,7 +48,7 @@ impl Watchers {
 
     pub(crate) fn remove(&mut self, tripwire: &Arc<TripwireCore>) {
         let key = key(tripwire.place());
-        let is_it = |watcher: &Weak<TripwireCore>| std::ptr::eq(watcher.as_ptr(), Arc::as_ptr(tripwire));
+        let is_it = |watcher: &Arc<TripwireCore>| Arc::ptr_eq(watcher, tripwire);
         let mut others = self.others.remove(&key).unwrap_or_default();
         others.retain(|watcher| !is_it(watcher));
         if self.first.get(&key).is_some_and(is_it) {
@@ -67,16 +67,21 @@ impl Watchers {
         !self.others.is_empty() && self.others.contains_key(&key((offset, access)))
     }
 
-    /// Who watches a word.
-    pub(crate) fn find(&self, offset: usize, access: Access) -> (Option<Arc<TripwireCore>>, Vec<Arc<TripwireCore>>) {
+    /// Fires whatever watches a word.
+    pub(crate) fn fire(&self, offset: usize, access: Access) {
         let key = key((offset, access));
-        let first = self.first.get(&key).and_then(Weak::upgrade);
-        let others = if self.others.is_empty() { None } else { self.others.get(&key) };
-        (first, others.into_iter().flatten().filter_map(Weak::upgrade).collect())
+        if let Some(first) = self.first.get(&key) {
+            first.fire();
+        }
+        if !self.others.is_empty() {
+            self.others.get(&key).into_iter().flatten().for_each(|tripwire| tripwire.fire());
+        }
     }
 
-    pub(crate) fn all(&self) -> Vec<Arc<TripwireCore>> {
-        self.first.values().chain(self.others.values().flatten()).filter_map(Weak::upgrade).collect()
+    /// Fires every tripwire whose armed bit is gone without a report.
+    pub(crate) fn fire_spent(&self) {
+        let all = self.first.values().chain(self.others.values().flatten());
+        all.for_each(|tripwire| tripwire.fire_if_spent());
     }
 }
 

@@ -105,7 +105,8 @@ fn impossible_values_are_refused() {
     assert!(matches!(slots.pop(&mut buffer), Err(Error::Peer(_))), "a length beyond the slot");
     let mut refused = |at, value, mended| {
         word(at).store(value, Relaxed);
-        let outcomes = (producer.space(64).is_err(), consumer.available_now().is_err(), slots.pop(&mut buffer).is_err());
+        let outcomes =
+            (producer.space(64).is_err(), consumer.available_now().is_err(), slots.pop(&mut buffer).is_err());
         word(at).store(mended, Relaxed);
         assert!(producer.space(64).is_ok() && consumer.available_now().is_ok());
         outcomes

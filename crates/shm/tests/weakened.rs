@@ -71,6 +71,7 @@ fn failures_with(weakened: Option<&str>) -> BTreeSet<String> {
         // Build time matters more than speed here.
         .env("CARGO_PROFILE_RELEASE_LTO", "off")
         .env("CARGO_PROFILE_RELEASE_DEBUG", "none")
+        .env_remove("CARGO_ENCODED_RUSTFLAGS")
         .env_remove("RUSTC_WORKSPACE_WRAPPER");
     if let Some(name) = weakened {
         command.env("RUSTC_WORKSPACE_WRAPPER", wrapper(&target, name));

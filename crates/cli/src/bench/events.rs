@@ -1,87 +1,124 @@
-//! What an event costs, by the number of sources attached to the queue: from the store of a watched word to the event.
+//! What an event costs, by the number of sources attached to the queue: from the store of a watched word in one process
+//! until the other has taken its event, both looking.
 //!
-//! One process plays both sides, so the figure is work and not the distance of two cores. Each source is a repeating
-//! tripwire on a cache line of its own; they fire one after the other.
+//! Each source is a repeating tripwire on a cache line of its own, and they fire one after the other. The size of a
+//! message is the number of sources; what travels is the number of the message, in the watched word.
 
 use anyhow::{Context, Result};
-use sidestep_fabric::{Access, Aperture, Endpoint, EventQueue, Mode, Region, Rights, Tripwire};
+use sidestep_fabric::{
+    Access, Aperture, Cookie, Endpoint, EventQueue, Mode, Node, Region, Rights, Tripwire, event::Event,
+};
+use sidestep_shm::sync::Ordering;
 
 use super::clock;
-use super::duo::Duo;
-use super::path::{Bench, Operation, Part, Path, Solo, Wait, Work};
+use super::control::Peer;
+use super::exercise::Exercise;
+use super::path::{Bench, End, Offer, Opening, Operation, Part, Path, Wait, Work};
 use super::place::Placement;
-use super::record::Metric;
+use super::shared;
 
 /// The path.
 pub const PATH: Path = Path {
     name: "events",
-    about: "a store to a watched word, and its event; the size is the number of sources",
-    work: Work::Solo { make: || Ok(Box::new(Events { made: None })) },
+    about: "a store to a watched word of the other process, and its event; the size is the number of sources",
+    work: Work::Pair { open, attach },
     parts: &[Part {
         bench: Bench::Events,
         row: "events",
-        operation: Operation::Stream,
+        operation: Operation::PingPong,
         wait: Wait::Spin,
         placements: &[Placement::Cross],
-        sizes: &[1, 10, 100, 1_000, 10_000],
+        sizes: &[1, 10, 100, 1_000, MOST],
         shift: 0,
     }],
 };
 
-struct Events {
-    made: Option<Sources>,
+fn open(opening: &mut Opening<'_>) -> Result<Box<dyn Exercise>> {
+    let node = Node::new()?;
+    let name = shared::fabric_name();
+    let listener = node.listen(&name)?;
+    opening.offer(&name, &[])?;
+    let region = Region::new(&node, MOST * LINE)?;
+    let request = listener.wait(clock::in_seconds(10))?;
+    let theirs = Cookie::from_bytes(request.private())?;
+    let endpoint = request.accept_with(|endpoint| Ok(endpoint.share(&region, Rights::ALL)?.to_bytes().to_vec()))?;
+    EventsEnd::boxed(endpoint, region, &theirs, opening.peer())
 }
 
-struct Sources {
+fn attach(offer: Offer) -> Result<Box<dyn Exercise>> {
+    let node = Node::new()?;
+    let region = Region::new(&node, MOST * LINE)?;
+    let private = region.cookie(Rights::ALL).to_bytes();
+    let endpoint = node.connect(&offer.note, &private, clock::in_seconds(10)).context("cannot connect")?;
+    let theirs = Cookie::from_bytes(&endpoint.private())?;
+    EventsEnd::boxed(endpoint, region, &theirs, offer.peer)
+}
+
+struct EventsEnd {
     queue: EventQueue,
     aperture: Aperture,
-    next: usize,
-    _tripwires: Vec<Tripwire>,
-    _region: Region,
-    _ends: (Endpoint, Endpoint),
-    _duo: Duo,
+    region: Region,
+    tripwires: Vec<Tripwire>,
+    sent: usize,
+    received: usize,
+    peer: Peer,
+    _endpoint: Endpoint,
 }
 
-impl Solo for Events {
-    fn measure(&mut self, size: usize, count: usize) -> Result<Vec<(Metric, f64)>> {
-        if self.made.is_none() {
-            self.made = Some(Sources::new(size)?);
-        }
-        let sources = self.made.as_mut().context("made above")?;
-        let before = clock::now();
-        for _ in 0..count {
-            sources.fire_and_take(size)?;
-        }
-        let time = clock::now() - before;
-        Ok(vec![(Metric::Cost, time as f64 / count as f64)])
+impl EventsEnd {
+    fn boxed(endpoint: Endpoint, region: Region, theirs: &Cookie, peer: Peer) -> Result<Box<dyn Exercise>> {
+        let aperture = Aperture::open(&endpoint, theirs, clock::in_seconds(10))?;
+        let queue = EventQueue::polled(endpoint.node());
+        let tripwires = Vec::new();
+        Ok(Box::new(EventsEnd { queue, aperture, region, tripwires, sent: 0, received: 0, peer, _endpoint: endpoint }))
     }
-}
 
-impl Sources {
-    fn new(count: usize) -> Result<Sources> {
-        let duo = Duo::new()?;
-        let ends = duo.connect()?;
-        let region = Region::new(&duo.server, count * LINE)?;
-        let aperture = Aperture::begin(&ends.0, &region.cookie(Rights::ALL))?;
-        duo.until(|| Ok(aperture.is_open()?.then_some(())))?;
-        let queue = EventQueue::new(&duo.server);
-        let mut tripwires = Vec::with_capacity(count);
+    /// Attaches the sources. The first message may be there before its tripwire is armed.
+    #[cold]
+    fn attach_sources(&mut self, count: usize) -> Result<()> {
         for index in 0..count {
-            let tripwire = Tripwire::new(&region, index * LINE, Access::Write, Mode::Repeating)?;
-            queue.attach_tripwire(&tripwire, index as u64);
-            tripwires.push(tripwire);
+            let tripwire = Tripwire::new(&self.region, index * LINE, Access::Write, Mode::Repeating)?;
+            self.queue.attach_tripwire(&tripwire, index as u64);
+            self.tripwires.push(tripwire);
         }
-        Ok(Sources { queue, aperture, next: 0, _tripwires: tripwires, _region: region, _ends: ends, _duo: duo })
-    }
-
-    fn fire_and_take(&mut self, count: usize) -> Result<()> {
-        let index = self.next;
-        self.next = if index + 1 == count { 0 } else { index + 1 };
-        self.aperture.store32(index * LINE, 1)?;
-        let event = self.queue.poll().context("a watched word was stored and no event came")?;
-        anyhow::ensure!(event.token == index as u64, "the event of another source came");
         Ok(())
     }
 }
 
+impl End for EventsEnd {
+    fn send(&mut self, payload: &[u8]) -> Result<()> {
+        let offset = self.sent % payload.len() * LINE;
+        self.sent += 1;
+        // The stamp of the payload, and a count so that every store is of another value.
+        let value = (self.sent as u32) << 8 | u32::from(payload[0]);
+        Ok(self.aperture.store32(offset, value)?)
+    }
+
+    fn receive(&mut self, payload: &mut [u8]) -> Result<()> {
+        let index = self.received % payload.len();
+        self.received += 1;
+        let word = self.region.word32(index * LINE)?;
+        let number = self.received as u32 & 0xff_ffff;
+        let fresh = self.tripwires.is_empty();
+        if fresh {
+            self.attach_sources(payload.len())?;
+        }
+        let mut spin = self.peer.spin();
+        loop {
+            let event = self.queue.poll();
+            let value = word.load(Ordering::Acquire);
+            let told = matches!(event, Some(Event { token, .. }) if token == index as u64);
+            if (told || fresh) && value >> 8 == number {
+                payload[0] = value as u8;
+                payload[payload.len() - 1] = value as u8;
+                return Ok(());
+            }
+            if event.is_none() {
+                spin.turn()?;
+            }
+        }
+    }
+}
+
+const MOST: usize = 10_000;
 const LINE: usize = 64;

@@ -143,10 +143,10 @@ impl Bench {
     pub fn metrics(self) -> &'static [Metric] {
         const ONE_WAY: &[Metric] = &[Metric::OneWayP50, Metric::OneWayP99, Metric::OneWayP999, Metric::CpuPerMessage];
         match self {
-            Bench::Latency | Bench::Wake => ONE_WAY,
+            Bench::Latency | Bench::Wake | Bench::Events => ONE_WAY,
             Bench::Rate => &[Metric::Rate, Metric::CpuPerMessage],
             Bench::Bandwidth => &[Metric::Bandwidth, Metric::CpuPerMessage],
-            Bench::Events | Bench::Cost => &[Metric::Cost],
+            Bench::Cost => &[Metric::Cost],
         }
     }
 

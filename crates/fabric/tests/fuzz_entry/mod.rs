@@ -49,8 +49,7 @@ pub fn message(data: &[u8]) {
 pub fn cookie(data: &[u8]) {
     let Ok(cookie) = Cookie::from_bytes(data) else { return };
     assert_eq!(cookie.to_bytes(), data);
-    let shown = format!("{cookie:?} {}", cookie.rights());
-    assert!(shown.len() < 200 && cookie.is_empty() == (cookie.len() == 0));
+    assert!(format!("{cookie:?} {}", cookie.rights()).len() < 200);
 }
 
 /// Descriptions of queue blocks: what is accepted lies in its region.

@@ -332,7 +332,7 @@ fn len(input: Input<'_>) -> Option<usize> {
 
 /// A value a bad peer would think of: an extreme, something near the right one, or anything.
 fn value(input: Input<'_>, near: u64) -> Option<u64> {
-    let small = u64::from(input.next()? as i8 as u64);
+    let small = input.next()? as i8 as u64;
     Some(match input.next()? % 8 {
         0 => small & 1,
         1 => u64::MAX.wrapping_add(small),

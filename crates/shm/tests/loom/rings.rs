@@ -186,6 +186,38 @@ fn a_switch_to_a_larger_ring_keeps_the_order() {
     });
 }
 
+/// The consumer leaves on either side of a switch: what it did not read comes back from both rings.
+#[test]
+fn a_freeze_beside_a_switch_loses_nothing() {
+    model(|first| {
+        let (mut producer, mut consumer) = advanced(2, 1);
+        let larger = Memory::heap(4).unwrap().span(0, 4).unwrap();
+        producer.copy_in(&[1]).unwrap();
+        producer.publish(0);
+        consumer.offer(larger.clone()).unwrap();
+        let write = move || {
+            producer.switch_to(larger, 0).unwrap();
+            producer.copy_in(&[2, 3]).unwrap();
+            producer.publish(0);
+            stored_fence();
+            let seen = producer.frozen();
+            (producer, seen)
+        };
+        let read = move || {
+            let mut received = Vec::new();
+            take(&mut consumer, 1, &mut received);
+            take(&mut consumer, 1, &mut received);
+            (consumer.freeze(), received)
+        };
+        let ((producer, seen), (frozen, mut received)) = race(first, write, read);
+        assert!(frozen.unread || seen.is_some() || frozen.position == producer.position(), "bytes are nobody's");
+        let mut rest = [0; 4];
+        let count = producer.take_back(frozen.position, &mut rest).unwrap();
+        received.extend(&rest[..count]);
+        assert_eq!(received, [1, 2, 3]);
+    });
+}
+
 /// A pair of ends over a ring of `capacity` bytes, of which `position` bytes have been used already.
 fn advanced(capacity: usize, position: usize) -> (Producer, Consumer) {
     let memory = Memory::heap(RING + capacity).unwrap();

@@ -236,6 +236,24 @@ pub fn two_queues_have_their_own_descriptors(fixture: Fixture) {
     }
 }
 
+/// A sender whose backlog has been taken off has a quiet descriptor again.
+pub fn the_descriptor_is_quiet_after_a_backlog(fixture: Fixture) {
+    let pair = Pair::new(fixture);
+    let queue = EventQueue::new(&pair.a);
+    queue.attach_endpoint(&pair.to_b, 1);
+    let descriptor = queue.descriptor().expect("a descriptor");
+    let message = [1; 4096];
+    for _ in 0..3 {
+        // More than a kernel's buffer holds, or as much as the link takes.
+        let posted = (0..600).take_while(|_| pair.to_b.post(&message).is_ok()).count();
+        assert!(posted > 100);
+        pair.b.progress();
+        pair.to_b.post(b"one more").expect("room that was made");
+        drain(&queue, descriptor, &pair);
+        while pair.to_a.poll_message().expect("an open connection").is_some() {}
+    }
+}
+
 /// The polled variant finds events by looking, waits by looking, and has no descriptor.
 pub fn a_polled_queue_only_looks(fixture: Fixture) {
     let pair = Pair::new(fixture);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use sidestep_fabric::{
-    Access, CloseReason, Error, Refusal,
+    Access, CloseReason, Cookie, Error, Refusal,
     cookie::RegionId,
     link::{AnyLink, Atomic, Request, Ticket},
 };
@@ -335,12 +335,7 @@ fn poll_until(ends: &[(&AnyLink, &Ear)], what: &str, mut found: impl FnMut() -> 
     }
 }
 
-fn ask_when_there_is_room(
-    a: &mut Stranger,
-    b: &Stranger,
-    cookie: &sidestep_fabric::Cookie,
-    request: Request<'_>,
-) -> Ticket {
+fn ask_when_there_is_room(a: &mut Stranger, b: &Stranger, cookie: &Cookie, request: Request<'_>) -> Ticket {
     let deadline = clock::now() + PATIENCE_NS;
     loop {
         match a.ask(cookie, request) {

@@ -102,6 +102,7 @@ macro_rules! conformance_suite {
                     the_descriptor_tells_of_events,
                     a_new_descriptor_tells_of_old_events,
                     two_queues_have_their_own_descriptors,
+                    the_descriptor_is_quiet_after_a_backlog,
                     a_polled_queue_only_looks,
                     a_thousand_sources,
                 ]

@@ -19,7 +19,7 @@ use sidestep_shm::{self as shm, Memory, Span, wait::Waiter, watch::Watch};
 use crate::{
     cookie::{Cookie, RegionId, Rights},
     endpoint::Endpoint,
-    error::{Error, Refusal, Result},
+    error::{CloseReason, Error, Refusal, Result},
     link::{Outcome, PeerId, Request},
     node::Node,
     region::Layout,
@@ -40,6 +40,7 @@ pub(crate) struct ApertureCore {
     cookie: Cookie,
     state: OnceLock<State>,
     revoked: AtomicBool,
+    closed: OnceLock<CloseReason>,
     /// Puts on the way, for an aperture that is not mapped.
     in_flight: AtomicU32,
     failed: OnceLock<Error>,
@@ -74,7 +75,7 @@ impl Aperture {
     pub fn begin(endpoint: &Endpoint, cookie: &Cookie) -> Result<Aperture> {
         let (node, peer) = (endpoint.node(), endpoint.peer());
         let (core, new) = node.core().apertures.find_or_insert(peer, cookie);
-        if new {
+        if new && !node.core().apertures.open_from_offered(&core) {
             let begun = node.request(peer, cookie, Request::Map, Completion::Open(core.clone()));
             if let Err(error) = begun {
                 node.core().apertures.forget(&core);
@@ -121,7 +122,7 @@ impl Aperture {
 
     /// Stores one aligned 32-bit word; everything stored before is visible before it.
     pub fn store32(&self, offset: usize, value: u32) -> Result<()> {
-        self.check(offset, 4, Rights::WRITE)?;
+        self.check_word(offset, 4)?;
         match self.mapped() {
             // Pairs with the owner's Acquire load of the word.
             Some(mapped) => mapped.memory.word32(offset)?.store(value, Ordering::Release),
@@ -133,7 +134,7 @@ impl Aperture {
 
     /// Stores one aligned 64-bit word; everything stored before is visible before it.
     pub fn store64(&self, offset: usize, value: u64) -> Result<()> {
-        self.check(offset, 8, Rights::WRITE)?;
+        self.check_word(offset, 8)?;
         match self.mapped() {
             // Pairs with the owner's Acquire load of the word.
             Some(mapped) => mapped.memory.word64(offset)?.store(value, Ordering::Release),
@@ -147,8 +148,9 @@ impl Aperture {
     pub fn flush(&self, deadline: Option<u64>) -> Result<()> {
         let mut waiter = Waiter::default();
         self.node.wait_until(&mut waiter, deadline, "stores to arrive", &mut || {
+            let all = self.core.in_flight.load(Ordering::Acquire) == 0;
             self.core.check_failed()?;
-            Ok((self.core.in_flight.load(Ordering::Acquire) == 0).then_some(()))
+            Ok(all.then_some(()))
         })
     }
 
@@ -179,6 +181,14 @@ impl Aperture {
         self.core.check_usable()
     }
 
+    /// As `check`, for an aligned word to write.
+    fn check_word(&self, offset: usize, len: usize) -> Result<()> {
+        if offset % len != 0 {
+            return Err(Refusal::Range { offset: offset as u64, len: len as u64 }.into());
+        }
+        self.check(offset, len, Rights::WRITE)
+    }
+
     /// After a store or a read of mapped memory: reports the armed words among those bytes.
     pub(crate) fn fire(&self, offset: usize, len: usize, access: Access) {
         let Some(mapped) = self.mapped() else { return };
@@ -199,10 +209,10 @@ impl Aperture {
         self.core.check_failed()?;
         let limit = self.node.core().link().capabilities().max_transfer;
         for (index, piece) in bytes.chunks(limit).enumerate() {
-            let request = Request::Put { offset: (offset + index * limit) as u64, bytes: piece };
+            let at = (offset + index * limit) as u64;
             self.core.in_flight.fetch_add(1, Ordering::AcqRel);
             let completion = Completion::Store(Arc::downgrade(&self.core));
-            if let Err(error) = self.node.request(self.core.peer, &self.core.cookie, request, completion) {
+            if let Err(error) = self.node.store(self.core.peer, &self.core.cookie, at, piece, completion) {
                 self.core.in_flight.fetch_sub(1, Ordering::AcqRel);
                 return Err(error);
             }
@@ -250,7 +260,7 @@ impl ApertureCore {
         if self.revoked.load(Ordering::Acquire) {
             return Err(Refusal::Revoked.into());
         }
-        Ok(())
+        self.closed.get().map_or(Ok(()), |reason| Err((*reason).into()))
     }
 
     fn check_failed(&self) -> Result<()> {
@@ -277,7 +287,12 @@ impl Mapped {
 #[derive(Debug, Default)]
 pub(crate) struct Apertures {
     open: Mutex<HashMap<(PeerId, Cookie), Arc<ApertureCore>>>,
+    /// Pages that peers have sent ahead.
+    offered: Mutex<HashMap<(PeerId, Cookie), Memory>>,
 }
+
+/// Regions whose pages may be kept that were sent ahead; further ones are asked for when they are needed.
+const KEPT_OFFERED: usize = 256;
 
 /// How many apertures that nobody uses are kept.
 const KEPT_APERTURES: usize = 256;
@@ -299,6 +314,7 @@ impl Apertures {
             cookie: *cookie,
             state: OnceLock::new(),
             revoked: AtomicBool::new(false),
+            closed: OnceLock::new(),
             in_flight: AtomicU32::new(0),
             failed: OnceLock::new(),
         });
@@ -310,11 +326,32 @@ impl Apertures {
         self.lock().remove(&(core.peer, core.cookie));
     }
 
+    /// Keeps pages that were sent ahead.
+    pub(crate) fn offered(&self, peer: PeerId, cookie: &Cookie, pages: Memory) {
+        let mut offered = self.offered.lock().expect("no panic in aperture table");
+        if offered.len() < KEPT_OFFERED {
+            offered.insert((peer, *cookie), pages);
+        }
+    }
+
+    fn open_from_offered(&self, core: &ApertureCore) -> bool {
+        let pages = self.offered.lock().expect("no panic in aperture table").remove(&(core.peer, core.cookie));
+        match pages {
+            Some(pages) => core.opened(Outcome::Mapped(pages)),
+            None => return false,
+        }
+        true
+    }
+
     /// The owner took back every cookie of a region before `generation`.
     pub(crate) fn revoked(&self, peer: PeerId, region: RegionId, generation: u32) {
-        self.lock().retain(|(of, cookie), core| {
+        let is_void = |of: &PeerId, cookie: &Cookie| {
             let earlier = generation.wrapping_sub(cookie.generation()).wrapping_sub(1) < 1 << 31;
-            let hit = *of == peer && cookie.region() == region && earlier;
+            *of == peer && cookie.region() == region && earlier
+        };
+        self.offered.lock().expect("no panic in aperture table").retain(|(of, cookie), _| !is_void(of, cookie));
+        self.lock().retain(|(of, cookie), core| {
+            let hit = is_void(of, cookie);
             if hit {
                 core.revoked.store(true, Ordering::Release);
             }
@@ -322,8 +359,15 @@ impl Apertures {
         });
     }
 
-    pub(crate) fn peer_closed(&self, peer: PeerId) {
-        self.lock().retain(|(of, _), _| *of != peer);
+    pub(crate) fn peer_closed(&self, peer: PeerId, reason: CloseReason) {
+        self.offered.lock().expect("no panic in aperture table").retain(|(of, _), _| *of != peer);
+        self.lock().retain(|(of, _), core| {
+            let hit = *of == peer;
+            if hit {
+                let _ = core.closed.set(reason);
+            }
+            !hit
+        });
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<(PeerId, Cookie), Arc<ApertureCore>>> {

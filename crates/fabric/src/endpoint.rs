@@ -160,7 +160,7 @@ impl Endpoint {
     pub fn post(&self, bytes: &[u8]) -> Result<()> {
         check_private(bytes)?;
         let to = self.remote()?;
-        self.node.post(self.core.peer, Message::Message { to, bytes })
+        self.node.try_post(self.core.peer, Message::Message { to, bytes })
     }
 
     /// The next message, if there is one. An error once the connection is over and all messages are taken.
@@ -187,7 +187,7 @@ impl Endpoint {
     pub fn set_on_close(&self, bytes: &[u8]) -> Result<()> {
         check_private(bytes)?;
         let to = self.remote()?;
-        self.node.post(self.core.peer, Message::OnClose { to, bytes })?;
+        self.node.try_post(self.core.peer, Message::OnClose { to, bytes })?;
         self.core.lock().on_close = bytes.to_vec();
         Ok(())
     }

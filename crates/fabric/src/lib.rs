@@ -24,6 +24,7 @@ pub mod event;
 pub mod link;
 pub mod listener;
 pub mod node;
+mod outbox;
 pub mod protocol;
 pub mod queue;
 mod random;

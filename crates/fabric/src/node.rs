@@ -28,10 +28,11 @@ use sidestep_shm::{
 use crate::{
     aperture::Apertures,
     arena::Arenas,
-    cookie::{Cookie, RegionId, Rights},
+    cookie::{Cookie, RegionId},
     endpoint::Endpoints,
     error::{CloseReason, Error, Refusal, Result},
-    link::{AnyLink, Atomic, KERNEL, Link, Outcome, PeerId, Request, Target, Ticket, shm::ShmLink},
+    link::{AnyLink, Atomic, KERNEL, Link, Outcome, Pages, PeerId, Request, Target, Ticket, shm::ShmLink},
+    outbox::{Held, Outbox},
     protocol::Message,
     region::{RegionCore, RegionTable},
     scheduler::Scheduler,
@@ -53,6 +54,7 @@ pub(crate) struct NodeCore {
     pub(crate) apertures: Apertures,
     pub(crate) arenas: Arenas,
     tickets: Tickets,
+    outbox: Outbox,
     pub(crate) scheduler: Scheduler,
     poller: Mutex<Poller>,
     /// Raised by every dispatch.
@@ -83,6 +85,8 @@ struct Poller {
 /// Polls without news before the clock is looked at, and time between looks at the kernel's descriptors.
 const IDLE_POLLS: u32 = 64;
 const KERNEL_LOOK_NS: u64 = 50_000;
+/// The longest a sleeper stays away while the link is full.
+const FULL_LINK_NS: u64 = 1_000_000;
 /// The longest a sleeper stays away from its own condition.
 const LONGEST_SLEEP_NS: u64 = 10_000_000_000;
 
@@ -104,6 +108,7 @@ impl Node {
             apertures: Apertures::default(),
             arenas: Arenas::default(),
             tickets: Tickets::default(),
+            outbox: Outbox::default(),
             scheduler: Scheduler::default(),
             poller: Mutex::default(),
             epoch: AtomicU64::new(0),
@@ -171,6 +176,9 @@ impl Node {
                 poller.idle = 0;
             }
         }
+        if !core.outbox.is_empty() {
+            any |= core.outbox.flush(core.link(), |ticket, outcome| core.completed(ticket, outcome));
+        }
         any |= core.scheduler.run(self);
         if any {
             self.notify();
@@ -234,7 +242,9 @@ impl Node {
         let epoch = core.epoch.load(Ordering::Acquire);
         let outcome = check().and_then(|answer| {
             if answer.is_none() {
-                let latest = clock::now() + LONGEST_SLEEP_NS;
+                // A full link does not ring when it has room again.
+                let longest = if core.outbox.is_empty() { LONGEST_SLEEP_NS } else { FULL_LINK_NS };
+                let latest = clock::now() + longest;
                 self.sleep_once(deadline.map_or(latest, |deadline| deadline.min(latest)), epoch)?;
             }
             Ok(answer)
@@ -290,9 +300,10 @@ impl Node {
         let _ = self.core.sleeper.sleep(Some(0), &mut tokens);
     }
 
-    /// The next news rings.
-    pub(crate) fn set_ringing_once(&self) {
+    /// The next news rings. `true` if there is some already.
+    pub(crate) fn set_ringing_once(&self) -> bool {
         self.core.link().set_sleeping(true);
+        self.core.link().has_news()
     }
 
     /// After a sleep on the descriptor outside this node: empties it and sees to what came.
@@ -326,8 +337,35 @@ impl Node {
         started
     }
 
+    /// Sends a message that must arrive, as soon as the link takes it.
     pub(crate) fn post(&self, peer: PeerId, message: Message<'_>) -> Result<()> {
         self.core.post(peer, message)
+    }
+
+    /// Sends a message of the program's own; an error if the link is full.
+    pub(crate) fn try_post(&self, peer: PeerId, message: Message<'_>) -> Result<()> {
+        if !self.core.outbox.is_clear(peer) {
+            return Err(Error::Full { what: "the link", limit: 0 });
+        }
+        self.core.link().post(peer, &message.to_bytes())
+    }
+
+    /// Starts a store that must arrive, as soon as the link takes it.
+    pub(crate) fn store(
+        &self,
+        peer: PeerId,
+        cookie: &Cookie,
+        offset: u64,
+        bytes: &[u8],
+        completion: Completion,
+    ) -> Result<()> {
+        let ticket = self.core.tickets.issue(completion);
+        let held = Held::Store { ticket, cookie: *cookie, offset, bytes: bytes.to_vec() };
+        let sent = self.core.outbox.send(self.core.link(), peer, held, true);
+        if sent.is_err() {
+            self.core.tickets.redeem(ticket);
+        }
+        sent
     }
 
     /// Sends the pages of a region ahead, if the cookie lets a peer map them.
@@ -335,7 +373,7 @@ impl Node {
         if !self.core.link().capabilities().maps {
             return Ok(());
         }
-        match region.grant(peer, cookie)? {
+        match region.grant(peer, cookie, true)? {
             Some(pages) => self.core.link().offer(peer, cookie, &pages),
             None => Ok(()),
         }
@@ -361,9 +399,7 @@ impl NodeCore {
     }
 
     pub(crate) fn post(&self, peer: PeerId, message: Message<'_>) -> Result<()> {
-        let mut bytes = Vec::with_capacity(64);
-        message.emit(&mut bytes);
-        self.link().post(peer, &bytes)
+        self.outbox.send(self.link(), peer, Held::Post(message.to_bytes()), false)
     }
 
     /// With an event queue that is also a descriptor: makes the next news ring. News that keeps coming while this is
@@ -425,10 +461,12 @@ impl Target for NodeCore {
         self.region(cookie)?.atomic(cookie, offset, atomic)
     }
 
-    fn grant(&self, peer: PeerId, cookie: &Cookie) -> Result<Option<Memory>, Refusal> {
-        let region = self.region(cookie)?;
-        region.admit(cookie, Rights::NONE, 0, 0)?;
-        if self.link().capabilities().maps { region.grant(peer, cookie) } else { Ok(None) }
+    fn grant(&self, peer: PeerId, cookie: &Cookie) -> Result<Option<Pages>, Refusal> {
+        self.region(cookie)?.grant(peer, cookie, self.link().capabilities().maps)
+    }
+
+    fn offered(&self, peer: PeerId, cookie: &Cookie, pages: Memory) {
+        self.apertures.offered(peer, cookie, pages);
     }
 
     fn fired(&self, region: RegionId, offset: usize, access: Access) {
@@ -449,7 +487,7 @@ impl Target for NodeCore {
 
     fn closed(&self, peer: PeerId, reason: CloseReason) {
         self.endpoints.peer_closed(peer, reason);
-        self.apertures.peer_closed(peer);
+        self.apertures.peer_closed(peer, reason);
         self.arenas.peer_closed(&self.regions, peer);
     }
 }

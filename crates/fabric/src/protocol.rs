@@ -122,6 +122,13 @@ impl<'a> Message<'a> {
         }
     }
 
+    /// The message, written.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(64);
+        self.emit(&mut bytes);
+        bytes
+    }
+
     /// Reads a message; `Err` says what is wrong with it.
     pub fn parse(bytes: &'a [u8]) -> Result<Message<'a>, &'static str> {
         let mut rest = Reader { bytes };

@@ -59,6 +59,8 @@ struct State {
     requests: VecDeque<Transfer>,
     last_posted: u32,
     failed: Option<(u32, Error)>,
+    /// The last failure that was taken note of: what failed and why, and the last request that was flushed.
+    past: Option<(u32, Error, u32)>,
     /// Whether the scheduler knows of it.
     active: bool,
 }
@@ -91,7 +93,7 @@ const WINDOW: usize = 16;
 impl RdmaQueue {
     /// A queue for at most `limit` requests that have not ended.
     pub fn new(node: &Node, limit: usize) -> RdmaQueue {
-        let state = State { requests: VecDeque::new(), last_posted: 0, failed: None, active: false };
+        let state = State { requests: VecDeque::new(), last_posted: 0, failed: None, past: None, active: false };
         let core = RdmaCore {
             state: Mutex::new(state),
             ended: AtomicU32::new(0),
@@ -192,7 +194,10 @@ impl RdmaQueue {
 
     /// Takes note of a failure and lets the queue go on.
     pub fn reset(&self) {
-        self.core.lock().failed = None;
+        let mut state = self.core.lock();
+        if let Some((id, error)) = state.failed.take() {
+            state.past = Some((id, error, state.last_posted));
+        }
     }
 
     pub(crate) fn subscribe(&self, subscription: Subscription) {
@@ -295,11 +300,18 @@ impl RdmaCore {
         if !self.has_ended(id) {
             return Ok(false);
         }
-        match &self.lock().failed {
-            Some((failed, error)) if *failed == id.0 => Err(error.clone()),
-            Some((failed, _)) if id.0.wrapping_sub(*failed) < 1 << 31 => Err(Error::Flushed(*failed)),
-            _ => Ok(true),
+        let state = self.lock();
+        let present = state.failed.as_ref().map(|(failed, error)| (*failed, error, state.last_posted));
+        let past = state.past.as_ref().map(|(failed, error, last)| (*failed, error, *last));
+        for (failed, error, last) in present.into_iter().chain(past) {
+            if id.0 == failed {
+                return Err(error.clone());
+            }
+            if id.0.wrapping_sub(failed) <= last.wrapping_sub(failed) {
+                return Err(Error::Flushed(failed));
+            }
         }
+        Ok(true)
     }
 
     /// Does up to `quantum` bytes of work. (whether anything moved, whether work is left)

@@ -12,7 +12,7 @@
 use std::{
     ptr::NonNull,
     sync::{
-        Arc, Mutex, MutexGuard, OnceLock, RwLock,
+        Arc, Mutex, MutexGuard, OnceLock, RwLock, RwLockReadGuard,
         atomic::{AtomicU32, Ordering},
     },
 };
@@ -25,7 +25,7 @@ use sidestep_shm::{
 use crate::{
     cookie::{Cookie, RegionId, Rights},
     error::{Error, Refusal, Result},
-    link::{Atomic, PeerId, may_map},
+    link::{Atomic, Pages, PeerId, may_map},
     node::Node,
     random::Random,
     tripwire::Access,
@@ -60,7 +60,8 @@ pub(crate) struct RegionCore {
     /// The peers that got pages since the last revocation.
     mapped_by: Mutex<Vec<PeerId>>,
     generation: AtomicU32,
-    issued: Mutex<Vec<Issued>>,
+    /// Read while a cookie is used, written while cookies are issued or revoked: nothing lands after a revocation.
+    issued: RwLock<Vec<Issued>>,
     tripwires: Mutex<Watchers>,
 }
 
@@ -220,6 +221,9 @@ impl RegionSlice {
     }
 
     pub(crate) fn word64(&self, at: usize) -> Result<Word64> {
+        if at + 8 > self.len {
+            return Err(shm::Error::Range { offset: at, len: 8, size: self.len }.into());
+        }
         self.core.word64(self.offset + at)
     }
 }
@@ -269,7 +273,9 @@ impl RegionCore {
     }
 
     pub(crate) fn issue(&self, rights: Rights, expires: Option<u64>) -> Cookie {
-        let mut issued = self.issued.lock().expect("no panic while issuing");
+        let mut issued = self.issued.write().expect("no panic while issuing");
+        let now = if issued.iter().any(|entry| entry.expires.is_some()) { clock::now() } else { 0 };
+        issued.retain(|entry| entry.expires.is_none_or(|expires| expires > now));
         let known = issued.iter().find(|entry| entry.rights == rights && entry.expires.is_none());
         let key = match (known, expires) {
             (Some(entry), None) => entry.key,
@@ -290,7 +296,7 @@ impl RegionCore {
 
     /// Takes every cookie back, and moves to fresh pages if a peer has the present ones. Returns those peers.
     fn revoke(&self) -> Result<Vec<PeerId>> {
-        let mut issued = self.issued.lock().expect("no panic while issuing");
+        let mut issued = self.issued.write().expect("no panic while issuing");
         let mut mapped_by = self.mapped_by.lock().expect("no panic while granting");
         if !mapped_by.is_empty() {
             self.memory.renew("sidestep-region")?;
@@ -300,9 +306,19 @@ impl RegionCore {
         Ok(std::mem::take(&mut *mapped_by))
     }
 
+    fn issued(&self) -> RwLockReadGuard<'_, Vec<Issued>> {
+        self.issued.read().expect("no panic while issuing")
+    }
+
     /// Whether the owner honours a cookie for `wanted` on a range: the one place that decides.
-    pub(crate) fn admit(&self, cookie: &Cookie, wanted: Rights, offset: u64, len: u64) -> Result<usize, Refusal> {
-        self.admit_cookie(cookie)?;
+    fn admit(
+        &self,
+        issued: &[Issued],
+        cookie: &Cookie,
+        wanted: Rights,
+        (offset, len): (u64, u64),
+    ) -> Result<usize, Refusal> {
+        self.admit_cookie(issued, cookie)?;
         if !cookie.rights.allow(wanted) {
             return Err(Refusal::Rights { held: cookie.rights, wanted });
         }
@@ -312,8 +328,7 @@ impl RegionCore {
         }
     }
 
-    fn admit_cookie(&self, cookie: &Cookie) -> Result<Issued, Refusal> {
-        let issued = self.issued.lock().expect("no panic while issuing");
+    fn admit_cookie(&self, issued: &[Issued], cookie: &Cookie) -> Result<Issued, Refusal> {
         let generation = self.generation.load(Ordering::Acquire);
         if cookie.generation != generation {
             let earlier = generation.wrapping_sub(cookie.generation) < 1 << 31;
@@ -331,23 +346,28 @@ impl RegionCore {
     }
 
     /// The pages for a peer, if the cookie allows mapping them.
-    pub(crate) fn grant(&self, peer: PeerId, cookie: &Cookie) -> Result<Option<Memory>, Refusal> {
-        let entry = self.admit_cookie(cookie)?;
-        if !self.shareable || entry.expires.is_some() || !may_map(entry.rights) {
+    pub(crate) fn grant(&self, peer: PeerId, cookie: &Cookie, maps: bool) -> Result<Option<Pages>, Refusal> {
+        let issued = self.issued();
+        let entry = self.admit_cookie(&issued, cookie)?;
+        if !maps || !self.shareable || entry.expires.is_some() || !may_map(entry.rights) {
             return Ok(None);
         }
         let mut mapped_by = self.mapped_by.lock().expect("no panic while granting");
         if !mapped_by.contains(&peer) {
             mapped_by.push(peer);
         }
-        Ok(Some(self.memory.clone()))
+        // Taken while the cookies are locked: after a revocation these would be the fresh ones.
+        let len = self.memory.len();
+        Ok(self.memory.descriptor().map(|descriptor| Pages { descriptor, len }))
     }
 
     pub(crate) fn place(&self, cookie: &Cookie, offset: u64, bytes: &[u8]) -> Result<(), Refusal> {
-        let at = self.admit(cookie, Rights::WRITE, offset, bytes.len() as u64)?;
+        let issued = self.issued();
+        let at = self.admit(&issued, cookie, Rights::WRITE, (offset, bytes.len() as u64))?;
         let range = |_| Refusal::Range { offset, len: bytes.len() as u64 };
         // A single aligned word is stored as one: it may be a flag that someone polls.
-        match (bytes.len(), at % bytes.len().max(1)) {
+        let address = self.data.memory().base().as_ptr() as usize + at;
+        match (bytes.len(), address % bytes.len().max(1)) {
             (8, 0) => {
                 let value = u64::from_le_bytes(bytes.try_into().expect("eight bytes"));
                 self.word64(at).map_err(range)?.store(value, Ordering::Release);
@@ -364,14 +384,16 @@ impl RegionCore {
 
     pub(crate) fn fetch(&self, cookie: &Cookie, offset: u64, bytes: &mut [u8]) -> Result<(), Refusal> {
         let len = bytes.len() as u64;
-        let at = self.admit(cookie, Rights::READ, offset, len)?;
+        let issued = self.issued();
+        let at = self.admit(&issued, cookie, Rights::READ, (offset, len))?;
         self.data.copy_out(at, bytes).map_err(|_| Refusal::Range { offset, len })?;
         self.touched(at, bytes.len(), Access::Read);
         Ok(())
     }
 
     pub(crate) fn atomic(&self, cookie: &Cookie, offset: u64, atomic: Atomic) -> Result<u64, Refusal> {
-        let at = self.admit(cookie, Rights::ATOMIC, offset, 8)?;
+        let issued = self.issued();
+        let at = self.admit(&issued, cookie, Rights::ATOMIC, (offset, 8))?;
         let word = self.word64(at).map_err(|_| Refusal::Range { offset, len: 8 })?;
         let held = perform(&word, atomic);
         self.touched(at, 8, Access::Write);
@@ -432,7 +454,7 @@ impl RegionTable {
             shareable,
             mapped_by: Mutex::default(),
             generation: AtomicU32::new(generation),
-            issued: Mutex::new(Vec::new()),
+            issued: RwLock::default(),
             tripwires: Mutex::default(),
         }))
     }

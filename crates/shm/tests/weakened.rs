@@ -98,7 +98,7 @@ fn wrapper(target: &Path, name: &str) -> PathBuf {
     path
 }
 
-/// Beside the directory that this test was built in.
+/// Where `./test loom` builds the models, too.
 fn target_dir() -> PathBuf {
-    Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("weakened")
+    Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("loom")
 }

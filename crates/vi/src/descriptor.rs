@@ -47,6 +47,8 @@ pub struct Descriptor {
     pub fence: bool,
     /// The bytes.
     pub segments: Segments,
+    /// Where the descriptor itself lies, if that must be registered memory too.
+    pub place: Option<Segment>,
     /// A fault that was found before: the descriptor takes its place in the queue and completes with it.
     pub fault: Option<Status>,
 }

@@ -96,8 +96,13 @@ impl From<fabric::Error> for Error {
         match error {
             fabric::Error::TimedOut(_) => Error::TimedOut,
             fabric::Error::Refused { .. } => Error::Rejected,
-            fabric::Error::NobodyListens(_) => Error::NoMatch,
+            error if is_nobody(&error) => Error::NoMatch,
             other => Error::Fabric(other),
         }
     }
+}
+
+/// Whether nobody is there, as opposed to somebody who does not answer.
+pub(crate) fn is_nobody(error: &fabric::Error) -> bool {
+    matches!(error, fabric::Error::NobodyListens(_) | fabric::Error::Memory(sidestep_shm::Error::NobodyListens(_)))
 }

@@ -130,10 +130,6 @@ impl MemoryTable {
         }
     }
 
-    pub(crate) fn has_ptag(&self, ptag: Ptag) -> bool {
-        self.ptags().get(ptag.0).is_some()
-    }
-
     /// Counts a user of a tag in or out.
     pub(crate) fn use_ptag(&self, ptag: Ptag, one_more: bool) -> Result<()> {
         let users = self.ptags().get_mut(ptag.0).map(|users| {

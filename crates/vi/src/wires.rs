@@ -100,10 +100,8 @@ impl Blocks {
         };
         let transfer = attach(&self.transfer, &theirs.transfer)?;
         let cookies = attach(&self.cookies, &theirs.cookies)?;
-        let monitors = Monitors {
-            transfer: self.transfer.block().monitor(node)?,
-            cookies: self.cookies.block().monitor(node)?,
-        };
+        let monitors =
+            Monitors { transfer: self.transfer.block().monitor(node)?, cookies: self.cookies.block().monitor(node)? };
         endpoint.own(self);
         Ok(Joined { transfer, cookies, monitors, remote: theirs.attributes })
     }
@@ -191,8 +189,7 @@ impl Greeting {
                 rdma_read: word(6, 1)? & 2 != 0,
             };
             let address = NetAddress::new(&tail[..host], &tail[host..]);
-            let (transfer, cookies) =
-                (QueueSpec::from_bytes(transfer).ok()?, QueueSpec::from_bytes(cookies).ok()?);
+            let (transfer, cookies) = (QueueSpec::from_bytes(transfer).ok()?, QueueSpec::from_bytes(cookies).ok()?);
             Some(Greeting { attributes, address, transfer, cookies })
         };
         parse().ok_or(bad)

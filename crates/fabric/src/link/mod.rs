@@ -22,7 +22,7 @@ pub mod shm;
 pub mod sim;
 pub mod traced;
 
-use std::sync::Arc;
+use std::{os::fd::OwnedFd, sync::Arc};
 
 use sidestep_shm::{Memory, doorbell::Sleeper};
 
@@ -68,6 +68,15 @@ pub enum Atomic {
     },
     /// Adds, wrapping.
     FetchAdd(u64),
+}
+
+/// The pages of a region, as they are at this moment: later ones of the same region are others.
+#[derive(Debug, Clone)]
+pub struct Pages {
+    /// What a peer maps.
+    pub descriptor: Arc<OwnedFd>,
+    /// Length of the memory: data, then armed bits.
+    pub len: usize,
 }
 
 /// What can be asked of the owner of a region.
@@ -132,7 +141,9 @@ pub trait Target {
     /// A peer asks for an atomic operation.
     fn atomic(&self, peer: PeerId, cookie: &Cookie, offset: u64, atomic: Atomic) -> Result<u64, Refusal>;
     /// A peer asks for the pages of a region: `None` if it may use the region, but not map it.
-    fn grant(&self, peer: PeerId, cookie: &Cookie) -> Result<Option<Memory>, Refusal>;
+    fn grant(&self, peer: PeerId, cookie: &Cookie) -> Result<Option<Pages>, Refusal>;
+    /// A peer sent the pages of a region before they were asked for.
+    fn offered(&self, peer: PeerId, cookie: &Cookie, pages: Memory);
     /// A peer wrote or read an armed word of a region it has mapped.
     fn fired(&self, region: RegionId, offset: usize, access: Access);
     /// Armed words may have been written without a report: look at all of them.
@@ -159,7 +170,7 @@ pub trait Link: Send + Sync {
     fn request(&self, peer: PeerId, ticket: Ticket, cookie: &Cookie, request: Request<'_>) -> Result<()>;
     /// Gives a peer the pages of a region before it asks, so that it can map them while this process is busy. A link that
     /// does not map does nothing.
-    fn offer(&self, peer: PeerId, cookie: &Cookie, pages: &Memory) -> Result<()> {
+    fn offer(&self, peer: PeerId, cookie: &Cookie, pages: &Pages) -> Result<()> {
         let _ = (peer, cookie, pages);
         Ok(())
     }

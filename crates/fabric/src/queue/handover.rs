@@ -103,9 +103,15 @@ impl Handover {
         let ring_offset = theirs.offset as usize + BLOCK_HEADER;
         let ring = peer.span(ring_offset, theirs.capacity as usize)?;
         let words = [own.word64(block + HEAD)?, own.word64(block + HEAD_CORE)?];
-        let sender = Sender::over(home(HEAD)?, wire(TAIL)?, (ring, ring_offset), theirs.kind, words, &family)?;
-        let receiver =
+        let mut sender = Sender::over(home(HEAD)?, wire(TAIL)?, (ring, ring_offset), theirs.kind, words, &family)?;
+        let mut receiver =
             Receiver::over(home(TAIL)?, wire(HEAD)?, (&own, block), ours.capacity as usize, ours.kind, &family)?;
+        // The predecessor may have died between a step and telling of it: after moving a position and before publishing
+        // it, or after clearing an armed bit and before ringing. So everything is told again, and the peer looks.
+        sender.publish()?;
+        receiver.tell()?;
+        rescan.post();
+        peer_bell.ring();
         Ok((sender, receiver))
     }
 }

@@ -129,7 +129,10 @@ impl Home {
             Home::Node { node, tripwire, .. } => {
                 node.progress();
                 tripwire.arm();
-                node.set_ringing_once();
+                // What is on the way to this node has not rung, and will not.
+                if node.set_ringing_once() {
+                    return false;
+                }
             }
             Home::Alone(alone) => alone.arm(),
         }

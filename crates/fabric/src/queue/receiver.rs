@@ -96,12 +96,13 @@ impl Receiver {
     /// Large ones are taken in pieces, so that the sender learns of space while this side copies out.
     fn receive_pieces(&mut self, bytes: &mut [u8]) -> Result<usize> {
         let mut count = 0;
-        for piece in bytes.chunks_mut(PIECE) {
-            let more = self.consumer().copy_out(piece)?;
-            count += more;
+        while count < bytes.len() {
+            let end = bytes.len().min(count + PIECE);
+            let more = self.consumer().copy_out(&mut bytes[count..end])?;
             if more == 0 {
                 break;
             }
+            count += more;
             self.tell_if_due()?;
         }
         Ok(count)

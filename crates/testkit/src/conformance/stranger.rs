@@ -8,7 +8,7 @@ use std::{
 use sidestep_fabric::{
     Access, CloseReason, Cookie, Node, Refusal,
     cookie::RegionId,
-    link::{AnyLink, Atomic, Link, Outcome, PeerId, Request, Target, Ticket},
+    link::{AnyLink, Atomic, Link, Outcome, Pages, PeerId, Request, Target, Ticket},
     protocol::{EndpointId, Message},
 };
 use sidestep_shm::{Memory, clock};
@@ -187,10 +187,12 @@ impl Target for Ear {
         Ok(held)
     }
 
-    fn grant(&self, _peer: PeerId, cookie: &Cookie) -> Result<Option<Memory>, Refusal> {
+    fn grant(&self, _peer: PeerId, cookie: &Cookie) -> Result<Option<Pages>, Refusal> {
         self.hear(Heard::Grant);
         self.range(cookie, 0, 0).map(|_| None)
     }
+
+    fn offered(&self, _peer: PeerId, _cookie: &Cookie, _pages: Memory) {}
 
     fn fired(&self, region: RegionId, offset: usize, access: Access) {
         self.hear(Heard::Fired(region, offset, access));

@@ -13,7 +13,8 @@ use crate::{
     error::{Error, Result},
     memory::Piece,
     vi::{
-        send::{DIRECT_MIN, Response},
+        item::DIRECT_MIN,
+        send::Response,
         state::{Loss, State, completions},
     },
     wires::Wires,
@@ -84,6 +85,10 @@ impl ReceiveQueue {
     pub(crate) fn is_empty(&self) -> bool {
         self.posted.is_empty() && self.done.is_empty()
     }
+
+    pub(crate) fn is_busy(&self) -> bool {
+        !self.posted.is_empty()
+    }
 }
 
 impl State {
@@ -136,6 +141,13 @@ impl State {
             wires.cookies_out.publish()?;
         }
         Ok(())
+    }
+
+    /// Whether the peer has not been told of everything.
+    #[inline]
+    pub(crate) fn owes_peer(&self) -> bool {
+        let receives = &self.receives;
+        receives.told < receives.posted.len() || receives.answers > 0 || !receives.failures.is_empty()
     }
 
     /// Takes everything that has arrived.

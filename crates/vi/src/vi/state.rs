@@ -2,7 +2,7 @@
 
 use std::{collections::VecDeque, sync::Arc};
 
-use sidestep_fabric::event::SourceId;
+use sidestep_fabric::event::{EventQueue, SourceId};
 
 use crate::{
     attributes::{Reliability, ViAttributes},
@@ -62,7 +62,8 @@ pub(crate) struct Port {
     pub(crate) sink: Option<Sink>,
     pub(crate) send_cq: Option<Arc<CqCore>>,
     pub(crate) receive_cq: Option<Arc<CqCore>>,
-    pub(crate) sources: Vec<(Arc<CqCore>, SourceId)>,
+    /// Where the connection's tripwires report.
+    pub(crate) sources: Vec<(EventQueue, SourceId)>,
 }
 
 /// Why a connection ends, and which error is reported for it.
@@ -101,6 +102,12 @@ impl Port {
         }
     }
 
+    fn detach(&mut self) {
+        for (queue, source) in self.sources.drain(..) {
+            queue.detach(source);
+        }
+    }
+
     /// A descriptor has completed.
     pub(crate) fn completed(&self, queue: Queue, completion: &Completion) {
         if let Some(sink) = self.sink {
@@ -109,6 +116,7 @@ impl Port {
         if let Some(cq) = self.cq(queue) {
             cq.stage(self.id, queue);
         }
+        self.nic.service.completed();
     }
 
     pub(crate) fn report(&self, code: ErrorCode, resource: Resource, token: u64) {
@@ -151,6 +159,12 @@ impl State {
         if descriptor.fault.is_some() {
             return (none(), 0, descriptor.fault);
         }
+        if let Some(place) = &descriptor.place
+            && self.recent.resolve(&self.port.nic.memory, place, self.attributes.ptag).is_err()
+        {
+            self.port.report(ErrorCode::PostDescriptor, Resource::Descriptor, descriptor.token);
+            return (none(), 0, Some(Status::PROTECTION_ERROR));
+        }
         let remote = descriptor.operation != Operation::Send;
         let read = matches!(descriptor.operation, Operation::RdmaRead(_));
         let (State { recent, port, attributes, .. }, segments) = (self, &descriptor.segments);
@@ -191,32 +205,39 @@ impl State {
 
     /// Lets completion queues hear of this connection.
     pub(crate) fn attach_sources(&mut self) {
-        let State { wires, port, .. } = self;
-        for (cq, source) in port.sources.drain(..) {
-            cq.events.detach(source);
+        self.port.detach();
+        let sends = self.port.send_cq.as_ref().or(self.port.receive_cq.as_ref()).map(|cq| cq.events.clone());
+        let receives = self.port.receive_cq.as_ref().map(|cq| cq.events.clone());
+        if let Some(queue) = receives {
+            self.attach_receives(&queue);
         }
-        let Some(wires) = wires else { return };
+        if let Some(queue) = sends {
+            self.attach_sends(&queue);
+        }
+    }
+
+    /// Arrivals are reported to `queue`.
+    pub(crate) fn attach_receives(&mut self, queue: &EventQueue) {
+        let State { wires: Some(wires), port, .. } = self else { return };
+        let source = queue.attach_tripwire(wires.monitors.transfer.arrival(), u64::from(port.id));
+        // Whatever came before: one look.
+        queue.deliver(source);
+        port.sources.push((queue.clone(), source));
+    }
+
+    /// What lets sends go on is reported to `queue`, and so is the end of the connection.
+    pub(crate) fn attach_sends(&mut self, queue: &EventQueue) {
+        let State { wires: Some(wires), port, .. } = self else { return };
         let id = u64::from(port.id);
         let Monitors { transfer, cookies } = &*wires.monitors;
-        let mut attach = |cq: &Arc<CqCore>, tripwire, token| {
-            let source = cq.events.attach_tripwire(tripwire, token);
-            // Whatever came before: one look.
-            cq.events.deliver(source);
-            port.sources.push((cq.clone(), source));
-        };
-        if let Some(cq) = &port.receive_cq {
-            attach(cq, transfer.arrival(), id);
+        let mut add = |source| port.sources.push((queue.clone(), source));
+        add(queue.attach_endpoint(&wires.endpoint, id | ENDED));
+        if !wires.endpoint.node().link().as_link().capabilities().maps {
+            add(queue.attach_rdma(&wires.rdma, id));
         }
-        if let Some(cq) = port.send_cq.as_ref().or(port.receive_cq.as_ref()).cloned() {
-            for tripwire in [cookies.arrival(), transfer.space()] {
-                attach(&cq, tripwire, id);
-                tripwire.disarm();
-            }
-            let source = cq.events.attach_endpoint(&wires.endpoint, id | ENDED);
-            port.sources.push((cq.clone(), source));
-            if !wires.endpoint.node().link().as_link().capabilities().maps {
-                port.sources.push((cq.clone(), cq.events.attach_rdma(&wires.rdma, id)));
-            }
+        for tripwire in [transfer.space(), cookies.arrival()] {
+            add(queue.attach_tripwire(tripwire, id));
+            tripwire.disarm();
         }
     }
 
@@ -236,9 +257,7 @@ impl State {
 
     /// Ends the connection, if there is one, and flushes both queues.
     pub(crate) fn end(&mut self, next: ViState) -> bool {
-        for (cq, source) in self.port.sources.drain(..) {
-            cq.events.detach(source);
-        }
+        self.port.detach();
         let wires = self.wires.take();
         self.status = next;
         self.meeting = None;

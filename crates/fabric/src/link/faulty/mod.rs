@@ -27,7 +27,7 @@ use self::plan::Trigger;
 use crate::{
     cookie::{Cookie, RegionId},
     error::{CloseReason, Error, Refusal, Result},
-    link::{AnyLink, Atomic, Capabilities, Link, Outcome, PeerId, Request, Target, Ticket},
+    link::{AnyLink, Atomic, Capabilities, Link, Outcome, Pages, PeerId, Request, Target, Ticket},
     tripwire::Access,
 };
 
@@ -202,7 +202,7 @@ impl Link for FaultyLink {
         started
     }
 
-    fn offer(&self, peer: PeerId, cookie: &Cookie, pages: &Memory) -> Result<()> {
+    fn offer(&self, peer: PeerId, cookie: &Cookie, pages: &Pages) -> Result<()> {
         self.link().offer(peer, cookie, pages)
     }
 
@@ -277,8 +277,12 @@ impl Target for LateTarget<'_> {
         self.target.atomic(peer, cookie, offset, atomic)
     }
 
-    fn grant(&self, peer: PeerId, cookie: &Cookie) -> Result<Option<Memory>, Refusal> {
+    fn grant(&self, peer: PeerId, cookie: &Cookie) -> Result<Option<Pages>, Refusal> {
         self.target.grant(peer, cookie)
+    }
+
+    fn offered(&self, peer: PeerId, cookie: &Cookie, pages: Memory) {
+        self.target.offered(peer, cookie, pages);
     }
 
     fn fired(&self, region: RegionId, offset: usize, access: Access) {

@@ -1,7 +1,7 @@
 //! The shared-memory link: processes of one host and one user, who find each other by name without a daemon.
 //!
 //! A name is an address in the abstract UNIX namespace: it vanishes with the process. Each pair of processes has one
-//! [`Session`](session::Session), however many endpoints it carries.
+//! `Session`, however many endpoints it carries.
 
 pub mod frame;
 pub(crate) mod session;
@@ -28,7 +28,7 @@ use self::{
 use crate::{
     cookie::{Cookie, RegionId},
     error::{CloseReason, Error, Result},
-    link::{Capabilities, KERNEL, Link, Outcome, PeerId, Request, Target, Ticket},
+    link::{Capabilities, KERNEL, Link, Outcome, Pages, PeerId, Request, Target, Ticket},
     protocol::MAX_PRIVATE,
     tripwire::Access,
 };
@@ -146,10 +146,6 @@ impl ShmLink {
 
     fn poll_session(&self, session: &Arc<Session>, receiving: &mut Receiving, look: bool, target: &dyn Target) -> bool {
         let mut any = take_events(session, target);
-        while let Some((ticket, outcome)) = session.take_answered() {
-            target.completed(ticket, outcome);
-            any = true;
-        }
         if look || session.has_frames() {
             any |= self.take_frames(session, receiving, target);
         }
@@ -158,9 +154,6 @@ impl ShmLink {
             // What it posted before its end comes first.
             take_events(session, target);
             self.remove(session);
-            while let Some((ticket, outcome)) = session.take_answered() {
-                target.completed(ticket, outcome);
-            }
             for ticket in std::mem::take(&mut *lock(&session.unanswered)) {
                 target.completed(ticket, Outcome::Closed(reason));
             }
@@ -243,7 +236,13 @@ impl Link for ShmLink {
             .map(|session| session.id);
         match known {
             Some(peer) => Ok(peer),
-            None => self.open(Some(name), Lifeline::connect(name)?),
+            None => {
+                let lifeline = Lifeline::connect(name).map_err(|error| match error {
+                    shm::Error::NobodyListens(name) => Error::NobodyListens(name),
+                    error => error.into(),
+                })?;
+                self.open(Some(name), lifeline)
+            }
         }
     }
 
@@ -257,7 +256,6 @@ impl Link for ShmLink {
     fn request(&self, peer: PeerId, ticket: Ticket, cookie: &Cookie, request: Request<'_>) -> Result<()> {
         let session = self.session(peer)?;
         let ask = match request {
-            Request::Map if session.answer_from_offered(ticket, cookie) => return Ok(()),
             Request::Map => Ask::Map,
             Request::Put { offset, bytes } => Ask::Put { offset, bytes },
             Request::Get { offset, len } => Ask::Get { offset, len: len as u32 },
@@ -270,9 +268,9 @@ impl Link for ShmLink {
         Ok(())
     }
 
-    fn offer(&self, peer: PeerId, cookie: &Cookie, pages: &Memory) -> Result<()> {
-        let frame = Frame::Pages { cookie: *cookie, len: pages.len() as u64 };
-        self.session(peer)?.send(frame, pages.descriptor())
+    fn offer(&self, peer: PeerId, cookie: &Cookie, pages: &Pages) -> Result<()> {
+        let frame = Frame::Pages { cookie: *cookie, len: pages.len as u64 };
+        self.session(peer)?.send(frame, Some(pages.descriptor.clone()))
     }
 
     fn fire(&self, peer: PeerId, region: RegionId, offset: usize, access: Access) {
@@ -394,9 +392,9 @@ fn handle(
             let mut pages = None;
             let answer = match ask {
                 Ask::Map => target.grant(peer, &cookie).map(|memory| match memory {
-                    Some(memory) => {
-                        pages = memory.descriptor();
-                        Answer::Mapped(memory.len() as u64)
+                    Some(granted) => {
+                        pages = Some(granted.descriptor);
+                        Answer::Mapped(granted.len as u64)
                     }
                     None => Answer::Proxied,
                 }),
@@ -411,8 +409,11 @@ fn handle(
             Ok(())
         }
         Frame::Pages { cookie, len } => {
-            if let Some(pages) = descriptors.pop() {
-                session.keep_offered(cookie, pages, len);
+            // Pages that cannot be mapped for want of descriptors or memory are asked for when they are needed.
+            match descriptors.pop().map(|pages| Memory::attach(pages, len as usize)) {
+                Some(Ok(pages)) => target.offered(session.id, &cookie, pages),
+                Some(Err(shm::Error::Foreign(what))) => return Err(CloseReason::Violation(what)),
+                _ => {}
             }
             Ok(())
         }

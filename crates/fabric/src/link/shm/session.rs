@@ -11,7 +11,7 @@
 //! owner sleeps.
 
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::VecDeque,
     os::fd::{AsFd, BorrowedFd, OwnedFd},
     sync::{
         Arc, Mutex, MutexGuard, OnceLock,
@@ -29,9 +29,8 @@ use sidestep_shm::{
 
 use super::frame::{Answer, Frame, MAX_FRAME, VERSION};
 use crate::{
-    cookie::Cookie,
     error::{CloseReason, Error, Result},
-    link::{Outcome, PeerId, Ticket},
+    link::{PeerId, Ticket},
 };
 
 /// Length of a pair memory.
@@ -61,8 +60,6 @@ pub(crate) struct Session {
     taker: Mutex<Option<EventTaker>>,
     /// Requests the peer has not answered, oldest first.
     pub(crate) unanswered: Mutex<VecDeque<Ticket>>,
-    /// Pages the peer sent ahead of being asked, and requests that they have answered.
-    offered: Mutex<Offered>,
     closing: Mutex<Option<CloseReason>>,
     is_closing: AtomicBool,
 }
@@ -76,15 +73,6 @@ pub(crate) struct Theirs {
     frames_sent: AtomicU64,
     poster: Mutex<EventPoster>,
 }
-
-#[derive(Debug, Default)]
-struct Offered {
-    pages: HashMap<Cookie, (OwnedFd, u64)>,
-    answered: VecDeque<(Ticket, Outcome)>,
-}
-
-/// Regions whose pages a peer may send ahead; further ones are dropped, and asked for when they are needed.
-const MAX_OFFERED: usize = 64;
 
 #[derive(Debug, Default)]
 struct Outgoing {
@@ -118,7 +106,6 @@ impl Session {
             watches_writable: AtomicBool::new(false),
             taker: Mutex::new(None),
             unanswered: Mutex::default(),
-            offered: Mutex::default(),
             closing: Mutex::new(None),
             is_closing: AtomicBool::new(false),
         })
@@ -225,38 +212,6 @@ impl Session {
         Ok(received)
     }
 
-    /// Keeps pages that came ahead.
-    pub(crate) fn keep_offered(&self, cookie: Cookie, pages: OwnedFd, len: u64) {
-        let mut offered = lock(&self.offered);
-        if offered.pages.len() < MAX_OFFERED {
-            offered.pages.insert(cookie, (pages, len));
-        }
-    }
-
-    /// Answers a request for pages from those that came ahead; the next poll reports it. `false` if they did not.
-    pub(crate) fn answer_from_offered(&self, ticket: Ticket, cookie: &Cookie) -> bool {
-        let mut offered = lock(&self.offered);
-        // Looked at under the lock: the poll that ends a closing session takes out what was put in before.
-        if self.is_closing.load(Ordering::Acquire) {
-            return false;
-        }
-        let Some((pages, len)) = offered.pages.remove(cookie) else { return false };
-        let outcome = match Memory::attach(pages, len as usize) {
-            Ok(memory) => Outcome::Mapped(memory),
-            Err(error) => Outcome::Failed(error.into()),
-        };
-        offered.answered.push_back((ticket, outcome));
-        true
-    }
-
-    pub(crate) fn take_answered(&self) -> Option<(Ticket, Outcome)> {
-        lock(&self.offered).answered.pop_front()
-    }
-
-    fn has_answered(&self) -> bool {
-        !lock(&self.offered).answered.is_empty()
-    }
-
     /// Whether memory says that a frame waits to be received. A hint: a lie costs a system call.
     #[inline]
     pub(crate) fn has_frames(&self) -> bool {
@@ -275,9 +230,8 @@ impl Session {
     pub(crate) fn has_news(&self) -> bool {
         self.is_closing.load(Ordering::Acquire)
             || self.has_frames()
-            || self.has_answered()
-            // Held means that another thread is taking events at this moment.
-            || self.taker.try_lock().is_ok_and(|taker| taker.as_ref().is_some_and(EventTaker::has_news))
+            // Held means that another thread takes events at this moment: whether it sees the last one is not known.
+            || self.taker.try_lock().map_or(true, |taker| taker.as_ref().is_some_and(EventTaker::has_news))
     }
 
     pub(crate) fn taker(&self) -> MutexGuard<'_, Option<EventTaker>> {

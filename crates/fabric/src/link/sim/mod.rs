@@ -28,7 +28,7 @@ use self::world::{Ask, Bell, Item, Taken, World};
 use crate::{
     cookie::{Cookie, RegionId},
     error::{CloseReason, Error, Result},
-    link::{Capabilities, Link, Outcome, PeerId, Request, Target, Ticket},
+    link::{Capabilities, Link, Outcome, Pages, PeerId, Request, Target, Ticket},
     protocol::MAX_PRIVATE,
     tripwire::Access,
 };
@@ -126,8 +126,9 @@ impl SimLink {
             }
             Item::Reply { ticket, outcome } => target.completed(ticket, outcome),
             Item::Fired { region, offset, access } => target.fired(region, offset, access),
-            // These two are for the link itself; `World::take` keeps them.
-            Item::Pages(..) | Item::Closed(_) => {}
+            Item::Pages(cookie, pages) => target.offered(peer, &cookie, pages),
+            // This is for the link itself; `World::take` keeps it.
+            Item::Closed(_) => {}
         }
     }
 
@@ -144,11 +145,11 @@ impl SimLink {
         outcome.unwrap_or_else(Outcome::Refused)
     }
 
-    fn map(&self, memory: Option<Memory>) -> Outcome {
-        match memory.filter(|_| self.net.maps).map(|memory| map_again(&memory)) {
-            Some(Ok(Some(pages))) => Outcome::Mapped(pages),
+    fn map(&self, pages: Option<Pages>) -> Outcome {
+        match pages.filter(|_| self.net.maps).map(|pages| map_pages(&pages)) {
+            Some(Ok(memory)) => Outcome::Mapped(memory),
             Some(Err(error)) => Outcome::Failed(error),
-            _ => Outcome::Proxied,
+            None => Outcome::Proxied,
         }
     }
 }
@@ -198,11 +199,11 @@ impl Link for SimLink {
         self.send(peer, Item::Ask { ticket, cookie: *cookie, ask })
     }
 
-    fn offer(&self, peer: PeerId, cookie: &Cookie, pages: &Memory) -> Result<()> {
-        match map_again(pages)?.filter(|_| self.net.maps) {
-            Some(pages) => self.send(peer, Item::Pages(*cookie, pages)),
-            None => Ok(()),
+    fn offer(&self, peer: PeerId, cookie: &Cookie, pages: &Pages) -> Result<()> {
+        if !self.net.maps {
+            return Ok(());
         }
+        self.send(peer, Item::Pages(*cookie, map_pages(pages)?))
     }
 
     fn fire(&self, peer: PeerId, region: RegionId, offset: usize, access: Access) {
@@ -221,7 +222,6 @@ impl Link for SimLink {
                 any |= taken.is_some();
                 match taken {
                     Some(Taken::Item(item)) => self.deliver(peer, item, target),
-                    Some(Taken::Nothing) => {}
                     Some(Taken::Closed { reason, unanswered }) => {
                         for ticket in unanswered {
                             target.completed(ticket, Outcome::Closed(reason));
@@ -253,13 +253,11 @@ impl Link for SimLink {
     }
 }
 
-/// Maps pages once more: a peer's mapping must not follow the owner to fresh pages. `None` for memory without pages of
-/// its own.
-fn map_again(memory: &Memory) -> Result<Option<Memory>> {
-    let Some(descriptor) = memory.descriptor() else { return Ok(None) };
-    let copy = rustix::io::fcntl_dupfd_cloexec(descriptor.as_fd(), 3)
+/// Maps pages as another process would.
+fn map_pages(pages: &Pages) -> Result<Memory> {
+    let copy = rustix::io::fcntl_dupfd_cloexec(pages.descriptor.as_fd(), 3)
         .map_err(|errno| shm::Error::from_errno("duplicate a descriptor", errno))?;
-    Ok(Some(Memory::attach(copy, memory.len())?))
+    Ok(Memory::attach(copy, pages.len)?)
 }
 
 fn check(what: &'static str, must: &'static str, value: usize, limit: usize) -> Result<()> {

@@ -46,8 +46,6 @@ pub(super) enum Ask {
 #[derive(Debug)]
 pub(super) enum Taken {
     Item(Item),
-    /// Something for the link itself.
-    Nothing,
     /// The wire is gone, with the requests nobody will answer.
     Closed {
         reason: CloseReason,
@@ -91,8 +89,6 @@ struct Wire {
     arriving: VecDeque<(u64, Item)>,
     /// Requests of this side, oldest first.
     unanswered: VecDeque<Ticket>,
-    /// Pages that came before they were asked for.
-    offered: HashMap<Cookie, Memory>,
     /// This side has closed; the next poll reports it.
     closing: Option<CloseReason>,
 }
@@ -178,16 +174,8 @@ impl World {
                 return Err(Error::Full { what: "the simulated wire", limit });
             }
         }
-        if let Item::Ask { ticket, cookie, ask } = &item {
-            let wire = self.wire(link, peer)?;
-            wire.unanswered.push_back(*ticket);
-            if matches!(ask, Ask::Map)
-                && let Some(pages) = wire.offered.remove(cookie)
-            {
-                // Nothing travels: the answer is here already, and the next poll reports it.
-                self.put((link, peer), Item::Reply { ticket: *ticket, outcome: Outcome::Mapped(pages) });
-                return Ok(());
-            }
+        if let Item::Ask { ticket, .. } = &item {
+            self.wire(link, peer)?.unanswered.push_back(*ticket);
         }
         self.put(other, item);
         Ok(())
@@ -232,10 +220,6 @@ impl World {
                     wire.unanswered.retain(|waiting| *waiting != ticket);
                     Taken::Item(Item::Reply { ticket, outcome })
                 }
-                Item::Pages(cookie, pages) => {
-                    wire.offered.insert(cookie, pages);
-                    Taken::Nothing
-                }
                 item => Taken::Item(item),
             },
         };
@@ -260,14 +244,7 @@ impl World {
 
     fn string(&mut self, link: LinkId, peer: PeerId, name: Option<&str>, other: (LinkId, PeerId)) -> Result<()> {
         let name = name.map(str::to_string);
-        let wire = Wire {
-            name,
-            other,
-            arriving: VecDeque::new(),
-            unanswered: VecDeque::new(),
-            offered: HashMap::new(),
-            closing: None,
-        };
+        let wire = Wire { name, other, arriving: VecDeque::new(), unanswered: VecDeque::new(), closing: None };
         self.station(link)?.wires.insert(peer, wire);
         Ok(())
     }

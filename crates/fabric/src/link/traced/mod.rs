@@ -21,7 +21,7 @@ use sidestep_shm::{Memory, clock, doorbell::Sleeper};
 use crate::{
     cookie::{Cookie, RegionId},
     error::{CloseReason, Refusal, Result},
-    link::{AnyLink, Atomic, Capabilities, Link, Outcome, PeerId, Request, Target, Ticket},
+    link::{AnyLink, Atomic, Capabilities, Link, Outcome, Pages, PeerId, Request, Target, Ticket},
     tripwire::Access,
 };
 
@@ -171,11 +171,11 @@ impl Link for TracedLink {
         self.called(Some(peer), operation, Some(ticket), |link| link.request(peer, ticket, cookie, request))
     }
 
-    fn offer(&self, peer: PeerId, cookie: &Cookie, pages: &Memory) -> Result<()> {
+    fn offer(&self, peer: PeerId, cookie: &Cookie, pages: &Pages) -> Result<()> {
         if self.sees_all {
             return Ok(());
         }
-        let operation = Operation::Offer(cookie.region(), pages.len());
+        let operation = Operation::Offer(cookie.region(), pages.len);
         self.called(Some(peer), operation, None, |link| link.offer(peer, cookie, pages))
     }
 
@@ -258,11 +258,19 @@ impl Target for TracedTarget<'_> {
         outcome
     }
 
-    fn grant(&self, peer: PeerId, cookie: &Cookie) -> Result<Option<Memory>, Refusal> {
+    fn grant(&self, peer: PeerId, cookie: &Cookie) -> Result<Option<Pages>, Refusal> {
         let outcome = self.target.grant(peer, cookie).map(|memory| memory.filter(|_| !self.link.sees_all));
         let given = outcome.as_ref().ok().map(Option::is_some);
         self.asked(peer, Operation::Map(cookie.region(), given), &outcome);
         outcome
+    }
+
+    fn offered(&self, peer: PeerId, cookie: &Cookie, pages: Memory) {
+        self.arrived(Some(peer), Operation::Offer(cookie.region(), pages.len()), None);
+        // Given up unused where everything is to be seen: a store into them would not be.
+        if !self.link.sees_all {
+            self.target.offered(peer, cookie, pages);
+        }
     }
 
     fn fired(&self, region: RegionId, offset: usize, access: Access) {

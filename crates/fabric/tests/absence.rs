@@ -1,0 +1,224 @@
+//! What is *not* done for a message: no system call and no allocation, counted over a million messages of 64 bytes
+//! between two processes that poll.
+//!
+//! System calls are counted by `strace`, between two marks (`getppid`) that each process makes. What remains is counted
+//! by time, not by message: a process that finds nothing for long lets its node look at the kernel's descriptors, at most
+//! every 50 us.
+
+#[path = "absence/allocator.rs"]
+mod allocator;
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::PathBuf,
+    process::{Command, Stdio},
+    thread,
+    time::Duration,
+};
+
+use rustix::process::{Pid, Signal, getppid, kill_process};
+use sidestep_fabric::{Channel, ChannelOptions, Node, Result, queue::Kind};
+use sidestep_shm::{clock, cpu};
+use sidestep_testkit::process::{Child, PATIENCE_NS, Role, enter};
+
+use allocator::Counting;
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting::new();
+
+/// Messages in all, half of them each way.
+const MESSAGES: u64 = 1_000_000;
+/// Messages before the count begins: everything has been touched once.
+const WARM_UP: u64 = 20_000;
+const SIZE: usize = 64;
+/// The kernel is looked at after 50 us at most; while this many messages pass that is never more often than:
+const LOOKS_PER_MS: f64 = 20.0;
+
+#[test]
+fn role() {
+    enter(&[("server", server), ("client", client)]);
+}
+
+#[test]
+fn absence_of_calls_in_streams() {
+    count("stream");
+}
+
+#[test]
+fn absence_of_calls_in_slots() {
+    count("slots");
+}
+
+fn count(kind: &str) {
+    let name = format!("shm:absence-{kind}-{}", std::process::id());
+    let mut server = Child::start("server", &[&name, kind]);
+    server.control.expect("here");
+    let mut client = Child::start("client", &[&name, kind]);
+    server.control.expect("warm");
+    client.control.expect("warm");
+    let traces = [trace(&server), trace(&client)];
+    // The server first: it must have made its mark before messages flow.
+    server.control.say("go");
+    client.control.say("go");
+    let counts = [server.control.hear_numbers(), client.control.hear_numbers()];
+    server.wait_success();
+    client.wait_success();
+    for (who, (numbers, trace)) in ["server", "client"].iter().zip(counts.iter().zip(traces)) {
+        let [allocations, took_ns] = numbers[..] else { panic!("two numbers") };
+        println!("{kind}, {who}: {MESSAGES} messages in {:.1} ms, {allocations} allocations", took_ns as f64 / 1e6);
+        assert_eq!(allocations, 0, "{kind}, {who}: allocations in the steady phase");
+        let Some(trace) = trace else {
+            println!("skipped: system calls are not counted, since strace is not here or may not attach");
+            continue;
+        };
+        let calls = trace.calls();
+        let total: u64 = calls.values().sum();
+        println!("{kind}, {who}: {total} system calls, {:.6} per message: {calls:?}", total as f64 / MESSAGES as f64);
+        let looks = calls.get("epoll_pwait2").or(calls.get("epoll_wait")).or(calls.get("epoll_pwait")).copied();
+        assert_eq!(total, looks.unwrap_or(0), "{kind}, {who}: other calls than looks at the kernel");
+        assert!((total as f64) < took_ns as f64 / 1e6 * LOOKS_PER_MS + 1.0, "{kind}, {who}: too many looks");
+        assert!(total * 100 < MESSAGES, "{kind}, {who}: so many that they go with messages");
+    }
+}
+
+/// A `strace` of one process.
+struct Trace {
+    tracer: std::process::Child,
+    output: PathBuf,
+}
+
+/// Attaches `strace` to a child; `None` if that cannot be.
+fn trace(child: &Child) -> Option<Trace> {
+    let output = std::env::temp_dir().join(format!("sidestep-absence-{}.strace", child.id()));
+    let mut tracer = Command::new("strace")
+        .args(["-f", "-qq", "-o"])
+        .arg(&output)
+        .args(["-p", &child.id().to_string()])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .ok()?;
+    let deadline = clock::now() + PATIENCE_NS / 3;
+    loop {
+        let status = fs::read_to_string(format!("/proc/{}/status", child.id())).ok()?;
+        let traced = status.lines().any(|line| line.starts_with("TracerPid:") && !line.ends_with("\t0"));
+        if traced {
+            return Some(Trace { tracer, output });
+        }
+        if tracer.try_wait().ok()?.is_some() || clock::now() > deadline {
+            let _ = tracer.kill();
+            let _ = tracer.wait();
+            return None;
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+impl Trace {
+    /// The calls between the two marks, by name.
+    fn calls(mut self) -> BTreeMap<String, u64> {
+        // The process it traced has ended, so it ends; if not, it is asked to.
+        if let Some(pid) = Pid::from_raw(self.tracer.id() as i32) {
+            let _ = kill_process(pid, Signal::INT);
+        }
+        self.tracer.wait().expect("strace ends");
+        let text = fs::read_to_string(&self.output).expect("the output of strace");
+        let _ = fs::remove_file(&self.output);
+        // Each line: which thread, which call. Only the thread that made the marks is of interest.
+        let lines = text.lines().filter_map(|line| line.split_once(' '));
+        let lines: Vec<_> = lines.filter_map(|(thread, call)| Some((thread, call.trim().split_once('(')?.0))).collect();
+        let marker = lines.iter().find(|(_, name)| *name == "getppid").map(|(thread, _)| *thread);
+        let mut calls = BTreeMap::new();
+        let mut marks = 0;
+        for (_, name) in lines.iter().filter(|(thread, _)| Some(*thread) == marker) {
+            if *name == "getppid" {
+                marks += 1;
+            } else if marks == 1 {
+                *calls.entry(name.to_string()).or_insert(0) += 1;
+            }
+        }
+        assert_eq!(marks, 2, "the marks are missing:\n{text}");
+        calls
+    }
+}
+
+fn server(role: Role) {
+    let node = Node::new().unwrap();
+    let listener = node.listen(&role.arguments[0]).unwrap();
+    role.control.say("here");
+    let deadline = Some(clock::now() + PATIENCE_NS);
+    let request = listener.wait(deadline).unwrap();
+    let channel = Channel::accept(request, options(&role), b"", deadline).unwrap();
+    play(role, channel, 0);
+}
+
+fn client(role: Role) {
+    let node = Node::new().unwrap();
+    let deadline = Some(clock::now() + PATIENCE_NS);
+    let channel = Channel::connect(&node, &role.arguments[0], options(&role), b"", deadline).unwrap();
+    play(role, channel, 1);
+}
+
+fn options(role: &Role) -> ChannelOptions {
+    let kind = if role.arguments[1] == "slots" { Kind::Slots(128) } else { Kind::Stream };
+    ChannelOptions { kind, ..ChannelOptions::default() }
+}
+
+fn play(role: Role, mut channel: Channel, side: usize) {
+    let cores = cpu::allowed_cores();
+    cpu::pin_to(cores[side % cores.len()]).unwrap();
+    let slots = role.arguments[1] == "slots";
+    let first = side == 1;
+    exchange(&mut channel, slots, first, WARM_UP).unwrap();
+    role.control.say("warm");
+    role.control.expect("go");
+    let (before, start) = (ALLOCATOR.calls(), clock::now());
+    let _ = getppid();
+    let outcome = exchange(&mut channel, slots, first, MESSAGES / 2);
+    let _ = getppid();
+    let (after, end) = (ALLOCATOR.calls(), clock::now());
+    outcome.unwrap();
+    role.control.say(&format!("{} {}", after - before, end - start));
+}
+
+/// Sends a message and takes one, or the other way round, by polling only.
+fn exchange(channel: &mut Channel, slots: bool, first: bool, rounds: u64) -> Result<()> {
+    for round in 0..rounds {
+        if first {
+            send(channel, slots, round)?;
+        }
+        receive(channel, slots, round)?;
+        if !first {
+            send(channel, slots, round)?;
+        }
+    }
+    Ok(())
+}
+
+fn send(channel: &mut Channel, slots: bool, round: u64) -> Result<()> {
+    let message = [round as u8; SIZE];
+    if slots {
+        while !channel.sender.try_send_message(&message)? {}
+        return Ok(());
+    }
+    let mut rest = &message[..];
+    while !rest.is_empty() {
+        rest = &rest[channel.sender.try_send(rest)?..];
+    }
+    Ok(())
+}
+
+fn receive(channel: &mut Channel, slots: bool, round: u64) -> Result<()> {
+    let mut message = [0; SIZE];
+    if slots {
+        while channel.receiver.try_receive_message(&mut message)?.is_none() {}
+    } else {
+        let mut have = 0;
+        while have < SIZE {
+            have += channel.receiver.try_receive(&mut message[have..])?;
+        }
+    }
+    assert_eq!(message, [round as u8; SIZE]);
+    Ok(())
+}

@@ -1,0 +1,195 @@
+//! The client/server model: wait, accept, reject; request.
+
+use std::{sync::Arc, thread, time::Duration};
+
+use sidestep_fabric::{Endpoint, Error as FabricError, Listener, Request};
+use sidestep_shm::clock;
+
+use crate::{
+    address::NetAddress,
+    attributes::{RemoteAttributes, ViAttributes},
+    code::ViState,
+    error::{Error, Result, is_nobody},
+    nic::{Nic, NicCore},
+    vi::Vi,
+    wires::{self, Blocks, Greeting, Wires},
+};
+
+/// Someone asks for a connection. Dropping it rejects.
+#[derive(Debug)]
+pub struct ConnectionRequest {
+    request: Option<Request>,
+    greeting: Greeting,
+    local: NetAddress,
+}
+
+/// Between attempts to reach someone who is not there yet.
+const RETRY: Duration = Duration::from_micros(500);
+/// How long the other side may take to open the queues once it has said yes.
+const JOIN_NS: u64 = 2_000_000_000;
+
+impl Nic {
+    /// Waits for a request at an address of this NIC.
+    pub fn connect_wait(&self, local: &NetAddress, deadline: Option<u64>) -> Result<ConnectionRequest> {
+        if !local.is_here(self.core.address()) {
+            return Err(Error::Invalid("an address of another host"));
+        }
+        let listener = self.core.listener(&local.name(self.core.scheme())?)?;
+        loop {
+            let request = listener.wait(deadline)?;
+            // A request that is not of VIA is dropped, which refuses it.
+            if let Ok(greeting) = Greeting::from_bytes(request.private()) {
+                return Ok(ConnectionRequest { request: Some(request), greeting, local: local.clone() });
+            }
+        }
+    }
+}
+
+impl NicCore {
+    /// Who listens under a name, from the first wait on until the NIC is closed.
+    fn listener(&self, name: &str) -> Result<Arc<Listener>> {
+        let mut listeners = self.listeners.lock().expect("no panic with listeners");
+        if let Some(listener) = listeners.get(name) {
+            return Ok(listener.clone());
+        }
+        let listener = Arc::new(self.node.listen(name)?);
+        listeners.insert(name.to_string(), listener.clone());
+        Ok(listener)
+    }
+}
+
+impl ConnectionRequest {
+    /// Who asks.
+    pub fn remote(&self) -> &NetAddress {
+        &self.greeting.address
+    }
+
+    /// The attributes of the VI that asks.
+    pub fn attributes(&self) -> RemoteAttributes {
+        self.greeting.attributes
+    }
+
+    /// Connects the VI. If the two do not agree the request stays, to be accepted with another or rejected.
+    pub fn accept(&mut self, vi: &Vi) -> Result<()> {
+        let attributes = {
+            let mut state = vi.core.enter();
+            if state.status != ViState::Idle {
+                return Err(Error::State { is: state.status });
+            }
+            if state.attributes.reliability != self.greeting.attributes.reliability {
+                return Err(Error::Reliability);
+            }
+            state.status = ViState::ConnectPending;
+            state.attributes
+        };
+        let Some(request) = self.request.take() else {
+            vi.core.lock().status = ViState::Idle;
+            return Err(Error::Invalid("the connection request"));
+        };
+        let deadline = Some(clock::now() + JOIN_NS);
+        finish(vi, wires::accept(request, &self.greeting, &attributes, &self.local, deadline))
+    }
+
+    /// Says no.
+    pub fn reject(mut self) -> Result<()> {
+        match self.request.take() {
+            Some(request) => Ok(request.refuse(b"")?),
+            None => Err(Error::Invalid("the connection request")),
+        }
+    }
+}
+
+impl Vi {
+    /// Asks whoever waits at `remote` for a connection, and waits for the answer.
+    pub fn connect(&self, local: &NetAddress, remote: &NetAddress, deadline: Option<u64>) -> Result<RemoteAttributes> {
+        let nic = &self.core.nic;
+        let name = remote.name(nic.scheme())?;
+        if !remote.is_here(nic.address()) {
+            return Err(Error::NotReachable);
+        }
+        let attributes = begin(self)?;
+        let made = loop {
+            match ask(nic, &name, &attributes, local).and_then(|asked| asked.wait(deadline)) {
+                Err(error) if is_nobody(&error) => {
+                    if deadline.is_some_and(|deadline| clock::now() >= deadline) {
+                        break Err(Error::NoMatch);
+                    }
+                    thread::sleep(RETRY);
+                }
+                outcome => break outcome.map_err(Error::from),
+            }
+        };
+        finish(self, made)?;
+        self.remote_attributes().ok_or(Error::State { is: ViState::Error })
+    }
+}
+
+/// Takes an idle VI for a connection.
+pub(crate) fn begin(vi: &Vi) -> Result<ViAttributes> {
+    let mut state = vi.core.enter();
+    if state.status != ViState::Idle {
+        return Err(Error::State { is: state.status });
+    }
+    state.status = ViState::ConnectPending;
+    Ok(state.attributes)
+}
+
+/// Gives the VI its connection, or makes it idle again.
+pub(crate) fn finish(vi: &Vi, made: Result<Wires>) -> Result<()> {
+    let mut state = vi.core.enter();
+    if state.status != ViState::ConnectPending {
+        // Disconnected meanwhile, by another thread.
+        return Err(Error::State { is: state.status });
+    }
+    match made {
+        Ok(wires) => {
+            state.connected(wires);
+            vi.core.pump(&mut state);
+            Ok(())
+        }
+        Err(error) => {
+            state.status = ViState::Idle;
+            Err(error)
+        }
+    }
+}
+
+/// A request on its way.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    pub(crate) endpoint: Endpoint,
+    blocks: Blocks,
+}
+
+/// Asks, without waiting.
+pub(crate) fn ask(
+    nic: &NicCore,
+    name: &str,
+    attributes: &ViAttributes,
+    local: &NetAddress,
+) -> sidestep_fabric::Result<Asked> {
+    let mut blocks = None;
+    let endpoint = nic.node.begin_connect_with(name, |peer| {
+        let lent = Blocks::lend(&nic.node, peer)?;
+        let greeting = lent.greeting(attributes, local).to_bytes();
+        blocks = Some(lent);
+        Ok(greeting)
+    })?;
+    Ok(Asked { endpoint, blocks: blocks.expect("lent before the request was sent") })
+}
+
+impl Asked {
+    fn wait(self, deadline: Option<u64>) -> sidestep_fabric::Result<Wires> {
+        self.endpoint.wait_connected(deadline)?;
+        self.join()
+    }
+
+    /// After the other side has said yes.
+    pub(crate) fn join(self) -> sidestep_fabric::Result<Wires> {
+        let private = self.endpoint.private();
+        let bad = FabricError::Closed(sidestep_fabric::CloseReason::Violation("an answer that is not of VIA"));
+        let theirs = Greeting::from_bytes(&private).map_err(|_| bad)?;
+        let joined = self.blocks.join(&self.endpoint, &theirs, Some(clock::now() + JOIN_NS))?;
+        Ok(joined.wires(self.endpoint))
+    }
+}

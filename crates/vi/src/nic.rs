@@ -1,0 +1,253 @@
+//! A NIC: where memory is registered and VIs are made.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex, MutexGuard, Weak,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use sidestep_fabric::{Listener, Node};
+use sidestep_shm::Memory;
+
+use crate::{
+    attributes::{
+        MAX_CQ_ENTRIES, MAX_CQS, MAX_DESCRIPTORS, MAX_DISCRIMINATOR, MAX_PTAGS, MAX_REGION_BYTES, MAX_REGIONS,
+        MAX_SEGMENTS, MAX_TRANSFER, MAX_VIS, MemAttributes, ViAttributes,
+    },
+    cq::Cq,
+    error::{Error, Result},
+    memory::{Buffer, MemHandle, MemoryTable, Ptag},
+    names,
+    service::{ErrorEvent, ErrorHandler, Service},
+    slab::Slab,
+    vi::{Vi, ViCore},
+};
+
+/// A process's access to the provider. Clones are the same NIC.
+#[derive(Debug, Clone)]
+pub struct Nic {
+    pub(crate) core: Arc<NicCore>,
+}
+
+#[derive(Debug)]
+pub(crate) struct NicCore {
+    pub(crate) node: Node,
+    name: String,
+    address: Vec<u8>,
+    pub(crate) memory: MemoryTable,
+    vis: Mutex<Slab<Weak<ViCore>>>,
+    cqs: AtomicUsize,
+    pub(crate) listeners: Mutex<HashMap<String, Arc<Listener>>>,
+    pub(crate) service: Service,
+}
+
+/// What a NIC can do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NicAttributes {
+    /// The name it was opened with.
+    pub name: String,
+    /// Its address.
+    pub address: Vec<u8>,
+    /// Longest discriminator.
+    pub max_discriminator: usize,
+    /// Bytes that can be registered.
+    pub max_register_bytes: usize,
+    /// Registrations.
+    pub max_register_regions: usize,
+    /// Bytes of one registration.
+    pub max_register_block: usize,
+    /// VIs.
+    pub max_vis: usize,
+    /// Descriptors of one queue.
+    pub max_descriptors: usize,
+    /// Segments of one descriptor.
+    pub max_segments: usize,
+    /// Completion queues.
+    pub max_cqs: usize,
+    /// Entries of one completion queue.
+    pub max_cq_entries: usize,
+    /// The largest message.
+    pub max_transfer: usize,
+    /// Protection tags.
+    pub max_ptags: usize,
+}
+
+impl Nic {
+    /// Opens the NIC of this host under a name such as `nic0`.
+    pub fn open(name: &str) -> Result<Nic> {
+        names::check_device(name)?;
+        Self::on(Node::new()?, name)
+    }
+
+    /// A NIC on a given node of the fabric.
+    pub fn on(node: Node, name: &str) -> Result<Nic> {
+        let service = Service::new(&node);
+        let core = NicCore {
+            node,
+            name: name.to_string(),
+            address: names::own_address(),
+            memory: MemoryTable::new(),
+            vis: Mutex::new(Slab::new(MAX_VIS)),
+            cqs: AtomicUsize::new(0),
+            listeners: Mutex::default(),
+            service,
+        };
+        Ok(Nic { core: Arc::new(core) })
+    }
+
+    /// The node of the fabric underneath.
+    pub fn node(&self) -> &Node {
+        &self.core.node
+    }
+
+    /// What it can do.
+    pub fn attributes(&self) -> NicAttributes {
+        NicAttributes {
+            name: self.core.name.clone(),
+            address: self.core.address.clone(),
+            max_discriminator: MAX_DISCRIMINATOR,
+            max_register_bytes: MAX_REGION_BYTES,
+            max_register_regions: MAX_REGIONS,
+            max_register_block: MAX_REGION_BYTES,
+            max_vis: MAX_VIS,
+            max_descriptors: MAX_DESCRIPTORS,
+            max_segments: MAX_SEGMENTS,
+            max_cqs: MAX_CQS,
+            max_cq_entries: MAX_CQ_ENTRIES,
+            max_transfer: MAX_TRANSFER,
+            max_ptags: MAX_PTAGS,
+        }
+    }
+
+    /// Its own address.
+    pub fn address(&self) -> &[u8] {
+        &self.core.address
+    }
+
+    /// Makes a protection tag.
+    pub fn create_ptag(&self) -> Result<Ptag> {
+        self.core.memory.create_ptag()
+    }
+
+    /// Gives a protection tag back that nothing uses.
+    pub fn destroy_ptag(&self, ptag: Ptag) -> Result<()> {
+        self.core.memory.destroy_ptag(ptag)
+    }
+
+    /// Allocates memory and registers it. Peers place large messages straight into it: a peer to which a receive in it
+    /// was announced can write all of it until it is deregistered.
+    pub fn allocate(&self, len: usize, attributes: &MemAttributes) -> Result<Buffer> {
+        if len == 0 || len > MAX_REGION_BYTES {
+            return Err(Error::Invalid("an allocation of this length"));
+        }
+        self.core.memory.allocate(&self.core.node, len, attributes)
+    }
+
+    /// Registers memory of the caller; the `unsafe` step is making the `Memory`. Bookkeeping only.
+    pub fn register(&self, memory: Memory, attributes: &MemAttributes) -> Result<MemHandle> {
+        self.core.memory.register(&self.core.node, memory, attributes)
+    }
+
+    /// Ends a registration that begins at `address`.
+    pub fn deregister(&self, address: u64, handle: MemHandle) -> Result<()> {
+        self.core.memory.deregister(address, handle)
+    }
+
+    /// Attributes of registered memory.
+    pub fn query_memory(&self, address: u64, handle: MemHandle) -> Result<MemAttributes> {
+        self.core.memory.query(address, handle)
+    }
+
+    /// Changes the attributes of registered memory.
+    pub fn set_memory(&self, address: u64, handle: MemHandle, attributes: &MemAttributes) -> Result<()> {
+        self.core.memory.set(address, handle, attributes)
+    }
+
+    /// Whether a registration, usable with this tag, covers these bytes.
+    pub fn covers(&self, address: u64, len: usize, handle: MemHandle, ptag: Ptag) -> bool {
+        let found = self.core.memory.find(handle);
+        found.is_some_and(|entry| entry.ptag() == ptag && entry.contains(address, len as u64))
+    }
+
+    /// Makes a VI, with a completion queue for either queue if wanted.
+    pub fn create_vi(&self, attributes: &ViAttributes, send_cq: Option<&Cq>, receive_cq: Option<&Cq>) -> Result<Vi> {
+        attributes.check()?;
+        self.core.memory.use_ptag(attributes.ptag, true)?;
+        let mut made = None;
+        self.core.vis().insert_with(|id| {
+            let core = Arc::new(ViCore::new(&self.core, id, attributes, send_cq, receive_cq));
+            made = Some(core.clone());
+            Arc::downgrade(&core)
+        });
+        match made {
+            Some(core) => Ok(Vi { core }),
+            None => {
+                self.core.memory.use_ptag(attributes.ptag, false)?;
+                Err(Error::Limit { what: "VIs", limit: MAX_VIS })
+            }
+        }
+    }
+
+    /// A VI by its number.
+    pub fn vi(&self, id: u32) -> Option<Vi> {
+        self.core.vi(id)
+    }
+
+    /// Makes a completion queue.
+    pub fn create_cq(&self, entries: usize) -> Result<Cq> {
+        let cq = Cq::new(&self.core, entries)?;
+        self.core.cqs.fetch_add(1, Ordering::AcqRel);
+        Ok(cq)
+    }
+
+    /// Hears of asynchronous errors, from the service thread.
+    pub fn set_error_handler(&self, handler: Option<ErrorHandler>) -> Result<()> {
+        self.core.service.set_handler(handler);
+        self.core.start_service()
+    }
+
+    /// Starts the service thread: progress for programs that do not call, callbacks, errors.
+    pub fn serve(&self) -> Result<()> {
+        self.core.start_service()
+    }
+
+    /// Whether nothing of it is left.
+    pub fn is_unused(&self) -> bool {
+        self.core.memory.is_empty() && self.core.memory.no_ptags() && self.core.vis().is_empty()
+    }
+}
+
+impl NicCore {
+    fn vis(&self) -> MutexGuard<'_, Slab<Weak<ViCore>>> {
+        self.vis.lock().expect("no panic in the table of VIs")
+    }
+
+    pub(crate) fn vi(&self, id: u32) -> Option<Vi> {
+        let core = self.vis().get(id)?.upgrade()?;
+        Some(Vi { core })
+    }
+
+    pub(crate) fn all_vis(&self) -> Vec<Arc<ViCore>> {
+        self.vis().iter().filter_map(Weak::upgrade).collect()
+    }
+
+    pub(crate) fn forget(&self, id: u32) {
+        self.vis().remove(id);
+    }
+
+    pub(crate) fn report(&self, event: ErrorEvent) {
+        self.service.report(event);
+    }
+
+    /// The address as it is compared.
+    pub(crate) fn address(&self) -> &[u8] {
+        &self.address
+    }
+
+    /// The link's part of names.
+    pub(crate) fn scheme(&self) -> &'static str {
+        self.node.link().as_link().capabilities().scheme
+    }
+}

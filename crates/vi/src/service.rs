@@ -1,0 +1,207 @@
+//! The service thread of a NIC: progress for programs that poll memory without calling, callbacks, errors.
+//!
+//! It must not disturb a program that polls through the library. So it looks at a VI only if the program has not called
+//! for a tick, and arms the tripwires of a VI only then: a peer's stores stay plain stores as long as someone polls.
+
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc, Mutex, MutexGuard, Weak,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+};
+
+use sidestep_fabric::{EventQueue, Node, event::SourceId};
+use sidestep_shm::clock;
+
+use crate::{
+    code::{ErrorCode, Resource},
+    cq::{Cq, CqCore},
+    error::{Error, Result},
+    nic::NicCore,
+};
+
+/// Something went wrong that no descriptor tells of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ErrorEvent {
+    /// The VI, by its number.
+    pub vi: Option<u32>,
+    /// The completion queue.
+    pub cq: Option<u32>,
+    /// What happened.
+    pub code: ErrorCode,
+    /// To what kind of thing.
+    pub resource: Resource,
+    /// The descriptor, if it is about one.
+    pub token: u64,
+}
+
+/// Hears of errors.
+pub type ErrorHandler = Arc<dyn Fn(&ErrorEvent) + Send + Sync>;
+
+pub(crate) struct Service {
+    pub(crate) queue: EventQueue,
+    nudge: SourceId,
+    running: AtomicBool,
+    /// Whether completions are waited for by callbacks.
+    callbacks: AtomicBool,
+    events: Mutex<VecDeque<ErrorEvent>>,
+    handler: Mutex<Option<ErrorHandler>>,
+    cqs: Mutex<Vec<Weak<CqCore>>>,
+}
+
+impl std::fmt::Debug for Service {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "Service(running: {})", self.running.load(Ordering::Relaxed))
+    }
+}
+
+/// Between looks, in nanoseconds: while the program is active, and at most when nothing happens.
+const TICK: u64 = 1_000_000;
+const LONGEST_TICK: u64 = 16_000_000;
+/// How long it goes on looking after it found something itself.
+const EAGER: u64 = 100_000;
+/// Errors that wait for a handler.
+const MAX_EVENTS: usize = 1024;
+
+impl Service {
+    pub(crate) fn new(node: &Node) -> Service {
+        let queue = EventQueue::new(node);
+        let nudge = queue.attach(u64::MAX);
+        Service {
+            queue,
+            nudge,
+            running: AtomicBool::new(false),
+            callbacks: AtomicBool::new(false),
+            events: Mutex::default(),
+            handler: Mutex::default(),
+            cqs: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn set_handler(&self, handler: Option<ErrorHandler>) {
+        *self.handler.lock().expect("no panic with the handler") = handler;
+    }
+
+    pub(crate) fn report(&self, event: ErrorEvent) {
+        let mut events = self.events();
+        if self.handler.lock().expect("no panic with the handler").is_some() && events.len() < MAX_EVENTS {
+            events.push_back(event);
+            drop(events);
+            self.queue.deliver(self.nudge);
+        }
+    }
+
+    /// A descriptor has completed: a callback may wait for it.
+    #[inline]
+    pub(crate) fn completed(&self) {
+        if self.callbacks.load(Ordering::Relaxed) {
+            self.queue.deliver(self.nudge);
+        }
+    }
+
+    fn events(&self) -> MutexGuard<'_, VecDeque<ErrorEvent>> {
+        self.events.lock().expect("no panic with errors")
+    }
+
+    fn report_errors(&self) {
+        let handler = self.handler.lock().expect("no panic with the handler").clone();
+        loop {
+            let event = self.events().pop_front();
+            match (event, &handler) {
+                (Some(event), Some(handler)) => handler(&event),
+                (Some(_), None) => {}
+                (None, _) => return,
+            }
+        }
+    }
+}
+
+impl NicCore {
+    pub(crate) fn start_service(self: &Arc<Self>) -> Result<()> {
+        if self.service.running.swap(true, Ordering::AcqRel) {
+            return Ok(());
+        }
+        let (nic, queue) = (Arc::downgrade(self), self.service.queue.clone());
+        let started = thread::Builder::new().name("via-service".into()).spawn(move || run(&nic, &queue));
+        match started {
+            Ok(_) => Ok(()),
+            Err(_) => {
+                self.service.running.store(false, Ordering::Release);
+                Err(Error::Limit { what: "threads", limit: 0 })
+            }
+        }
+    }
+
+    /// A connection was made: the service thread looks at once.
+    pub(crate) fn wake_service(&self) {
+        if self.service.running.load(Ordering::Relaxed) {
+            self.service.queue.deliver(self.service.nudge);
+        }
+    }
+
+    pub(crate) fn watch_callbacks(self: &Arc<Self>) -> Result<()> {
+        self.service.callbacks.store(true, Ordering::Relaxed);
+        self.start_service()?;
+        self.wake_service();
+        Ok(())
+    }
+
+    pub(crate) fn watch_cq(self: &Arc<Self>, cq: &Cq) -> Result<()> {
+        let mut cqs = self.service.cqs.lock().expect("no panic with callbacks");
+        if !cqs.iter().any(|known| known.ptr_eq(&Arc::downgrade(&cq.core))) {
+            cqs.push(Arc::downgrade(&cq.core));
+        }
+        drop(cqs);
+        self.watch_callbacks()
+    }
+
+    /// One look at everything. (whether anything came, whether callbacks wait)
+    fn pass(self: &Arc<Self>) -> (bool, bool) {
+        self.service.report_errors();
+        let (mut any, mut waiting) = (false, false);
+        for vi in self.all_vis() {
+            let neglected = !vi.touched.swap(false, Ordering::Relaxed);
+            if neglected {
+                any |= vi.serve(true);
+            }
+            waiting |= vi.run_callbacks();
+        }
+        let cqs: Vec<_> = {
+            let mut cqs = self.service.cqs.lock().expect("no panic with callbacks");
+            cqs.retain(|cq| cq.strong_count() > 0);
+            cqs.iter().filter_map(Weak::upgrade).collect()
+        };
+        for core in cqs {
+            waiting |= Cq { core }.run_callbacks();
+        }
+        self.service.report_errors();
+        (any, waiting)
+    }
+}
+
+fn run(nic: &Weak<NicCore>, queue: &EventQueue) {
+    let (mut tick, mut eager_until) = (TICK, 0);
+    loop {
+        let Some(core) = nic.upgrade() else { return };
+        let (any, waiting) = core.pass();
+        drop(core);
+        let now = clock::now();
+        if any {
+            eager_until = now + EAGER;
+        }
+        if now < eager_until {
+            tick = TICK;
+            thread::yield_now();
+            continue;
+        }
+        tick = if waiting { TICK } else { (tick * 2).min(LONGEST_TICK) };
+        match queue.wait(Some(now + tick)) {
+            Ok(_) => tick = TICK,
+            Err(sidestep_fabric::Error::TimedOut(_)) => {}
+            Err(_) => thread::sleep(std::time::Duration::from_nanos(tick)),
+        }
+        while queue.poll().is_some() {}
+    }
+}

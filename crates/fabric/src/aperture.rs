@@ -154,6 +154,18 @@ impl Aperture {
         })
     }
 
+    /// Waits until the link has taken every store so far.
+    #[cold]
+    pub(crate) fn wait_taken(&self, deadline: Option<u64>) -> Result<()> {
+        if self.node.has_sent_all(self.core.peer) {
+            return Ok(());
+        }
+        let mut waiter = Waiter::default();
+        self.node.wait_until(&mut waiter, deadline, "a full link", &mut || {
+            Ok(self.node.has_sent_all(self.core.peer).then_some(()))
+        })
+    }
+
     pub(crate) fn peer(&self) -> PeerId {
         self.core.peer
     }

@@ -86,7 +86,7 @@ struct Poller {
 const IDLE_POLLS: u32 = 64;
 const KERNEL_LOOK_NS: u64 = 50_000;
 /// The longest a sleeper stays away while the link is full.
-const FULL_LINK_NS: u64 = 1_000_000;
+const FULL_LINK_NS: u64 = 50_000;
 /// The longest a sleeper stays away from its own condition.
 const LONGEST_SLEEP_NS: u64 = 10_000_000_000;
 
@@ -186,21 +186,8 @@ impl Node {
         any
     }
 
-    /// Says that something changed that a sleeping thread may wait for.
     pub(crate) fn notify(&self) {
-        let core = &*self.core;
-        core.epoch.fetch_add(1, Ordering::AcqRel);
-        // SeqCst: pairs with `block`: either the sleeper sees the epoch, or this sees the sleeper.
-        fence(Ordering::SeqCst);
-        if core.sleepers.load(Ordering::Relaxed) != 0 {
-            let leader = core.leader();
-            if leader.followers > 0 {
-                core.followers.notify_all();
-            }
-            if leader.asleep {
-                core.bell.ring();
-            }
-        }
+        self.core.notify();
     }
 
     /// Waits until `check` has an answer: looks for a while, then sleeps.
@@ -350,6 +337,11 @@ impl Node {
         self.core.link().post(peer, &message.to_bytes())
     }
 
+    /// Whether the link has taken everything that was meant for a peer.
+    pub(crate) fn has_sent_all(&self, peer: PeerId) -> bool {
+        self.core.outbox.is_clear(peer)
+    }
+
     /// Starts a store that must arrive, as soon as the link takes it.
     pub(crate) fn store(
         &self,
@@ -361,7 +353,7 @@ impl Node {
     ) -> Result<()> {
         let ticket = self.core.tickets.issue(completion);
         let held = Held::Store { ticket, cookie: *cookie, offset, bytes: bytes.to_vec() };
-        let sent = self.core.outbox.send(self.core.link(), peer, held, true);
+        let sent = self.core.send(peer, held, true);
         if sent.is_err() {
             self.core.tickets.redeem(ticket);
         }
@@ -390,6 +382,31 @@ impl Node {
 }
 
 impl NodeCore {
+    /// Says that something changed that a sleeping thread may wait for.
+    pub(crate) fn notify(&self) {
+        self.epoch.fetch_add(1, Ordering::AcqRel);
+        // SeqCst: pairs with `block`: either the sleeper sees the epoch, or this sees the sleeper.
+        fence(Ordering::SeqCst);
+        if self.sleepers.load(Ordering::Relaxed) != 0 {
+            let leader = self.leader();
+            if leader.followers > 0 {
+                self.followers.notify_all();
+            }
+            if leader.asleep {
+                self.bell.ring();
+            }
+        }
+    }
+
+    /// Keeps or sends what must arrive. If it is kept, sleepers must look after it from now on.
+    fn send(&self, peer: PeerId, held: Held, bound: bool) -> Result<()> {
+        let sent = self.outbox.send(self.link(), peer, held, bound);
+        if !self.outbox.is_empty() {
+            self.notify();
+        }
+        sent
+    }
+
     fn leader(&self) -> MutexGuard<'_, Leader> {
         self.leader.lock().expect("no panic while leading")
     }
@@ -399,7 +416,7 @@ impl NodeCore {
     }
 
     pub(crate) fn post(&self, peer: PeerId, message: Message<'_>) -> Result<()> {
-        self.outbox.send(self.link(), peer, Held::Post(message.to_bytes()), false)
+        self.send(peer, Held::Post(message.to_bytes()), false)
     }
 
     /// With an event queue that is also a descriptor: makes the next news ring. News that keeps coming while this is

@@ -190,8 +190,8 @@ impl Producer {
     }
 
     /// The position at which the consumer left, if it has. Call after a publish and a
-    /// [`stored_fence`](crate::sync::stored_fence): then either
-    /// the consumer's last look at the tail saw that publish, or this sees the freeze.
+    /// [`stored_fence`](crate::sync::stored_fence): then either the consumer's last look at the tail saw that
+    /// publish, or this sees the freeze.
     #[inline]
     pub fn frozen(&self) -> Option<u64> {
         // Pairs with `Consumer::freeze`.

@@ -79,6 +79,15 @@ impl<T> Slab<T> {
         self.used == 0
     }
 
+    /// All entries, with their ids.
+    pub fn ids(&self) -> impl Iterator<Item = (u32, &T)> {
+        let id = |(place, entry): (usize, &Entry<T>)| entry.generation << PLACE_BITS | place as u32;
+        self.entries
+            .iter()
+            .enumerate()
+            .filter_map(move |(place, entry)| Some((id((place, entry)), entry.value.as_ref()?)))
+    }
+
     /// All entries.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         self.entries.iter().filter_map(|entry| entry.value.as_ref())

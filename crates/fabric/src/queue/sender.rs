@@ -179,7 +179,7 @@ impl Sender {
         loop {
             rest = &rest[self.try_send(rest)?..];
             if rest.is_empty() {
-                return Ok(());
+                return self.flush(deadline);
             }
             self.wait_space(1, deadline)?;
         }
@@ -191,7 +191,14 @@ impl Sender {
             let stride = self.stride();
             self.wait_space(stride, deadline)?;
         }
-        Ok(())
+        self.flush(deadline)
+    }
+
+    /// Waits until the link has taken what was sent, so that it arrives without further calls. Nothing to wait for where
+    /// the peer's memory is mapped.
+    #[inline]
+    pub fn flush(&mut self, deadline: Option<u64>) -> Result<()> {
+        self.current.aperture.as_ref().map_or(Ok(()), |aperture| aperture.wait_taken(deadline))
     }
 
     /// Waits until `wanted` bytes are free, which must be at most three quarters of the ring.

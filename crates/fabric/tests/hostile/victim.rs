@@ -36,7 +36,7 @@ pub fn play(role: Role) {
         }
     });
     role.control.say("here");
-    while let Some(word) = role.control.hear() {
+    while let Some(word) = role.control.hear_any_time() {
         if word == "end" {
             return;
         }

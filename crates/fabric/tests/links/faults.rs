@@ -73,7 +73,7 @@ fn a_message_that_finds_the_link_full_is_an_error_and_no_other_is_lost() {
 #[test]
 fn a_store_that_finds_the_link_full_arrives_all_the_same_and_one_at_a_limit_is_an_error() {
     // Opening, the first store, the same once more, the second, the third.
-    let (a, b) = nodes(FaultPlan { full_request: When::Nth(2), limit_request: When::Nth(5), ..NONE });
+    let (a, b) = nodes(FaultPlan { full_request: When::Nth(2), limit_request: When::Nth(4), ..NONE });
     let (to_b, _to_a, ..) = connect(&a, &b);
     let region = Region::new(&b, 64).unwrap();
     let aperture = sidestep_fabric::Aperture::begin(&to_b, &region.cookie(Rights::ALL)).unwrap();

@@ -47,6 +47,12 @@ impl Control {
         Some(String::from_utf8(bytes).expect("text"))
     }
 
+    /// The next message, however long it takes; `None` once the other side is gone.
+    pub fn hear_any_time(&self) -> Option<String> {
+        while !self.wait(PATIENCE_NS) {}
+        self.hear()
+    }
+
     /// The next message as numbers.
     pub fn hear_numbers(&self) -> Vec<u64> {
         let line = self.hear().expect("the other side is there");

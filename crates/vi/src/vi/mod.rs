@@ -234,6 +234,11 @@ impl Vi {
         self.core.pump(&mut state);
     }
 
+    /// Takes the VI out of use before the last clone goes: ends its connection, and gives back what it holds.
+    pub fn retire(&self) {
+        self.core.retire(&mut self.core.lock());
+    }
+
     /// Which VI of its NIC.
     pub fn id(&self) -> u32 {
         self.core.id
@@ -269,6 +274,19 @@ impl ViCore {
             user_word: AtomicU64::new(0),
             tag: AtomicU64::new(0),
             notify: Mutex::default(),
+        }
+    }
+
+    fn retire(&self, state: &mut State) {
+        state.port.sink = None;
+        let cqs = [state.port.send_cq.take(), state.port.receive_cq.take()];
+        state.end(ViState::Idle);
+        for cq in cqs.into_iter().flatten() {
+            cq.users.fetch_sub(1, Ordering::AcqRel);
+        }
+        if !std::mem::replace(&mut state.retired, true) {
+            let _ = self.nic.memory.use_ptag(state.attributes.ptag, false);
+            self.nic.forget(self.id);
         }
     }
 
@@ -465,14 +483,6 @@ impl State {
 
 impl Drop for ViCore {
     fn drop(&mut self) {
-        let state = self.state.get_mut().unwrap_or_else(|poison| poison.into_inner());
-        state.port.sink = None;
-        let cqs = [state.port.send_cq.take(), state.port.receive_cq.take()];
-        state.end(ViState::Idle);
-        for cq in cqs.into_iter().flatten() {
-            cq.users.fetch_sub(1, Ordering::AcqRel);
-        }
-        let _ = self.nic.memory.use_ptag(state.attributes.ptag, false);
-        self.nic.forget(self.id);
+        self.retire(&mut self.lock());
     }
 }

@@ -50,6 +50,8 @@ pub(crate) struct State {
     pub(crate) seen: u64,
     pub(crate) seen_cookies: u64,
     pub(crate) idle: u32,
+    /// Out of use.
+    pub(crate) retired: bool,
     pub(crate) scratch: Vec<u8>,
     pub(crate) record: Vec<u8>,
 }
@@ -140,6 +142,7 @@ impl State {
             seen: 0,
             seen_cookies: 0,
             idle: 0,
+            retired: false,
             scratch: Vec::new(),
             record: Vec::new(),
         }

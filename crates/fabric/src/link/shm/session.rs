@@ -19,6 +19,7 @@ use std::{
     },
 };
 
+use rustix::io::Errno;
 use sidestep_shm::{
     self as shm, Memory, Word64,
     doorbell::Doorbell,
@@ -89,8 +90,12 @@ impl Session {
         let mut hello = Vec::new();
         Frame::Hello { version: VERSION, pair_len: PAIR_LEN as u64 }.emit(&mut hello);
         let pages = ours.descriptor().ok_or(Error::Unsupported("pair memory without a descriptor"))?;
-        if !lifeline.send(&hello, &[pages.as_fd(), doorbell.as_fd()])? {
-            return Err(Error::Full { what: "a new lifeline", limit: 0 });
+        match lifeline.send(&hello, &[pages.as_fd(), doorbell.as_fd()]) {
+            Ok(true) => {}
+            Ok(false) => return Err(Error::Full { what: "a new lifeline", limit: 0 }),
+            // Turned away already: the hang-up tells, as it would a moment later.
+            Err(shm::Error::System { source: Errno::PIPE | Errno::CONNRESET, .. }) => {}
+            Err(error) => return Err(error.into()),
         }
         Ok(Session {
             id,

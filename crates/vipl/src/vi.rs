@@ -1,0 +1,120 @@
+//! VIs.
+
+use std::{ffi::c_int, sync::Arc};
+
+use sidestep_vi::{Code, Error, Reliability, Result, ViState};
+
+use crate::{
+    handles::{self, CQS, NICS, NicEntry, VIS, ViEntry, as_handle, ptag, ptag_handle, with_vi},
+    pointer::{answer, read, some, write, write_if},
+    post,
+    types::{Handle, Return, ViAttributes},
+};
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn VipCreateVi(
+    nic: Handle,
+    attributes: *const ViAttributes,
+    send_cq: Handle,
+    receive_cq: Handle,
+    out: *mut Handle,
+) -> Return {
+    answer(|| {
+        let (entry, out) = (NICS.find(nic)?, some(out)?);
+        let attributes = attributes_of(&entry, attributes)?;
+        let cq = |handle: Handle| -> Result<_> {
+            if handle.is_null() {
+                return Ok(None);
+            }
+            let cq = CQS.find(handle)?;
+            let same = cq.nic.handle == entry.handle;
+            if same { Ok(Some(cq)) } else { Err(Error::Invalid("a completion queue of another NIC")) }
+        };
+        let (send, receive) = (cq(send_cq)?, cq(receive_cq)?);
+        let (send, receive) = (send.as_ref().map(|cq| &cq.cq), receive.as_ref().map(|cq| &cq.cq));
+        let vi = entry.nic.create_vi(&attributes, send, receive)?;
+        vi.set_sink(post::completed);
+        let handle = VIS.insert_with(|handle| {
+            vi.set_tag(handle as u64);
+            ViEntry { vi, nic: entry.clone(), handle }
+        })?;
+        write(out, as_handle(handle));
+        Ok(Code::Success)
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn VipDestroyVi(vi: Handle) -> Return {
+    answer(|| {
+        {
+            let entry = VIS.find(vi)?;
+            let state = entry.vi.state();
+            if matches!(state, ViState::Connected | ViState::ConnectPending) {
+                return Err(Error::State { is: state });
+            }
+            if entry.vi.has_outstanding() {
+                return Err(Error::InUse("the VI"));
+            }
+        }
+        handles::forget_recent();
+        // Another thread may remember the entry for a while.
+        VIS.remove(vi)?.vi.retire();
+        Ok(Code::Success)
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn VipQueryVi(
+    vi: Handle,
+    state: *mut u32,
+    attributes: *mut ViAttributes,
+    sends_empty: *mut c_int,
+    receives_empty: *mut c_int,
+) -> Return {
+    answer(|| {
+        with_vi(vi, |entry| {
+            write_if(state, entry.vi.state() as u32);
+            let own = entry.vi.attributes();
+            write_if(
+                attributes,
+                ViAttributes {
+                    reliability: own.reliability as u16,
+                    max_transfer: own.max_transfer as _,
+                    qos: std::ptr::null_mut(),
+                    ptag: ptag_handle(own.ptag),
+                    rdma_write: c_int::from(own.rdma_write),
+                    rdma_read: c_int::from(own.rdma_read),
+                },
+            );
+            let (sends, receives) = entry.vi.queues_empty();
+            write_if(sends_empty, c_int::from(sends));
+            write_if(receives_empty, c_int::from(receives));
+            Ok(Code::Success)
+        })
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn VipSetViAttributes(vi: Handle, attributes: *const ViAttributes) -> Return {
+    answer(|| {
+        let entry = VIS.find(vi)?;
+        entry.vi.set_attributes(&attributes_of(&entry.nic, attributes)?)?;
+        Ok(Code::Success)
+    })
+}
+
+/// The attributes that C asks for. A largest transfer of zero is the largest there is.
+fn attributes_of(nic: &Arc<NicEntry>, attributes: *const ViAttributes) -> Result<sidestep_vi::ViAttributes> {
+    let asked = read(attributes)?;
+    if !asked.qos.is_null() {
+        return Err(Error::Qos);
+    }
+    let most = nic.nic.attributes().max_transfer;
+    Ok(sidestep_vi::ViAttributes {
+        reliability: Reliability::from_bits(asked.reliability)?,
+        max_transfer: if asked.max_transfer == 0 { most } else { asked.max_transfer as usize },
+        ptag: ptag(asked.ptag)?,
+        rdma_write: asked.rdma_write != 0,
+        rdma_read: asked.rdma_read != 0,
+    })
+}

@@ -77,3 +77,25 @@ fn messages_come_back_whole() {
     drop(channel);
     server.join().unwrap();
 }
+
+#[test]
+fn a_name_that_changes_hands_leads_to_its_new_owner() {
+    let name = name("hands");
+    let (first, second, client) = (Node::new().unwrap(), Node::new().unwrap(), Node::new().unwrap());
+    let serve = |node: &Node| {
+        let listener = node.listen(&name).unwrap();
+        thread::scope(|scope| {
+            let accepting = scope.spawn(|| listener.wait(soon()).unwrap().accept(b"").unwrap());
+            let asking = client.connect(&name, b"", soon()).unwrap();
+            (accepting.join().unwrap(), asking)
+        })
+    };
+    let ends = serve(&first);
+    // The first owner has given the name up; its session with the client lives on.
+    while client.connect(&name, b"", Some(clock::now() + 1_000_000)).is_ok() {}
+    client.progress();
+    let others = serve(&second);
+    assert_ne!(ends.1.peer(), others.1.peer());
+    ends.0.post(b"still here").unwrap();
+    assert_eq!(ends.1.wait_message(soon()).unwrap(), b"still here");
+}

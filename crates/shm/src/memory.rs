@@ -6,7 +6,7 @@
 //!   block, a mapping of a file that cannot shrink (its seals were checked), or what the caller of
 //!   [`Memory::from_raw`] promised.
 //! - **M2** No Rust reference to these bytes exists except `&AtomicU32` and `&AtomicU64` at aligned
-//!   addresses; all other access is by [`copy`], whose assembly assumes nothing about the bytes.
+//!   addresses; all other access is by `copy`, whose assembly assumes nothing about the bytes.
 //! - **M3** Every [`Word32`], [`Word64`] and [`Span`] was bounds-checked when it was made and keeps the
 //!   `Inner` alive.
 //! - **M4** A mapping is replaced only by one of the same length at the same address, in one system call

@@ -215,8 +215,7 @@ fn parse(pointer: *mut types::Descriptor, handle: u32, receive: bool) -> Result<
     if remote {
         let Segment { address, handle, .. } = segment(0);
         let remote = Remote { address, handle };
-        descriptor.operation =
-            if operation == 1 { Operation::RdmaWrite(remote) } else { Operation::RdmaRead(remote) };
+        descriptor.operation = if operation == 1 { Operation::RdmaWrite(remote) } else { Operation::RdmaRead(remote) };
     }
     Ok(descriptor)
 }

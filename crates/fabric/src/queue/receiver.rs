@@ -28,6 +28,8 @@ pub struct Receiver {
     waiter: Waiter,
     core: sidestep_shm::Word64,
     idle: u32,
+    /// Nothing is received any more.
+    left: bool,
 }
 
 #[derive(Debug)]
@@ -69,7 +71,7 @@ impl Receiver {
             Kind::Slots(stride) => Ring::Slots(SlotConsumer::new(parts, stride as usize)?),
         };
         let core = wire.word(HEAD_CORE)?;
-        Ok(Receiver { ring, wire, home, waiter: Waiter::default(), core, idle: 0 })
+        Ok(Receiver { ring, wire, home, waiter: Waiter::default(), core, idle: 0, left: false })
     }
 
     /// How patient waits are before they sleep.
@@ -84,6 +86,9 @@ impl Receiver {
         if !ring.has_news() {
             self.was_empty()?;
             return Ok(0);
+        }
+        if self.left {
+            return self.check_here().map(|()| 0);
         }
         if bytes.len() > PIECE {
             return self.receive_pieces(bytes);
@@ -116,6 +121,9 @@ impl Receiver {
             self.was_empty()?;
             return Ok(None);
         }
+        if self.left {
+            return self.check_here().map(|()| None);
+        }
         let message = ring.pop(buffer)?;
         self.tell_if_due()?;
         Ok(message)
@@ -123,11 +131,14 @@ impl Receiver {
 
     /// Copies bytes from `skip` bytes ahead without taking them.
     pub fn peek(&mut self, skip: usize, bytes: &mut [u8]) -> Result<usize> {
+        self.check_here()?;
+        self.consumer().available_now()?;
         Ok(self.consumer().peek(skip, bytes)?)
     }
 
     /// Steps over bytes that were peeked at.
     pub fn consume(&mut self, count: usize) -> Result<()> {
+        self.check_here()?;
         self.consumer().consume(count);
         self.tell_if_due()
     }
@@ -188,6 +199,7 @@ impl Receiver {
 
     /// Tells the sender what has been taken, now.
     pub fn tell(&mut self) -> Result<()> {
+        self.check_here()?;
         self.core.store(u64::from(cpu::current_core()), Ordering::Relaxed);
         self.consumer().publish_head();
         self.wire.stored()
@@ -197,6 +209,7 @@ impl Receiver {
     /// without unread bytes is final; otherwise the sender finds out when it looks at [`super::Sender::frozen`].
     pub fn freeze(&mut self) -> Result<Frozen> {
         let frozen = self.consumer().freeze();
+        self.left = true;
         self.wire.stored()?;
         Ok(frozen)
     }
@@ -224,6 +237,12 @@ impl Receiver {
     /// the connection has ended.
     pub fn wait_descriptor(&self) -> BorrowedFd<'_> {
         self.home.descriptor()
+    }
+
+    /// A receiver that has left the queue receives nothing: the bytes are the sender's again.
+    #[inline]
+    fn check_here(&self) -> Result<()> {
+        if self.left { Err(Error::Unsupported("receiving from a queue that was left")) } else { Ok(()) }
     }
 
     fn consumer(&mut self) -> &mut Consumer {

@@ -1,11 +1,10 @@
 //! How one side's words and bytes reach the other's block: stores to mapped memory, or puts.
 
-use std::sync::{
-    Arc,
-    atomic::{Ordering, fence},
-};
+use std::sync::{Arc, atomic::Ordering};
 
-use sidestep_shm::{Memory, Span, Word64, doorbell::Doorbell, event_ring::RescanWord, watch::WatchedWord};
+use sidestep_shm::{
+    Memory, Span, Word64, doorbell::Doorbell, event_ring::RescanWord, sync::stored_fence, watch::WatchedWord,
+};
 
 use super::BLOCK_HEADER;
 use crate::{aperture::Aperture, error::Result, tripwire::Access};
@@ -73,7 +72,7 @@ impl Wire {
         match self {
             Wire::Mapped { watched, .. } => {
                 // SeqCst: pairs with `WatchedWord::arm` of the peer, which looks at the word after arming.
-                fence(Ordering::SeqCst);
+                stored_fence();
                 if watched.is_armed() {
                     self.alarm();
                 }

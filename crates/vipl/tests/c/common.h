@@ -20,10 +20,10 @@
 
 #define EXPECT(code, call)                                                                                            \
     do {                                                                                                              \
-        VIP_RETURN got = (call);                                                                                      \
-        seen_codes |= 1u << got;                                                                                      \
-        if (got != (code)) {                                                                                          \
-            fprintf(stderr, "%s %s:%d: %s is %d, not %s\n", role, __FILE__, __LINE__, #call, (int)got, #code);        \
+        VIP_RETURN expect_got = (call);                                                                                 \
+        seen_codes |= 1u << expect_got;                                                                                      \
+        if (expect_got != (code)) {                                                                                          \
+            fprintf(stderr, "%s %s:%d: %s is %d, not %s\n", role, __FILE__, __LINE__, #call, (int)expect_got, #code);        \
             exit(1);                                                                                                  \
         }                                                                                                             \
     } while (0)

@@ -124,6 +124,7 @@ static void memory(void) {
     VIP_MEM_ATTRIBUTES ma = {ptag, VIP_TRUE, VIP_FALSE}, got;
     VIP_MEM_HANDLE one, two, three;
     char stack[256], *heap = malloc(1 << 20);
+    volatile size_t was;
     void *own;
     /* The same memory twice, and overlapping. */
     OK(VipRegisterMem(nic, global, sizeof global, &ma, &one));
@@ -146,8 +147,9 @@ static void memory(void) {
     OK(VipDeregisterMem(nic, stack, one));
     /* Freed while it is registered: the handle is still given back in order. */
     OK(VipRegisterMem(nic, heap, 1 << 20, &ma, &one));
+    was = (size_t)heap;
     free(heap);
-    OK(VipDeregisterMem(nic, heap, one));
+    OK(VipDeregisterMem(nic, (void *)was, one));
     EXPECT(VIP_INVALID_PARAMETER, VipRegisterMem(nic, NULL, 10, &ma, &one));
     EXPECT(VIP_INVALID_PARAMETER, VipRegisterMem(nic, global, 0, &ma, &one));
     EXPECT(VIP_INVALID_PARAMETER, VipRegisterMem(nic, global, 10, &ma, NULL));

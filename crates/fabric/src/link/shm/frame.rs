@@ -12,6 +12,7 @@
 //! | 6 atomic | ticket u64, cookie, offset u64, operation u8, two operands u64 | – |
 //! | 7 reply | ticket u64, status u8, then by status | region memory, if mapped |
 //! | 8 pages | cookie, length u64 | region memory |
+//! | 9 unnamed | the name its sender no longer listens under | – |
 
 use crate::{
     cookie::{Cookie, Rights},
@@ -63,6 +64,8 @@ pub enum Frame<'a> {
         /// Length of the memory beside the frame.
         len: u64,
     },
+    /// The sender no longer listens under this name.
+    Unnamed(&'a [u8]),
 }
 
 /// A request.
@@ -145,6 +148,10 @@ impl<'a> Frame<'a> {
                 out.extend(cookie.to_bytes());
                 out.extend(len.to_le_bytes());
             }
+            Frame::Unnamed(name) => {
+                out.push(kind::UNNAMED);
+                out.extend(name);
+            }
         }
     }
 
@@ -160,6 +167,7 @@ impl<'a> Frame<'a> {
                 Frame::Hello { version: rest.half()?, pair_len: rest.word()? }
             }
             kind::POST => return Ok(Frame::Post(rest.bytes)),
+            kind::UNNAMED => return Ok(Frame::Unnamed(rest.bytes)),
             kind::MAP | kind::PUT | kind::GET | kind::ATOMIC => {
                 let ticket = rest.word()?;
                 let cookie = rest.cookie()?;
@@ -242,6 +250,7 @@ mod kind {
     pub const ATOMIC: u8 = 6;
     pub const REPLY: u8 = 7;
     pub const PAGES: u8 = 8;
+    pub const UNNAMED: u8 = 9;
 }
 
 mod status {
@@ -373,7 +382,7 @@ mod tests {
             Answer::Refused(Refusal::Range { offset: 1, len: 2 }),
         ];
         let pages = Frame::Pages { cookie, len: 4096 };
-        let frames = [Frame::Hello { version: 1, pair_len: 2 }, Frame::Post(b"hello"), pages]
+        let frames = [Frame::Hello { version: 1, pair_len: 2 }, Frame::Post(b"hello"), pages, Frame::Unnamed(b"echo")]
             .into_iter()
             .chain(asks.map(|ask| Frame::Ask { ticket: 1, cookie, ask }))
             .chain(answers.map(|answer| Frame::Reply { ticket: 2, answer }));

@@ -225,15 +225,17 @@ impl Link for ShmLink {
     }
 
     fn unlisten(&self, name: &str) {
-        lock(&self.names).remove(name);
+        if lock(&self.names).remove(name).is_none() {
+            return;
+        }
+        for session in self.all().iter() {
+            // A session that takes no frames is closing.
+            let _ = session.send(Frame::Unnamed(name.as_bytes()), None);
+        }
     }
 
     fn connect(&self, name: &str) -> Result<PeerId> {
-        let known = self
-            .all()
-            .iter()
-            .find(|session| session.name.as_deref() == Some(name) && session.closing().is_none())
-            .map(|session| session.id);
+        let known = self.all().iter().find(|session| session.is_behind(name)).map(|session| session.id);
         match known {
             Some(peer) => Ok(peer),
             None => {
@@ -406,6 +408,10 @@ fn handle(
                 Ask::Atomic { offset, atomic } => target.atomic(peer, &cookie, offset, atomic).map(Answer::Value),
             };
             session.reply(ticket, answer.unwrap_or_else(Answer::Refused), pages);
+            Ok(())
+        }
+        Frame::Unnamed(name) => {
+            session.unnamed(name);
             Ok(())
         }
         Frame::Pages { cookie, len } => {

@@ -46,7 +46,7 @@ const MAX_OUTGOING: usize = 4096;
 pub(crate) struct Session {
     pub(crate) id: PeerId,
     /// The name it was reached under, if this side connected.
-    pub(crate) name: Option<String>,
+    name: Mutex<Option<String>>,
     pub(crate) lifeline: Lifeline,
     pub(crate) doorbell: Doorbell,
     ours: Memory,
@@ -99,7 +99,7 @@ impl Session {
         }
         Ok(Session {
             id,
-            name,
+            name: Mutex::new(name),
             sleep: EventTaker::sleep_word_of(&ours, PAIR_EVENTS)?,
             frames_announced: ours.word64(PAIR_FRAMES)?,
             frames_received: AtomicU64::new(0),
@@ -114,6 +114,16 @@ impl Session {
             closing: Mutex::new(None),
             is_closing: AtomicBool::new(false),
         })
+    }
+
+    /// Whether whoever listens under a name is at the other end.
+    pub(crate) fn is_behind(&self, name: &str) -> bool {
+        self.closing().is_none() && lock(&self.name).as_deref() == Some(name)
+    }
+
+    /// The peer no longer listens under a name: the next connection to that name is for someone else.
+    pub(crate) fn unnamed(&self, name: &[u8]) {
+        lock(&self.name).take_if(|own| own.as_bytes() == name);
     }
 
     /// The peer's greeting has arrived: maps its memory, after checking it.

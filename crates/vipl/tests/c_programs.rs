@@ -1,0 +1,136 @@
+//! Programs in C and C++ against the header and the library, as an installed pair would be used.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::{Child, Command, Output, Stdio},
+    sync::atomic::{AtomicU32, Ordering},
+};
+
+/// Every return code, and every status bit, is seen by the C suite at least once.
+const ALL_CODES: u32 = 0xffff;
+const ALL_STATUS: u32 = 0x1ff | 0x7_0000 | 0x8_0000;
+
+#[test]
+fn the_suite_sees_every_code_and_every_status_bit() {
+    let local = one(&build("tests/c/local.c"), &["local"]);
+    let (server, client) = two(&build("tests/c/pair.c"), &[]);
+    let seen = [local, server, client].map(|text| masks(&text));
+    let (codes, status) = seen.into_iter().fold((0, 0), |all, seen| (all.0 | seen.0, all.1 | seen.1));
+    assert_eq!(codes, ALL_CODES, "codes {codes:x}");
+    assert_eq!(status & ALL_STATUS, ALL_STATUS, "status {status:x}");
+}
+
+#[test]
+fn a_killed_peer_is_noticed_without_a_call() {
+    let program = build("tests/c/killed.c");
+    let word = word();
+    let mut server = start(&program, &["server", &word]);
+    let client = start(&program, &["client", &word]).wait_with_output().unwrap();
+    text_of(client, "client");
+    assert!(!server.wait().unwrap().success(), "it was killed");
+}
+
+#[test]
+fn examples_run() {
+    let (_, client) = two(&build("examples/pingpong.c"), &["1000", "40"]);
+    assert!(client.contains("half a round trip"), "{client}");
+    let (_, client) = two(&build("examples/cq_server.c"), &["20", "2000"]);
+    assert!(client.contains("requests a second"), "{client}");
+}
+
+#[test]
+fn cplusplus_takes_the_header() {
+    let out = Command::new(build("tests/c/plus.cc")).output().unwrap();
+    assert!(out.status.success(), "{out:?}");
+}
+
+#[test]
+fn no_other_symbol_is_exported() {
+    let out = Command::new("nm").args(["-D", "--defined-only"]).arg(library()).output().expect("nm runs");
+    let symbols = String::from_utf8(out.stdout).unwrap();
+    let header = fs::read_to_string(manifest().join("include/vipl.h")).unwrap();
+    let mut count = 0;
+    for name in symbols.lines().filter_map(|line| line.split_whitespace().nth(2)) {
+        assert!(name.starts_with("Vip"), "{name} is exported");
+        assert!(header.contains(&format!("{name}(")), "{name} is not in the header");
+        count += 1;
+    }
+    let declared = header.matches("VIP_RETURN Vip").count();
+    assert_eq!(count, declared, "declared and exported");
+}
+
+fn masks(text: &str) -> (u32, u32) {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let ["codes", codes, "status", status] = words[..] else { panic!("{text}") };
+    (u32::from_str_radix(codes, 16).unwrap(), u32::from_str_radix(status, 16).unwrap())
+}
+
+/// Runs a program as server and as client, and returns what they printed.
+fn two(program: &Path, arguments: &[&str]) -> (String, String) {
+    let word = word();
+    let with = |role| [&[role, word.as_str()][..], arguments].concat();
+    let server = start(program, &with("server"));
+    let client = start(program, &with("client")).wait_with_output().unwrap();
+    let server = server.wait_with_output().unwrap();
+    (text_of(server, "server"), text_of(client, "client"))
+}
+
+fn one(program: &Path, arguments: &[&str]) -> String {
+    let word = word();
+    text_of(start(program, &[arguments, &[&word]].concat()).wait_with_output().unwrap(), "alone")
+}
+
+fn start(program: &Path, arguments: &[&str]) -> Child {
+    Command::new(program).args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts")
+}
+
+fn text_of(output: Output, who: &str) -> String {
+    assert!(output.status.success(), "{who}: {}\n{}", output.status, String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// A word that no other run uses.
+fn word() -> String {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    format!("{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
+}
+
+fn build(source: &str) -> PathBuf {
+    let source = manifest().join(source);
+    let name = format!("{}-{}", source.file_stem().unwrap().to_str().unwrap(), word());
+    let out = folder().join("c").join(name);
+    fs::create_dir_all(out.parent().unwrap()).unwrap();
+    let plus = source.extension().is_some_and(|extension| extension == "cc");
+    let compiler = if plus { "c++" } else { "cc" };
+    let library = library();
+    let status = Command::new(compiler)
+        .args(["-O1", "-g", "-Wall", "-Wextra", "-Werror", "-pthread", "-o"])
+        .arg(&out)
+        .arg(&source)
+        .arg("-I")
+        .arg(manifest().join("include"))
+        .arg("-L")
+        .arg(library.parent().unwrap())
+        .arg("-lvipl")
+        .arg(format!("-Wl,-rpath,{}", library.parent().unwrap().display()))
+        .status()
+        .expect("a C compiler");
+    assert!(status.success(), "{compiler} {}", source.display());
+    out
+}
+
+fn manifest() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Where cargo puts the profile's artefacts: two above the test.
+fn folder() -> PathBuf {
+    env::current_exe().unwrap().ancestors().nth(2).unwrap().to_owned()
+}
+
+/// The shared library: cargo puts the one of this build beside the test.
+fn library() -> PathBuf {
+    let beside = folder().join("deps/libvipl.so");
+    if beside.exists() { beside } else { folder().join("libvipl.so") }
+}

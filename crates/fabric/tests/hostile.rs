@@ -36,7 +36,7 @@ const LONGEST_ECHO_NS: u64 = 5_000_000_000;
 
 #[test]
 fn role() {
-    enter(&[("victim", victim::play), ("hostile", hostile), ("ringer", ringer)]);
+    enter(&[("victim", victim::play), ("hostile", hostile), ("ringer", ringer), ("slipper", slipper)]);
 }
 
 #[test]
@@ -57,6 +57,16 @@ fn hostile_babbles() {
 #[test]
 fn hostile_floods() {
     attack("flood");
+}
+
+/// What comes beside a frame that ends the session is closed with it.
+#[test]
+fn hostile_descriptors_are_not_kept() {
+    let (mut victim, name) = victim();
+    let before = ask(&mut victim);
+    Child::start("slipper", &[&name]).wait_success();
+    let after = settled(|| ask(&mut victim), before.clone());
+    assert_eq!(after[..3], before[..3], "descriptors, mappings, threads");
 }
 
 /// The victim's write to a doorbell that its peer has filled and made blocking must not hold the victim.
@@ -175,6 +185,14 @@ fn hostile(role: Role) {
         "babble" => babble(name, seed, until),
         _ => flood(name, seed, until),
     }
+}
+
+/// Sends a frame of no kind with three descriptors, and sees that the line is cut.
+fn slipper(role: Role) {
+    let bell = eventfd(0, EventfdFlags::CLOEXEC).unwrap();
+    let raw = Raw::connect(&role.arguments[0], bell.as_fd()).unwrap();
+    raw.line.send(&[0xff; 10], &[bell.as_fd(), bell.as_fd(), bell.as_fd()]).unwrap();
+    while raw::receive(&raw.line, &mut Vec::new(), 10_000).is_some() {}
 }
 
 /// Gives the victim a doorbell that blocks, arms every word, sleeps, and lets the victim answer once.

@@ -119,8 +119,9 @@ impl Vi {
                 outcome => break outcome.map_err(Error::from),
             }
         };
+        let remote = made.as_ref().map(|wires| wires.remote).ok();
         finish(self, made)?;
-        self.remote_attributes().ok_or(Error::State { is: ViState::Error })
+        remote.ok_or(Error::State { is: ViState::Error })
     }
 }
 

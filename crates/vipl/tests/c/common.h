@@ -71,6 +71,8 @@ static inline VIP_MEM_HANDLE reg(void *memory, size_t length) {
 
 /* Connects the VIs of the two processes at a point. */
 static inline void join_at(VIP_VI_HANDLE vi, const char *name) {
+    if (getenv("VIA_TRACE"))
+        fprintf(stderr, "%s joins at %s\n", role, name);
     Address here, there, from;
     VIP_CONN_HANDLE connection;
     VIP_VI_ATTRIBUTES remote;

@@ -182,6 +182,8 @@ impl ShmLink {
                 Err(Error::Memory(shm::Error::Peer(what))) => Err(CloseReason::Violation(what)),
                 Err(_) => Err(CloseReason::Link("the lifeline failed")),
             };
+            // What nobody took is closed now: the next frame may be long in coming.
+            descriptors.clear();
             if let Err(reason) = handled {
                 session.close(reason);
                 break;

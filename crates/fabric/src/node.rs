@@ -20,7 +20,7 @@ use std::{
 };
 
 use sidestep_shm::{
-    Memory, clock,
+    Memory, clock, cpu,
     doorbell::{Doorbell, Sleeper, Tokens},
     wait::Waiter,
 };
@@ -209,7 +209,12 @@ impl Node {
                 return Err(Error::TimedOut(what));
             }
             let news = || core.link().has_news() || core.epoch.load(Ordering::Relaxed) != epoch;
-            if !waiter.look(deadline, || u32::MAX, news)
+            // A peer on this core runs only if this thread gives the core away.
+            let peer_core = || {
+                let own = cpu::current_core();
+                if core.link().shares_core(own) { own } else { u32::MAX }
+            };
+            if !waiter.look(deadline, peer_core, news)
                 && let Some(answer) = self.block(deadline, check)?
             {
                 return Ok(answer);

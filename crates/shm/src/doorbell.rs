@@ -1,6 +1,6 @@
-//! Doorbells, and the sleep that doorbells and lifelines end.
+//! Doorbells inside a process, and the sleep that doorbells and lifelines end.
 //!
-//! A doorbell is an eventfd of the sleeper. It is never read: it lies in the sleeper's private epoll set,
+//! A doorbell is an eventfd, for waking other threads; between processes see [`crate::pair_bell`]. It is never read: it lies in the sleeper's private epoll set,
 //! edge-triggered, so every ring is one edge in every set that holds it. Nobody can take a ring away from
 //! another thread, and there is nothing to block on. A lifeline lies in the same set, level-triggered.
 
@@ -13,7 +13,7 @@ use rustix::{
 
 use crate::{Error, Result, clock};
 
-/// Rung to wake a peer, or another thread.
+/// Rung to wake another thread.
 #[derive(Debug)]
 pub struct Doorbell {
     descriptor: OwnedFd,
@@ -34,18 +34,6 @@ impl Doorbell {
         let descriptor = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
             .map_err(|errno| Error::from_errno("make a doorbell", errno))?;
         Ok(Doorbell { descriptor })
-    }
-
-    /// A doorbell that came from a peer; anything but an eventfd is refused.
-    pub fn attach(descriptor: OwnedFd) -> Result<Doorbell> {
-        let kind =
-            rustix::fs::readlink(format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&descriptor)), Vec::new());
-        match kind {
-            Ok(kind) if kind.as_bytes() != b"anon_inode:[eventfd]" => {
-                Err(Error::Foreign("the doorbell is not an eventfd"))
-            }
-            _ => Ok(Doorbell { descriptor }),
-        }
     }
 
     /// Rings. A bell that cannot take another ring has woken its sleeper already.

@@ -8,6 +8,7 @@
 use crate::{
     Error, Memory, Result, Word64,
     byte_ring::{Consumer, Parts, Producer},
+    cpu,
     sleep_word::SleepWord,
     sync::{Ordering, RESCAN_PUBLISH, RESCAN_TAKE},
 };
@@ -25,6 +26,11 @@ const EVENT_SLEEP: usize = 0x40;
 /// The peer's copy of how far *it* has taken the events of the opposite direction.
 const EVENT_HEAD: usize = 0x80;
 const EVENT_ENTRIES: usize = 0xc0;
+
+/// The word that tells on which core the poster of the ring at `here` last ran, plus one.
+pub fn core_word(memory: &Memory, here: usize) -> Result<Word64> {
+    memory.word64(here + EVENT_CORE)
+}
 
 /// The peer's end: posts events.
 #[derive(Debug)]
@@ -69,7 +75,8 @@ impl EventPoster {
             return Ok(self.rescan.post());
         }
         self.ring.copy_in(&event.to_le_bytes())?;
-        self.ring.publish(0);
+        // Plus one: zero says that nobody has run yet.
+        self.ring.publish(cpu::current_core() + 1);
         Ok(self.rescan.sleep.must_ring())
     }
 }

@@ -40,6 +40,8 @@ pub mod family;
 #[cfg(not(loom))]
 pub mod memfd;
 #[cfg(not(loom))]
+pub mod pair_bell;
+#[cfg(not(loom))]
 pub mod passing;
 
 pub use error::{Error, Result};

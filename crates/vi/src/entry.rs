@@ -167,6 +167,8 @@ pub(crate) enum Record {
     Placed(u32),
     /// The next one failed.
     Failed(Fault),
+    /// Everything that was posted before the connection was made has been told.
+    Ready,
 }
 
 pub(crate) const RECORD: usize = 8;
@@ -198,6 +200,7 @@ impl Record {
             }
             Record::Placed(count) => into.extend(head(3, 0, 0, *count)),
             Record::Failed(fault) => into.extend(head(4, 0, *fault as u16, 1)),
+            Record::Ready => into.extend(head(5, 0, 0, 0)),
         }
     }
 
@@ -227,6 +230,7 @@ impl Record {
             }
             3 => (Record::Placed(value), RECORD),
             4 => (Record::Failed(Fault::from_bits(word16(&head[2..])).ok_or("an unknown fault")?), RECORD),
+            5 => (Record::Ready, RECORD),
             _ => return Err("a record of an unknown kind"),
         };
         Ok(Some(record))
@@ -269,6 +273,7 @@ mod tests {
             Record::Posted(Credit { total: 3, places: vec![] }),
             Record::Posted(Credit { total: 3, places: vec![place; MAX_PLACES] }),
             Record::Placed(4),
+            Record::Ready,
             Record::Failed(Fault::Protection),
         ] {
             let mut bytes = Vec::new();

@@ -29,6 +29,8 @@ pub(crate) struct Wires {
     pub(crate) monitors: Arc<Monitors>,
     /// Receives the peer has posted and nobody has used.
     pub(crate) credits: std::collections::VecDeque<Credit>,
+    /// Whether the peer has told of all receives that it posted before the connection was made.
+    pub(crate) ready: bool,
     /// Regions of the peer that its receives lie in.
     pub(crate) windows: Vec<Option<Aperture>>,
     /// Regions of this side that the peer was told of.
@@ -126,6 +128,7 @@ impl Joined {
             cookies_in: self.cookies.1,
             monitors: Arc::new(self.monitors),
             credits: Default::default(),
+            ready: false,
             windows: Vec::new(),
             announced: HashMap::new(),
             rdma: RdmaQueue::new(endpoint.node(), 4096),

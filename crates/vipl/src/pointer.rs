@@ -15,12 +15,7 @@ use crate::types;
 pub(crate) fn answer(body: impl FnOnce() -> Result<Code>) -> types::Return {
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(code)) => code as types::Return,
-        Ok(Err(error)) => {
-            if std::env::var_os("VIA_TRACE").is_some() {
-                eprintln!("{error} {error:?}");
-            }
-            error.code() as types::Return
-        }
+        Ok(Err(error)) => error.code() as types::Return,
         Err(_) => Code::ErrorResource as types::Return,
     }
 }

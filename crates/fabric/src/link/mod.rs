@@ -180,6 +180,11 @@ pub trait Link: Send + Sync {
     fn poll(&self, target: &dyn Target, kernel: bool) -> bool;
     /// A cheap guess whether `poll` would find something that memory can tell.
     fn has_news(&self) -> bool;
+    /// Whether some peer was last heard of on this core, so that spinning would keep it from running.
+    fn shares_core(&self, core: u32) -> bool {
+        let _ = core;
+        false
+    }
     /// Adds the descriptors to sleep on to `sleeper`, now and as peers come, for as long as it lives. Those that make
     /// `poll` with `kernel` find something have the token [`KERNEL`].
     fn watch(&self, sleeper: &Arc<Sleeper>) -> Result<()>;

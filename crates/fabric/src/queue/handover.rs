@@ -9,7 +9,12 @@ use std::{
     sync::Arc,
 };
 
-use sidestep_shm::{Memory, doorbell::Doorbell, passing::Lifeline, watch::Watch};
+use sidestep_shm::{
+    Memory,
+    pair_bell::{PairBell, Ringer},
+    passing::Lifeline,
+    watch::Watch,
+};
 
 use super::{
     BLOCK_HEADER, FAMILY_LEN, HEAD, HEAD_CORE, QueueBlock, QueueSpec, Receiver, Sender, TAIL,
@@ -80,7 +85,7 @@ impl Handover {
         let own_pair = Memory::attach(own_pair, session::PAIR_LEN)?;
         let peer_pair = Memory::attach(peer_pair, session::PAIR_LEN)?;
         let (sleep, rescan) = session::wake_words(&own_pair, &peer_pair)?;
-        let (own_bell, peer_bell) = (Arc::new(Doorbell::attach(own_bell)?), Arc::new(Doorbell::attach(peer_bell)?));
+        let (own_bell, peer_bell) = (Arc::new(PairBell::adopt(own_bell)), Arc::new(Ringer::attach(peer_bell)?));
         let lifeline = Arc::new(Lifeline::from_fd(lifeline));
 
         let our_watch = our_layout.watch(&own, Access::Write)?;

@@ -4,7 +4,8 @@ use std::{os::fd::BorrowedFd, sync::Arc};
 
 use sidestep_shm::{
     clock,
-    doorbell::{Doorbell, Sleeper, Tokens},
+    doorbell::{Sleeper, Tokens},
+    pair_bell::PairBell,
     passing::Lifeline,
     sleep_word::SleepWord,
     wait::Waiter,
@@ -32,8 +33,9 @@ pub(crate) struct Alone {
     pub(crate) watched: WatchedWord,
     pub(crate) sleep: SleepWord,
     pub(crate) sleeper: Sleeper,
-    /// Kept open: they are what the sleeper watches.
-    _descriptors: (Arc<Doorbell>, Arc<Lifeline>),
+    /// What the sleeper watches.
+    bell: Arc<PairBell>,
+    _lifeline: Arc<Lifeline>,
 }
 
 const LIFELINE: u64 = 1;
@@ -42,14 +44,14 @@ impl Alone {
     pub(crate) fn new(
         watched: WatchedWord,
         sleep: SleepWord,
-        doorbell: Arc<Doorbell>,
+        bell: Arc<PairBell>,
         lifeline: Arc<Lifeline>,
     ) -> Result<Alone> {
         use std::os::fd::AsFd;
         let sleeper = Sleeper::new()?;
-        sleeper.add_doorbell(doorbell.as_fd(), 0)?;
+        sleeper.add_doorbell(bell.as_fd(), 0)?;
         sleeper.add_hang_up(lifeline.as_fd(), LIFELINE)?;
-        Ok(Alone { watched, sleep, sleeper, _descriptors: (doorbell, lifeline) })
+        Ok(Alone { watched, sleep, sleeper, bell, _lifeline: lifeline })
     }
 
     fn sleep(&self, deadline: Option<u64>, news: &dyn Fn() -> bool) -> Result<()> {
@@ -67,6 +69,7 @@ impl Alone {
 
     fn arm(&self) {
         self.watched.arm();
+        self.bell.before_sleep();
         self.sleep.prepare();
     }
 }
@@ -84,8 +87,15 @@ impl Home {
     /// Lets the process see to other things; called now and then by a side that only ever polls.
     #[cold]
     pub(crate) fn breathe(&self) -> Result<()> {
-        if let Home::Node { node, .. } = self {
-            node.progress();
+        match self {
+            Home::Node { node, .. } => _ = node.progress(),
+            Home::Alone(alone) => {
+                let mut tokens = Tokens::new();
+                alone.sleeper.sleep(Some(0), &mut tokens)?;
+                if tokens.contains(&LIFELINE) {
+                    return Err(Error::Closed(CloseReason::Died));
+                }
+            }
         }
         self.check_open()
     }

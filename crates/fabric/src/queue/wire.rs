@@ -3,7 +3,7 @@
 use std::sync::{Arc, atomic::Ordering};
 
 use sidestep_shm::{
-    Memory, Span, Word64, doorbell::Doorbell, event_ring::RescanWord, sync::stored_fence, watch::WatchedWord,
+    Memory, Span, Word64, event_ring::RescanWord, pair_bell::Ringer, sync::stored_fence, watch::WatchedWord,
 };
 
 use super::BLOCK_HEADER;
@@ -24,7 +24,7 @@ pub(crate) enum Alarm {
     /// Through the node's session.
     Session(Aperture),
     /// By a process that holds the descriptors only.
-    Alone(RescanWord, Arc<Doorbell>),
+    Alone(RescanWord, Arc<Ringer>),
 }
 
 impl Wire {

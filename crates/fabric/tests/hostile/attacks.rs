@@ -17,7 +17,7 @@ use sidestep_fabric::{
     protocol::{EndpointId, Message},
     queue::Kind,
 };
-use sidestep_shm::{Memory, clock, doorbell::Doorbell, event_ring::EventPoster, passing::Lifeline};
+use sidestep_shm::{Memory, clock, event_ring::EventPoster, pair_bell::PairBell, passing::Lifeline};
 
 use crate::raw::{Raw, any_descriptor, cookie};
 
@@ -73,8 +73,8 @@ fn talk(node: &Node, name: &str, random: &mut Seeded, until: u64) -> sidestep_fa
 pub fn scribble_by_hand(name: &str, seed: u64, until: u64) {
     let mut random = Seeded::new(seed);
     while clock::now() < until {
-        let bell = Doorbell::new().unwrap();
-        let Some(raw) = Raw::connect(name, bell.as_fd()) else { continue };
+        let bell = PairBell::new().unwrap();
+        let Some(raw) = Raw::connect(name, bell.for_peer().unwrap()) else { continue };
         let Some(queue) = raw.channel(name, random.chance(500)) else { continue };
         for _ in 0..random.below(200) {
             let memory = [&raw.theirs, &queue.victim, &queue.own, &raw.ours][random.below(4) as usize];
@@ -91,12 +91,12 @@ pub fn scribble_by_hand(name: &str, seed: u64, until: u64) {
 pub fn babble(name: &str, seed: u64, until: u64) {
     let mut random = Seeded::new(seed);
     while clock::now() < until {
-        let bell = Doorbell::new().unwrap();
+        let bell = PairBell::new().unwrap();
         let line = if random.chance(300) {
             let Ok(line) = Lifeline::connect(name) else { continue };
             line
         } else {
-            let Some(raw) = Raw::connect(name, bell.as_fd()) else { continue };
+            let Some(raw) = Raw::connect(name, bell.for_peer().unwrap()) else { continue };
             raw.line
         };
         for _ in 0..random.below(60) {
@@ -115,23 +115,23 @@ pub fn babble(name: &str, seed: u64, until: u64) {
 pub fn flood(name: &str, seed: u64, until: u64) {
     let mut random = Seeded::new(seed);
     while clock::now() < until {
-        let bell = Doorbell::new().unwrap();
+        let bell = PairBell::new().unwrap();
         match random.below(4) {
             0 => {
                 let lines: Vec<_> = (0..60).filter_map(|_| Lifeline::connect(name).ok()).collect();
                 drop(lines);
             }
             1 => {
-                let lines: Vec<_> = (0..20).filter_map(|_| Raw::connect(name, bell.as_fd())).collect();
+                let lines: Vec<_> = (0..20).filter_map(|_| Raw::connect(name, bell.for_peer().unwrap())).collect();
                 drop(lines);
             }
             2 => {
-                let Some(raw) = Raw::connect(name, bell.as_fd()) else { continue };
+                let Some(raw) = Raw::connect(name, bell.for_peer().unwrap()) else { continue };
                 let Some(queue) = raw.channel(name, true) else { continue };
                 flood_frames(&raw, &queue.victim_spec.cookie, name, &mut random, until);
             }
             _ => {
-                let Some(raw) = Raw::connect(name, bell.as_fd()) else { continue };
+                let Some(raw) = Raw::connect(name, bell.for_peer().unwrap()) else { continue };
                 flood_events(&raw, &mut random);
             }
         }

@@ -14,7 +14,7 @@ use sidestep_fabric::{
 };
 use sidestep_shm::{
     Memory,
-    doorbell::Doorbell,
+    pair_bell::Ringer,
     passing::{Lifeline, Received},
     watch::watch_len,
 };
@@ -26,7 +26,7 @@ pub struct Raw {
     pub ours: Memory,
     /// The victim's pair memory and doorbell.
     pub theirs: Memory,
-    pub their_bell: Doorbell,
+    pub their_bell: Ringer,
 }
 
 /// A queue by hand: what the victim gave out of its memory.
@@ -52,7 +52,7 @@ impl Raw {
         let ours = Memory::create("hostile-pair", pair_len as usize).unwrap();
         let pages = ours.descriptor().unwrap();
         send(&line, Frame::Hello { version: VERSION, pair_len }, &[pages.as_fd(), bell])?;
-        let their_bell = Doorbell::attach(descriptors.pop()?).unwrap();
+        let their_bell = Ringer::attach(descriptors.pop()?).unwrap();
         let theirs = Memory::attach(descriptors.pop()?, pair_len as usize).unwrap();
         Some(Raw { line, ours, theirs, their_bell })
     }

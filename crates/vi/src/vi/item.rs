@@ -139,7 +139,10 @@ impl SendItem {
         let mut header = Header { remote, ..Header::new(kind, self.total - self.moved, self.immediate) };
         let mut places = Credit { total: 0, places: Vec::new() };
         if kind == Kind::Message || kind == Kind::Write && self.immediate.is_some() {
-            let Some(credit) = wires.credits.pop_front() else { return self.no_receive(reliability) };
+            let Some(credit) = wires.credits.pop_front() else {
+                // Before the peer has told of everything, nobody knows whether a receive is posted.
+                return if wires.ready { self.no_receive(reliability) } else { Ok(false) };
+            };
             if kind == Kind::Message && header.len > credit.total {
                 if !split || credit.total == 0 {
                     return Ok(self.too_long(reliability));

@@ -143,6 +143,14 @@ impl State {
         Ok(())
     }
 
+    /// Tells the peer that it knows of everything that was posted so far.
+    pub(crate) fn tell_ready(&mut self) -> Result<(), Loss> {
+        let State { wires: Some(wires), record, .. } = self else { return Ok(()) };
+        Record::Ready.emit(record);
+        wires.cookies_out.push(record)?;
+        Ok(wires.cookies_out.publish()?)
+    }
+
     /// Whether the peer has not been told of everything.
     #[inline]
     pub(crate) fn owes_peer(&self) -> bool {
@@ -283,7 +291,8 @@ impl State {
         };
         self.receives.done.push_back(completion);
         self.port.completed(Queue::Receive, &completion);
-        if header.kind == Kind::Write || self.attributes.reliability == Reliability::Reception {
+        let whole = self.attributes.reliability == Reliability::Reception && !header.continues;
+        if header.kind == Kind::Write || whole {
             self.answer(if failed.is_some() { Fault::Descriptor } else { Fault::None });
         }
         if failed.is_some() && self.is_reliable() {

@@ -246,6 +246,7 @@ impl State {
                     let window = Aperture::begin(&wires.endpoint, &cookie).ok();
                     wires.windows.push(window);
                 }
+                Record::Ready => wires.ready = true,
                 Record::Placed(count) => {
                     for _ in 0..count {
                         self.sends.answered()?.stage = Stage::Ended(Status(0));

@@ -86,7 +86,7 @@ impl Loss {
 
 impl From<sidestep_fabric::Error> for Loss {
     fn from(error: sidestep_fabric::Error) -> Loss {
-        if std::env::var_os("VIA_TRACE").is_some() { eprintln!("fabric {error:?}"); } if let sidestep_fabric::Error::Closed(_) = error { Loss::LOST } else { Loss::BROKEN }
+        if let sidestep_fabric::Error::Closed(_) = error { Loss::LOST } else { Loss::BROKEN }
     }
 }
 
@@ -203,6 +203,9 @@ impl State {
         self.wires = Some(Box::new(wires));
         self.status = ViState::Connected;
         self.attach_sources();
+        if let Err(loss) = self.tell_receives().and_then(|()| self.tell_ready()) {
+            return self.lose(loss);
+        }
         self.port.nic.wake_service();
     }
 
@@ -246,7 +249,6 @@ impl State {
 
     /// The connection is over: everything that has not completed is flushed.
     pub(crate) fn lose(&mut self, loss: Loss) {
-        if std::env::var_os("VIA_TRACE").is_some() { eprintln!("lose {loss:?} {:?} bt {}", self.wires.as_ref().map(|w| w.endpoint.closed()), std::backtrace::Backtrace::force_capture()); }
         if loss.drain {
             // What arrived before the end counts.
             let _ = self.take_cookies();

@@ -1,6 +1,7 @@
 /* Two processes: everything that needs a connection. */
 #include "common.h"
 #include <poll.h>
+#include <signal.h>
 
 #define RECV (VIP_STATUS_DONE | VIP_STATUS_OP_RECEIVE)
 #define SENT (VIP_STATUS_DONE | VIP_STATUS_OP_SEND)
@@ -124,7 +125,7 @@ static void polling_memory(void) {
         memcpy(note, &(VIP_UINT64){(VIP_UINT64)(size_t)target}, 8);
         memcpy(note + 8, &data, sizeof data);
         OK(VipPostSend(vi, fill(&own, 0, note, data, sizeof *there), own_handle));
-        while (*target != 4711)
+        while (*target < 4711)
             usleep(10);
         /* With immediate data it takes a receive; the status is all that is looked at. */
         while (!(*status & VIP_STATUS_DONE))
@@ -176,7 +177,10 @@ static void errors_at(const char *name, VIP_RELIABILITY_LEVEL level, int kind) {
         case 1: /* Too small a receive. */
             expect_done(vi, 1, RECV | VIP_STATUS_LENGTH_ERROR);
             break;
-        case 2: /* The peer goes in the middle of a message. */
+        case 2: /* The peer goes in the middle of a message. It needs to know who this is. */
+            *(int *)(void *)global = getpid();
+            OK(VipExtPostSend(vi, fill(&d[2], 0, global, data, 4), mem, VIP_EXT_FLOW_BLOCKING, 20000));
+            expect_done(vi, 0, SENT);
             expect_done(vi, 1, RECV | VIP_STATUS_PARTIAL_ERROR);
             expect_done(vi, 1, RECV | VIP_STATUS_DESC_FLUSHED_ERROR);
             until_flag(&errors_seen, 1u << VIP_ERROR_CONN_LOST);
@@ -196,9 +200,14 @@ static void errors_at(const char *name, VIP_RELIABILITY_LEVEL level, int kind) {
             expect_done(vi, 0, SENT | lost);
             break;
         case 2:
+            OK(VipPostRecv(vi, fill(&d[2], 0, global, data, 4), mem));
+            expect_done(vi, 1, RECV);
+            /* Stopped, it takes nothing; what does not fit into the ring stays here. */
+            kill(*(int *)(void *)global, SIGSTOP);
             OK(VipPostSend(vi, fill(&d[0], 0, big, big_handle, BIG), mem));
             OK(VipPostSend(vi, fill(&d[1], 0, big, big_handle, BIG), mem));
             OK(VipDisconnect(vi));
+            kill(*(int *)(void *)global, SIGCONT);
             expect_done(vi, 0, SENT | VIP_STATUS_TRANSPORT_ERROR);
             expect_done(vi, 0, SENT | VIP_STATUS_DESC_FLUSHED_ERROR);
             break;

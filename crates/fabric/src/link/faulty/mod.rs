@@ -233,6 +233,10 @@ impl Link for FaultyLink {
         self.link().has_news() || self.held.load(Ordering::Acquire) != 0 || self.spurious_news.pull()
     }
 
+    fn shares_core(&self, core: u32) -> bool {
+        self.link().shares_core(core)
+    }
+
     fn watch(&self, sleeper: &Arc<Sleeper>) -> Result<()> {
         sleeper.add_doorbell(self.bell.as_fd(), BELL)?;
         self.link().watch(sleeper)

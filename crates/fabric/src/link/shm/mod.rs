@@ -59,6 +59,8 @@ struct Receiving {
 /// Frames and events taken from one session in one poll, so that no peer holds up the others.
 const FRAMES_A_POLL: usize = 32;
 const EVENTS_A_POLL: usize = 256;
+/// Sessions that may wait for their peer's greeting.
+const MAX_SILENT: usize = 128;
 /// Connections accepted in one poll.
 const ACCEPTS_A_POLL: usize = 16;
 /// Token of the names in the kernel set; sessions have their number.
@@ -124,8 +126,12 @@ impl ShmLink {
                 Err(_) => self.turn_away(name),
             });
             let Some(lifeline) = accepted else { break };
-            // A stranger, or no resources for another peer: the lifeline closes, and the other side sees that.
-            if let Ok(peer) = self.open(None, lifeline) {
+            // Too many that have not said a word, a stranger, or no resources for another peer: the lifeline closes, and
+            // the other side sees that.
+            let silent = self.all().iter().filter(|session| session.theirs().is_none()).count();
+            if silent < MAX_SILENT
+                && let Ok(peer) = self.open(None, lifeline)
+            {
                 target.opened(peer);
             }
             any = true;
@@ -307,6 +313,10 @@ impl Link for ShmLink {
 
     fn has_news(&self) -> bool {
         self.sessions.read().expect("no panic in session table").iter().any(|session| session.has_news())
+    }
+
+    fn shares_core(&self, core: u32) -> bool {
+        self.sessions.read().expect("no panic in session table").iter().any(|session| session.ran_on(core))
     }
 
     fn watch(&self, sleeper: &Arc<Sleeper>) -> Result<()> {

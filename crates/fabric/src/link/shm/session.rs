@@ -21,9 +21,9 @@ use std::{
 
 use rustix::io::Errno;
 use sidestep_shm::{
-    self as shm, Memory, Word64,
-    doorbell::Doorbell,
-    event_ring::{EVENT_RING_LEN, EventPoster, EventTaker, RescanWord},
+    self as shm, Memory, Word64, cpu,
+    event_ring::{self, EVENT_RING_LEN, EventPoster, EventTaker, RescanWord},
+    pair_bell::{PairBell, Ringer},
     passing::{Lifeline, Received},
     sleep_word::SleepWord,
 };
@@ -39,8 +39,9 @@ pub(crate) const PAIR_LEN: usize = PAIR_EVENTS + EVENT_RING_LEN.next_multiple_of
 const PAIR_FRAMES: usize = 0;
 const PAIR_EVENTS: usize = 0x40;
 
-/// Frames that may wait for a peer that does not receive; a peer that owes more is cut off or refused.
+/// Frames and bytes that may wait for a peer that does not receive; one that owes more answers is cut off.
 const MAX_OUTGOING: usize = 4096;
+const MAX_OUTGOING_BYTES: usize = 8 << 20;
 
 #[derive(Debug)]
 pub(crate) struct Session {
@@ -48,9 +49,11 @@ pub(crate) struct Session {
     /// The name it was reached under, if this side connected.
     name: Mutex<Option<String>>,
     pub(crate) lifeline: Lifeline,
-    pub(crate) doorbell: Doorbell,
+    pub(crate) doorbell: PairBell,
     ours: Memory,
     sleep: SleepWord,
+    /// Where the peer ran when it last told us something, plus one.
+    peer_core: Word64,
     frames_announced: Word64,
     frames_received: AtomicU64,
     /// What came with the peer's greeting.
@@ -69,8 +72,10 @@ pub(crate) struct Session {
 #[derive(Debug)]
 pub(crate) struct Theirs {
     pub(crate) memory: Memory,
-    pub(crate) doorbell: Doorbell,
+    pub(crate) doorbell: Ringer,
     frames: Word64,
+    /// Where this side ran when it last told the peer something.
+    core: Word64,
     frames_sent: AtomicU64,
     poster: Mutex<EventPoster>,
 }
@@ -80,17 +85,20 @@ struct Outgoing {
     /// Whether the greeting is complete, so that frames may go out.
     open: bool,
     waiting: VecDeque<(Vec<u8>, Vec<Arc<OwnedFd>>)>,
+    /// Bytes of them.
+    bytes: usize,
 }
 
 impl Session {
     /// Greets the process at the other end of a lifeline.
     pub(crate) fn greet(id: PeerId, name: Option<String>, lifeline: Lifeline) -> Result<Session> {
         let ours = Memory::create("sidestep-pair", PAIR_LEN)?;
-        let doorbell = Doorbell::new()?;
+        let doorbell = PairBell::new()?;
+        let bell = doorbell.for_peer().ok_or(Error::Unsupported("a doorbell without a writing end"))?;
         let mut hello = Vec::new();
         Frame::Hello { version: VERSION, pair_len: PAIR_LEN as u64 }.emit(&mut hello);
         let pages = ours.descriptor().ok_or(Error::Unsupported("pair memory without a descriptor"))?;
-        match lifeline.send(&hello, &[pages.as_fd(), doorbell.as_fd()]) {
+        match lifeline.send(&hello, &[pages.as_fd(), bell]) {
             Ok(true) => {}
             Ok(false) => return Err(Error::Full { what: "a new lifeline", limit: 0 }),
             // Turned away already: the hang-up tells, as it would a moment later.
@@ -101,6 +109,7 @@ impl Session {
             id,
             name: Mutex::new(name),
             sleep: EventTaker::sleep_word_of(&ours, PAIR_EVENTS)?,
+            peer_core: event_ring::core_word(&ours, PAIR_EVENTS)?,
             frames_announced: ours.word64(PAIR_FRAMES)?,
             frames_received: AtomicU64::new(0),
             lifeline,
@@ -148,12 +157,14 @@ impl Session {
             _ => CloseReason::Link("no memory or descriptors for another peer"),
         };
         let memory = Memory::attach(memory, PAIR_LEN).map_err(made)?;
-        let doorbell = Doorbell::attach(doorbell).map_err(made)?;
+        let doorbell = Ringer::attach(doorbell).map_err(made)?;
         let poster = EventPoster::new(&memory, PAIR_EVENTS, &self.ours, PAIR_EVENTS).map_err(made)?;
         let taker = EventTaker::new(&self.ours, PAIR_EVENTS, &memory, PAIR_EVENTS).map_err(made)?;
         *lock(&self.taker) = Some(taker);
         let frames = memory.word64(PAIR_FRAMES).map_err(made)?;
-        let theirs = Theirs { frames, frames_sent: AtomicU64::new(1), poster: Mutex::new(poster), doorbell, memory };
+        let core = event_ring::core_word(&memory, PAIR_EVENTS).map_err(made)?;
+        let theirs =
+            Theirs { core, frames, frames_sent: AtomicU64::new(1), poster: Mutex::new(poster), doorbell, memory };
         let _ = self.theirs.set(theirs);
         lock(&self.outgoing).open = true;
         self.flush();
@@ -168,7 +179,7 @@ impl Session {
         let mut bytes = Vec::with_capacity(128);
         frame.emit(&mut bytes);
         let mut outgoing = lock(&self.outgoing);
-        if outgoing.waiting.len() >= MAX_OUTGOING {
+        if outgoing.waiting.len() >= MAX_OUTGOING || outgoing.bytes >= MAX_OUTGOING_BYTES {
             if matches!(frame, Frame::Reply { .. }) {
                 drop(outgoing);
                 self.close(CloseReason::Violation("it asks and never takes the answers"));
@@ -176,6 +187,7 @@ impl Session {
             }
             return Err(Error::Full { what: "what waits for the peer", limit: MAX_OUTGOING });
         }
+        outgoing.bytes += bytes.len();
         outgoing.waiting.push_back((bytes, descriptor.into_iter().collect()));
         self.flush_locked(&mut outgoing);
         Ok(())
@@ -193,6 +205,7 @@ impl Session {
             let borrowed: Vec<BorrowedFd<'_>> = descriptors.iter().map(|descriptor| descriptor.as_fd()).collect();
             match self.lifeline.send(bytes, &borrowed) {
                 Ok(true) => {
+                    outgoing.bytes -= bytes.len();
                     outgoing.waiting.pop_front();
                     sent += 1;
                 }
@@ -200,6 +213,7 @@ impl Session {
                 Err(_) => {
                     // The peer is gone; what it sent before is still to be received.
                     outgoing.waiting.clear();
+                    outgoing.bytes = 0;
                     break;
                 }
             }
@@ -207,6 +221,7 @@ impl Session {
         if sent > 0 {
             // A sleeping peer is woken by the frame itself; the count is for one that looks at memory only.
             let total = theirs.frames_sent.fetch_add(sent, Ordering::Relaxed) + sent;
+            theirs.core.store(u64::from(cpu::current_core()) + 1, Ordering::Relaxed);
             theirs.frames.store(total, Ordering::Release);
         }
     }
@@ -254,7 +269,17 @@ impl Session {
     }
 
     pub(crate) fn set_sleeping(&self, sleeping: bool) {
-        if sleeping { self.sleep.prepare() } else { self.sleep.cancel() }
+        if sleeping {
+            self.doorbell.before_sleep();
+            self.sleep.prepare();
+        } else {
+            self.sleep.cancel();
+        }
+    }
+
+    /// Whether the peer last ran on this core.
+    pub(crate) fn ran_on(&self, core: u32) -> bool {
+        self.peer_core.load(Ordering::Relaxed) == u64::from(core) + 1
     }
 
     /// Tells the peer of an event.

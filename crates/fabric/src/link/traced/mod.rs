@@ -194,6 +194,10 @@ impl Link for TracedLink {
         self.inner.as_link().has_news()
     }
 
+    fn shares_core(&self, core: u32) -> bool {
+        self.inner.as_link().shares_core(core)
+    }
+
     fn watch(&self, sleeper: &Arc<Sleeper>) -> Result<()> {
         self.inner.as_link().watch(sleeper)
     }

@@ -134,13 +134,15 @@ impl From<&[Segment]> for Segments {
 }
 
 /// A list that is mostly one long.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum List<T> {
     One(T),
     Many(Vec<T>),
 }
 
 impl<T> List<T> {
+    pub(crate) const NONE: List<T> = List::Many(Vec::new());
+
     #[inline]
     pub(crate) fn as_slice(&self) -> &[T] {
         match self {

@@ -16,7 +16,10 @@
 
 use sidestep_fabric::Cookie;
 
-use crate::{descriptor::Remote, memory::MemHandle};
+use crate::{
+    descriptor::{List, Remote},
+    memory::MemHandle,
+};
 
 /// Kinds of transfer entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -145,7 +148,7 @@ impl Header {
 pub(crate) struct Credit {
     pub(crate) total: u32,
     /// Where its bytes go, if they can be placed there.
-    pub(crate) places: Vec<Place>,
+    pub(crate) places: List<Place>,
 }
 
 /// A part of a receive buffer in memory that the sender can reach.
@@ -187,8 +190,9 @@ impl Record {
         into.clear();
         match self {
             Record::Posted(credit) => {
-                into.extend(head(1, credit.places.len() as u8, 0, credit.total));
-                for place in &credit.places {
+                let places = credit.places.as_slice();
+                into.extend(head(1, places.len() as u8, 0, credit.total));
+                for place in places {
                     into.extend(place.window.to_le_bytes());
                     into.extend(place.len.to_le_bytes());
                     into.extend(place.offset.to_le_bytes());
@@ -220,7 +224,11 @@ impl Record {
                     len: word32(&bytes[4..]),
                     offset: u64::from(word32(&bytes[8..])) | u64::from(word32(&bytes[12..])) << 32,
                 };
-                let credit = Credit { total: value, places: bytes.chunks_exact(PLACE).map(place).collect() };
+                let places = match count {
+                    1 => List::One(place(bytes)),
+                    _ => List::Many(bytes.chunks_exact(PLACE).map(place).collect()),
+                };
+                let credit = Credit { total: value, places };
                 (Record::Posted(credit), RECORD + count * PLACE)
             }
             2 => {
@@ -270,8 +278,9 @@ mod tests {
     fn records_come_back() {
         let place = Place { window: 1, len: 2, offset: 1 << 40 };
         for record in [
-            Record::Posted(Credit { total: 3, places: vec![] }),
-            Record::Posted(Credit { total: 3, places: vec![place; MAX_PLACES] }),
+            Record::Posted(Credit { total: 3, places: List::NONE }),
+            Record::Posted(Credit { total: 3, places: List::Many(vec![place; MAX_PLACES]) }),
+            Record::Posted(Credit { total: 3, places: List::One(place) }),
             Record::Placed(4),
             Record::Ready,
             Record::Failed(Fault::Protection),

@@ -288,6 +288,14 @@ impl Recent {
         Ok(Piece { registration: registration.clone(), offset, len })
     }
 
+    /// The memory that a segment names and where in it, if the tag allows it: for use within a call.
+    #[inline]
+    pub(crate) fn check(&mut self, table: &MemoryTable, segment: &Segment, ptag: Ptag) -> Option<(&Region, usize)> {
+        let entry = self.find(table, segment.handle)?;
+        let usable = entry.ptag() == ptag && entry.contains(segment.address, u64::from(segment.len));
+        usable.then(|| (&entry.region, (segment.address - entry.base) as usize))
+    }
+
     /// A registration by its handle.
     #[inline]
     pub(crate) fn find(&mut self, table: &MemoryTable, handle: MemHandle) -> Option<&Arc<Registration>> {

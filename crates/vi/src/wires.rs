@@ -1,6 +1,6 @@
 //! The queues of one connection, and how the two sides agree on them.
 
-use std::{collections::HashMap, sync::Arc};
+use std::sync::Arc;
 
 use sidestep_fabric::{
     Aperture, ArenaBlock, Endpoint, Node, RdmaQueue, Request,
@@ -33,8 +33,8 @@ pub(crate) struct Wires {
     pub(crate) ready: bool,
     /// Regions of the peer that its receives lie in.
     pub(crate) windows: Vec<Option<Aperture>>,
-    /// Regions of this side that the peer was told of.
-    pub(crate) announced: HashMap<MemHandle, u32>,
+    /// Regions of this side that the peer was told of, by their number.
+    pub(crate) announced: Vec<MemHandle>,
     pub(crate) rdma: RdmaQueue,
     /// Dropped last: the close it sends promises that nothing is written after.
     pub(crate) endpoint: Endpoint,
@@ -64,7 +64,7 @@ pub(crate) struct Greeting {
 }
 
 /// Bytes of the ring that carries messages.
-pub(crate) const TRANSFER_RING: usize = 128 << 10;
+pub(crate) const TRANSFER_RING: usize = 64 << 10;
 /// Bytes of the ring that carries cookies: every receive in its short form, and an answer to every send.
 const COOKIE_RING: usize = 32 << 10;
 const _: () = assert!(COOKIE_RING >= 2 * crate::entry::RECORD * MAX_DESCRIPTORS + 8192);
@@ -130,7 +130,7 @@ impl Joined {
             credits: Default::default(),
             ready: false,
             windows: Vec::new(),
-            announced: HashMap::new(),
+            announced: Vec::new(),
             rdma: RdmaQueue::new(endpoint.node(), 4096),
             endpoint,
         }

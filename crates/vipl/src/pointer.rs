@@ -59,7 +59,9 @@ pub(crate) fn string(pointer: *const c_char) -> Result<String> {
 pub(crate) fn address(pointer: *const types::NetAddress) -> Result<NetAddress> {
     let pointer = some(pointer)?.as_ptr();
     // SAFETY: C1.
-    let (host, discriminator) = unsafe { ((*pointer).host_len as usize, (*pointer).discriminator_len as usize) };
+    let host = unsafe { (*pointer).host_len } as usize;
+    // SAFETY: C1.
+    let discriminator = unsafe { (*pointer).discriminator_len } as usize;
     // SAFETY: C1: the field lies within the structure.
     let first = unsafe { std::ptr::addr_of!((*pointer).bytes) }.cast::<u8>();
     // SAFETY: C1: the structure has as many bytes as its lengths say.

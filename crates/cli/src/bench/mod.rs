@@ -34,6 +34,7 @@ mod stats;
 mod table;
 mod tcp;
 mod unix;
+mod via;
 mod wake;
 pub mod worker;
 
@@ -54,34 +55,52 @@ pub struct Suite {
 }
 
 /// Every suite.
-static SUITES: &[Suite] = &[Suite {
-    name: "fabric",
-    about: "message latency, rate, bandwidth, waking, events and the cost of making things, against the limits of the \
+static SUITES: &[Suite] = &[
+    Suite {
+        name: "fabric",
+        about: "message latency, rate, bandwidth, waking, events and the cost of making things, against the limits of the \
             machine and the kernel's own paths",
-    paths: &[
-        cacheline::PATH,
-        ring::PATH,
-        queue::STREAM,
-        queue::SLOTS,
-        rdma::PATH,
-        memcpy::MEMCPY,
-        memcpy::COPY,
-        wake::EVENTFD,
-        wake::YIELD,
-        tcp::PATH,
-        unix::PATH,
-        pipe::PATH,
-        events::PATH,
-        cost::ENDPOINT,
-        cost::ENDPOINT_AGAIN,
-        cost::CHANNEL_AGAIN,
-        cost::REGION,
-        cost::REGISTER,
-        cost::APERTURE,
-        cost::TRIPWIRE,
-        cost::SOCKET,
-    ],
-}];
+        paths: &[
+            cacheline::PATH,
+            ring::PATH,
+            queue::STREAM,
+            queue::SLOTS,
+            rdma::PATH,
+            memcpy::MEMCPY,
+            memcpy::COPY,
+            wake::EVENTFD,
+            wake::YIELD,
+            tcp::PATH,
+            unix::PATH,
+            pipe::PATH,
+            events::PATH,
+            cost::ENDPOINT,
+            cost::ENDPOINT_AGAIN,
+            cost::CHANNEL_AGAIN,
+            cost::REGION,
+            cost::REGISTER,
+            cost::APERTURE,
+            cost::TRIPWIRE,
+            cost::SOCKET,
+        ],
+    },
+    Suite {
+        name: "via",
+        about: "the VIA provider: half round trip, rate, bandwidth, completion-queue server, calls; beside them the \
+                fabric's queue and rdma, the bare ring, and kernel TCP",
+        paths: &[
+            cacheline::PATH,
+            via::LIBRARY,
+            via::MALLOC,
+            via::SERVER,
+            via::EMPTY,
+            via::QUEUE,
+            via::TCP,
+            rdma::PATH,
+            ring::PATH,
+        ],
+    },
+];
 
 impl Suite {
     /// The suite of this name.
@@ -171,7 +190,8 @@ mod tests {
         };
         assert_eq!(count(&["cacheline"]), Some(1));
         assert_eq!(count(&["tcp-spin", "latency"]), Some(1));
-        assert_eq!(count(&["fabric.wake"]), Some(2));
+        let wakes = suite.paths.iter().flat_map(|path| path.parts).filter(|part| part.bench == Bench::Wake);
+        assert_eq!(count(&["fabric.wake"]), Some(wakes.count()));
         assert_eq!(count(&["nothing"]), None);
         assert_eq!(count(&["cacheline", "rate"]), None);
         assert!(count(&[]) > count(&["latency"]));

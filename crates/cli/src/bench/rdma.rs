@@ -2,7 +2,7 @@
 //! followed by an immediate that counts messages; the other side looks at that word.
 //!
 //! The receiver finds the payload in its own memory: it looks at the first and the last byte and copies nothing. Two
-//! buffers are used in turn; the receiver stores into the sender's memory how many it has seen.
+//! buffers are used in turn (one for the largest); the receiver stores into the sender's memory how many it has seen.
 
 use anyhow::{Context, Result};
 use sidestep_fabric::{Aperture, Cookie, Endpoint, Node, RdmaQueue, Region, Rights};
@@ -93,14 +93,14 @@ impl End for RdmaEnd {
     #[inline]
     fn send(&mut self, payload: &[u8]) -> Result<()> {
         let mut spin = self.peer.spin();
-        while self.sent.wrapping_sub(self.taken.load(Ordering::Acquire)) >= BUFFERS {
+        while self.sent.wrapping_sub(self.taken.load(Ordering::Acquire)) >= buffers(payload.len()) {
             spin.turn()?;
         }
         if let (Some(first), Some(last)) = (payload.first(), payload.last()) {
             self.source.write(0, &[*first])?;
             self.source.write(payload.len() - 1, &[*last])?;
         }
-        let offset = (self.sent % BUFFERS) as usize * BUFFER;
+        let offset = (self.sent % buffers(payload.len())) as usize * BUFFER;
         self.sent = self.sent.wrapping_add(1);
         if !payload.is_empty() {
             self.queue.write(&self.source.slice(0, payload.len())?, &self.aperture, offset)?;
@@ -118,7 +118,7 @@ impl End for RdmaEnd {
         while self.arrived.load(Ordering::Acquire) == self.seen {
             spin.turn()?;
         }
-        let offset = (self.seen % BUFFERS) as usize * BUFFER;
+        let offset = (self.seen % buffers(payload.len())) as usize * BUFFER;
         if let Some(last) = payload.len().checked_sub(1) {
             self.target.read(offset, &mut payload[..1])?;
             self.target.read(offset + last, &mut payload[last..])?;
@@ -126,6 +126,11 @@ impl End for RdmaEnd {
         self.seen = self.seen.wrapping_add(1);
         Ok(self.aperture.store32(TAKEN, self.seen)?)
     }
+}
+
+/// How many buffers are used in turn: as much memory in all as a copy of this size touches.
+fn buffers(size: usize) -> u32 {
+    if size > BUFFER / 2 { 1 } else { BUFFERS }
 }
 
 const BUFFERS: u32 = 2;

@@ -2,42 +2,38 @@
 
 use std::collections::VecDeque;
 
-use sidestep_fabric::Rights;
-
 use crate::{
     attributes::{MAX_DESCRIPTORS, Reliability},
     code::{ErrorCode, Resource, Status, ViState},
     cq::Queue,
     descriptor::{Completion, Descriptor, List},
-    entry::{Credit, Fault, Header, Kind, LONG, MAX_PLACES, MAX_RECORD, Place, Record},
+    entry::{Fault, Header, Kind, LONG},
     error::{Error, Result},
     memory::Piece,
     vi::{
-        item::DIRECT_MIN,
         send::Response,
         state::{Loss, State, completions},
     },
-    wires::Wires,
 };
 
 #[derive(Debug)]
 pub(crate) struct ReceiveQueue {
-    posted: VecDeque<Receive>,
+    pub(super) posted: VecDeque<Receive>,
     pub(crate) done: VecDeque<Completion>,
     incoming: Option<Incoming>,
     /// Messages placed and not told, where the sender waits for that.
-    answers: u32,
-    failures: VecDeque<Fault>,
+    pub(super) answers: u32,
+    pub(super) failures: VecDeque<Fault>,
     /// How many of `posted` the peer knows of.
-    told: usize,
+    pub(super) told: usize,
 }
 
 #[derive(Debug)]
-struct Receive {
+pub(super) struct Receive {
     token: u64,
-    pieces: List<Piece>,
-    total: u32,
-    fault: Option<Status>,
+    pub(super) pieces: List<Piece>,
+    pub(super) total: u32,
+    pub(super) fault: Option<Status>,
 }
 
 /// A message of which not all bytes have arrived.
@@ -65,9 +61,6 @@ enum Target {
 const LOOK: usize = 256;
 /// Bytes of a large message that are taken at a time.
 pub(crate) const BOUNCE: usize = 16 << 10;
-/// Regions a peer is told of on one connection.
-const MAX_WINDOWS: usize = 256;
-
 impl Default for ReceiveQueue {
     fn default() -> ReceiveQueue {
         ReceiveQueue {
@@ -111,51 +104,6 @@ impl State {
             _ => {}
         }
         Ok(())
-    }
-
-    /// Tells the peer of receives that it does not know of, as far as there is room.
-    pub(crate) fn tell_receives(&mut self) -> Result<(), Loss> {
-        let State { wires, receives, record, .. } = self;
-        let Some(wires) = wires else { return Ok(()) };
-        let mut pushed = false;
-        while let Some(receive) = receives.posted.get(receives.told) {
-            if receive.fault.is_some() {
-                // It never takes a message; it completes when it is first.
-                receives.told += 1;
-                continue;
-            }
-            let space = wires.cookies_out.space()?;
-            if space < MAX_RECORD {
-                break;
-            }
-            let places = match space > wires.cookies_out.capacity() / 2 && receive.total >= DIRECT_MIN {
-                true => places_of(wires, receive.pieces.as_slice(), record)?,
-                false => Vec::new(),
-            };
-            Record::Posted(Credit { total: receive.total, places }).emit(record);
-            wires.cookies_out.push(record)?;
-            receives.told += 1;
-            pushed = true;
-        }
-        if pushed {
-            wires.cookies_out.publish()?;
-        }
-        Ok(())
-    }
-
-    /// Tells the peer that it knows of everything that was posted so far.
-    pub(crate) fn tell_ready(&mut self) -> Result<(), Loss> {
-        let State { wires: Some(wires), record, .. } = self else { return Ok(()) };
-        Record::Ready.emit(record);
-        wires.cookies_out.push(record)?;
-        Ok(wires.cookies_out.publish()?)
-    }
-
-    /// Whether the peer has not been told of everything.
-    #[inline]
-    pub(crate) fn owes_peer(&self) -> bool {
-        let receives = &self.receives;
-        receives.told < receives.posted.len() || receives.answers > 0 || !receives.failures.is_empty()
     }
 
     /// Takes everything that has arrived.
@@ -345,28 +293,6 @@ impl State {
         }
     }
 
-    /// Tells the peer what has been placed.
-    pub(crate) fn tell_answers(&mut self) -> Result<(), Loss> {
-        let State { wires, receives, record, .. } = self;
-        let Some(wires) = wires else { return Ok(()) };
-        if receives.answers == 0 && receives.failures.is_empty() {
-            return Ok(());
-        }
-        if receives.answers > 0 && wires.cookies_out.space()? >= MAX_RECORD {
-            Record::Placed(std::mem::take(&mut receives.answers)).emit(record);
-            wires.cookies_out.push(record)?;
-        }
-        while receives.answers == 0 && !receives.failures.is_empty() && wires.cookies_out.space()? >= MAX_RECORD {
-            let record_of = match receives.failures.pop_front() {
-                Some(Fault::None) | None => Record::Placed(1),
-                Some(fault) => Record::Failed(fault),
-            };
-            record_of.emit(record);
-            wires.cookies_out.push(record)?;
-        }
-        Ok(wires.cookies_out.publish()?)
-    }
-
     /// Completes receives that were bad from the start, once they are first.
     fn settle_faults(&mut self) {
         while let Some(Receive { token, fault: Some(status), .. }) = self.receives.posted.front() {
@@ -434,32 +360,6 @@ pub(crate) fn place(pieces: &[Piece], at: usize, bytes: &[u8]) -> Result<(), Sta
         }
     }
     Ok(())
-}
-
-/// Where the peer can place the bytes of a receive itself: in memory that the library allocated, and all of it.
-fn places_of(wires: &mut Wires, pieces: &[Piece], record: &mut Vec<u8>) -> Result<Vec<Place>, Loss> {
-    if pieces.len() > MAX_PLACES || pieces.iter().any(|piece| !piece.registration.own) {
-        return Ok(Vec::new());
-    }
-    let mut places = Vec::with_capacity(pieces.len());
-    for Piece { registration, offset, len } in pieces {
-        let window = match wires.announced.get(&registration.handle) {
-            Some(window) => *window,
-            None => {
-                let window = wires.announced.len() as u32;
-                if window as usize >= MAX_WINDOWS {
-                    return Ok(Vec::new());
-                }
-                let cookie = wires.endpoint.share(&registration.region, Rights::ALL)?;
-                Record::Window(window, cookie).emit(record);
-                wires.cookies_out.push(record)?;
-                wires.announced.insert(registration.handle, window);
-                window
-            }
-        };
-        places.push(Place { window, len: *len as u32, offset: *offset as u64 });
-    }
-    Ok(places)
 }
 
 const _: () = assert!(LOOK > LONG);

@@ -9,11 +9,11 @@ use crate::{
     code::{Status, ViState},
     cq::Queue,
     descriptor::{Completion, Descriptor, Operation},
-    entry::{Fault, Header, Kind, MAX_RECORD, Record},
+    entry::{Fault, Header, Kind, MAX_RECORD, Record, SHORT},
     error::{Error, Result},
     memory::Piece,
     vi::{
-        item::{Emission, SendItem, Stage, Then},
+        item::{Emission, SMALL, SendItem, Stage, Then},
         state::{FlowControl, Loss, State, completions},
     },
 };
@@ -96,10 +96,54 @@ impl SendQueue {
 }
 
 impl State {
+    /// The short way of a small message that nothing is in front of: it is in the ring when this returns. `false`: it has
+    /// to go the long way.
+    #[inline]
+    fn send_small(&mut self, descriptor: &Descriptor) -> Result<bool, Loss> {
+        let State { wires: Some(wires), sends, recent, port, attributes, .. } = self else { return Ok(false) };
+        let Descriptor { token, operation: Operation::Send, immediate, segments, place, fault: None, .. } = descriptor
+        else {
+            return Ok(false);
+        };
+        let mut segments = segments.iter();
+        let (Some(segment), None) = (segments.next(), segments.next()) else { return Ok(false) };
+        let len = segment.len as usize;
+        let fits = wires.credits.front().is_some_and(|credit| credit.total >= segment.len);
+        let room = len <= SMALL - SHORT && len <= attributes.max_transfer;
+        if sends.is_busy() || !fits || !room || attributes.reliability == Reliability::Reception {
+            return Ok(false);
+        }
+        let table = &port.nic.memory;
+        if place.is_some_and(|place| recent.check(table, &place, attributes.ptag).is_none()) {
+            return Ok(false);
+        }
+        let Some((region, offset)) = recent.check(table, segment, attributes.ptag) else { return Ok(false) };
+        let mut whole = [0; SMALL];
+        whole[..SHORT].copy_from_slice(&Header::new(Kind::Message, segment.len, *immediate).emit()[..SHORT]);
+        if wires.transfer_out.space()? < SHORT + len || region.read(offset, &mut whole[SHORT..SHORT + len]).is_err() {
+            return Ok(false);
+        }
+        wires.credits.pop_front();
+        wires.transfer_out.push(&whole[..SHORT + len])?;
+        wires.transfer_out.publish()?;
+        let flag = if immediate.is_some() { Status::IMMEDIATE } else { Status(0) };
+        let status = Status::DONE.and(Status::OP_SEND).and(flag);
+        let completion =
+            Completion { token: *token, status, len: segment.len, immediate: *immediate, continues: false };
+        sends.done.push_back(completion);
+        port.completed(Queue::Send, &completion);
+        Ok(true)
+    }
+
     /// Posts a send or an RDMA operation.
     pub(crate) fn post_send(&mut self, descriptor: &Descriptor, flow: FlowControl) -> Result<()> {
         if self.sends.items.len() + self.sends.done.len() >= MAX_DESCRIPTORS {
             return Err(Error::Limit { what: "descriptors of a queue", limit: MAX_DESCRIPTORS });
+        }
+        match self.send_small(descriptor) {
+            Ok(true) => return Ok(()),
+            Ok(false) => {}
+            Err(loss) => self.lose(loss),
         }
         let needs_receive = match descriptor.operation {
             Operation::Send => true,

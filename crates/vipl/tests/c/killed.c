@@ -24,6 +24,7 @@ int main(int count, char **arguments) {
     join_at(vi, "killed");
     if (is_server()) {
         OK(VipPostSend(vi, fill(&d[1], 0, bytes, data, 4), mem));
+        expect_done(vi, 0, VIP_STATUS_DONE | VIP_STATUS_OP_SEND);
         kill(getpid(), SIGKILL);
     }
     expect_done(vi, 1, VIP_STATUS_DONE | VIP_STATUS_OP_RECEIVE);

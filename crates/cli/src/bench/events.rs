@@ -68,6 +68,9 @@ struct EventsEnd {
 impl EventsEnd {
     fn boxed(endpoint: Endpoint, region: Region, theirs: &Cookie, peer: Peer) -> Result<Box<dyn Exercise>> {
         let aperture = Aperture::open(&endpoint, theirs, clock::in_seconds(10))?;
+        // Whoever opens last asks the other, who must still be there to answer.
+        endpoint.post(b"open")?;
+        endpoint.wait_message(clock::in_seconds(10))?;
         let queue = EventQueue::polled(endpoint.node());
         let tripwires = Vec::new();
         Ok(Box::new(EventsEnd { queue, aperture, region, tripwires, sent: 0, received: 0, peer, _endpoint: endpoint }))

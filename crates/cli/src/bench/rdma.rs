@@ -71,6 +71,9 @@ struct RdmaEnd {
 impl RdmaEnd {
     fn boxed(endpoint: Endpoint, target: Region, theirs: &Cookie, peer: Peer) -> Result<Box<dyn Exercise>> {
         let aperture = Aperture::open(&endpoint, theirs, clock::in_seconds(10))?;
+        // Whoever opens last asks the other, who must still be there to answer.
+        endpoint.post(b"open")?;
+        endpoint.wait_message(clock::in_seconds(10))?;
         let source = Region::new(endpoint.node(), BUFFER)?;
         let pattern: Vec<u8> = (0..BUFFER).map(|at| at as u8).collect();
         source.write(0, &pattern)?;

@@ -7,8 +7,8 @@
 //!
 //! **What it calls.** `shm` for memory, rings and waiting. Links reach the kernel through it.
 //!
-//! **What it never does.** It never trusts what a peer wrote, never reads through an aperture, never starts a thread, and
-//! never lets one peer's failure touch another's connection.
+//! **What it never does.** It never trusts what a peer wrote, never reads through an aperture, never starts a thread but
+//! for a link that needs one to be served, and never lets one peer's failure touch another's connection.
 //!
 //! Start with [`Node`], [`Channel`] and the examples.
 
@@ -17,6 +17,7 @@
 pub mod aperture;
 mod arena;
 pub mod channel;
+pub mod berth;
 pub mod cookie;
 pub mod endpoint;
 pub mod error;
@@ -31,6 +32,7 @@ mod random;
 pub mod rdma;
 pub mod region;
 mod scheduler;
+mod service;
 mod ticket;
 pub mod tripwire;
 mod watchers;
@@ -38,6 +40,7 @@ mod watchers;
 pub use crate::{
     aperture::Aperture,
     arena::ArenaBlock,
+    berth::Berth,
     channel::{Channel, ChannelOptions},
     cookie::{Cookie, Rights},
     endpoint::Endpoint,

@@ -31,11 +31,16 @@ use crate::{
     cookie::{Cookie, RegionId},
     endpoint::Endpoints,
     error::{CloseReason, Error, Refusal, Result},
-    link::{AnyLink, Atomic, KERNEL, Link, Outcome, Pages, PeerId, Request, Target, Ticket, shm::ShmLink},
+    link::{
+        AnyLink, Atomic, KERNEL, Link, Outcome, Pages, PeerId, Request, Target, Ticket,
+        iwarp::{IwarpLink, IwarpOptions},
+        shm::ShmLink,
+    },
     outbox::{Held, Outbox},
     protocol::Message,
     region::{RegionCore, RegionTable},
     scheduler::Scheduler,
+    service::Service,
     ticket::{Completion, Tickets},
     tripwire::Access,
 };
@@ -68,18 +73,24 @@ pub(crate) struct NodeCore {
     sleeper: Arc<Sleeper>,
     /// Wakes the leader from within the process.
     bell: Doorbell,
+    /// A thread that polls while the program does not, for links that need one.
+    service: Option<Service>,
 }
 
 #[derive(Debug, Default)]
 struct Leader {
     asleep: bool,
     followers: u32,
+    /// Threads that sleep in berths.
+    outside: u32,
 }
 
 #[derive(Debug, Default)]
 struct Poller {
     idle: u32,
     last_kernel_look: u64,
+    /// How often it was polled.
+    polls: u64,
 }
 
 /// Polls without news before the clock is looked at, and time between looks at the kernel's descriptors.
@@ -96,11 +107,17 @@ impl Node {
         Self::with_link(AnyLink::Shm(ShmLink::new()?))
     }
 
+    /// A node on iWARP over TCP, for processes of other hosts too. Its names are `iwarp:HOST:PORT`.
+    pub fn iwarp(options: IwarpOptions) -> Result<Node> {
+        Self::with_link(AnyLink::Iwarp(IwarpLink::new(options)?))
+    }
+
     /// A node on a given link.
     pub fn with_link(link: AnyLink) -> Result<Node> {
         let (sleeper, bell) = (Arc::new(Sleeper::new()?), Doorbell::new()?);
         sleeper.add_doorbell(bell.as_fd(), u64::MAX)?;
         link.as_link().watch(&sleeper)?;
+        let service = if link.as_link().needs_service() { Some(Service::new()?) } else { None };
         let core = NodeCore {
             link,
             regions: RegionTable::default(),
@@ -118,8 +135,17 @@ impl Node {
             followers: Condvar::new(),
             sleeper,
             bell,
+            service,
         };
-        Ok(Node { core: Arc::new(core) })
+        let node = Node { core: Arc::new(core) };
+        if let Some(service) = &node.core.service {
+            service.start(&node)?;
+        }
+        Ok(node)
+    }
+
+    pub(crate) fn from_core(core: Arc<NodeCore>) -> Node {
+        Node { core }
     }
 
     /// The link underneath.
@@ -159,7 +185,7 @@ impl Node {
     }
 
     /// As `progress`, and looks at the kernel's descriptors in any case.
-    pub(crate) fn progress_kernel(&self) -> bool {
+    pub fn progress_kernel(&self) -> bool {
         self.make_progress(true)
     }
 
@@ -167,6 +193,7 @@ impl Node {
         let core = &*self.core;
         let mut any = false;
         if let Ok(mut poller) = core.poller.try_lock() {
+            poller.polls += 1;
             let kernel = kernel || poller.kernel_is_due();
             any = core.link().poll(core, kernel);
             if core.ringing.load(Ordering::Relaxed) {
@@ -190,6 +217,22 @@ impl Node {
         self.core.notify();
     }
 
+    /// Waits until `check` has an answer, or the deadline: for layers above that arm several tripwires. `check` arms, and
+    /// then looks; it is called again whenever anything happened in this process.
+    pub fn wait_for<T>(
+        &self,
+        waiter: &mut Waiter,
+        deadline: Option<u64>,
+        check: &mut dyn FnMut() -> Option<T>,
+    ) -> Result<T> {
+        self.wait_until(waiter, deadline, "something to happen", &mut || Ok(check()))
+    }
+
+    /// Tells sleeping threads of this process to look again.
+    pub fn wake(&self) {
+        self.notify();
+    }
+
     /// Waits until `check` has an answer: looks for a while, then sleeps.
     pub(crate) fn wait_until<T>(
         &self,
@@ -199,6 +242,7 @@ impl Node {
         check: &mut dyn FnMut() -> Result<Option<T>>,
     ) -> Result<T> {
         let core = &*self.core;
+        let _attending = core.service.as_ref().map(Service::attend);
         loop {
             let epoch = core.epoch.load(Ordering::Acquire);
             self.progress();
@@ -229,6 +273,7 @@ impl Node {
         check: &mut dyn FnMut() -> Result<Option<T>>,
     ) -> Result<Option<T>> {
         let core = &*self.core;
+        let _attending = core.service.as_ref().map(Service::attend);
         core.sleepers.fetch_add(1, Ordering::SeqCst);
         fence(Ordering::SeqCst);
         let epoch = core.epoch.load(Ordering::Acquire);
@@ -265,11 +310,11 @@ impl Node {
         if !core.link().has_news() && core.epoch.load(Ordering::Acquire) == epoch {
             outcome = core.sleeper.sleep(Some(deadline), &mut tokens);
         }
-        if !core.ringing.load(Ordering::Relaxed) {
-            core.link().set_sleeping(false);
-        }
         let mut leader = core.leader();
         leader.asleep = false;
+        if leader.outside == 0 && !core.ringing.load(Ordering::Relaxed) {
+            core.link().set_sleeping(false);
+        }
         if leader.followers > 0 {
             // One of them leads on.
             core.followers.notify_all();
@@ -285,6 +330,45 @@ impl Node {
         Ok(outcome?)
     }
 
+    /// Whether this and the other are one node.
+    pub fn is(&self, other: &Node) -> bool {
+        Arc::ptr_eq(&self.core, &other.core)
+    }
+
+    /// Raised by everything that is dispatched in this process.
+    #[inline]
+    pub fn epoch(&self) -> u64 {
+        self.core.epoch.load(Ordering::Acquire)
+    }
+
+    /// Whether memory tells of news that no progress has seen. A cheap guess.
+    #[inline]
+    pub fn has_news(&self) -> bool {
+        self.core.link().has_news()
+    }
+
+    pub(crate) fn add_outside(&self) {
+        self.core.sleepers.fetch_add(1, Ordering::SeqCst);
+        self.core.leader().outside += 1;
+        fence(Ordering::SeqCst);
+        self.core.link().set_sleeping(true);
+    }
+
+    pub(crate) fn remove_outside(&self) {
+        let mut leader = self.core.leader();
+        leader.outside -= 1;
+        if leader.outside == 0 && !leader.asleep && !self.core.ringing.load(Ordering::Relaxed) {
+            self.core.link().set_sleeping(false);
+        }
+        drop(leader);
+        self.core.sleepers.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    pub(crate) fn watch(&self, sleeper: &Arc<Sleeper>) -> Result<()> {
+        sleeper.add_doorbell(self.core.bell.as_fd(), u64::MAX)?;
+        self.core.link().watch(sleeper)
+    }
+
     pub(crate) fn sleep_descriptor(&self) -> BorrowedFd<'_> {
         self.core.sleeper.as_fd()
     }
@@ -296,6 +380,9 @@ impl Node {
 
     /// The next news rings. `true` if there is some already.
     pub(crate) fn set_ringing_once(&self) -> bool {
+        if let Some(service) = &self.core.service {
+            service.sleeps_outside();
+        }
         self.core.link().set_sleeping(true);
         self.core.link().has_news()
     }
@@ -399,7 +486,7 @@ impl NodeCore {
             if leader.followers > 0 {
                 self.followers.notify_all();
             }
-            if leader.asleep {
+            if leader.asleep || leader.outside > 0 {
                 self.bell.ring();
             }
         }
@@ -439,6 +526,16 @@ impl NodeCore {
         }
         self.bell.ring();
         any
+    }
+
+    /// Wakes whoever sleeps on the node's descriptor by itself.
+    pub(crate) fn ring(&self) {
+        self.bell.ring();
+    }
+
+    /// How often the program has polled.
+    pub(crate) fn polls(&self) -> Option<u64> {
+        self.poller.try_lock().ok().map(|poller| poller.polls)
     }
 
     fn region(&self, cookie: &Cookie) -> Result<Arc<RegionCore>, Refusal> {

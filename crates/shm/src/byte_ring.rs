@@ -162,6 +162,21 @@ impl Producer {
         Ok(count)
     }
 
+    /// Copies in as much as fits of `len` bytes of `source`, from `at` on, without publishing it.
+    #[cfg(not(loom))]
+    #[inline]
+    pub fn copy_in_from(&mut self, source: &Span, at: usize, len: usize) -> Result<usize> {
+        let count = self.space(len)?.min(len);
+        let index = (self.written & self.mask) as usize;
+        let first = count.min(self.mask as usize + 1 - index);
+        self.ring.copy_from(index, source, at, first)?;
+        if first < count {
+            self.ring.copy_from(0, source, at + first, count - first)?;
+        }
+        self.written += count as u64;
+        Ok(count)
+    }
+
     /// Copies in all of `bytes` and leaves a gap up to `stride`, or does nothing if that does not fit.
     #[inline]
     pub fn copy_in_whole(&mut self, parts: [&[u8]; 2], stride: usize) -> Result<bool> {
@@ -339,6 +354,21 @@ impl Consumer {
     #[inline]
     pub fn copy_out(&mut self, bytes: &mut [u8]) -> Result<usize> {
         let count = self.peek(0, bytes)?;
+        self.consume(count);
+        Ok(count)
+    }
+
+    /// Copies out at most `len` bytes that are readable to `at` of `target`, and consumes them.
+    #[cfg(not(loom))]
+    #[inline]
+    pub fn copy_out_to(&mut self, target: &Span, at: usize, len: usize) -> Result<usize> {
+        let count = self.available()?.min(len);
+        let index = (self.read & self.mask) as usize;
+        let first = count.min(self.mask as usize + 1 - index);
+        target.copy_from(at, &self.ring, index, first)?;
+        if first < count {
+            target.copy_from(at + first, &self.ring, 0, count - first)?;
+        }
         self.consume(count);
         Ok(count)
     }

@@ -11,7 +11,7 @@ use rustix::{
     io::Errno,
 };
 
-use crate::{Error, Result, clock};
+use crate::{Error, Result, clock, descriptor::keep};
 
 /// Rung to wake another thread.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ impl Doorbell {
     pub fn new() -> Result<Doorbell> {
         let descriptor = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
             .map_err(|errno| Error::from_errno("make a doorbell", errno))?;
-        Ok(Doorbell { descriptor })
+        Ok(Doorbell { descriptor: keep(descriptor) })
     }
 
     /// Rings. A bell that cannot take another ring has woken its sleeper already.
@@ -53,7 +53,7 @@ impl Sleeper {
     pub fn new() -> Result<Sleeper> {
         let set = epoll::create(epoll::CreateFlags::CLOEXEC)
             .map_err(|errno| Error::from_errno("make an epoll set", errno))?;
-        Ok(Sleeper { set })
+        Ok(Sleeper { set: keep(set) })
     }
 
     /// Adds a doorbell: every ring from now on ends a sleep.

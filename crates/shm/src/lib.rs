@@ -33,6 +33,8 @@ pub mod memory;
 mod copy;
 pub mod cpu;
 #[cfg(not(loom))]
+pub mod descriptor;
+#[cfg(not(loom))]
 pub mod doorbell;
 pub mod error;
 #[cfg(not(loom))]

@@ -14,7 +14,7 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use rustix::fs::{FallocateFlags, FileType, MemfdFlags, SealFlags};
 use rustix::io::Errno;
 
-use crate::{Error, Result};
+use crate::{Error, Result, descriptor};
 
 /// Makes a memory file of exactly `len` bytes with every page reserved, sealed against any change of size.
 ///
@@ -30,7 +30,7 @@ pub fn create_sealed(name: &str, len: usize) -> Result<OwnedFd> {
         }
     };
     refuse_too_much(size)?;
-    let fd = create(name)?;
+    let fd = descriptor::keep(create(name)?);
     rustix::fs::ftruncate(&fd, size).map_err(|errno| Error::from_errno("set the size of a memory file", errno))?;
     reserve(&fd, size)?;
     rustix::fs::fcntl_add_seals(&fd, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)

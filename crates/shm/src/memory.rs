@@ -115,6 +115,12 @@ impl Memory {
         Self::map(descriptor, len)
     }
 
+    /// A file of this user's own, of at least `len` bytes with space reserved. It is not sealed: other processes of the
+    /// user can cut it short, and kill whoever touches it then, as they can by other means.
+    pub fn map_own_file(descriptor: OwnedFd, len: usize) -> Result<Memory> {
+        Self::map(descriptor, len)
+    }
+
     /// Memory on the heap, for models and for state that is never shared.
     pub fn heap(len: usize) -> Result<Memory> {
         let layout = Layout::from_size_align(len.max(1), 64).map_err(|_| Error::Size {

@@ -16,7 +16,7 @@ use rustix::{
     pipe::{PipeFlags, pipe_with},
 };
 
-use crate::{Error, Result};
+use crate::{Error, Result, descriptor};
 
 /// The sleeper's side.
 #[derive(Debug)]
@@ -42,6 +42,7 @@ impl PairBell {
     pub fn new() -> Result<PairBell> {
         let (reader, writer) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)
             .map_err(|errno| Error::from_errno("make a doorbell", errno))?;
+        let (reader, writer) = (descriptor::keep(reader), descriptor::keep(writer));
         Ok(PairBell { reader, writer: Some(writer), sleeps: AtomicU32::new(0) })
     }
 
@@ -84,7 +85,7 @@ impl Ringer {
         }
         let path = format!("/proc/self/fd/{}", received.as_raw_fd());
         match open(path, OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty()) {
-            Ok(writer) => Ok(Ringer { writer }),
+            Ok(writer) => Ok(Ringer { writer: descriptor::keep(writer) }),
             Err(errno @ (Errno::MFILE | Errno::NFILE | Errno::NOMEM)) => {
                 Err(Error::from_errno("open a peer's doorbell", errno))
             }

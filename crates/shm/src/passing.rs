@@ -23,7 +23,7 @@ use rustix::net::{
     SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType,
 };
 
-use crate::{Error, Result};
+use crate::{Error, Result, descriptor::keep};
 
 /// One end of a lifeline. Never blocks.
 #[derive(Debug)]
@@ -163,7 +163,7 @@ impl Lifeline {
         let before = descriptors.len();
         for part in control.drain() {
             if let RecvAncillaryMessage::ScmRights(received) = part {
-                descriptors.extend(received);
+                descriptors.extend(received.map(keep));
             }
         }
         let count = descriptors.len() - before;
@@ -242,7 +242,7 @@ impl Rendezvous {
     pub fn accept(&self) -> Result<Option<Lifeline>> {
         loop {
             return match rustix::net::accept_with(&self.socket, FLAGS) {
-                Ok(socket) => Ok(Some(Lifeline { socket })),
+                Ok(socket) => Ok(Some(Lifeline { socket: keep(socket) })),
                 Err(Errno::AGAIN) => Ok(None),
                 Err(Errno::INTR | Errno::CONNABORTED) => continue,
                 Err(errno) => Err(Error::from_errno("accept a lifeline", errno)),
@@ -259,6 +259,7 @@ impl AsFd for Rendezvous {
 
 fn socket() -> Result<OwnedFd> {
     rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, FLAGS, None)
+        .map(keep)
         .map_err(|errno| Error::from_errno("make a lifeline", errno))
 }
 

@@ -6,8 +6,10 @@
 //!   0x00  tail    how far the peer has written into our ring        (a tripwire: data)
 //!   0x08  core    where the peer ran when it published
 //!   0x10  switch  position + 1 from which its bytes lie in our next ring
+//!   0x18  note    a word of the program's own, for whoever reads
 //!   0x80  head    how far the peer has read of what we sent, top bit: frozen   (a tripwire: space)
 //!   0x88  core    where the peer ran when it published
+//!   0x90  note    a word of the program's own, for whoever writes
 //!   0x100 ring
 //! ```
 //!
@@ -41,8 +43,10 @@ use crate::{
 pub(crate) const TAIL: usize = 0x00;
 pub(crate) const TAIL_CORE: usize = 0x08;
 pub(crate) const SWITCH: usize = 0x10;
+pub(crate) const TAIL_NOTE: usize = 0x18;
 pub(crate) const HEAD: usize = 0x80;
 pub(crate) const HEAD_CORE: usize = 0x88;
+pub(crate) const HEAD_NOTE: usize = 0x90;
 /// Bytes of a block before its ring.
 pub const BLOCK_HEADER: usize = 0x100;
 
@@ -160,6 +164,7 @@ impl QueueBlock {
             tail: self.slice.word64(TAIL)?,
             core: self.slice.word64(TAIL_CORE)?,
             head: self.slice.word64(HEAD)?,
+            notes: [self.slice.word64(TAIL_NOTE)?, self.slice.word64(HEAD_NOTE)?],
             arrival: tripwire(TAIL)?,
             space: tripwire(HEAD)?,
         })
@@ -176,6 +181,7 @@ pub struct Monitor {
     tail: Word64,
     core: Word64,
     head: Word64,
+    notes: [Word64; 2],
     arrival: Tripwire,
     space: Tripwire,
 }
@@ -191,6 +197,19 @@ impl Monitor {
     #[inline]
     pub fn read(&self) -> u64 {
         self.head.load(Ordering::Relaxed)
+    }
+
+    /// The note that the peer's sender left ([`Sender::set_note`]). What it sent before is visible, and nothing of what
+    /// it stores later is promised.
+    #[inline]
+    pub fn sender_note(&self) -> u64 {
+        self.notes[0].load(Ordering::Acquire)
+    }
+
+    /// The note that the peer's receiver left ([`Receiver::set_note`]).
+    #[inline]
+    pub fn receiver_note(&self) -> u64 {
+        self.notes[1].load(Ordering::Acquire)
     }
 
     /// The core on which the peer last published.

@@ -12,11 +12,11 @@ use sidestep_shm::{
 };
 
 use super::{
-    BLOCK_HEADER, FAMILY_READ, HEAD, HEAD_CORE, Kind, QueueBlock, SWITCH, TAIL, TAIL_CORE, home::Home, wire::Wire,
+    BLOCK_HEADER, FAMILY_READ, HEAD, HEAD_CORE, HEAD_NOTE, Kind, QueueBlock, SWITCH, TAIL, TAIL_CORE, home::Home, wire::Wire,
 };
 use crate::{
     error::{Error, Result},
-    region::RegionSlice,
+    region::{Region, RegionSlice},
 };
 
 /// Receives. One thread at a time; several threads share it under a lock of their own.
@@ -143,6 +143,15 @@ impl Receiver {
         self.tell_if_due()
     }
 
+    /// Takes bytes that are there into a region: one copy, to where they belong.
+    #[inline]
+    pub fn take_into(&mut self, region: &Region, at: usize, len: usize) -> Result<usize> {
+        self.check_here()?;
+        let count = self.consumer().copy_out_to(&region.core().data, at, len)?;
+        self.tell_if_due()?;
+        Ok(count)
+    }
+
     /// Takes at least one byte, waiting for it as needed.
     pub fn receive(&mut self, bytes: &mut [u8], deadline: Option<u64>) -> Result<usize> {
         loop {
@@ -182,6 +191,12 @@ impl Receiver {
         home.wait(waiter, deadline, "something to receive", &|| ring.producer_core(), &|| ring.has_news())
     }
 
+    /// Whether something may have arrived that was not taken. Touches nothing.
+    #[inline]
+    pub fn has_news(&mut self) -> bool {
+        self.consumer().has_news()
+    }
+
     /// Bytes that can be received at the moment.
     pub fn available(&mut self) -> Result<usize> {
         Ok(self.consumer().available_now()?)
@@ -202,6 +217,17 @@ impl Receiver {
         self.check_here()?;
         self.core.store(u64::from(cpu::current_core()), Ordering::Relaxed);
         self.consumer().publish_head();
+        self.wire.stored()
+    }
+
+    /// Leaves a word for the sender ([`super::Monitor::receiver_note`]), after telling it what has been taken, and wakes
+    /// it if it waits for space.
+    pub fn set_note(&mut self, note: u64) -> Result<()> {
+        if !self.left {
+            self.tell()?;
+        }
+        self.wire.word(HEAD_NOTE)?.store(note, Ordering::Release);
+        self.wire.send_other(HEAD_NOTE)?;
         self.wire.stored()
     }
 

@@ -12,7 +12,7 @@ use sidestep_shm::{
 };
 
 use super::{
-    BLOCK_HEADER, FAMILY_WRITTEN, HEAD, HEAD_CORE, Kind, QueueBlock, QueueSpec, SWITCH, TAIL, TAIL_CORE,
+    BLOCK_HEADER, FAMILY_WRITTEN, HEAD, HEAD_CORE, Kind, QueueBlock, QueueSpec, SWITCH, TAIL, TAIL_CORE, TAIL_NOTE,
     home::Home,
     wire::{Wire, send_ring},
 };
@@ -20,6 +20,7 @@ use crate::{
     aperture::Aperture,
     cookie::Rights,
     error::{Error, Result},
+    region::Region,
 };
 
 /// Sends. One thread at a time; several threads share it under a lock of their own.
@@ -142,6 +143,17 @@ impl Sender {
         Ok(count)
     }
 
+    /// Puts bytes of a region into the ring without publishing them: one copy, from where they are.
+    #[inline]
+    pub fn push_from(&mut self, region: &Region, at: usize, len: usize) -> Result<usize> {
+        let Ring::Bytes(ring) = &mut self.ring else { return Err(not("a stream")) };
+        let count = ring.copy_in_from(&region.core().data, at, len)?;
+        if count == 0 && len > 0 {
+            self.was_full()?;
+        }
+        Ok(count)
+    }
+
     /// Sends one message; `false` if no slot is free.
     #[inline]
     pub fn try_send_message(&mut self, message: &[u8]) -> Result<bool> {
@@ -170,6 +182,15 @@ impl Sender {
             self.send_bytes()?;
         }
         self.producer().publish(cpu::current_core());
+        self.wire.stored()
+    }
+
+    /// Leaves a word for the receiver ([`super::Monitor::sender_note`]) after everything sent before, and wakes it if it
+    /// waits.
+    pub fn set_note(&mut self, note: u64) -> Result<()> {
+        self.publish()?;
+        self.wire.word(TAIL_NOTE)?.store(note, Ordering::Release);
+        self.wire.send_other(TAIL_NOTE)?;
         self.wire.stored()
     }
 

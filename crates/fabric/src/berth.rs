@@ -1,0 +1,61 @@
+//! Berths: for threads that must sleep on descriptors of their own and on news of a node at once, in one call to the
+//! kernel.
+//!
+//! A berth has an epoll set of its own, so that every ring is an edge in every berth: no thread takes a ring away from
+//! another. While one is occupied, news rings, and so does everything that another thread of the process dispatches.
+//!
+//! No wake-up is lost if the occupant does, in this order: [`Berth::occupy`]; look at what it waits for, and at
+//! [`Node::epoch`] against a value taken before its last look; sleep; [`Berth::leave`].
+
+use std::{
+    os::fd::{AsFd, BorrowedFd},
+    sync::Arc,
+};
+
+use sidestep_shm::doorbell::{Sleeper, Tokens};
+
+use crate::{error::Result, link::KERNEL, node::Node};
+
+/// A place to sleep for one thread at a time, or for threads that each look again when woken.
+#[derive(Debug)]
+pub struct Berth {
+    node: Node,
+    sleeper: Arc<Sleeper>,
+}
+
+impl Node {
+    /// A new berth.
+    pub fn berth(&self) -> Result<Berth> {
+        let sleeper = Arc::new(Sleeper::new()?);
+        self.watch(&sleeper)?;
+        Ok(Berth { node: self.clone(), sleeper })
+    }
+}
+
+impl Berth {
+    /// Announces sleep: from now on news makes the descriptor readable. `false` if there is news already; then look
+    /// instead of sleeping. [`leave`](Self::leave) follows in either case.
+    pub fn occupy(&self) -> bool {
+        self.node.add_outside();
+        !self.node.has_news()
+    }
+
+    /// After the sleep: empties the descriptor and sees to what has come.
+    pub fn leave(&self) {
+        self.node.remove_outside();
+        let mut tokens = Tokens::new();
+        let _ = self.sleeper.sleep(Some(0), &mut tokens);
+        if tokens.contains(&KERNEL) {
+            self.node.progress_kernel();
+        } else if !tokens.is_empty() || self.node.has_news() {
+            self.node.progress();
+        }
+    }
+}
+
+impl AsFd for Berth {
+    /// Readable when there may be news.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.sleeper.as_fd()
+    }
+}

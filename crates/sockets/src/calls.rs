@@ -1,0 +1,377 @@
+//! What the preload library calls, one function per intercepted call. Descriptors are the program's.
+//!
+//! A call that is not for a descriptor of ours ([`owns`], [`is_set`]) goes to the real function and not here. Every
+//! function keeps `errno` out of it: errors are returned. Functions that may sleep do so without a lock.
+
+use std::{
+    io::{IoSlice, IoSliceMut},
+    sync::atomic::Ordering,
+    time::Duration,
+};
+
+use sidestep_shm::{clock, descriptor};
+
+use crate::{
+    config::{Promote, config},
+    custody, engine, fork, io,
+    kernel::{self, Errno, Mask, Result},
+    poll,
+    reason::Reason,
+    signal::Inside,
+    stream::{READ, Stage, Stream, WRITE, lock},
+    table,
+};
+
+/// How long a stream that leaves waits for its peer.
+const LEAVE_NS: u64 = 20_000_000;
+
+/// Whether a descriptor is a stream of ours. A table look-up.
+#[inline]
+pub fn owns(fd: i32) -> bool {
+    table::stream(fd).is_some()
+}
+
+/// Whether a descriptor is an epoll set of ours.
+#[inline]
+pub fn is_set(fd: i32) -> bool {
+    table::set(fd).is_some()
+}
+
+/// Whether a descriptor is internal: the program may neither close it nor put another in its place.
+#[inline]
+pub fn is_internal(fd: i32) -> bool {
+    descriptor::is_kept(fd)
+}
+
+/// Which path a stream reads from and writes to; `true` is the ring.
+pub fn paths(fd: i32) -> Option<(bool, bool)> {
+    let stream = table::stream(fd)?;
+    let [reads, writes] = [READ, WRITE].map(|direction| stream.on_ring[direction].load(Ordering::Relaxed));
+    Some((reads, writes))
+}
+
+/// The engine itself has closed a descriptor.
+pub fn internal_closed(fd: i32) {
+    descriptor::closed(fd);
+}
+
+/// `connect` on this socket has returned 0, or -1 with EINPROGRESS.
+pub fn connected(fd: i32) {
+    track(fd);
+}
+
+/// `accept` or `accept4` has returned this socket.
+pub fn accepted(fd: i32) {
+    track(fd);
+}
+
+fn track(fd: i32) {
+    // Answered for TCP only.
+    if config().promote == Promote::Never || kernel::state(fd).is_err() {
+        return;
+    }
+    let _inside = Inside::enter();
+    let _change = table::change();
+    if table::stream(fd).is_some() {
+        // Connected a second time, or closed behind the library's back.
+        forget_number(fd);
+    }
+    if let Some(stream) = table::new_stream() {
+        stream.begin(fd);
+        if !table::put_stream(fd, stream) {
+            table::recycle_stream(stream);
+        }
+    }
+}
+
+/// Any of the receiving calls. `flags` as for `recv`; for `read` 0.
+#[inline]
+pub fn receive(fd: i32, parts: &mut [IoSliceMut<'_>], flags: i32) -> Result<usize> {
+    match table::stream(fd) {
+        Some(stream) => io::receive(fd, stream, parts, flags),
+        None => kernel::receive(fd, parts, flags),
+    }
+}
+
+/// Any of the sending calls. On EPIPE the caller raises SIGPIPE, unless the flags say MSG_NOSIGNAL.
+#[inline]
+pub fn send(fd: i32, parts: &[IoSlice<'_>], flags: i32) -> Result<usize> {
+    match table::stream(fd) {
+        Some(stream) => io::send(fd, stream, parts, flags),
+        None => kernel::send(fd, parts, flags),
+    }
+}
+
+/// `sendfile` to a stream of ours.
+pub fn send_file(out: i32, file: i32, offset: Option<&mut i64>, count: usize) -> Result<usize> {
+    match table::stream(out) {
+        Some(stream) => io::send_file(out, stream, file, offset, count),
+        None => kernel::send_file(out, file, offset, count),
+    }
+}
+
+/// `close`. Closes the descriptor, too.
+pub fn close(fd: i32) -> Result<()> {
+    let _inside = Inside::enter();
+    let _change = table::change();
+    if let Some(set) = table::set(fd) {
+        table::clear(fd);
+        set.drop_number();
+        return kernel::close(fd);
+    }
+    let Some(stream) = table::stream(fd) else { return kernel::close(fd) };
+    leave_sets(stream, fd);
+    table::clear(fd);
+    if stream.drop_number(fd) { stream.close() } else { kernel::close(fd) }
+}
+
+/// `close_range` and `closefrom`, without CLOSE_RANGE_CLOEXEC: closes all of them but internal ones.
+pub fn close_range(first: u32, last: u32) -> Result<()> {
+    if first > last {
+        return Err(Errno(libc::EINVAL));
+    }
+    let ours: Vec<i32> = table::numbers(first, last).collect();
+    for fd in ours {
+        let _ = close(fd);
+    }
+    let mut from = first;
+    for kept in descriptor::all_kept().map(|fd| fd as u32).filter(|fd| (first..=last).contains(fd)) {
+        if kept > from {
+            kernel::close_range(from, kept - 1)?;
+        }
+        from = kept + 1;
+    }
+    if from <= last { kernel::close_range(from, last) } else { Ok(()) }
+}
+
+/// `dup`, `dup2`, `dup3` or F_DUPFD has made `new` from `old`, which is a stream or a set of ours. Whatever `new` was
+/// before has been given to [`replaced`].
+pub fn duplicated(old: i32, new: i32) {
+    let _inside = Inside::enter();
+    let _change = table::change();
+    if let Some(set) = table::set(old) {
+        if table::put_set(new, set) {
+            set.add_number();
+        }
+    } else if let Some(stream) = table::stream(old)
+        && table::put_stream(new, stream)
+    {
+        stream.add_number(new);
+    }
+}
+
+/// `dup2` or `dup3` is about to put something else in the place of this descriptor of ours.
+pub fn replaced(fd: i32) {
+    let _inside = Inside::enter();
+    let _change = table::change();
+    if let Some(set) = table::set(fd) {
+        table::clear(fd);
+        set.drop_number();
+    } else {
+        forget_number(fd);
+    }
+}
+
+/// A number of a stream is about to be closed by someone else. The anchor lives on in a copy until the stream has ended.
+fn forget_number(fd: i32) {
+    let Some(stream) = table::stream(fd) else { return };
+    leave_sets(stream, fd);
+    table::clear(fd);
+    if stream.drop_number(fd) {
+        stream.detach(fd);
+    }
+}
+
+fn leave_sets(stream: &Stream, fd: i32) {
+    let sets = lock(&stream.sets).clone();
+    for set in sets.into_iter().filter_map(table::set_at) {
+        set.closed(fd);
+    }
+}
+
+/// `shutdown`. Does the kernel's part, too.
+pub fn shutdown(fd: i32, how: i32) -> Result<()> {
+    let Some(stream) = table::stream(fd) else { return kernel::shutdown(fd, how) };
+    let _inside = Inside::enter();
+    // Everything written before is in the ring, so the peer finds it before the end.
+    let (mut reader, mut writer) = (stream.reader(), stream.writer());
+    kernel::shutdown(stream.fd(), how)?;
+    if matches!(how, libc::SHUT_RD | libc::SHUT_RDWR) {
+        reader.shut();
+    }
+    if matches!(how, libc::SHUT_WR | libc::SHUT_RDWR) {
+        writer.shut();
+    }
+    Ok(())
+}
+
+/// The kernel has taken a socket option.
+pub fn option_was_set(fd: i32, level: i32, name: i32, value: &[u8]) {
+    let Some(stream) = table::stream(fd) else { return };
+    if level != libc::SOL_SOCKET {
+        return;
+    }
+    let word =
+        |at: usize| value.get(at..at + 8).map(|bytes| i64::from_ne_bytes(bytes.try_into().expect("eight bytes")));
+    let half = |at: usize| value.get(at..at + 4).map(|bytes| i32::from_ne_bytes(bytes.try_into().expect("four bytes")));
+    match name {
+        libc::SO_RCVTIMEO | libc::SO_SNDTIMEO => {
+            let (seconds, micros) = (word(0).unwrap_or(0), word(8).unwrap_or(0));
+            let nanos =
+                (seconds.max(0) as u64).saturating_mul(1_000_000_000).saturating_add(micros.max(0) as u64 * 1000);
+            let direction = if name == libc::SO_RCVTIMEO { READ } else { WRITE };
+            stream.timeouts[direction].store(nanos, Ordering::Relaxed);
+        }
+        libc::SO_RCVLOWAT => stream.low_water.store(half(0).unwrap_or(1).max(1) as u32, Ordering::Relaxed),
+        _ => {}
+    }
+}
+
+/// The kernel has taken F_SETFL or FIONBIO; `nonblocking` is the new mode.
+pub fn mode_was_set(fd: i32, nonblocking: bool) {
+    if let Some(stream) = table::stream(fd) {
+        stream.nonblocking.store(nonblocking, Ordering::Relaxed);
+    }
+}
+
+/// FIONREAD.
+pub fn readable_bytes(fd: i32) -> Result<usize> {
+    let Some(stream) = table::stream(fd) else { return kernel::ask(fd, libc::FIONREAD).map(|bytes| bytes as usize) };
+    let _inside = Inside::enter();
+    stream.reader().available(stream)
+}
+
+/// SIOCOUTQ. Bytes in the ring have arrived.
+pub fn unsent_bytes(fd: i32) -> Result<usize> {
+    kernel::ask(fd, libc::TIOCOUTQ).map(|bytes| bytes as usize)
+}
+
+/// Moves a stream back to TCP for good, and waits until the kernel has all of it: for calls that only the kernel can
+/// carry out (`splice`, MSG_OOB, an option that is not in the table).
+pub fn leave(fd: i32, reason: Reason) {
+    if let Some(stream) = table::stream(fd) {
+        leave_stream(stream, reason);
+    }
+}
+
+/// As [`leave`], for a stream at hand.
+pub(crate) fn leave_stream(stream: &Stream, reason: Reason) {
+    let _inside = Inside::enter();
+    if stream.stage() != Stage::Carried {
+        return stream.stay(reason);
+    }
+    let deadline = clock::now() + LEAVE_NS;
+    stream.reader().leave();
+    loop {
+        let written = stream.writer().leave(stream);
+        let read = stream.reader().has_left(stream);
+        if written && read || clock::now() >= deadline {
+            break;
+        }
+        if let Some(carrier) = stream.carrier() {
+            carrier.check();
+        }
+        let _ = kernel::poll(&mut [], Some(Duration::from_micros(50)), None);
+    }
+    stream.set_reason(reason);
+}
+
+/// The same for every stream of the process: a sandbox, a change of user, `exec`. For `exec` ([`Reason::Passed`]) only
+/// those that live on.
+pub fn leave_all(reason: Reason) {
+    if reason == Reason::Sandboxed {
+        engine::disable();
+    }
+    let numbers: Vec<i32> = table::numbers(0, u32::MAX).collect();
+    for fd in numbers {
+        let kept = kernel::control(fd, libc::F_GETFD, 0).is_ok_and(|flags| flags & libc::FD_CLOEXEC as usize == 0);
+        if reason != Reason::Passed || kept {
+            leave(fd, reason);
+        }
+    }
+}
+
+/// The program is about to pass this descriptor to another process.
+pub fn passing(fd: i32) {
+    leave(fd, Reason::Passed);
+    if let Ok(cookie) = kernel::cookie(fd) {
+        custody::given_away(cookie);
+    }
+}
+
+/// Whether a list of descriptors to poll has any of ours.
+#[inline]
+pub fn any_owned(fds: &[libc::pollfd]) -> bool {
+    fds.iter().any(|entry| owns(entry.fd) || is_set(entry.fd))
+}
+
+/// `poll`, `ppoll`; `select` and `pselect` come here as lists. A time-out of `None` is for ever.
+pub fn poll(fds: &mut [libc::pollfd], timeout: Option<Duration>, mask: Option<&libc::sigset_t>) -> Result<usize> {
+    poll::poll(fds, timeout, mask.map(Mask::from))
+}
+
+/// `epoll_create` has made this set.
+pub fn set_created(fd: i32) {
+    let _inside = Inside::enter();
+    let _change = table::change();
+    if let Some(set) = table::new_set() {
+        set.begin(fd);
+        if !table::put_set(fd, set) {
+            table::recycle_set(set);
+        }
+    }
+}
+
+/// `epoll_ctl` on a set of ours, whatever `fd` is.
+pub fn set_control(set: i32, op: i32, fd: i32, event: Option<libc::epoll_event>) -> Result<()> {
+    match table::set(set) {
+        Some(set) => {
+            let _inside = Inside::enter();
+            set.control(op, fd, event)
+        }
+        None => kernel::epoll_control(set, op, fd, event),
+    }
+}
+
+/// `epoll_wait`, `epoll_pwait`, `epoll_pwait2` on a set of ours.
+pub fn set_wait(
+    set: i32,
+    events: &mut [libc::epoll_event],
+    timeout: Option<Duration>,
+    mask: Option<&libc::sigset_t>,
+) -> Result<usize> {
+    match table::set(set) {
+        Some(set) => set.wait(events, timeout, mask.map(Mask::from)),
+        None => kernel::epoll_wait(set, events, timeout, mask.map(Mask::from)),
+    }
+}
+
+/// `pthread_atfork`, before.
+pub fn before_fork() {
+    fork::before();
+}
+
+/// `pthread_atfork`, in the parent.
+pub fn after_fork_in_parent() {
+    fork::in_parent();
+}
+
+/// `pthread_atfork`, in the child.
+pub fn after_fork_in_child() {
+    fork::in_child();
+}
+
+/// The process is about to end in an orderly way.
+pub fn at_exit() {
+    let _inside = Inside::enter();
+    for fd in table::numbers(0, u32::MAX) {
+        let Some(stream) = table::stream(fd) else { continue };
+        custody::releasing(fd);
+        if let Some((mut reader, _writer)) = stream.try_both() {
+            reader.end(stream);
+        }
+    }
+    if let Some(engine) = engine::running() {
+        engine.registry.withdraw(engine.process);
+    }
+}

@@ -1,0 +1,338 @@
+//! The engine of a process: its node on the fabric, its place in the registry, and the handshake that gives a stream a
+//! carrier.
+//!
+//! One end of a connection asks, the other waits to be asked ([`Key::asks`]). Who asks finds the other's process in the
+//! registry and connects to it on the fabric; private data carry the key of the connection and the block of its ring.
+//! Who is asked checks its own descriptor and answers with its own block. Nobody waits: both look at their next calls.
+//!
+//! A forked child has an engine of its own; the parent's is left alone.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex, OnceLock,
+        atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering},
+    },
+};
+
+use sidestep_fabric::{
+    Aperture, ArenaBlock, Endpoint, Listener, Node, Request,
+    queue::{self, Kind, QueueSpec},
+};
+use sidestep_shm::{clock, descriptor};
+
+use crate::{
+    address::Key,
+    carrier::{Carrier, Parts},
+    config::config,
+    custody, kernel,
+    reason::Reason,
+    registry::{Identity, Process, Registry, VERSION},
+    stream::{Place, READ, Stage, Stream, WRITE, lock},
+    table,
+};
+
+/// The engine of this process.
+#[derive(Debug)]
+pub struct Engine {
+    /// Its node.
+    pub node: Node,
+    /// The registry of this user.
+    pub registry: Registry,
+    /// This process in it.
+    pub process: Process,
+    listener: Listener,
+    /// Streams that wait to be asked.
+    awaited: Mutex<HashMap<Key, u32>>,
+    /// Streams that have asked.
+    asked: Mutex<Vec<Asked>>,
+    /// When the fabric was last looked at.
+    pumped: AtomicU64,
+}
+
+#[derive(Debug)]
+struct Asked {
+    stream: u32,
+    key: Key,
+    endpoint: Endpoint,
+    block: ArenaBlock,
+}
+
+/// One engine per process of a line of forks.
+static ENGINES: [OnceLock<Option<Box<Engine>>>; FORKS] = [const { OnceLock::new() }; FORKS];
+static GENERATION: AtomicUsize = AtomicUsize::new(0);
+static DISABLED: AtomicBool = AtomicBool::new(false);
+const FORKS: usize = 1024;
+
+/// Time between two looks at the fabric by calls that go to the kernel anyway.
+const PUMP_NS: u64 = 20_000;
+const HELLO: usize = 8 * 8 + QueueSpec::WIRE_LEN;
+
+/// The engine of this process; made when first needed. `None`: this process cannot have one.
+pub fn engine() -> Option<&'static Engine> {
+    if DISABLED.load(Ordering::Relaxed) {
+        return None;
+    }
+    let cell = ENGINES.get(GENERATION.load(Ordering::Acquire))?;
+    cell.get_or_init(|| Engine::start().map(Box::new)).as_deref()
+}
+
+/// The engine, if there is one already.
+pub fn running() -> Option<&'static Engine> {
+    ENGINES.get(GENERATION.load(Ordering::Acquire))?.get()?.as_deref()
+}
+
+/// In a forked child: the parent's engine is not ours.
+pub fn after_fork() {
+    GENERATION.fetch_add(1, Ordering::AcqRel);
+}
+
+/// No stream of this process is offered from now on.
+pub fn disable() {
+    DISABLED.store(true, Ordering::Relaxed);
+}
+
+impl Engine {
+    fn start() -> Option<Engine> {
+        choose_floor();
+        let node = Node::new().ok()?;
+        let mut bytes = [0; 16];
+        rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()).ok()?;
+        let bits = u128::from_ne_bytes(bytes) | 1;
+        let identity = Identity([(bits >> 64) as u64, bits as u64]);
+        let listener = node.listen(&format!("shm:{}", identity.name())).ok()?;
+        let registry = Registry::open(&config().directory).ok()?;
+        let process = registry.enter(identity, kernel::process())?;
+        Some(Engine {
+            node,
+            registry,
+            process,
+            listener,
+            awaited: Mutex::default(),
+            asked: Mutex::default(),
+            pumped: AtomicU64::new(0),
+        })
+    }
+
+    /// A stream waits to be asked.
+    pub fn await_peer(&self, place: &Place, stream: u32) {
+        lock(&self.awaited).insert(place.key, stream);
+        self.registry.set_willing(place.entry, true);
+    }
+
+    /// A stream waits no more.
+    pub fn forget(&self, key: &Key) {
+        lock(&self.awaited).remove(key);
+    }
+
+    /// Looks at the fabric, unless it was looked at just now.
+    pub fn pump(&self) {
+        let now = clock::now();
+        let last = self.pumped.load(Ordering::Relaxed);
+        if now.wrapping_sub(last) < PUMP_NS {
+            return;
+        }
+        self.pumped.store(now, Ordering::Relaxed);
+        self.node.progress_kernel();
+        while let Some(request) = self.listener.poll() {
+            self.answer(request);
+        }
+        self.collect();
+    }
+
+    /// Looks for the process at the other end of a stream, and asks it.
+    pub fn ask(&self, place: &Place, stream: &Stream) {
+        if lock(&self.asked).iter().any(|asked| asked.key == place.key) {
+            return;
+        }
+        let Some(identity) = self.registry.find(&place.key.reversed()) else { return };
+        match fit(stream, place) {
+            Ok(()) => {}
+            Err(None) => return,
+            Err(Some(reason)) => return stream.stay(reason),
+        }
+        let mut own = None;
+        let started = self.node.begin_connect_with(&format!("shm:{}", identity.name()), |peer| {
+            let block = self.node.lend_block(peer, config().rings.0, Kind::Stream)?;
+            let hello = hello(&place.key, &block.block().spec());
+            own = Some(block);
+            Ok(hello)
+        });
+        let (Ok(endpoint), Some(block)) = (started, own) else { return };
+        lock(&self.asked).push(Asked { stream: stream.index, key: place.key, endpoint, block });
+    }
+
+    /// Takes up the answers that have come.
+    fn collect(&self) {
+        let mut answered = Vec::new();
+        {
+            let mut asked = lock(&self.asked);
+            let mut at = 0;
+            while at < asked.len() {
+                if matches!(asked[at].endpoint.is_connected(), Ok(false)) {
+                    at += 1;
+                } else {
+                    answered.push(asked.swap_remove(at));
+                }
+            }
+        }
+        for asked in answered {
+            let Some(stream) = table::stream_at(asked.stream) else { continue };
+            // The number may lead to another connection by now.
+            let same = stream.known_place().is_some_and(|place| place.key == asked.key);
+            if !same || stream.stage() != Stage::Offered {
+                continue;
+            }
+            if asked.endpoint.is_connected().is_err() {
+                // Refused, or gone: the next try comes later.
+                stream.set_reason(Reason::Refused);
+                continue;
+            }
+            let answer = asked.endpoint.private();
+            let Some(theirs) = read_answer(&answer) else {
+                stream.stay(Reason::Version);
+                continue;
+            };
+            match join(asked.endpoint, asked.block, &theirs) {
+                Some(parts) => stream.carried(parts),
+                None => stream.stay(Reason::Resources),
+            }
+        }
+    }
+
+    /// Someone asks for a carrier.
+    fn answer(&self, request: Request) {
+        let Some((key, theirs)) = read_hello(request.private()) else {
+            let _ = request.refuse(&[]);
+            return;
+        };
+        let own = key.reversed();
+        let waiting = lock(&self.awaited).get(&own).copied();
+        let stream = waiting.and_then(table::stream_at).filter(|stream| stream.stage() == Stage::Offered);
+        let place = stream.and_then(|stream| stream.known_place()).filter(|place| place.key == own);
+        let (Some(stream), Some(place)) = (stream, place) else { return };
+        match fit(stream, &place) {
+            Ok(()) => {}
+            Err(None) => return,
+            Err(Some(reason)) => return stream.stay(reason),
+        }
+        let mut parts = None;
+        let accepted = request.accept_with(|endpoint| {
+            let block = self.node.lend_block(endpoint.peer(), config().rings.0, Kind::Stream)?;
+            let answer = [&VERSION.to_le_bytes()[..], &block.block().spec().to_bytes()].concat();
+            parts = Some(Half::attach(endpoint, block, &theirs)?);
+            Ok(answer)
+        });
+        if let (Ok(endpoint), Some(half)) = (accepted, parts) {
+            self.forget(&own);
+            stream.carried(half.with(endpoint));
+        }
+    }
+}
+
+/// Everything of a carrier but the endpoint that keeps it.
+struct Half {
+    monitor: queue::Monitor,
+    sender: queue::Sender,
+    receiver: queue::Receiver,
+    capacity: u64,
+}
+
+impl Half {
+    fn attach(endpoint: &Endpoint, block: ArenaBlock, theirs: &QueueSpec) -> sidestep_fabric::Result<Half> {
+        // The pages were sent ahead; who did not do that is not waited for.
+        let aperture = Aperture::open(endpoint, &theirs.cookie, Some(0))?;
+        let family = queue::private_family()?;
+        let (sender, receiver) = queue::attach(endpoint, block.block(), &aperture, theirs, &family)?;
+        let monitor = block.block().monitor(endpoint.node())?;
+        endpoint.own(block);
+        Ok(Half { monitor, sender, receiver, capacity: theirs.capacity })
+    }
+
+    fn with(self, endpoint: Endpoint) -> Parts {
+        let carrier = Carrier {
+            endpoint,
+            monitor: self.monitor,
+            taken: AtomicU64::new(0),
+            pushed: AtomicU64::new(0),
+            switched: AtomicU8::new(0),
+            capacity: AtomicU64::new(self.capacity),
+            lost: AtomicBool::new(false),
+        };
+        Parts { carrier: Arc::new(carrier), sender: Some(self.sender), receiver: Some(self.receiver) }
+    }
+}
+
+fn join(endpoint: Endpoint, block: ArenaBlock, theirs: &QueueSpec) -> Option<Parts> {
+    let half = Half::attach(&endpoint, block, theirs).ok()?;
+    Some(half.with(endpoint))
+}
+
+/// Whether a stream may be promoted now. `Err(None)`: perhaps later.
+fn fit(stream: &Stream, place: &Place) -> Result<(), Option<Reason>> {
+    let fd = stream.fd();
+    if kernel::cookie(fd) != Ok(place.cookie) {
+        return Err(Some(Reason::ForeignBytes));
+    }
+    if kernel::state(fd) != Ok(kernel::TCP_ESTABLISHED) {
+        return Err(None);
+    }
+    if !custody::is_sole_holder(place.cookie) {
+        return Err(None);
+    }
+    let before = counts(stream);
+    let Ok(kernel) = kernel::counts(fd) else { return Err(Some(Reason::SocketType)) };
+    if kernel == before && counts(stream) == before {
+        return Ok(());
+    }
+    let busy = counts(stream) != before
+        || stream.try_both().is_none()
+        || stream.in_kernel.iter().any(|count| count.load(Ordering::SeqCst) != 0);
+    Err(if busy { None } else { Some(Reason::ForeignBytes) })
+}
+
+fn counts(stream: &Stream) -> (u64, u64) {
+    let [read, written] = [READ, WRITE].map(|direction| stream.over_tcp[direction].load(Ordering::SeqCst));
+    (read, written)
+}
+
+fn hello(key: &Key, spec: &QueueSpec) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(HELLO);
+    for word in [VERSION, 0].iter().chain(&key.to_words()) {
+        bytes.extend_from_slice(&word.to_le_bytes());
+    }
+    bytes.extend_from_slice(&spec.to_bytes());
+    bytes
+}
+
+/// Reads a request: the key of who asks, and its ring.
+pub fn read_hello(bytes: &[u8]) -> Option<(Key, QueueSpec)> {
+    let (words, spec) = bytes.split_at_checked(64)?;
+    let mut words = words.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().expect("eight bytes")));
+    if words.next()? != VERSION {
+        return None;
+    }
+    words.next()?;
+    let key: Vec<u64> = words.collect();
+    Some((Key::from_words(key.try_into().ok()?), stream_spec(spec)?))
+}
+
+/// Reads an answer: the ring of who was asked.
+pub fn read_answer(bytes: &[u8]) -> Option<QueueSpec> {
+    let (version, spec) = bytes.split_at_checked(8)?;
+    if version != VERSION.to_le_bytes() {
+        return None;
+    }
+    stream_spec(spec)
+}
+
+fn stream_spec(bytes: &[u8]) -> Option<QueueSpec> {
+    QueueSpec::from_bytes(bytes).ok().filter(|spec| spec.kind == Kind::Stream)
+}
+
+/// Own descriptors live in the last quarter of the numbers, out of the program's way.
+fn choose_floor() {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current.unwrap_or(1 << 20);
+    let limit = limit.min(1 << 20) as u32;
+    descriptor::set_floor(limit - limit / 4);
+}

@@ -1,0 +1,334 @@
+//! Reading and writing calls, from the first try to the last sleep.
+
+use std::{
+    io::{IoSlice, IoSliceMut},
+    sync::atomic::Ordering,
+};
+
+use sidestep_shm::clock;
+
+use crate::{
+    carrier::Carrier,
+    kernel::{self, Errno, Result},
+    reader,
+    signal::{self, Inside},
+    sleep,
+    stream::{READ, Stream, WRITE},
+    table, writer,
+};
+
+/// Bytes of a file that are copied at a time.
+const FILE_PIECE: usize = 64 << 10;
+
+/// Any of the receiving calls.
+#[inline]
+pub fn receive(fd: i32, stream: &'static Stream, parts: &mut [IoSliceMut<'_>], flags: i32) -> Result<usize> {
+    let nonblocking = stream.nonblocking.load(Ordering::Relaxed) || flags & libc::MSG_DONTWAIT != 0;
+    if flags & libc::MSG_WAITALL == 0 {
+        let _inside = Inside::enter();
+        let mut reader = stream.reader();
+        if table::slot(fd).is_some_and(|slot| slot.is(stream)) {
+            match reader.step(stream, parts, flags, !nonblocking, false)? {
+                reader::Step::Got(count) => return Ok(count),
+                reader::Step::Empty if nonblocking => return Err(Errno(libc::EAGAIN)),
+                _ => {}
+            }
+        }
+    }
+    receive_slowly(fd, stream, parts, flags, nonblocking)
+}
+
+#[inline(never)]
+fn receive_slowly(
+    fd: i32,
+    stream: &'static Stream,
+    mut parts: &mut [IoSliceMut<'_>],
+    flags: i32,
+    nonblocking: bool,
+) -> Result<usize> {
+    let before = signal::runs();
+    let timeout = stream.timeouts[READ].load(Ordering::Relaxed);
+    let deadline = (timeout != 0).then(|| clock::now() + timeout);
+    let whole = flags & libc::MSG_WAITALL != 0 && flags & libc::MSG_PEEK == 0;
+    let mut total = 0;
+    let mut anchor = false;
+    loop {
+        let carrier = {
+            let inside = Inside::enter();
+            stream.passes(READ);
+            let mut reader = stream.reader();
+            if !table::slot(fd).is_some_and(|slot| slot.is(stream)) {
+                drop(reader);
+                drop(inside);
+                return if total > 0 { Ok(total) } else { kernel::receive(fd, parts, flags) };
+            }
+            let step = reader.step(stream, parts, flags & !libc::MSG_WAITALL, false, anchor);
+            match step {
+                Ok(reader::Step::Kernel) => {
+                    if nonblocking || total > 0 {
+                        let count = kernel::receive(stream.fd(), parts, flags | libc::MSG_DONTWAIT);
+                        if let Ok(count) = count
+                            && flags & libc::MSG_PEEK == 0
+                        {
+                            stream.count(READ, count);
+                        }
+                        if total == 0 {
+                            return count;
+                        }
+                    }
+                    // S3: counted before the lock is given back.
+                    stream.in_kernel[READ].fetch_add(1, Ordering::SeqCst);
+                    None
+                }
+                Ok(reader::Step::Got(count)) => {
+                    total += count;
+                    if count == 0 || !whole {
+                        return Ok(total);
+                    }
+                    IoSliceMut::advance_slices(&mut parts, count);
+                    if parts.is_empty() {
+                        return Ok(total);
+                    }
+                    anchor = false;
+                    continue;
+                }
+                Ok(reader::Step::Empty) => stream.carrier(),
+                Err(errno) => return if total > 0 { Ok(total) } else { Err(errno) },
+            }
+        };
+        let Some(carrier) = carrier else {
+            let outcome = receive_in_kernel(stream, parts, flags);
+            return match outcome {
+                Ok(count) => Ok(total + count),
+                Err(_) if total > 0 => Ok(total),
+                Err(errno) => Err(errno),
+            };
+        };
+        let over = |errno: i32| if total > 0 { Ok(total) } else { Err(Errno(errno)) };
+        if nonblocking {
+            return over(libc::EAGAIN);
+        }
+        if sleep::is_interrupted(before, timeout != 0) {
+            return over(libc::EINTR);
+        }
+        if deadline.is_some_and(|deadline| clock::now() >= deadline) {
+            return over(libc::EAGAIN);
+        }
+        anchor = wait_to_read(stream, &carrier, deadline);
+    }
+}
+
+/// The kernel's own call, without a lock; it has been counted.
+fn receive_in_kernel(stream: &'static Stream, parts: &mut [IoSliceMut<'_>], flags: i32) -> Result<usize> {
+    stream.use_anchor();
+    let outcome = kernel::receive(stream.fd(), parts, flags);
+    let _inside = Inside::enter();
+    if let Ok(count) = outcome
+        && flags & libc::MSG_PEEK == 0
+    {
+        stream.count(READ, count);
+    }
+    stream.in_kernel[READ].fetch_sub(1, Ordering::SeqCst);
+    stream.unuse();
+    outcome
+}
+
+/// Sleeps until there may be something to read. `true`: the anchor has news.
+fn wait_to_read(stream: &'static Stream, carrier: &Carrier, deadline: Option<u64>) -> bool {
+    let _inside = Inside::enter();
+    count_sleep(stream);
+    let announced = carrier.monitor.sender_note();
+    stream.use_anchor();
+    carrier.monitor.arrival().arm();
+    let anchor = libc::pollfd { fd: stream.fd(), events: libc::POLLIN | libc::POLLRDHUP, revents: 0 };
+    let mut fds = [anchor, anchor];
+    let ready = || carrier.has_bytes() || carrier.monitor.sender_note() != announced;
+    let _ = sleep::sleep(carrier.node(), &mut fds, deadline, None, &ready);
+    carrier.monitor.arrival().disarm();
+    stream.unuse();
+    fds[1].revents != 0
+}
+
+/// Any of the sending calls.
+#[inline]
+pub fn send(fd: i32, stream: &'static Stream, parts: &[IoSlice<'_>], flags: i32) -> Result<usize> {
+    let nonblocking = stream.nonblocking.load(Ordering::Relaxed) || flags & libc::MSG_DONTWAIT != 0;
+    let mut done = 0;
+    if let [part] = parts {
+        let _inside = Inside::enter();
+        let mut writer = stream.writer();
+        if writer.is_on_ring() && table::slot(fd).is_some_and(|slot| slot.is(stream)) {
+            match writer.step(stream, parts, !nonblocking)? {
+                writer::Step::Sent(count) if count == part.len() || nonblocking => return Ok(count),
+                writer::Step::Sent(count) => done = count,
+                writer::Step::Full if nonblocking => return Err(Errno(libc::EAGAIN)),
+                _ => {}
+            }
+        }
+    }
+    if done > 0 {
+        let [part] = parts else { return Ok(done) };
+        return send_slowly(fd, stream, &mut [IoSlice::new(&part[done..])], flags, nonblocking, done);
+    }
+    send_slowly(fd, stream, &mut parts.to_vec(), flags, nonblocking, 0)
+}
+
+#[inline(never)]
+fn send_slowly(
+    fd: i32,
+    stream: &'static Stream,
+    mut parts: &mut [IoSlice<'_>],
+    flags: i32,
+    nonblocking: bool,
+    mut total: usize,
+) -> Result<usize> {
+    let before = signal::runs();
+    let timeout = stream.timeouts[WRITE].load(Ordering::Relaxed);
+    let deadline = (timeout != 0).then(|| clock::now() + timeout);
+    loop {
+        let waiting = {
+            let inside = Inside::enter();
+            stream.passes(WRITE);
+            let mut writer = stream.writer();
+            if !table::slot(fd).is_some_and(|slot| slot.is(stream)) {
+                drop(writer);
+                drop(inside);
+                return if total > 0 { Ok(total) } else { kernel::send(fd, parts, flags) };
+            }
+            match writer.step(stream, parts, !nonblocking) {
+                Ok(writer::Step::Kernel) => {
+                    // Raised by the caller, who knows the program's handlers.
+                    let flags = flags | libc::MSG_NOSIGNAL;
+                    let outcome = if nonblocking {
+                        let outcome = kernel::send(stream.fd(), parts, flags | libc::MSG_DONTWAIT);
+                        if let Ok(count) = outcome {
+                            stream.count(WRITE, count);
+                        }
+                        outcome
+                    } else {
+                        stream.in_kernel[WRITE].fetch_add(1, Ordering::SeqCst);
+                        drop(writer);
+                        drop(inside);
+                        send_in_kernel(stream, parts, flags)
+                    };
+                    return match outcome {
+                        Ok(count) => Ok(total + count),
+                        Err(_) if total > 0 => Ok(total),
+                        Err(errno) => Err(errno),
+                    };
+                }
+                Ok(writer::Step::Sent(count)) => {
+                    total += count;
+                    IoSlice::advance_slices(&mut parts, count);
+                    if nonblocking || parts.is_empty() || parts.iter().all(|part| part.is_empty()) {
+                        return Ok(total);
+                    }
+                    continue;
+                }
+                Ok(writer::Step::Full) => (stream.carrier(), writer.stall_deadline()),
+                Err(errno) => return if total > 0 { Ok(total) } else { Err(errno) },
+            }
+        };
+        let (carrier, stall) = waiting;
+        let over = |errno: i32| if total > 0 { Ok(total) } else { Err(Errno(errno)) };
+        if nonblocking {
+            return over(libc::EAGAIN);
+        }
+        if sleep::is_interrupted(before, timeout != 0) {
+            return over(libc::EINTR);
+        }
+        if deadline.is_some_and(|deadline| clock::now() >= deadline) {
+            return over(libc::EAGAIN);
+        }
+        let Some(carrier) = carrier else { continue };
+        let until = deadline.into_iter().chain(stall).min();
+        wait_to_write(stream, &carrier, until);
+    }
+}
+
+fn send_in_kernel(stream: &'static Stream, parts: &[IoSlice<'_>], flags: i32) -> Result<usize> {
+    stream.use_anchor();
+    let outcome = kernel::send(stream.fd(), parts, flags);
+    let _inside = Inside::enter();
+    if let Ok(count) = outcome {
+        stream.count(WRITE, count);
+    }
+    stream.in_kernel[WRITE].fetch_sub(1, Ordering::SeqCst);
+    stream.unuse();
+    outcome
+}
+
+/// Sleeps until there may be space.
+fn wait_to_write(stream: &'static Stream, carrier: &Carrier, deadline: Option<u64>) {
+    let _inside = Inside::enter();
+    count_sleep(stream);
+    let read = carrier.monitor.read();
+    stream.use_anchor();
+    carrier.monitor.space().arm();
+    let anchor = libc::pollfd { fd: stream.fd(), events: 0, revents: 0 };
+    let mut fds = [anchor, anchor];
+    let _ = sleep::sleep(carrier.node(), &mut fds, deadline, None, &|| carrier.monitor.read() != read);
+    carrier.monitor.space().disarm();
+    stream.unuse();
+}
+
+/// `sendfile`: over the ring by copies, else by the kernel.
+pub fn send_file(fd: i32, stream: &'static Stream, file: i32, offset: Option<&mut i64>, count: usize) -> Result<usize> {
+    let on_ring = {
+        let _inside = Inside::enter();
+        stream.passes(WRITE);
+        stream.writer().is_on_ring()
+    };
+    if !on_ring {
+        // Nothing of it may go to the ring meanwhile.
+        stream.in_kernel[WRITE].fetch_add(1, Ordering::SeqCst);
+        let still = !stream.writer().is_on_ring();
+        let outcome = if still { kernel::send_file(stream.fd(), file, offset, count) } else { Err(Errno(libc::EINTR)) };
+        if let Ok(count) = outcome {
+            stream.count(WRITE, count);
+        }
+        stream.in_kernel[WRITE].fetch_sub(1, Ordering::SeqCst);
+        return outcome;
+    }
+    let mut at = offset.as_deref().copied();
+    let mut buffer = vec![0; FILE_PIECE.min(count)];
+    let mut total = 0;
+    let mut failed = None;
+    while total < count {
+        let wanted = buffer.len().min(count - total);
+        let read = match kernel::read_file(file, &mut buffer[..wanted], at) {
+            Ok(0) => break,
+            Ok(read) => read,
+            Err(errno) => {
+                failed = Some(errno);
+                break;
+            }
+        };
+        let sent = send(fd, stream, &[IoSlice::new(&buffer[..read])], 0);
+        let count = *sent.as_ref().unwrap_or(&0);
+        match &mut at {
+            Some(at) => *at += count as i64,
+            // What was read and not sent is read again.
+            None if count < read => _ = kernel::seek_by(file, count as i64 - read as i64),
+            None => {}
+        }
+        total += count;
+        if count < read {
+            failed = sent.err();
+            break;
+        }
+    }
+    if let (Some(offset), Some(at)) = (offset, at) {
+        *offset = at;
+    }
+    match failed {
+        Some(errno) if total == 0 => Err(errno),
+        _ => Ok(total),
+    }
+}
+
+fn count_sleep(stream: &Stream) {
+    if let Some(place) = stream.known_place() {
+        place.engine.registry.field(place.entry, crate::registry::Field::Sleeps).fetch_add(1, Ordering::Relaxed);
+    }
+}

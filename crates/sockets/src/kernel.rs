@@ -1,0 +1,330 @@
+//! The kernel, called directly: not through libc, whose names are the preload library's own.
+//!
+//! # Invariants
+//!
+//! - K1. Every pointer handed to the kernel comes from a reference or a slice that outlives the call.
+//! - K2. A descriptor is a number of the program's; closing the wrong one is a bug, not undefined behaviour.
+
+#![allow(unsafe_code)]
+
+use std::{
+    arch::asm,
+    io::{IoSlice, IoSliceMut},
+    time::Duration,
+};
+
+/// An error number of the kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Errno(pub i32);
+
+/// What a call gives.
+pub type Result<T> = std::result::Result<T, Errno>;
+
+/// A signal mask as the kernel has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mask(pub u64);
+
+impl Mask {
+    /// Every signal.
+    pub const ALL: Mask = Mask(u64::MAX);
+}
+
+impl From<&libc::sigset_t> for Mask {
+    fn from(set: &libc::sigset_t) -> Mask {
+        // SAFETY: a `sigset_t` is at least eight bytes long, and any bytes are a number.
+        Mask(unsafe { std::ptr::from_ref(set).cast::<u64>().read_unaligned() })
+    }
+}
+
+/// Sets the signal mask of this thread; returns the one before.
+pub fn set_mask(mask: Mask) -> Mask {
+    let mut old = Mask(0);
+    let arguments =
+        [libc::SIG_SETMASK as usize, &raw const mask.0 as usize, &raw mut old.0 as usize, KERNEL_MASK, 0, 0];
+    // It cannot fail: the arguments are fixed and valid.
+    let _ = plain(libc::SYS_rt_sigprocmask, arguments);
+    old
+}
+
+/// One system call.
+///
+/// # Safety
+/// The arguments must be what the call of this number expects.
+#[inline]
+pub unsafe fn syscall(number: i64, arguments: [usize; 6]) -> Result<usize> {
+    let result: isize;
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: the kernel's calling convention; rcx and r11 are lost. The caller answers for the arguments.
+    unsafe {
+        asm!(
+            "syscall",
+            inlateout("rax") number as isize => result,
+            in("rdi") arguments[0],
+            in("rsi") arguments[1],
+            in("rdx") arguments[2],
+            in("r10") arguments[3],
+            in("r8") arguments[4],
+            in("r9") arguments[5],
+            lateout("rcx") _,
+            lateout("r11") _,
+            options(nostack)
+        );
+    }
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: the kernel's calling convention. The caller answers for the arguments.
+    unsafe {
+        asm!(
+            "svc 0",
+            in("x8") number,
+            inlateout("x0") arguments[0] as isize => result,
+            in("x1") arguments[1],
+            in("x2") arguments[2],
+            in("x3") arguments[3],
+            in("x4") arguments[4],
+            in("x5") arguments[5],
+            options(nostack)
+        );
+    }
+    if (-4095..0).contains(&result) { Err(Errno(-result as i32)) } else { Ok(result as usize) }
+}
+
+/// A system call whose arguments are numbers.
+fn plain(number: i64, arguments: [usize; 6]) -> Result<usize> {
+    // SAFETY: used in this file for calls without pointers only, or with pointers under K1.
+    unsafe { syscall(number, arguments) }
+}
+
+/// `recvmsg`; also on descriptors in blocking mode.
+pub fn receive(fd: i32, parts: &mut [IoSliceMut<'_>], flags: i32) -> Result<usize> {
+    if let [part] = parts {
+        // K1: `part` outlives the call.
+        let arguments = [fd as usize, part.as_mut_ptr() as usize, part.len(), flags as usize, 0, 0];
+        return plain(libc::SYS_recvfrom, arguments);
+    }
+    // SAFETY: a C struct of integers and pointers, for which zeros are valid.
+    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+    // An `IoSliceMut` has the layout of an `iovec`.
+    message.msg_iov = parts.as_mut_ptr().cast();
+    message.msg_iovlen = parts.len();
+    plain(libc::SYS_recvmsg, [fd as usize, &raw mut message as usize, flags as usize, 0, 0, 0])
+}
+
+/// `sendmsg`.
+pub fn send(fd: i32, parts: &[IoSlice<'_>], flags: i32) -> Result<usize> {
+    if let [part] = parts {
+        // K1: `part` outlives the call.
+        return plain(libc::SYS_sendto, [fd as usize, part.as_ptr() as usize, part.len(), flags as usize, 0, 0]);
+    }
+    // SAFETY: a C struct of integers and pointers, for which zeros are valid.
+    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+    // An `IoSlice` has the layout of an `iovec`; the kernel only reads it.
+    message.msg_iov = parts.as_ptr().cast_mut().cast();
+    message.msg_iovlen = parts.len();
+    plain(libc::SYS_sendmsg, [fd as usize, &raw const message as usize, flags as usize, 0, 0, 0])
+}
+
+/// `pread`, or `read` if there is no offset.
+pub fn read_file(fd: i32, bytes: &mut [u8], offset: Option<i64>) -> Result<usize> {
+    let (pointer, len) = (bytes.as_mut_ptr() as usize, bytes.len());
+    match offset {
+        Some(offset) => plain(libc::SYS_pread64, [fd as usize, pointer, len, offset as usize, 0, 0]),
+        None => plain(libc::SYS_read, [fd as usize, pointer, len, 0, 0, 0]),
+    }
+}
+
+/// `lseek` from the present position.
+pub fn seek_by(fd: i32, by: i64) -> Result<i64> {
+    plain(libc::SYS_lseek, [fd as usize, by as usize, libc::SEEK_CUR as usize, 0, 0, 0]).map(|at| at as i64)
+}
+
+/// `sendfile`.
+pub fn send_file(out: i32, file: i32, offset: Option<&mut i64>, count: usize) -> Result<usize> {
+    let offset = offset.map_or(0, |offset| &raw mut *offset as usize);
+    plain(libc::SYS_sendfile, [out as usize, file as usize, offset, count, 0, 0])
+}
+
+/// `close`.
+pub fn close(fd: i32) -> Result<()> {
+    plain(libc::SYS_close, [fd as usize, 0, 0, 0, 0, 0]).map(drop)
+}
+
+/// `close_range` without flags.
+pub fn close_range(first: u32, last: u32) -> Result<()> {
+    plain(libc::SYS_close_range, [first as usize, last as usize, 0, 0, 0, 0]).map(drop)
+}
+
+/// `shutdown`.
+pub fn shutdown(fd: i32, how: i32) -> Result<()> {
+    plain(libc::SYS_shutdown, [fd as usize, how as usize, 0, 0, 0, 0]).map(drop)
+}
+
+/// `ppoll`. The time-out is not changed.
+pub fn poll(fds: &mut [libc::pollfd], timeout: Option<Duration>, mask: Option<Mask>) -> Result<usize> {
+    let mut time = timeout.map(timespec);
+    let time = time.as_mut().map_or(0, |time| &raw mut *time as usize);
+    let mask = mask.as_ref().map_or(0, |mask| &raw const mask.0 as usize);
+    plain(libc::SYS_ppoll, [fds.as_mut_ptr() as usize, fds.len(), time, mask, KERNEL_MASK, 0])
+}
+
+/// `epoll_pwait2`, or `epoll_pwait` on kernels without it.
+pub fn epoll_wait(
+    set: i32,
+    events: &mut [libc::epoll_event],
+    timeout: Option<Duration>,
+    mask: Option<Mask>,
+) -> Result<usize> {
+    let mask = mask.as_ref().map_or(0, |mask| &raw const mask.0 as usize);
+    let (pointer, count) = (events.as_mut_ptr() as usize, events.len());
+    let whole = timeout.is_none_or(|timeout| timeout.subsec_nanos() % 1_000_000 == 0);
+    if !whole {
+        let mut time = timeout.map(timespec);
+        let time = time.as_mut().map_or(0, |time| &raw mut *time as usize);
+        match plain(libc::SYS_epoll_pwait2, [set as usize, pointer, count, time, mask, KERNEL_MASK]) {
+            Err(Errno(libc::ENOSYS)) => {}
+            outcome => return outcome,
+        }
+    }
+    let millis = timeout.map_or(-1, |timeout| {
+        // Up, so that a wait is never shorter than asked for.
+        let millis = timeout.as_nanos().div_ceil(1_000_000);
+        i32::try_from(millis).unwrap_or(i32::MAX)
+    });
+    plain(libc::SYS_epoll_pwait, [set as usize, pointer, count, millis as usize, mask, KERNEL_MASK])
+}
+
+/// `epoll_ctl`.
+pub fn epoll_control(set: i32, op: i32, fd: i32, event: Option<libc::epoll_event>) -> Result<()> {
+    let mut event = event;
+    let event = event.as_mut().map_or(0, |event| &raw mut *event as usize);
+    plain(libc::SYS_epoll_ctl, [set as usize, op as usize, fd as usize, event, 0, 0]).map(drop)
+}
+
+/// A socket option that is one integer.
+pub fn option(fd: i32, level: i32, name: i32) -> Result<i32> {
+    let mut value = [0; 4];
+    read_option(fd, level, name, &mut value)?;
+    Ok(i32::from_ne_bytes(value))
+}
+
+/// A socket option that is one 64-bit integer.
+pub fn option64(fd: i32, level: i32, name: i32) -> Result<u64> {
+    let mut value = [0; 8];
+    read_option(fd, level, name, &mut value)?;
+    Ok(u64::from_ne_bytes(value))
+}
+
+/// Any socket option; returns how many bytes the kernel wrote.
+pub fn read_option(fd: i32, level: i32, name: i32, value: &mut [u8]) -> Result<usize> {
+    let mut len = value.len() as libc::socklen_t;
+    let arguments = [fd as usize, level as usize, name as usize, value.as_mut_ptr() as usize, &raw mut len as usize, 0];
+    plain(libc::SYS_getsockopt, arguments).map(|_| len as usize)
+}
+
+/// Sets a socket option.
+pub fn set_option(fd: i32, level: i32, name: i32, value: &[u8]) -> Result<()> {
+    let arguments = [fd as usize, level as usize, name as usize, value.as_ptr() as usize, value.len(), 0];
+    plain(libc::SYS_setsockopt, arguments).map(drop)
+}
+
+/// The address of this end, or of the other one, as the kernel's bytes.
+pub fn address(fd: i32, of_peer: bool) -> Result<([u8; 28], usize)> {
+    let mut bytes = [0; 28];
+    let mut len = bytes.len() as libc::socklen_t;
+    let number = if of_peer { libc::SYS_getpeername } else { libc::SYS_getsockname };
+    plain(number, [fd as usize, bytes.as_mut_ptr() as usize, &raw mut len as usize, 0, 0, 0])?;
+    Ok((bytes, (len as usize).min(28)))
+}
+
+/// An `ioctl` that gives one integer: FIONREAD, SIOCOUTQ.
+pub fn ask(fd: i32, request: u64) -> Result<i32> {
+    let mut value = 0i32;
+    plain(libc::SYS_ioctl, [fd as usize, request as usize, &raw mut value as usize, 0, 0, 0]).map(|_| value)
+}
+
+/// `fcntl` with an integer argument.
+pub fn control(fd: i32, command: i32, argument: usize) -> Result<usize> {
+    plain(libc::SYS_fcntl, [fd as usize, command as usize, argument, 0, 0, 0])
+}
+
+/// Whether the descriptor is in non-blocking mode.
+pub fn is_nonblocking(fd: i32) -> bool {
+    control(fd, libc::F_GETFL, 0).is_ok_and(|flags| flags & libc::O_NONBLOCK as usize != 0)
+}
+
+/// SO_COOKIE: names the socket for as long as the machine runs.
+pub fn cookie(fd: i32) -> Result<u64> {
+    option64(fd, libc::SOL_SOCKET, libc::SO_COOKIE)
+}
+
+/// Another number for the same open file, out of the program's way.
+pub fn duplicate_high(fd: i32) -> Result<i32> {
+    // SAFETY: K2: the number is open for the length of this call, since the caller is about to close it.
+    let borrowed = unsafe { std::os::fd::BorrowedFd::borrow_raw(fd) };
+    let copy = rustix::io::fcntl_dupfd_cloexec(borrowed, 3).map_err(|errno| Errno(errno.raw_os_error()))?;
+    Ok(std::os::fd::IntoRawFd::into_raw_fd(sidestep_shm::descriptor::keep(copy)))
+}
+
+/// What the kernel says of a descriptor now, of these events and of errors.
+pub fn look(fd: i32, events: i16) -> i16 {
+    let mut entry = [libc::pollfd { fd, events, revents: 0 }];
+    match poll(&mut entry, Some(Duration::ZERO), None) {
+        Ok(_) => entry[0].revents,
+        Err(_) => 0,
+    }
+}
+
+/// The process's number.
+pub fn process() -> u32 {
+    plain(libc::SYS_getpid, [0; 6]).map_or(0, |pid| pid as u32)
+}
+
+/// Bytes the kernel counts for a connection, both ways: `(received, sent)`, as the program's calls should have counted.
+pub fn counts(fd: i32) -> Result<(u64, u64)> {
+    let mut info = [0u8; 256];
+    let len = read_option(fd, libc::IPPROTO_TCP, libc::TCP_INFO, &mut info)?;
+    if len < TCPI_BYTES_SENT + 8 {
+        return Err(Errno(libc::EOPNOTSUPP));
+    }
+    let word = |at: usize| u64::from_ne_bytes(info[at..at + 8].try_into().expect("eight bytes"));
+    let half = |at: usize| u64::from(u32::from_ne_bytes(info[at..at + 4].try_into().expect("four bytes")));
+    let unread = ask(fd, libc::FIONREAD)? as u64;
+    let received = word(TCPI_BYTES_RECEIVED);
+    // A FIN that has come counts as one byte.
+    let fin = u64::from(matches!(info[0], TCP_CLOSE_WAIT | TCP_LAST_ACK | TCP_CLOSING | TCP_TIME_WAIT | TCP_CLOSE));
+    let received = received.saturating_sub(unread).saturating_sub(fin);
+    let sent = word(TCPI_BYTES_SENT) - word(TCPI_BYTES_RETRANS).min(word(TCPI_BYTES_SENT)) + half(TCPI_NOTSENT_BYTES);
+    Ok((received, sent))
+}
+
+/// The kernel's state of a connection (`TCP_ESTABLISHED` and so on).
+pub fn state(fd: i32) -> Result<u8> {
+    let mut info = [0u8; 8];
+    read_option(fd, libc::IPPROTO_TCP, libc::TCP_INFO, &mut info).map(|_| info[0])
+}
+
+/// The hook behind a pointer that was made from one.
+pub(crate) fn function_of(pointer: *mut ()) -> fn() {
+    // SAFETY: the only caller keeps pointers made from `fn()` values.
+    unsafe { std::mem::transmute::<*mut (), fn()>(pointer) }
+}
+
+fn timespec(time: Duration) -> libc::timespec {
+    libc::timespec { tv_sec: time.as_secs() as libc::time_t, tv_nsec: libc::c_long::from(time.subsec_nanos() as i32) }
+}
+
+/// Bytes of a signal mask in the kernel's eyes.
+const KERNEL_MASK: usize = 8;
+
+// Offsets in `struct tcp_info`.
+const TCPI_BYTES_RECEIVED: usize = 128;
+const TCPI_NOTSENT_BYTES: usize = 144;
+const TCPI_BYTES_SENT: usize = 200;
+const TCPI_BYTES_RETRANS: usize = 208;
+
+/// Established, in `tcp_info`.
+pub const TCP_ESTABLISHED: u8 = 1;
+const TCP_TIME_WAIT: u8 = 6;
+const TCP_CLOSE: u8 = 7;
+const TCP_CLOSE_WAIT: u8 = 8;
+const TCP_LAST_ACK: u8 = 9;
+const TCP_CLOSING: u8 = 11;

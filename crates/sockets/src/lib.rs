@@ -1,0 +1,34 @@
+//! The socket engine: streams of bytes that are anchored in a kernel TCP connection and move between that connection
+//! and a ring in shared memory, at any byte position.
+//!
+//! **What it is.** A table of descriptors, streams with two paths per direction, the promotion of a stream without a
+//! daemon, readiness (`poll`, `epoll`), and what `sidestep stat` reads.
+//!
+//! **Who calls it.** `preload`, one function of [`calls`] per intercepted call; tests, in one process.
+//!
+//! **What it calls.** The fabric: message queues, tripwires, endpoints. The kernel, through [`kernel`].
+//!
+//! **What it never does.** It starts no thread, holds no lock in a sleep, and believes nothing that a peer or the
+//! registry says without a check of its own descriptor.
+
+pub mod address;
+pub mod calls;
+mod carrier;
+pub mod config;
+mod custody;
+pub mod engine;
+mod fork;
+mod io;
+pub mod kernel;
+mod poll;
+mod reader;
+pub mod reason;
+pub mod registry;
+mod set;
+pub mod signal;
+mod sleep;
+mod stream;
+mod table;
+mod writer;
+
+pub use kernel::{Errno, Result};

@@ -1,0 +1,253 @@
+//! `poll` and its relatives: lists of descriptors, some of them with rings.
+
+use std::{
+    cell::{Cell, RefCell},
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
+
+use sidestep_shm::{clock, cpu, wait::Waiter};
+
+use crate::{
+    carrier::Carrier,
+    config::config,
+    kernel::{self, Errno, Mask, Result},
+    reason::Reason,
+    signal::{self, Inside},
+    sleep,
+    stream::{READ, Stream, WRITE},
+    table,
+};
+
+/// One entry that has a ring.
+struct Ringed {
+    at: usize,
+    stream: &'static Stream,
+    carrier: Arc<Carrier>,
+}
+
+/// A list, sorted.
+struct List {
+    ringed: Vec<Ringed>,
+    /// Streams that have none: counted as in the kernel while this call sleeps.
+    plain: Vec<&'static Stream>,
+    /// For the kernel: the first entry is the node's, the others stand as in the program's list.
+    fds: Vec<libc::pollfd>,
+    others: bool,
+}
+
+thread_local! {
+    static LOOKED: Cell<u64> = const { Cell::new(0) };
+    static WAITER: RefCell<Option<Waiter>> = const { RefCell::new(None) };
+}
+
+/// Ticks between two looks at the kernel's descriptors while rings are busy: some 20 microseconds.
+pub const LOOK_TICKS: u64 = 50_000;
+
+/// `ppoll` on a list that has streams of ours.
+pub fn poll(fds: &mut [libc::pollfd], timeout: Option<Duration>, mask: Option<Mask>) -> Result<usize> {
+    let before = signal::runs();
+    let deadline = timeout.map(|timeout| clock::now().saturating_add(timeout.as_nanos() as u64));
+    loop {
+        let inside = Inside::enter();
+        let mut list = List::of(fds);
+        let Some(node) = list.ringed.first().map(|ringed| ringed.carrier.node().clone()) else {
+            let held = hold(&list.plain);
+            if held {
+                drop(inside);
+                let left = deadline.map(|deadline| Duration::from_nanos(deadline.saturating_sub(clock::now())));
+                let outcome = kernel::poll(fds, left, mask);
+                let_go(&list.plain);
+                return outcome;
+            }
+            continue;
+        };
+        let ready = list.rings_ready(fds);
+        if ready {
+            if list.others && looks_again() {
+                list.look_at_kernel()?;
+            }
+            return Ok(list.report(fds));
+        }
+        let expired = deadline.is_some_and(|deadline| clock::now() >= deadline);
+        if expired || list.look_longer(fds, deadline)? {
+            list.look_at_kernel()?;
+            let count = list.report(fds);
+            if count > 0 || expired {
+                return Ok(count);
+            }
+        }
+        if !hold(&list.plain) {
+            continue;
+        }
+        list.arm(fds);
+        let List { ringed, fds: kernel_fds, .. } = &mut list;
+        let ready = || ringed.iter().any(|ringed| ringed.events(fds[ringed.at].events) != 0);
+        let outcome = sleep::sleep(&node, kernel_fds, deadline, mask, &ready);
+        let_go(&list.plain);
+        let count = list.report(fds);
+        if count > 0 {
+            return Ok(count);
+        }
+        drop(inside);
+        if outcome == Err(Errno(libc::EINTR)) && sleep::is_interrupted(before, true) {
+            return Err(Errno(libc::EINTR));
+        }
+    }
+}
+
+impl List {
+    fn of(fds: &[libc::pollfd]) -> List {
+        let none = libc::pollfd { fd: -1, events: 0, revents: 0 };
+        let mut list = List { ringed: Vec::new(), plain: Vec::new(), fds: vec![none; fds.len() + 1], others: false };
+        for (at, entry) in fds.iter().enumerate() {
+            list.fds[at + 1] = libc::pollfd { revents: 0, ..*entry };
+            if entry.fd < 0 {
+                continue;
+            }
+            if let Some(set) = table::set(entry.fd) {
+                set.export();
+            }
+            let Some(stream) = table::stream(entry.fd) else {
+                list.others = true;
+                continue;
+            };
+            match stream.carrier() {
+                Some(carrier) => {
+                    let ringed = Ringed { at, stream, carrier };
+                    list.fds[at + 1].events = ringed.kernel_events(entry.events);
+                    list.ringed.push(ringed);
+                }
+                None => {
+                    list.plain.push(stream);
+                    list.others = true;
+                }
+            }
+        }
+        list
+    }
+
+    fn rings_ready(&self, fds: &[libc::pollfd]) -> bool {
+        self.ringed.iter().any(|ringed| ringed.events(fds[ringed.at].events) != 0)
+    }
+
+    fn look_at_kernel(&mut self) -> Result<()> {
+        self.fds[0].fd = -1;
+        match kernel::poll(&mut self.fds, Some(Duration::ZERO), None) {
+            Ok(_) | Err(Errno(libc::EINTR)) => Ok(()),
+            Err(errno) => Err(errno),
+        }
+    }
+
+    /// Looks for a while: at rings all the time, at the kernel now and then.
+    fn look_longer(&mut self, fds: &[libc::pollfd], deadline: Option<u64>) -> Result<bool> {
+        let List { ringed, fds: kernel_fds, .. } = self;
+        let mut looked = cpu::ticks();
+        let core = || ringed.first().map_or(u32::MAX, |ringed| ringed.carrier.monitor.peer_core());
+        let found = WAITER.with_borrow_mut(|waiter| {
+            waiter.get_or_insert_with(|| Waiter::with(config().patience)).look(deadline, core, || {
+                if ringed.iter().any(|ringed| ringed.events(fds[ringed.at].events) != 0) {
+                    return true;
+                }
+                let now = cpu::ticks();
+                if now.wrapping_sub(looked) < LOOK_TICKS {
+                    return false;
+                }
+                looked = now;
+                kernel_fds[0].fd = -1;
+                kernel::poll(kernel_fds, Some(Duration::ZERO), None).is_ok_and(|count| count > 0)
+            })
+        });
+        Ok(found)
+    }
+
+    fn arm(&self, fds: &[libc::pollfd]) {
+        for ringed in &self.ringed {
+            let events = fds[ringed.at].events;
+            if events & libc::POLLIN != 0 {
+                ringed.carrier.monitor.arrival().arm();
+            }
+            if events & libc::POLLOUT != 0 && ringed.stream.on_ring[WRITE].load(Ordering::Relaxed) {
+                ringed.carrier.monitor.space().arm();
+            }
+        }
+    }
+
+    /// Writes what is known into the program's list; returns how many entries have something.
+    fn report(&self, fds: &mut [libc::pollfd]) -> usize {
+        for (at, entry) in fds.iter_mut().enumerate() {
+            let asked = entry.events | libc::POLLERR | libc::POLLHUP | libc::POLLNVAL;
+            entry.revents = self.fds[at + 1].revents & asked;
+        }
+        for ringed in &self.ringed {
+            let entry = &mut fds[ringed.at];
+            entry.revents |= ringed.events(entry.events);
+        }
+        fds.iter().filter(|entry| entry.revents != 0).count()
+    }
+}
+
+impl Ringed {
+    /// What the rings say, of the events asked for.
+    #[inline]
+    fn events(&self, asked: i16) -> i16 {
+        ring_events(self.stream, &self.carrier) & asked
+    }
+
+    /// What the kernel is asked in its stead: the end of the stream always shows at the anchor.
+    fn kernel_events(&self, asked: i16) -> i16 {
+        if self.stream.on_ring[WRITE].load(Ordering::Relaxed) { asked & !OUT } else { asked }
+    }
+}
+
+const IN: i16 = libc::POLLIN | libc::POLLRDNORM;
+const OUT: i16 = libc::POLLOUT | libc::POLLWRNORM;
+
+/// What the rings of a stream say.
+#[inline]
+pub fn ring_events(stream: &Stream, carrier: &Carrier) -> i16 {
+    let mut events = 0;
+    if stream.open.load(Ordering::Relaxed) && carrier.has_bytes() {
+        events |= IN;
+    }
+    if stream.on_ring[WRITE].load(Ordering::Relaxed)
+        && (carrier.has_space() || carrier.peer_reading().closed || carrier.lost.load(Ordering::Relaxed))
+    {
+        events |= OUT;
+    }
+    events
+}
+
+/// Whether the kernel's descriptors are due for a look by this thread.
+fn looks_again() -> bool {
+    let now = cpu::ticks();
+    LOOKED.with(|looked| {
+        let due = now.wrapping_sub(looked.get()) > LOOK_TICKS;
+        if due {
+            looked.set(now);
+        }
+        due
+    })
+}
+
+/// Counts this call as in the kernel for streams without a ring. `false`: one of them has been opened meanwhile.
+fn hold(streams: &[&'static Stream]) -> bool {
+    for stream in streams {
+        stream.in_kernel[READ].fetch_add(1, Ordering::SeqCst);
+    }
+    // SeqCst: pairs with `Reader::take_up`: it sees the count, or this sees the opening.
+    let free = streams.iter().all(|stream| !stream.open.load(Ordering::SeqCst));
+    if !free {
+        let_go(streams);
+    }
+    free
+}
+
+fn let_go(streams: &[&'static Stream]) {
+    for stream in streams {
+        stream.in_kernel[READ].fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// A set leaves user space: its streams go back to TCP.
+pub const EXPORTED: Reason = Reason::Option;

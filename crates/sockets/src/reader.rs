@@ -1,0 +1,331 @@
+//! The reading direction of a stream.
+
+use std::{
+    io::IoSliceMut,
+    sync::{Arc, atomic::Ordering},
+};
+
+use sidestep_fabric::{
+    Error,
+    queue::{Kind, Receiver},
+};
+use sidestep_shm::{Word64, cpu, wait::Waiter};
+
+use crate::{
+    carrier::{Carrier, Reading},
+    config::config,
+    kernel::{self, Errno, Result},
+    reason::Reason,
+    registry::Field,
+    set,
+    stream::{READ, Stream},
+};
+
+/// What a try to read gave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// So many bytes; 0 is the end.
+    Got(usize),
+    /// Nothing now.
+    Empty,
+    /// The direction is not open: the kernel's own call is the right one.
+    Kernel,
+}
+
+/// The reading direction. Under the lock of its stream.
+#[derive(Debug, Default)]
+pub struct Reader {
+    ring: Option<Receiver>,
+    carrier: Option<Arc<Carrier>>,
+    on_ring: bool,
+    note: Reading,
+    waiter: Waiter,
+    /// The program has shut this direction down.
+    shut: bool,
+    messages: u64,
+    counters: Option<[Word64; 2]>,
+    /// When the anchor was looked at, in ticks of the processor.
+    looked: u64,
+    /// Reads that found the ring almost full.
+    crowded: u32,
+    grown: bool,
+}
+
+/// Ticks between two looks at the anchor by calls that do not wait: some 20 microseconds.
+const LOOK_TICKS: u64 = 50_000;
+/// Crowded reads before a larger ring is offered.
+const CROWDED: u32 = 8;
+
+impl Reader {
+    /// The ring, if bytes come from there.
+    #[inline]
+    pub fn ring(&mut self) -> Option<&mut Receiver> {
+        if self.on_ring { self.ring.as_mut() } else { None }
+    }
+
+    /// Reads what is there, and looks for a while if there is nothing and `patient`. With `anchor`, the anchor is known
+    /// to have news.
+    #[inline]
+    pub fn step(
+        &mut self,
+        stream: &Stream,
+        parts: &mut [IoSliceMut<'_>],
+        flags: i32,
+        patient: bool,
+        anchor: bool,
+    ) -> Result<Step> {
+        if self.on_ring {
+            let count = self.take(parts, flags)?;
+            if count > 0 {
+                return Ok(Step::Got(count));
+            }
+            if patient && self.look() {
+                let count = self.take(parts, flags)?;
+                if count > 0 {
+                    return Ok(Step::Got(count));
+                }
+            }
+        }
+        self.step_slowly(stream, parts, flags, anchor)
+    }
+
+    #[inline(never)]
+    fn step_slowly(&mut self, stream: &Stream, parts: &mut [IoSliceMut<'_>], flags: i32, anchor: bool) -> Result<Step> {
+        if self.ring.is_none() && !self.take_up(stream) {
+            return Ok(Step::Kernel);
+        }
+        self.cross(stream)?;
+        let now = cpu::ticks();
+        let due = anchor || now.wrapping_sub(self.looked) > LOOK_TICKS;
+        loop {
+            if self.on_ring {
+                let count = self.take(parts, flags)?;
+                if count > 0 {
+                    return Ok(Step::Got(count));
+                }
+                if self.shut {
+                    return Ok(Step::Got(0));
+                }
+                if !due || kernel::look(stream.fd(), libc::POLLIN | libc::POLLRDHUP) == 0 {
+                    return Ok(Step::Empty);
+                }
+                self.looked = now;
+                // What was published before the anchor's news is visible now.
+                if self.has_news() || self.cross(stream)? {
+                    continue;
+                }
+            }
+            let outcome = kernel::receive(stream.fd(), parts, flags | libc::MSG_DONTWAIT);
+            // A switch is announced before anything that follows it, the end included.
+            if matches!(outcome, Ok(0) | Err(Errno(libc::EAGAIN))) && (self.cross(stream)? || self.has_news()) {
+                continue;
+            }
+            return match outcome {
+                Ok(count) => {
+                    if flags & libc::MSG_PEEK == 0 {
+                        stream.count(READ, count);
+                    }
+                    Ok(Step::Got(count))
+                }
+                Err(Errno(libc::EAGAIN)) => Ok(Step::Empty),
+                Err(errno) => Err(errno),
+            };
+        }
+    }
+
+    /// Bytes that can be read now; the kernel's and the ring's.
+    pub fn available(&mut self, stream: &Stream) -> Result<usize> {
+        let in_kernel = if self.on_ring { 0 } else { kernel::ask(stream.fd(), libc::FIONREAD)? as usize };
+        let in_ring = match &mut self.ring {
+            Some(ring) if self.on_ring => ring.available().unwrap_or(0),
+            _ => 0,
+        };
+        Ok(in_kernel + in_ring)
+    }
+
+    /// The program reads no more.
+    pub fn shut(&mut self) {
+        self.shut = true;
+    }
+
+    /// Asks the peer to send the rest over TCP.
+    pub fn leave(&mut self) {
+        if let Some(ring) = &mut self.ring {
+            self.note.leaving = true;
+            let _ = ring.set_note(self.note.to_note());
+        }
+    }
+
+    /// Whether nothing lies in the ring, and nothing will.
+    pub fn has_left(&mut self, stream: &Stream) -> bool {
+        let _ = self.cross(stream);
+        !self.on_ring
+    }
+
+    /// The program has closed the stream. Bytes that nobody will read are a reset, as on TCP.
+    pub fn end(&mut self, stream: &Stream) {
+        let Some(ring) = &mut self.ring else { return };
+        if ring.available().unwrap_or(0) > 0 {
+            let linger = [1i32.to_ne_bytes(), 0i32.to_ne_bytes()].concat();
+            let _ = kernel::set_option(stream.fd(), libc::SOL_SOCKET, libc::SO_LINGER, &linger);
+        }
+        self.note.closed = true;
+        let _ = ring.set_note(self.note.to_note());
+    }
+
+    /// Takes up the receiving end of a fresh carrier, and opens the direction (S3).
+    #[cold]
+    fn take_up(&mut self, stream: &Stream) -> bool {
+        let Some(carrier) = stream.carrier() else { return false };
+        // SeqCst: pairs with `Stream::in_kernel` and then `open` in calls that are about to sleep in the kernel.
+        stream.open.store(true, Ordering::SeqCst);
+        if stream.in_kernel[READ].load(Ordering::SeqCst) != 0 {
+            stream.open.store(false, Ordering::SeqCst);
+            return false;
+        }
+        let receiver = crate::stream::lock(&stream.inbox).as_mut().and_then(|parts| parts.receiver.take());
+        let Some(receiver) = receiver else {
+            stream.open.store(false, Ordering::SeqCst);
+            return false;
+        };
+        self.waiter = Waiter::with(config().patience);
+        if let Some(place) = stream.known_place() {
+            self.counters = Some(
+                [Field::ReadRing, Field::ReadMessages].map(|field| place.engine.registry.field(place.entry, field)),
+            );
+        }
+        self.ring = Some(receiver);
+        self.carrier = Some(carrier);
+        set::opened(stream);
+        self.note.open = true;
+        self.tell();
+        true
+    }
+
+    /// Carries out a switch that has been announced, if its position is reached. `true`: the path has changed.
+    #[inline]
+    fn cross(&mut self, stream: &Stream) -> Result<bool> {
+        let (Some(carrier), Some(ring)) = (&self.carrier, &mut self.ring) else { return Ok(false) };
+        let Some(switch) = carrier.announced() else { return Ok(false) };
+        if switch.number == self.note.done {
+            return Ok(false);
+        }
+        let position = stream.over_tcp[READ].load(Ordering::Relaxed) + ring.position();
+        if position < switch.position {
+            return Ok(false);
+        }
+        if position > switch.position || switch.to_ring == self.on_ring {
+            // No correct writer announces that.
+            return Err(Errno(libc::ECONNRESET));
+        }
+        self.on_ring = switch.to_ring;
+        self.note.done = switch.number;
+        carrier.switched.store(switch.number, Ordering::Relaxed);
+        let reason = if switch.to_ring { Reason::Promoted } else { Reason::Overflow };
+        stream.moved(READ, switch.to_ring, reason);
+        self.tell();
+        Ok(true)
+    }
+
+    fn tell(&mut self) {
+        let note = self.note.to_note();
+        if let Some(ring) = &mut self.ring {
+            // A carrier that is gone needs no telling.
+            let _ = ring.set_note(note);
+        }
+    }
+
+    fn has_news(&mut self) -> bool {
+        self.on_ring && self.ring.as_mut().is_some_and(|ring| ring.has_news())
+    }
+
+    /// Looks for a while.
+    #[inline]
+    fn look(&mut self) -> bool {
+        let (Some(ring), Some(carrier)) = (&mut self.ring, &self.carrier) else { return false };
+        let done = self.note.done;
+        let core = || carrier.monitor.peer_core();
+        self.waiter
+            .look(None, core, || ring.has_news() || carrier.announced().is_some_and(|switch| switch.number != done))
+    }
+
+    /// Takes bytes out of the ring.
+    #[inline]
+    fn take(&mut self, parts: &mut [IoSliceMut<'_>], flags: i32) -> Result<usize> {
+        let (Some(ring), Some(carrier)) = (&mut self.ring, &self.carrier) else { return Ok(0) };
+        if !ring.has_news() {
+            return Ok(0);
+        }
+        let outcome = match parts {
+            [part] if flags & (libc::MSG_PEEK | libc::MSG_TRUNC) == 0 => ring.try_receive(part),
+            parts => take_parts(ring, parts, flags),
+        };
+        match outcome {
+            Ok(count) => {
+                if flags & libc::MSG_PEEK == 0 {
+                    carrier.taken.store(ring.position(), Ordering::Relaxed);
+                    self.messages += 1;
+                    if let Some([bytes, messages]) = &self.counters {
+                        bytes.store(ring.position(), Ordering::Relaxed);
+                        messages.store(self.messages, Ordering::Relaxed);
+                    }
+                    if count >= 16 << 10 && !self.grown {
+                        self.watch_crowding(count);
+                    }
+                }
+                Ok(count)
+            }
+            Err(Error::Closed(_)) => {
+                carrier.lost.store(true, Ordering::Release);
+                Ok(0)
+            }
+            // What lies there is not what a correct peer writes.
+            Err(_) => Err(Errno(libc::ECONNRESET)),
+        }
+    }
+
+    /// Bulk pays for a larger ring.
+    #[cold]
+    fn watch_crowding(&mut self, count: usize) {
+        let (Some(ring), Some(carrier)) = (&mut self.ring, &self.carrier) else { return };
+        if (count + ring.available().unwrap_or(0)) * 2 < ring.capacity() {
+            return;
+        }
+        self.crowded += 1;
+        if self.crowded < CROWDED {
+            return;
+        }
+        self.grown = true;
+        let larger = config().rings.1;
+        if larger <= ring.capacity() {
+            return;
+        }
+        // Without memory for a larger one the ring stays as it is.
+        if let Ok(block) = carrier.node().lend_block(carrier.endpoint.peer(), larger, Kind::Stream)
+            && ring.offer_ring(block.block()).is_ok()
+        {
+            let _ = carrier.endpoint.post(&block.block().spec().to_bytes());
+            carrier.endpoint.own(block);
+        }
+    }
+}
+
+fn take_parts(ring: &mut Receiver, parts: &mut [IoSliceMut<'_>], flags: i32) -> sidestep_fabric::Result<usize> {
+    let mut total = 0;
+    for part in parts {
+        let count = if flags & libc::MSG_PEEK != 0 {
+            ring.peek(total, part)?
+        } else if flags & libc::MSG_TRUNC != 0 {
+            let count = ring.available()?.min(part.len());
+            ring.consume(count)?;
+            count
+        } else {
+            ring.try_receive(part)?
+        };
+        total += count;
+        if count < part.len() {
+            break;
+        }
+    }
+    Ok(total)
+}

@@ -1,0 +1,405 @@
+//! The registry: which sockets of this user's processes may be promoted, and where their processes can be met. Also what
+//! `sidestep stat` shows.
+//!
+//! One file per user in one directory, mapped by the processes of that user. It is a hint: whatever it says is checked
+//! at the handshake, against the descriptor itself. A corrupted registry costs acceleration and nothing else.
+//!
+//! ```text
+//!   0x0000  magic, layout version
+//!   0x1000  processes: 1,024 x 64 bytes    claim, identity (two words), process number
+//!   0x11000 sockets: 16,384 x 192 bytes    claim, key (six words), state, cookie, counters
+//! ```
+//!
+//! A place is claimed by swapping its claim word from 0, and given back by storing 0. The places of a dead process are
+//! given back by whoever needs room: a process lives as long as its rendezvous is bound.
+
+use std::{
+    os::fd::OwnedFd,
+    sync::atomic::Ordering::{Acquire, Relaxed, Release},
+};
+
+use rustix::fs::{FallocateFlags, Mode, OFlags};
+use sidestep_shm::{Memory, Word64, descriptor, memory::Words, passing::Rendezvous};
+
+use crate::{address::Key, reason::Reason};
+
+/// The mapped registry of this user.
+#[derive(Debug)]
+pub struct Registry {
+    words: Words,
+    _memory: Memory,
+}
+
+/// A place of this process among the processes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Process {
+    index: usize,
+}
+
+/// A place of one socket of this process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Entry {
+    index: usize,
+}
+
+/// Identity of a process: where its rendezvous is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Identity(pub [u64; 2]);
+
+/// Words of a socket's place after its key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(usize)]
+pub enum Field {
+    /// Path of reading, path of writing, reason, whether an offer stands.
+    State = 7,
+    /// SO_COOKIE.
+    Cookie = 8,
+    /// A descriptor number of the program's.
+    Descriptor = 9,
+    /// Bytes read over TCP.
+    ReadTcp = 10,
+    /// Bytes read over the ring.
+    ReadRing = 11,
+    /// Bytes written over TCP.
+    WrittenTcp = 12,
+    /// Bytes written over the ring.
+    WrittenRing = 13,
+    /// Receiving calls that found something on the ring.
+    ReadMessages = 14,
+    /// Sending calls that went over the ring.
+    WrittenMessages = 15,
+    /// Sleeps while waiting for the ring.
+    Sleeps = 16,
+    /// Doorbells rung for the peer.
+    Doorbells = 17,
+    /// When it was tracked, on the clock of all processes.
+    Since = 18,
+    /// When its first direction was promoted; 0 if never.
+    Promoted = 19,
+    /// Bytes read over TCP when it was a second old.
+    ReadTcpYoung = 20,
+    /// Bytes written over TCP when it was a second old.
+    WrittenTcpYoung = 21,
+}
+
+/// What `stat` shows of one socket.
+#[derive(Debug, Clone)]
+pub struct Snapshot {
+    /// The process.
+    pub process: u32,
+    /// The addresses.
+    pub key: Key,
+    /// Where it reads from and writes to: `true` is the ring.
+    pub on_ring: (bool, bool),
+    /// Why.
+    pub reason: Reason,
+    /// All words of the place, by [`Field`].
+    pub words: [u64; SOCKET_WORDS],
+}
+
+const MAGIC: u64 = u64::from_le_bytes(*b"SIDESTEP");
+/// Raised by every change of the layout or of the handshake.
+pub const VERSION: u64 = 1;
+const PROCESSES: usize = 1024;
+const PROCESS_WORDS: usize = 8;
+const SOCKETS: usize = 16_384;
+/// Words of a socket's place.
+pub const SOCKET_WORDS: usize = 24;
+const FIRST_PROCESS: usize = 0x1000 / 8;
+const FIRST_SOCKET: usize = FIRST_PROCESS + PROCESSES * PROCESS_WORDS;
+const LEN: usize = (FIRST_SOCKET + SOCKETS * SOCKET_WORDS) * 8;
+/// Places looked at for one key.
+const PROBES: usize = 64;
+
+const WILLING: u64 = 1;
+const READS_RING: u64 = 2;
+const WRITES_RING: u64 = 4;
+
+impl Registry {
+    /// Opens the registry of this user, and makes it if it is not there.
+    pub fn open(directory: &str) -> Result<Registry, Reason> {
+        Self::open_file(directory, true).ok_or(Reason::Resources)
+    }
+
+    /// Opens it for looking, if it is there.
+    pub fn look(directory: &str) -> Option<Registry> {
+        Self::open_file(directory, false)
+    }
+
+    fn open_file(directory: &str, create: bool) -> Option<Registry> {
+        if create {
+            // Everyone's, with the sticky bit; if it is there already, its owner's modes stand.
+            let made = rustix::fs::mkdir(directory, Mode::from_raw_mode(0o1777));
+            if made.is_ok() {
+                let _ = rustix::fs::chmod(directory, Mode::from_raw_mode(0o1777));
+            }
+        }
+        let user = rustix::process::geteuid();
+        let path = format!("{directory}/{}", user.as_raw());
+        let mut flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        if create {
+            flags |= OFlags::CREATE;
+        }
+        let file = rustix::fs::open(path, flags, Mode::from_raw_mode(0o644)).ok()?;
+        let status = rustix::fs::fstat(&file).ok()?;
+        let regular = rustix::fs::FileType::from_raw_mode(status.st_mode).is_file();
+        if status.st_uid != user.as_raw() || !regular {
+            return None;
+        }
+        if (status.st_size as usize) < LEN {
+            // Space first: a full file system must be an error here, not a signal later.
+            rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, LEN as u64).ok()?;
+        }
+        Self::map(file)
+    }
+
+    fn map(file: OwnedFd) -> Option<Registry> {
+        let memory = Memory::map_own_file(descriptor::keep(file), LEN).ok()?;
+        let words = memory.words(0, LEN / 8).ok()?;
+        let (magic, version) = (words.word(0), words.word(1));
+        match magic.load(Acquire) {
+            0 => {
+                version.store(VERSION, Relaxed);
+                magic.store(MAGIC, Release);
+            }
+            MAGIC if version.load(Relaxed) == VERSION => {}
+            _ => return None,
+        }
+        Some(Registry { words, _memory: memory })
+    }
+
+    /// Enters this process.
+    pub fn enter(&self, identity: Identity, number: u32) -> Option<Process> {
+        self.sweep();
+        for index in 0..PROCESSES {
+            let claim = self.process_word(index, 0);
+            if claim.load(Relaxed) == 0 && claim.compare_swap(0, u64::from(number) | CLAIMED) == 0 {
+                self.process_word(index, 3).store(u64::from(number), Relaxed);
+                self.process_word(index, 1).store(identity.0[0], Relaxed);
+                self.process_word(index, 2).store(identity.0[1], Release);
+                return Some(Process { index });
+            }
+        }
+        None
+    }
+
+    /// Takes this process and its sockets out.
+    pub fn withdraw(&self, process: Process) {
+        self.clear_sockets_of(process.index);
+        self.free_process(process.index);
+    }
+
+    /// Gives back the places of processes that are gone.
+    pub fn sweep(&self) -> usize {
+        let mut swept = 0;
+        for index in 0..PROCESSES {
+            let claim = self.process_word(index, 0).load(Acquire);
+            let identity = Identity([1, 2].map(|at| self.process_word(index, at).load(Acquire)));
+            if claim == 0 || identity.0[1] == 0 || identity.is_alive() {
+                continue;
+            }
+            self.clear_sockets_of(index);
+            self.free_process(index);
+            swept += 1;
+        }
+        swept
+    }
+
+    /// A place for a socket of this process.
+    pub fn add(&self, process: Process, key: &Key) -> Option<Entry> {
+        let words = key.to_words();
+        let mine = process.index as u64 + 1;
+        for index in probes(&words) {
+            let claim = self.socket_word(index, 0);
+            if claim.load(Relaxed) != 0 || claim.compare_swap(0, mine) != 0 {
+                continue;
+            }
+            for at in 7..SOCKET_WORDS {
+                self.socket_word(index, at).store(0, Relaxed);
+            }
+            for (at, word) in words.iter().enumerate() {
+                self.socket_word(index, at + 1).store(*word, Relaxed);
+            }
+            return Some(Entry { index });
+        }
+        None
+    }
+
+    /// Gives a place back.
+    pub fn remove(&self, entry: Entry) {
+        self.socket_word(entry.index, Field::State as usize).store(0, Relaxed);
+        self.socket_word(entry.index, 1).store(0, Relaxed);
+        self.socket_word(entry.index, 0).store(0, Release);
+    }
+
+    /// A word of a place.
+    pub fn field(&self, entry: Entry, field: Field) -> Word64 {
+        self.socket_word(entry.index, field as usize)
+    }
+
+    /// Stores paths and reason; keeps the offer.
+    pub fn set_state(&self, entry: Entry, reads_ring: bool, writes_ring: bool, reason: Reason) {
+        let word = self.field(entry, Field::State);
+        let willing = word.load(Relaxed) & WILLING;
+        let paths = if reads_ring { READS_RING } else { 0 } | if writes_ring { WRITES_RING } else { 0 };
+        word.store(willing | paths | u64::from(reason as u8) << 8, Release);
+    }
+
+    /// Makes an offer, or takes it back.
+    pub fn set_willing(&self, entry: Entry, willing: bool) {
+        let word = self.field(entry, Field::State);
+        if willing {
+            word.fetch_or(WILLING, Release);
+        } else {
+            word.fetch_and(!WILLING, Release);
+        }
+    }
+
+    /// The process whose socket has this key and an offer standing.
+    pub fn find(&self, key: &Key) -> Option<Identity> {
+        let words = key.to_words();
+        for index in probes(&words) {
+            let claim = self.socket_word(index, 0).load(Acquire);
+            let fits = claim != 0
+                && words.iter().enumerate().all(|(at, word)| self.socket_word(index, at + 1).load(Relaxed) == *word);
+            if !fits || self.socket_word(index, Field::State as usize).load(Acquire) & WILLING == 0 {
+                continue;
+            }
+            let process = (claim - 1) as usize;
+            if process < PROCESSES && self.process_word(process, 0).load(Acquire) != 0 {
+                return Some(Identity([1, 2].map(|at| self.process_word(process, at).load(Acquire))));
+            }
+        }
+        None
+    }
+
+    /// Every socket, as it is at the moment.
+    pub fn snapshot(&self) -> Vec<Snapshot> {
+        let mut all = Vec::new();
+        for index in 0..SOCKETS {
+            let claim = self.socket_word(index, 0).load(Acquire);
+            if claim == 0 || claim > PROCESSES as u64 {
+                continue;
+            }
+            let process = self.process_word(claim as usize - 1, 3).load(Relaxed) as u32;
+            let words: [u64; SOCKET_WORDS] = std::array::from_fn(|at| self.socket_word(index, at).load(Relaxed));
+            let state = words[Field::State as usize];
+            all.push(Snapshot {
+                process,
+                key: Key::from_words(words[1..7].try_into().expect("six words")),
+                on_ring: (state & READS_RING != 0, state & WRITES_RING != 0),
+                reason: Reason::from_code((state >> 8) as u8),
+                words,
+            });
+        }
+        all
+    }
+
+    fn clear_sockets_of(&self, process: usize) {
+        for index in 0..SOCKETS {
+            if self.socket_word(index, 0).load(Relaxed) == process as u64 + 1 {
+                self.remove(Entry { index });
+            }
+        }
+    }
+
+    fn free_process(&self, index: usize) {
+        self.process_word(index, 2).store(0, Relaxed);
+        self.process_word(index, 0).store(0, Release);
+    }
+
+    fn process_word(&self, index: usize, at: usize) -> Word64 {
+        self.words.word(FIRST_PROCESS + index * PROCESS_WORDS + at)
+    }
+
+    fn socket_word(&self, index: usize, at: usize) -> Word64 {
+        self.words.word(FIRST_SOCKET + index * SOCKET_WORDS + at)
+    }
+}
+
+impl Identity {
+    /// The name of its rendezvous on the fabric.
+    pub fn name(self) -> String {
+        format!("sockets-{:016x}{:016x}", self.0[0], self.0[1])
+    }
+
+    fn is_alive(self) -> bool {
+        // A name can be bound only if nobody has it; it is given back at once.
+        Rendezvous::listen(&self.name()).is_err()
+    }
+}
+
+impl Snapshot {
+    /// One of its words.
+    pub fn field(&self, field: Field) -> u64 {
+        self.words[field as usize]
+    }
+}
+
+fn probes(words: &[u64; 6]) -> impl Iterator<Item = usize> {
+    let mixed = words.iter().fold(0x9e37_79b9_7f4a_7c15_u64, |hash, word| {
+        (hash ^ word).wrapping_mul(0xff51_afd7_ed55_8ccd).rotate_left(29)
+    });
+    let first = (mixed ^ mixed >> 31) as usize;
+    (0..PROBES).map(move |step| first.wrapping_add(step) % SOCKETS)
+}
+
+/// Set in a claim, so that process number 0 claims, too.
+const CLAIMED: u64 = 1 << 32;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(port: u16) -> Key {
+        Key {
+            namespace: 1,
+            local: format!("127.0.0.1:{port}").parse().unwrap(),
+            remote: "127.0.0.1:80".parse().unwrap(),
+        }
+    }
+
+    fn registry(name: &str) -> (Registry, String) {
+        let directory = format!("{}/sidestep-registry-{}-{name}", std::env::temp_dir().display(), kernel_id());
+        (Registry::open(&directory).unwrap(), directory)
+    }
+
+    fn kernel_id() -> u32 {
+        crate::kernel::process()
+    }
+
+    #[test]
+    fn what_is_offered_is_found_until_it_is_removed() {
+        let (registry, directory) = registry("find");
+        let me = Identity([7, kernel_id().into()]);
+        let alive = Rendezvous::listen(&me.name()).unwrap();
+        let process = registry.enter(me, 42).unwrap();
+        let entry = registry.add(process, &key(4000)).unwrap();
+        assert_eq!(registry.find(&key(4000)), None);
+        registry.set_willing(entry, true);
+        assert_eq!(registry.find(&key(4000)), Some(me));
+        assert_eq!(registry.find(&key(4001)), None);
+        registry.set_state(entry, true, false, Reason::Promoted);
+        let all = registry.snapshot();
+        assert_eq!((all.len(), all[0].process, all[0].on_ring), (1, 42, (true, false)));
+        // Whoever lives stays; the dead are swept.
+        assert_eq!(registry.sweep(), 0);
+        drop(alive);
+        assert_eq!(registry.sweep(), 1);
+        assert_eq!(registry.find(&key(4000)), None);
+        std::fs::remove_dir_all(directory).unwrap();
+    }
+
+    #[test]
+    fn garbage_in_the_file_finds_nothing_and_harms_nobody() {
+        let (registry, directory) = registry("garbage");
+        for at in 2..LEN / 8 {
+            registry.words.word(at).store((at as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1, Relaxed);
+        }
+        assert_eq!(registry.find(&key(4000)), None);
+        registry.snapshot();
+        // None of it lives, so there is room again.
+        assert!(registry.enter(Identity([1, 1]), 1).is_some());
+        std::fs::remove_dir_all(directory).unwrap();
+    }
+}

@@ -1,0 +1,626 @@
+//! Epoll sets: the kernel's, with the rings of promoted streams beside it.
+//!
+//! A stream without a ring is registered as the program says, and the kernel answers alone. A stream with one has a
+//! registration of ours: edge-triggered, for everything, with a token instead of the program's data. What the program
+//! then changes is changed in memory only.
+//!
+//! Promoted members are *active* (looked at by every wait) or *idle* (their tripwires armed, so that news puts them into
+//! an event queue). So a wait costs by active members, not by open ones.
+
+use std::{
+    collections::HashMap,
+    os::fd::{AsFd, AsRawFd},
+    sync::{
+        Arc, Mutex, OnceLock,
+        atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering},
+    },
+    time::Duration,
+};
+
+use sidestep_fabric::{Berth, EventQueue, event::SourceId};
+use sidestep_shm::{clock, cpu, wait::Waiter};
+
+use crate::{
+    carrier::Carrier,
+    config::config,
+    engine,
+    kernel::{self, Errno, Mask, Result},
+    poll::{EXPORTED, LOOK_TICKS, ring_events},
+    signal::{self, Inside},
+    sleep,
+    stream::{READ, Stage, Stream, WRITE, lock},
+    table,
+};
+
+/// One epoll set. Lives for ever and is used again; see [`table`].
+#[derive(Debug)]
+pub struct Set {
+    /// Its place in the pool.
+    pub index: u32,
+    fd: AtomicI32,
+    numbers: AtomicU32,
+    /// Something else may wait on it: no member has a ring.
+    exported: AtomicBool,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    members: HashMap<i32, Member>,
+    /// Promoted members that are looked at.
+    active: Vec<i32>,
+    /// How many members are promoted.
+    carried: usize,
+    berth: Option<Arc<Berth>>,
+    news: Option<EventQueue>,
+    waiter: Waiter,
+    /// When the kernel was last asked, in ticks of the processor.
+    looked: u64,
+    /// Where the next look begins, so that nobody is left out.
+    next: usize,
+}
+
+#[derive(Debug)]
+struct Member {
+    stream: &'static Stream,
+    /// As the program asked; 0 after a one-shot event or a removal.
+    events: u32,
+    data: u64,
+    /// The program has it in the set.
+    present: bool,
+    /// One-shot, and reported.
+    spent: bool,
+    ring: Option<Ring>,
+}
+
+#[derive(Debug)]
+struct Ring {
+    carrier: Arc<Carrier>,
+    /// The two tripwires in the event queue.
+    sources: [SourceId; 2],
+    /// Whether it is in the list of active ones.
+    active: bool,
+    /// Looks without news.
+    quiet: u32,
+    /// What the kernel said of the anchor.
+    anchor: u32,
+    /// Edge-triggered: what has been reported.
+    seen: Seen,
+}
+
+#[derive(Debug, Default, PartialEq, Eq, Clone, Copy)]
+struct Seen {
+    written: u64,
+    read: u64,
+    anchor: u32,
+}
+
+const IN: u32 = libc::EPOLLIN as u32;
+const OUT: u32 = libc::EPOLLOUT as u32;
+const RDHUP: u32 = libc::EPOLLRDHUP as u32;
+const HUP: u32 = libc::EPOLLHUP as u32;
+const ERR: u32 = libc::EPOLLERR as u32;
+/// What the kernel says for good.
+const ENDS: u32 = RDHUP | HUP | ERR;
+const EDGE: u32 = libc::EPOLLET as u32;
+const ONE_SHOT: u32 = libc::EPOLLONESHOT as u32;
+/// The lower half of the token of a set's own berth.
+const BERTH: u32 = u32::MAX;
+/// Looks without news after which a member becomes idle, if there are many.
+const QUIET: u32 = 64;
+/// So many members are looked at without further ado.
+const FEW: usize = 16;
+
+impl Set {
+    /// One that is not used yet.
+    pub fn new(index: u32) -> Set {
+        Set {
+            index,
+            fd: AtomicI32::new(-1),
+            numbers: AtomicU32::new(0),
+            exported: AtomicBool::new(false),
+            state: Mutex::default(),
+        }
+    }
+
+    /// Makes it the set behind a descriptor. Under the lock of the table.
+    pub fn begin(&self, fd: i32) {
+        self.fd.store(fd, Ordering::Relaxed);
+        self.numbers.store(1, Ordering::Relaxed);
+        self.exported.store(false, Ordering::Relaxed);
+        *lock(&self.state) = State { waiter: Waiter::with(config().patience), ..State::default() };
+    }
+
+    /// Another number leads here.
+    pub fn add_number(&self) {
+        self.numbers.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A number leads here no more. Under the lock of the table.
+    pub fn drop_number(&'static self) {
+        if self.numbers.fetch_sub(1, Ordering::Relaxed) == 1 {
+            let state = std::mem::take(&mut *lock(&self.state));
+            for member in state.members.values() {
+                lock(&member.stream.sets).retain(|set| *set != self.index);
+            }
+            table::recycle_set(self);
+        }
+    }
+
+    /// Something other than our own wait looks at this set: its members go back to TCP.
+    pub fn export(&self) {
+        if self.exported.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let streams: Vec<_> = lock(&self.state).members.values().map(|member| member.stream).collect();
+        for stream in streams {
+            crate::calls::leave_stream(stream, EXPORTED);
+        }
+    }
+
+    /// `epoll_ctl`.
+    pub fn control(&'static self, op: i32, fd: i32, event: Option<libc::epoll_event>) -> Result<()> {
+        let set = self.fd.load(Ordering::Relaxed);
+        if let Some(nested) = table::set(fd) {
+            nested.export();
+        }
+        let Some(stream) = table::stream(fd) else { return kernel::epoll_control(set, op, fd, event) };
+        let mut state = lock(&self.state);
+        let carried =
+            state.members.get(&fd).is_some_and(|member| member.ring.is_some() && member.stream.index == stream.index);
+        if carried {
+            return state.control_carried(op, fd, event);
+        }
+        kernel::epoll_control(set, op, fd, event)?;
+        match (op, event) {
+            (libc::EPOLL_CTL_DEL, _) => {
+                state.members.remove(&fd);
+                lock(&stream.sets).retain(|index| *index != self.index);
+            }
+            (_, Some(event)) => {
+                let (events, data) = (event.events, event.u64);
+                let member = Member { stream, events, data, present: true, spent: false, ring: None };
+                if state.members.insert(fd, member).is_none_or(|old| old.stream.index != stream.index) {
+                    lock(&stream.sets).push(self.index);
+                }
+                if self.exported.load(Ordering::Acquire) {
+                    drop(state);
+                    crate::calls::leave_stream(stream, EXPORTED);
+                    return Ok(());
+                }
+                state.give_berth(set);
+                if stream.carrier().is_some() {
+                    state.carry(set, fd);
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// A member has been opened for its ring, or writes to one.
+    fn opened(&self, stream: &Stream) {
+        let set = self.fd.load(Ordering::Relaxed);
+        let mut state = lock(&self.state);
+        let fds: Vec<i32> =
+            state.members.iter().filter(|(_, member)| member.stream.index == stream.index).map(|(fd, _)| *fd).collect();
+        for fd in fds {
+            state.carry(set, fd);
+        }
+    }
+
+    /// A descriptor of the program's is closed.
+    pub fn closed(&self, fd: i32) {
+        let mut state = lock(&self.state);
+        if let Some(member) = state.members.remove(&fd)
+            && let Some(ring) = member.ring
+        {
+            state.carried -= 1;
+            state.active.retain(|other| *other != fd);
+            if let Some(news) = &state.news {
+                ring.sources.iter().for_each(|source| news.detach(*source));
+            }
+        }
+    }
+
+    /// `epoll_wait` and its relatives.
+    pub fn wait(
+        &'static self,
+        events: &mut [libc::epoll_event],
+        timeout: Option<Duration>,
+        mask: Option<Mask>,
+    ) -> Result<usize> {
+        let set = self.fd.load(Ordering::Relaxed);
+        if events.is_empty() {
+            return kernel::epoll_wait(set, events, timeout, mask);
+        }
+        let before = signal::runs();
+        let deadline = timeout.map(|timeout| clock::now().saturating_add(timeout.as_nanos() as u64));
+        loop {
+            let inside = Inside::enter();
+            let mut state = lock(&self.state);
+            if state.carried == 0 {
+                let berth = state.berth.is_some();
+                drop(state);
+                drop(inside);
+                let left = deadline.map(|deadline| Duration::from_nanos(deadline.saturating_sub(clock::now())));
+                let count = kernel::epoll_wait(set, events, left, mask)?;
+                // Fast: nothing of ours can be among them.
+                if !berth || !events[..count].iter().any(|event| (event.u64 >> 32) as u32 == salt()) {
+                    return Ok(count);
+                }
+                let _inside = Inside::enter();
+                let mut state = lock(&self.state);
+                state.progress();
+                let count = state.translate(events, count);
+                if count > 0 {
+                    return Ok(count);
+                }
+                continue;
+            }
+            let count = state.collect(events);
+            if count > 0 {
+                let count = if state.kernel_is_due() { state.add_kernel(set, events, count) } else { count };
+                return Ok(count);
+            }
+            if deadline.is_some_and(|deadline| clock::now() >= deadline) {
+                return Ok(state.add_kernel(set, events, 0));
+            }
+            if state.look(set, deadline) {
+                drop(state);
+                let mut state = lock(&self.state);
+                let count = state.collect(events);
+                let count = state.add_kernel(set, events, count);
+                if count > 0 {
+                    return Ok(count);
+                }
+                continue;
+            }
+            state.arm();
+            let Some(berth) = state.berth.clone() else { continue };
+            let node = engine::running().map(|engine| engine.node.clone());
+            let Some(node) = node else { continue };
+            drop(state);
+            let epoch = node.epoch();
+            let mut outcome = Ok(0);
+            if berth.occupy() && !lock(&self.state).has_news() && node.epoch() == epoch {
+                outcome = sleep::sleep_unmasked(mask, |mask| {
+                    let left = deadline.map(|deadline| Duration::from_nanos(deadline.saturating_sub(clock::now())));
+                    kernel::epoll_wait(set, events, left, Some(mask))
+                });
+            }
+            berth.leave();
+            let mut state = lock(&self.state);
+            state.looked = cpu::ticks();
+            state.progress();
+            let count = match outcome {
+                Ok(count) => state.translate(events, count),
+                Err(_) => 0,
+            };
+            let count = count + state.collect(&mut events[count..]);
+            if count > 0 {
+                return Ok(count);
+            }
+            drop(state);
+            drop(inside);
+            if outcome == Err(Errno(libc::EINTR)) && sleep::is_interrupted(before, true) {
+                return Err(Errno(libc::EINTR));
+            }
+        }
+    }
+}
+
+impl State {
+    /// From the start, every set that has a stream of ours can be woken by the fabric.
+    fn give_berth(&mut self, set: i32) {
+        if self.berth.is_some() {
+            return;
+        }
+        let Some(engine) = engine::engine() else { return };
+        let Ok(berth) = engine.node.berth() else { return };
+        let event = libc::epoll_event { events: IN | EDGE, u64: token(BERTH) };
+        if kernel::epoll_control(set, libc::EPOLL_CTL_ADD, berth.as_fd().as_raw_fd(), Some(event)).is_ok() {
+            self.berth = Some(Arc::new(berth));
+            self.news = Some(EventQueue::new(&engine.node));
+        }
+    }
+
+    /// A member gets its ring.
+    fn carry(&mut self, set: i32, fd: i32) {
+        self.give_berth(set);
+        let (Some(news), Some(member)) = (&self.news, self.members.get_mut(&fd)) else { return };
+        if member.ring.is_some() {
+            return;
+        }
+        let Some(carrier) = member.stream.carrier() else { return };
+        let event = libc::epoll_event { events: IN | OUT | RDHUP | EDGE, u64: token(fd as u32) };
+        if kernel::epoll_control(set, libc::EPOLL_CTL_MOD, fd, Some(event)).is_err() {
+            return;
+        }
+        let monitor = &carrier.monitor;
+        let sources = [
+            news.attach_tripwire(monitor.arrival(), fd as u64 * 2),
+            news.attach_tripwire(monitor.space(), fd as u64 * 2 + 1),
+        ];
+        let anchor = kernel::look(fd, libc::POLLRDHUP) as u32 & ENDS;
+        // For an edge-triggered member everything that is there is new.
+        let seen = Seen { written: u64::MAX, read: u64::MAX, anchor: 0 };
+        member.ring = Some(Ring { carrier, sources, active: true, quiet: 0, anchor, seen });
+        self.active.push(fd);
+        self.carried += 1;
+    }
+
+    fn control_carried(&mut self, op: i32, fd: i32, event: Option<libc::epoll_event>) -> Result<()> {
+        let Some(member) = self.members.get_mut(&fd) else { return Err(Errno(libc::ENOENT)) };
+        match (op, event) {
+            (libc::EPOLL_CTL_ADD, Some(_)) if member.present => return Err(Errno(libc::EEXIST)),
+            (libc::EPOLL_CTL_ADD, Some(event)) => {
+                (member.events, member.data, member.present, member.spent) = (event.events, event.u64, true, false);
+            }
+            (libc::EPOLL_CTL_MOD | libc::EPOLL_CTL_DEL, _) if !member.present => return Err(Errno(libc::ENOENT)),
+            (libc::EPOLL_CTL_MOD, Some(event)) => {
+                (member.events, member.data, member.spent) = (event.events, event.u64, false);
+            }
+            (libc::EPOLL_CTL_DEL, _) => {
+                (member.events, member.present) = (0, false);
+                return Ok(());
+            }
+            (_, None) => return Err(Errno(libc::EFAULT)),
+            _ => return Err(Errno(libc::EINVAL)),
+        }
+        if let Some(ring) = &mut member.ring {
+            ring.seen = Seen { written: u64::MAX, read: u64::MAX, anchor: 0 };
+        }
+        self.activate(fd);
+        Ok(())
+    }
+
+    fn activate(&mut self, fd: i32) {
+        if let Some(ring) = self.members.get_mut(&fd).and_then(|member| member.ring.as_mut()) {
+            ring.quiet = 0;
+            if !ring.active {
+                ring.active = true;
+                self.active.push(fd);
+            }
+        }
+    }
+
+    /// Takes what the fabric has for this set.
+    fn progress(&mut self) {
+        while let Some(event) = self.news.as_ref().and_then(|news| news.poll()) {
+            self.activate((event.token / 2) as i32);
+        }
+    }
+
+    /// Whether some active member has an event for the program.
+    fn has_news(&self) -> bool {
+        self.active.iter().any(|fd| self.members.get(fd).is_some_and(|member| member.ready() != 0))
+    }
+
+    /// Reports ready members.
+    fn collect(&mut self, events: &mut [libc::epoll_event]) -> usize {
+        if self.carried > self.active.len() {
+            self.progress();
+        }
+        let State { members, active, next, .. } = self;
+        let many = active.len() > FEW;
+        let mut count = 0;
+        let mut at = 0;
+        let first = *next;
+        let mut idle = false;
+        while at < active.len() && count < events.len() {
+            let fd = active[(first + at) % active.len()];
+            at += 1;
+            let Some(member) = members.get_mut(&fd) else { continue };
+            let ready = member.ready();
+            if ready == 0 {
+                if many && let Some(ring) = &mut member.ring {
+                    ring.quiet += 1;
+                    idle |= ring.quiet > QUIET;
+                }
+                continue;
+            }
+            events[count] = libc::epoll_event { events: ready, u64: member.data };
+            count += 1;
+            member.reported();
+        }
+        *next = if active.is_empty() { 0 } else { (first + at) % active.len() };
+        if idle {
+            self.arm_quiet();
+        }
+        count
+    }
+
+    /// Many members: those without news for long become idle.
+    #[cold]
+    fn arm_quiet(&mut self) {
+        let State { members, active, .. } = self;
+        active.retain(|fd| {
+            let Some(member) = members.get_mut(fd) else { return false };
+            member.ring.as_ref().is_none_or(|ring| ring.quiet <= QUIET) || !member.becomes_idle()
+        });
+    }
+
+    /// Before a sleep: everyone becomes idle who has no news.
+    fn arm(&mut self) {
+        let State { members, active, .. } = self;
+        active.retain(|fd| members.get_mut(fd).is_some_and(|member| !member.becomes_idle()));
+    }
+
+    fn kernel_is_due(&mut self) -> bool {
+        cpu::ticks().wrapping_sub(self.looked) > LOOK_TICKS
+    }
+
+    /// Asks the kernel, without waiting, and adds what it has.
+    fn add_kernel(&mut self, set: i32, events: &mut [libc::epoll_event], count: usize) -> usize {
+        self.looked = cpu::ticks();
+        let rest = &mut events[count..];
+        if rest.is_empty() {
+            return count;
+        }
+        match kernel::epoll_wait(set, rest, Some(Duration::ZERO), None) {
+            Ok(more) => {
+                let more = self.translate(rest, more);
+                if more == 0 && count == 0 {
+                    return self.collect(events);
+                }
+                count + more
+            }
+            Err(_) => count,
+        }
+    }
+
+    /// Takes our own out of what the kernel reported.
+    fn translate(&mut self, events: &mut [libc::epoll_event], count: usize) -> usize {
+        let mut kept = 0;
+        for at in 0..count {
+            let event = events[at];
+            if (event.u64 >> 32) as u32 != salt() {
+                events[kept] = event;
+                kept += 1;
+                continue;
+            }
+            let fd = event.u64 as u32;
+            if fd == BERTH {
+                self.progress();
+            } else if let Some(ring) = self.members.get_mut(&(fd as i32)).and_then(|member| member.ring.as_mut()) {
+                ring.anchor |= event.events & ENDS;
+                self.activate(fd as i32);
+            }
+        }
+        kept
+    }
+
+    /// Looks for a while: at active members all the time, at the kernel now and then.
+    fn look(&mut self, set: i32, deadline: Option<u64>) -> bool {
+        let State { members, active, waiter, looked, news, .. } = self;
+        let carriers: Vec<(&Member, &Ring)> = active
+            .iter()
+            .filter_map(|fd| members.get(fd))
+            .filter_map(|member| Some((member, member.ring.as_ref()?)))
+            .collect();
+        if carriers.is_empty() && news.is_none() {
+            return false;
+        }
+        let node = engine::running().map(|engine| &engine.node);
+        let core = || carriers.first().map_or(u32::MAX, |(_, ring)| ring.carrier.monitor.peer_core());
+        let idle = members.len() > carriers.len();
+        waiter.look(deadline, core, || {
+            if carriers.iter().any(|(member, _)| member.ready() != 0) {
+                return true;
+            }
+            if idle && node.is_some_and(|node| node.has_news()) {
+                return true;
+            }
+            let now = cpu::ticks();
+            if now.wrapping_sub(*looked) < LOOK_TICKS {
+                return false;
+            }
+            *looked = now;
+            kernel::look(set, libc::POLLIN) != 0
+        })
+    }
+}
+
+impl Member {
+    /// What would be reported now.
+    #[inline]
+    fn ready(&self) -> u32 {
+        let Some(ring) = &self.ring else { return 0 };
+        if !self.present || self.spent {
+            return 0;
+        }
+        let mut ready = ring_events(self.stream, &ring.carrier) as u32 & (IN | OUT);
+        if ring.anchor != 0 {
+            ready |= ring.anchor | IN | if ring.anchor & (HUP | ERR) != 0 { OUT } else { 0 };
+        }
+        let [reads, writes] = [READ, WRITE].map(|direction| self.stream.on_ring[direction].load(Ordering::Relaxed));
+        if !reads || !writes || ring.carrier.is_switching() {
+            ready |= self.kernel_ready();
+        }
+        ready &= self.events & (IN | OUT | RDHUP) | HUP | ERR;
+        if self.events & EDGE == 0 {
+            return ready;
+        }
+        let now =
+            Seen { written: ring.carrier.monitor.written(), read: ring.carrier.monitor.read(), anchor: ring.anchor };
+        let mut fresh = 0;
+        if now.written != ring.seen.written || now.anchor != ring.seen.anchor {
+            fresh |= IN | RDHUP | HUP | ERR;
+        }
+        if ring.seen.read == u64::MAX || now.read != ring.seen.read && !self.had_space(ring) {
+            fresh |= OUT;
+        }
+        if ready & fresh != 0 { ready } else { 0 }
+    }
+
+    /// A direction that is not on the ring is the kernel's: it is asked.
+    #[cold]
+    fn kernel_ready(&self) -> u32 {
+        let mut asked = self.events as i16 & (libc::POLLIN | libc::POLLRDHUP);
+        if !self.stream.on_ring[WRITE].load(Ordering::Relaxed) {
+            asked |= self.events as i16 & libc::POLLOUT;
+        }
+        kernel::look(self.stream.fd(), asked) as u32 & (IN | OUT | RDHUP | HUP | ERR)
+    }
+
+    fn had_space(&self, ring: &Ring) -> bool {
+        let pushed = ring.carrier.pushed.load(Ordering::Relaxed);
+        let capacity = ring.carrier.capacity.load(Ordering::Relaxed);
+        pushed.saturating_sub(ring.seen.read & !(1 << 63)) <= capacity - capacity / 4
+    }
+
+    fn reported(&mut self) {
+        self.spent = self.events & ONE_SHOT != 0;
+        if let Some(ring) = &mut self.ring {
+            ring.quiet = 0;
+            ring.seen = Seen {
+                written: ring.carrier.monitor.written(),
+                read: ring.carrier.monitor.read(),
+                anchor: ring.anchor,
+            };
+        }
+    }
+
+    /// Arms its tripwires; `false` if there is news after all.
+    fn becomes_idle(&mut self) -> bool {
+        let Some(ring) = &mut self.ring else { return true };
+        ring.carrier.monitor.arrival().arm();
+        if self.events & OUT != 0 {
+            ring.carrier.monitor.space().arm();
+        }
+        if self.ready() != 0 {
+            return false;
+        }
+        if let Some(ring) = &mut self.ring {
+            ring.active = false;
+            ring.quiet = 0;
+        }
+        true
+    }
+}
+
+/// A stream has a ring from now on: its sets look at it.
+pub fn opened(stream: &Stream) {
+    if stream.stage() != Stage::Carried {
+        return;
+    }
+    let sets = lock(&stream.sets).clone();
+    for set in sets.into_iter().filter_map(table::set_at) {
+        set.opened(stream);
+    }
+}
+
+/// The upper half of every token of ours.
+fn salt() -> u32 {
+    static SALT: OnceLock<u32> = OnceLock::new();
+    *SALT.get_or_init(|| {
+        let mut bytes = [0; 4];
+        let _ = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
+        u32::from_ne_bytes(bytes) | 1 << 31
+    })
+}
+
+fn token(low: u32) -> u64 {
+    u64::from(salt()) << 32 | u64::from(low)
+}

@@ -1,0 +1,112 @@
+//! Signals and the engine: handlers are put off while a lock of the engine is held, and counted, so that a wait in user
+//! space ends with EINTR exactly when one in the kernel would.
+
+use std::{
+    cell::Cell,
+    sync::atomic::{AtomicPtr, Ordering},
+};
+
+thread_local! {
+    static DEPTH: Cell<u32> = const { Cell::new(0) };
+    static PUT_OFF: Cell<bool> = const { Cell::new(false) };
+    static RUNS: Cell<Runs> = const { Cell::new(Runs { all: 0, breaking: 0 }) };
+}
+
+/// How often handlers have run in this thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Runs {
+    /// Every handler.
+    pub all: u64,
+    /// Those installed without SA_RESTART.
+    pub breaking: u64,
+}
+
+/// While one lives, this thread is inside the engine: its own calls go to the kernel, and handlers wait.
+#[derive(Debug)]
+pub struct Inside(());
+
+impl Inside {
+    /// Enters.
+    #[inline]
+    pub fn enter() -> Inside {
+        DEPTH.with(|depth| depth.set(depth.get() + 1));
+        Inside(())
+    }
+}
+
+impl Drop for Inside {
+    #[inline]
+    fn drop(&mut self) {
+        let left = DEPTH.with(|depth| {
+            depth.set(depth.get() - 1);
+            depth.get()
+        });
+        if left == 0 && PUT_OFF.with(Cell::get) {
+            raise_again();
+        }
+    }
+}
+
+/// Whether this thread is inside the engine.
+#[inline]
+pub fn is_inside() -> bool {
+    DEPTH.with(Cell::get) != 0
+}
+
+/// Runs `sleep` as if outside: handlers run at once in it. No lock of the engine may be held.
+pub fn outside<T>(sleep: impl FnOnce() -> T) -> T {
+    let depth = DEPTH.with(|depth| depth.replace(0));
+    let outcome = sleep();
+    DEPTH.with(|now| now.set(depth));
+    outcome
+}
+
+/// Whether a handler waits for this thread to leave the engine.
+pub fn has_put_off() -> bool {
+    PUT_OFF.with(Cell::get)
+}
+
+/// For a handler that came while the thread is inside: notes that something was put off. The hook set by
+/// [`set_raise_again`] runs when the thread leaves.
+pub fn put_off() {
+    PUT_OFF.with(|put_off| put_off.set(true));
+}
+
+/// For a handler that runs: counts it.
+pub fn ran(restarts: bool) {
+    RUNS.with(|runs| {
+        let mut now = runs.get();
+        now.all += 1;
+        now.breaking += u64::from(!restarts);
+        runs.set(now);
+    });
+}
+
+/// Handlers run so far in this thread.
+#[inline]
+pub fn runs() -> Runs {
+    RUNS.with(Cell::get)
+}
+
+/// Who raises what was put off; called outside the engine, in the thread that put it off.
+pub fn set_raise_again(hook: fn()) {
+    RAISE_AGAIN.store(hook as *mut (), Ordering::Release);
+}
+
+#[cold]
+fn raise_again() {
+    PUT_OFF.with(|put_off| put_off.set(false));
+    if let Some(hook) = hook() {
+        hook();
+    }
+}
+
+static RAISE_AGAIN: AtomicPtr<()> = AtomicPtr::new(std::ptr::null_mut());
+
+fn hook() -> Option<fn()> {
+    let pointer = RAISE_AGAIN.load(Ordering::Acquire);
+    if pointer.is_null() {
+        return None;
+    }
+    Some(crate::kernel::function_of(pointer))
+}

@@ -1,0 +1,307 @@
+//! The writing direction of a stream.
+
+use std::{
+    io::IoSlice,
+    sync::{Arc, atomic::Ordering},
+};
+
+use sidestep_fabric::{
+    Aperture, Error,
+    queue::{QueueSpec, Sender},
+};
+use sidestep_shm::{Word64, clock, cpu, wait::Waiter};
+
+use crate::{
+    carrier::{Carrier, Switch},
+    config::{Promote, config},
+    kernel::{self, Errno, Result},
+    reason::Reason,
+    registry::Field,
+    stream::{Stream, WRITE, lock},
+};
+
+/// What a try to write gave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// So many bytes.
+    Sent(usize),
+    /// No space now.
+    Full,
+    /// The direction is on TCP: the kernel's own call is the right one.
+    Kernel,
+}
+
+/// The writing direction. Under the lock of its stream.
+#[derive(Debug, Default)]
+pub struct Writer {
+    ring: Option<Sender>,
+    carrier: Option<Arc<Carrier>>,
+    on_ring: bool,
+    /// The last switch that was announced.
+    number: u8,
+    waiter: Waiter,
+    /// The program has shut this direction down.
+    shut: bool,
+    /// It stays on TCP.
+    left: bool,
+    messages: u64,
+    counters: Option<[Word64; 2]>,
+    /// When the carrier was looked after, in ticks of the processor.
+    checked: u64,
+    /// Since when the ring has been full, and how far the peer had read then.
+    stalled: Option<(u64, u64)>,
+    random: u64,
+}
+
+/// A full ring whose reader does not move for so long gives way to TCP, which has buffers of its own.
+const STALL_NS: u64 = 2_000_000;
+/// Ticks between two looks at whether the peer lives: some 300 microseconds.
+const CHECK_TICKS: u64 = 1_000_000;
+
+impl Writer {
+    /// Writes what fits.
+    #[inline]
+    pub fn step(&mut self, stream: &Stream, parts: &[IoSlice<'_>], patient: bool) -> Result<Step> {
+        if self.shut {
+            return Err(Errno(libc::EPIPE));
+        }
+        if !self.on_ring && !self.enter_ring(stream)? {
+            return Ok(Step::Kernel);
+        }
+        let Some(carrier) = &self.carrier else { return Ok(Step::Kernel) };
+        let reading = carrier.peer_reading();
+        if reading.closed {
+            // The kernel knows what becomes of bytes for a closed peer.
+            return Ok(Step::Kernel);
+        }
+        if (reading.leaving || self.left || self.would_rather_leave()) && self.leave_ring(stream, Reason::Demoted)? {
+            return Ok(Step::Kernel);
+        }
+        let count = self.push(parts)?;
+        if count > 0 {
+            self.stalled = None;
+            self.look_after(stream)?;
+            return Ok(Step::Sent(count));
+        }
+        if parts.iter().all(|part| part.is_empty()) {
+            return Ok(Step::Sent(0));
+        }
+        self.when_full(stream, parts, patient)
+    }
+
+    /// Whether the next bytes would go to the ring.
+    pub fn is_on_ring(&self) -> bool {
+        self.on_ring
+    }
+
+    /// The program writes no more.
+    pub fn shut(&mut self) {
+        self.shut = true;
+    }
+
+    /// Goes back to TCP for good, as soon as the reader has seen the last switch. `true`: done.
+    pub fn leave(&mut self, stream: &Stream) -> bool {
+        self.left = true;
+        !self.on_ring || self.leave_ring(stream, Reason::Demoted).unwrap_or(true)
+    }
+
+    /// Takes up the sending end of a carrier, and goes on over the ring if the reader has opened it.
+    #[inline]
+    fn enter_ring(&mut self, stream: &Stream) -> Result<bool> {
+        let Some(carrier) = &self.carrier else { return Ok(self.take_up(stream) && self.enter_ring(stream)?) };
+        let reading = carrier.peer_reading();
+        let may = reading.open && !reading.leaving && !reading.closed && reading.done == self.number && !self.left;
+        if !may || carrier.lost.load(Ordering::Relaxed) || stream.in_kernel[WRITE].load(Ordering::SeqCst) != 0 {
+            return Ok(false);
+        }
+        if matches!(config().promote, Promote::Random(_)) && self.dice() % 4 != 0 {
+            return Ok(false);
+        }
+        self.announce(stream, true)?;
+        stream.moved(WRITE, true, Reason::Promoted);
+        crate::set::opened(stream);
+        Ok(true)
+    }
+
+    #[cold]
+    fn take_up(&mut self, stream: &Stream) -> bool {
+        let Some(carrier) = stream.carrier() else { return false };
+        let sender = lock(&stream.inbox).as_mut().and_then(|parts| parts.sender.take());
+        let Some(sender) = sender else { return false };
+        self.waiter = Waiter::with(config().patience);
+        if let Some(place) = stream.known_place() {
+            let fields = [Field::WrittenRing, Field::WrittenMessages];
+            self.counters = Some(fields.map(|field| place.engine.registry.field(place.entry, field)));
+        }
+        self.ring = Some(sender);
+        self.carrier = Some(carrier);
+        true
+    }
+
+    /// Goes on over TCP, if the reader has carried out the switch before. `true`: done.
+    fn leave_ring(&mut self, stream: &Stream, reason: Reason) -> Result<bool> {
+        let Some(carrier) = &self.carrier else { return Ok(true) };
+        if carrier.peer_reading().done != self.number {
+            return Ok(false);
+        }
+        self.announce(stream, false)?;
+        stream.moved(WRITE, false, reason);
+        Ok(true)
+    }
+
+    /// Announces a switch at the present position.
+    fn announce(&mut self, stream: &Stream, to_ring: bool) -> Result<()> {
+        let Some(ring) = &mut self.ring else { return Ok(()) };
+        let position = stream.over_tcp[WRITE].load(Ordering::Relaxed) + ring.position();
+        self.number = Switch::next_number(self.number);
+        let switch = Switch { position, number: self.number, to_ring };
+        ring.set_note(switch.to_note()).map_err(|_| Errno(libc::ECONNRESET))?;
+        self.on_ring = to_ring;
+        Ok(())
+    }
+
+    #[inline]
+    fn push(&mut self, parts: &[IoSlice<'_>]) -> Result<usize> {
+        let (Some(ring), Some(carrier)) = (&mut self.ring, &self.carrier) else { return Ok(0) };
+        let outcome = match parts {
+            [part] => ring.try_send(part),
+            parts => push_parts(ring, parts),
+        };
+        match outcome {
+            Ok(0) => Ok(0),
+            Ok(count) => {
+                carrier.pushed.store(ring.position(), Ordering::Relaxed);
+                self.messages += 1;
+                if let Some([bytes, messages]) = &self.counters {
+                    bytes.store(ring.position(), Ordering::Relaxed);
+                    messages.store(self.messages, Ordering::Relaxed);
+                }
+                Ok(count)
+            }
+            Err(Error::Closed(_)) => {
+                carrier.lost.store(true, Ordering::Release);
+                Ok(0)
+            }
+            Err(_) => Err(Errno(libc::ECONNRESET)),
+        }
+    }
+
+    /// Now and then: whether the peer is still there.
+    #[inline]
+    fn look_after(&mut self, stream: &Stream) -> Result<()> {
+        let now = cpu::ticks();
+        if now.wrapping_sub(self.checked) < CHECK_TICKS {
+            return Ok(());
+        }
+        self.checked = now;
+        self.check(stream)
+    }
+
+    /// Whether the peer is there. The death of its process ends the stream if the anchor says so; and if it does not,
+    /// the bytes in the ring have no reader any more, which is a reset.
+    #[cold]
+    fn check(&mut self, stream: &Stream) -> Result<()> {
+        let Some(carrier) = &self.carrier else { return Ok(()) };
+        if carrier.check() {
+            return Ok(());
+        }
+        let events = kernel::look(stream.fd(), libc::POLLRDHUP);
+        if events & (libc::POLLHUP | libc::POLLERR | libc::POLLRDHUP) == 0 && !carrier.peer_reading().closed {
+            let linger = [1i32.to_ne_bytes(), 0i32.to_ne_bytes()].concat();
+            let _ = kernel::set_option(stream.fd(), libc::SOL_SOCKET, libc::SO_LINGER, &linger);
+            let _ = kernel::shutdown(stream.fd(), libc::SHUT_RDWR);
+            return Err(Errno(libc::ECONNRESET));
+        }
+        // The kernel answers from here on.
+        self.on_ring = false;
+        self.left = true;
+        stream.moved(WRITE, false, Reason::LinkLost);
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn when_full(&mut self, stream: &Stream, parts: &[IoSlice<'_>], patient: bool) -> Result<Step> {
+        self.adopt_larger();
+        let count = self.push(parts)?;
+        if count > 0 {
+            return Ok(Step::Sent(count));
+        }
+        if patient && self.look() {
+            let count = self.push(parts)?;
+            if count > 0 {
+                self.stalled = None;
+                return Ok(Step::Sent(count));
+            }
+        }
+        self.check(stream)?;
+        if !self.on_ring {
+            return Ok(Step::Kernel);
+        }
+        let Some(carrier) = &self.carrier else { return Ok(Step::Kernel) };
+        let (read, now) = (carrier.monitor.read(), clock::now());
+        match self.stalled {
+            Some((since, then)) if then == read => {
+                if now - since > STALL_NS && self.leave_ring(stream, Reason::Overflow)? {
+                    self.stalled = None;
+                    return Ok(Step::Kernel);
+                }
+            }
+            _ => self.stalled = Some((now, read)),
+        }
+        Ok(Step::Full)
+    }
+
+    /// When a sleep on a full ring must end at the latest, so that TCP can take over.
+    pub fn stall_deadline(&self) -> Option<u64> {
+        self.stalled.map(|(since, _)| since + STALL_NS + 1)
+    }
+
+    /// Goes on in a larger ring, if the reader has offered one.
+    fn adopt_larger(&mut self) {
+        let (Some(ring), Some(carrier)) = (&mut self.ring, &self.carrier) else { return };
+        let Ok(Some(message)) = carrier.endpoint.poll_message() else { return };
+        let Ok(spec) = QueueSpec::from_bytes(&message) else { return };
+        if let Ok(aperture) = Aperture::open(&carrier.endpoint, &spec.cookie, Some(0))
+            && ring.adopt_ring(&aperture, &spec).is_ok()
+        {
+            carrier.capacity.store(spec.capacity, Ordering::Relaxed);
+        }
+    }
+
+    /// Looks for a while whether the reader makes space.
+    fn look(&mut self) -> bool {
+        let Some(carrier) = &self.carrier else { return false };
+        let before = carrier.monitor.read();
+        let core = || carrier.monitor.peer_core();
+        self.waiter.look(None, core, || carrier.monitor.read() != before)
+    }
+
+    /// In tests: moves back at random.
+    #[inline]
+    fn would_rather_leave(&mut self) -> bool {
+        matches!(config().promote, Promote::Random(_)) && self.dice() % 16 == 0
+    }
+
+    fn dice(&mut self) -> u64 {
+        if self.random == 0 {
+            let seed = if let Promote::Random(seed) = config().promote { seed } else { 1 };
+            self.random = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+        }
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        self.random
+    }
+}
+
+fn push_parts(ring: &mut Sender, parts: &[IoSlice<'_>]) -> sidestep_fabric::Result<usize> {
+    let mut total = 0;
+    for part in parts {
+        let count = ring.try_send(part)?;
+        total += count;
+        if count < part.len() {
+            break;
+        }
+    }
+    Ok(total)
+}

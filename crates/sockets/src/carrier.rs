@@ -111,6 +111,13 @@ impl Carrier {
         self.monitor.written() != self.taken.load(Ordering::Relaxed)
     }
 
+    /// Whether the ring holds at least so many.
+    #[inline]
+    pub fn has_at_least(&self, wanted: u32) -> bool {
+        let bytes = self.monitor.written().wrapping_sub(self.taken.load(Ordering::Relaxed));
+        bytes >= u64::from(wanted.max(1))
+    }
+
     /// Bytes in flight to the peer, as far as is known.
     pub fn in_flight(&self) -> u64 {
         let read = self.monitor.read() & !(1 << 63);

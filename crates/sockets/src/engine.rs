@@ -125,12 +125,12 @@ impl Engine {
         lock(&self.awaited).remove(key);
     }
 
-    /// Looks at the fabric, unless it was looked at just now.
-    pub fn pump(&self) {
+    /// Looks at the fabric, unless it was looked at just now. `true`: it did.
+    pub fn pump(&self) -> bool {
         let now = clock::now();
         let last = self.pumped.load(Ordering::Relaxed);
         if now.wrapping_sub(last) < PUMP_NS {
-            return;
+            return false;
         }
         self.pumped.store(now, Ordering::Relaxed);
         self.node.progress_kernel();
@@ -138,6 +138,7 @@ impl Engine {
             self.answer(request);
         }
         self.collect();
+        true
     }
 
     /// Looks for the process at the other end of a stream, and asks it.
@@ -278,7 +279,11 @@ fn fit(stream: &Stream, place: &Place) -> Result<(), Option<Reason>> {
         return Err(None);
     }
     if !custody::is_sole_holder(place.cookie) {
+        stream.set_reason(Reason::OtherHolder);
         return Err(None);
+    }
+    if stream.has_odd_options() {
+        return Err(Some(Reason::Option));
     }
     let before = counts(stream);
     let Ok(kernel) = kernel::counts(fd) else { return Err(Some(Reason::SocketType)) };

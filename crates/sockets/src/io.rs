@@ -24,7 +24,7 @@ const FILE_PIECE: usize = 64 << 10;
 #[inline]
 pub fn receive(fd: i32, stream: &'static Stream, parts: &mut [IoSliceMut<'_>], flags: i32) -> Result<usize> {
     let nonblocking = stream.nonblocking.load(Ordering::Relaxed) || flags & libc::MSG_DONTWAIT != 0;
-    if flags & libc::MSG_WAITALL == 0 {
+    if flags & libc::MSG_WAITALL == 0 && stream.low_water.load(Ordering::Relaxed) <= 1 {
         let _inside = Inside::enter();
         let mut reader = stream.reader();
         if table::slot(fd).is_some_and(|slot| slot.is(stream)) {
@@ -49,7 +49,13 @@ fn receive_slowly(
     let before = signal::runs();
     let timeout = stream.timeouts[READ].load(Ordering::Relaxed);
     let deadline = (timeout != 0).then(|| clock::now() + timeout);
-    let whole = flags & libc::MSG_WAITALL != 0 && flags & libc::MSG_PEEK == 0;
+    let all: usize = parts.iter().map(|part| part.len()).sum();
+    // A blocking call returns with so many bytes, or with what there was at the end.
+    let target = match (flags & libc::MSG_PEEK != 0, flags & libc::MSG_WAITALL != 0) {
+        (true, _) => 0,
+        (false, true) => all,
+        (false, false) => all.min(stream.low_water.load(Ordering::Relaxed) as usize),
+    };
     let mut total = 0;
     let mut anchor = false;
     loop {
@@ -82,13 +88,10 @@ fn receive_slowly(
                 }
                 Ok(reader::Step::Got(count)) => {
                     total += count;
-                    if count == 0 || !whole {
+                    if count == 0 || total >= target {
                         return Ok(total);
                     }
                     IoSliceMut::advance_slices(&mut parts, count);
-                    if parts.is_empty() {
-                        return Ok(total);
-                    }
                     anchor = false;
                     continue;
                 }

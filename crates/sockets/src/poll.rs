@@ -26,7 +26,8 @@ struct Ringed {
     carrier: Arc<Carrier>,
 }
 
-/// A list, sorted.
+/// A list, sorted. Kept by its thread for the next call.
+#[derive(Default)]
 struct List {
     ringed: Vec<Ringed>,
     /// Streams that have none: counted as in the kernel while this call sleeps.
@@ -37,6 +38,7 @@ struct List {
 }
 
 thread_local! {
+    static SPARE: Cell<Option<List>> = const { Cell::new(None) };
     static LOOKED: Cell<u64> = const { Cell::new(0) };
     static WAITER: RefCell<Option<Waiter>> = const { RefCell::new(None) };
 }
@@ -58,6 +60,7 @@ pub fn poll(fds: &mut [libc::pollfd], timeout: Option<Duration>, mask: Option<Ma
                 let left = deadline.map(|deadline| Duration::from_nanos(deadline.saturating_sub(clock::now())));
                 let outcome = kernel::poll(fds, left, mask);
                 let_go(&list.plain);
+                put_by(list);
                 return outcome;
             }
             continue;
@@ -67,13 +70,16 @@ pub fn poll(fds: &mut [libc::pollfd], timeout: Option<Duration>, mask: Option<Ma
             if list.others && looks_again() {
                 list.look_at_kernel()?;
             }
-            return Ok(list.report(fds));
+            let count = list.report(fds);
+            put_by(list);
+            return Ok(count);
         }
         let expired = deadline.is_some_and(|deadline| clock::now() >= deadline);
         if expired || list.look_longer(fds, deadline)? {
             list.look_at_kernel()?;
             let count = list.report(fds);
             if count > 0 || expired {
+                put_by(list);
                 return Ok(count);
             }
         }
@@ -86,6 +92,7 @@ pub fn poll(fds: &mut [libc::pollfd], timeout: Option<Duration>, mask: Option<Ma
         let outcome = sleep::sleep(&node, kernel_fds, deadline, mask, &ready);
         let_go(&list.plain);
         let count = list.report(fds);
+        put_by(list);
         if count > 0 {
             return Ok(count);
         }
@@ -99,7 +106,10 @@ pub fn poll(fds: &mut [libc::pollfd], timeout: Option<Duration>, mask: Option<Ma
 impl List {
     fn of(fds: &[libc::pollfd]) -> List {
         let none = libc::pollfd { fd: -1, events: 0, revents: 0 };
-        let mut list = List { ringed: Vec::new(), plain: Vec::new(), fds: vec![none; fds.len() + 1], others: false };
+        let mut list = SPARE.try_with(Cell::take).ok().flatten().unwrap_or_default();
+        list.others = false;
+        list.fds.clear();
+        list.fds.resize(fds.len() + 1, none);
         for (at, entry) in fds.iter().enumerate() {
             list.fds[at + 1] = libc::pollfd { revents: 0, ..*entry };
             if entry.fd < 0 {
@@ -187,6 +197,13 @@ impl List {
     }
 }
 
+/// Keeps the memory of a list for the next call.
+fn put_by(mut list: List) {
+    list.ringed.clear();
+    list.plain.clear();
+    let _ = SPARE.try_with(|spare| spare.set(Some(list)));
+}
+
 impl Ringed {
     /// What the rings say, of the events asked for.
     #[inline]
@@ -207,7 +224,7 @@ const OUT: i16 = libc::POLLOUT | libc::POLLWRNORM;
 #[inline]
 pub fn ring_events(stream: &Stream, carrier: &Carrier) -> i16 {
     let mut events = 0;
-    if stream.open.load(Ordering::Relaxed) && carrier.has_bytes() {
+    if stream.open.load(Ordering::Relaxed) && carrier.has_at_least(stream.low_water.load(Ordering::Relaxed)) {
         events |= IN;
     }
     if stream.on_ring[WRITE].load(Ordering::Relaxed)

@@ -8,7 +8,6 @@
 //! an event queue). So a wait costs by active members, not by open ones.
 
 use std::{
-    collections::HashMap,
     os::fd::{AsFd, AsRawFd},
     sync::{
         Arc, Mutex, OnceLock,
@@ -17,18 +16,18 @@ use std::{
     time::Duration,
 };
 
-use sidestep_fabric::{Berth, EventQueue, event::SourceId};
+use sidestep_fabric::{Berth, EventQueue};
 use sidestep_shm::{clock, cpu, wait::Waiter};
 
 use crate::{
-    carrier::Carrier,
     config::config,
     engine,
     kernel::{self, Errno, Mask, Result},
-    poll::{EXPORTED, LOOK_TICKS, ring_events},
+    member::{EDGE, ENDS, IN, Member, Members, OUT, RDHUP, Ring, Seen},
+    poll::{EXPORTED, LOOK_TICKS},
     signal::{self, Inside},
     sleep,
-    stream::{READ, Stage, Stream, WRITE, lock},
+    stream::{Stage, Stream, lock},
     table,
 };
 
@@ -46,7 +45,7 @@ pub struct Set {
 
 #[derive(Debug, Default)]
 struct State {
-    members: HashMap<i32, Member>,
+    members: Members,
     /// Promoted members that are looked at.
     active: Vec<i32>,
     /// How many members are promoted.
@@ -60,50 +59,6 @@ struct State {
     next: usize,
 }
 
-#[derive(Debug)]
-struct Member {
-    stream: &'static Stream,
-    /// As the program asked; 0 after a one-shot event or a removal.
-    events: u32,
-    data: u64,
-    /// The program has it in the set.
-    present: bool,
-    /// One-shot, and reported.
-    spent: bool,
-    ring: Option<Ring>,
-}
-
-#[derive(Debug)]
-struct Ring {
-    carrier: Arc<Carrier>,
-    /// The two tripwires in the event queue.
-    sources: [SourceId; 2],
-    /// Whether it is in the list of active ones.
-    active: bool,
-    /// Looks without news.
-    quiet: u32,
-    /// What the kernel said of the anchor.
-    anchor: u32,
-    /// Edge-triggered: what has been reported.
-    seen: Seen,
-}
-
-#[derive(Debug, Default, PartialEq, Eq, Clone, Copy)]
-struct Seen {
-    written: u64,
-    read: u64,
-    anchor: u32,
-}
-
-const IN: u32 = libc::EPOLLIN as u32;
-const OUT: u32 = libc::EPOLLOUT as u32;
-const RDHUP: u32 = libc::EPOLLRDHUP as u32;
-const HUP: u32 = libc::EPOLLHUP as u32;
-const ERR: u32 = libc::EPOLLERR as u32;
-/// What the kernel says for good.
-const ENDS: u32 = RDHUP | HUP | ERR;
-const EDGE: u32 = libc::EPOLLET as u32;
-const ONE_SHOT: u32 = libc::EPOLLONESHOT as u32;
 /// The lower half of the token of a set's own berth.
 const BERTH: u32 = u32::MAX;
 /// Looks without news after which a member becomes idle, if there are many.
@@ -140,7 +95,7 @@ impl Set {
     pub fn drop_number(&'static self) {
         if self.numbers.fetch_sub(1, Ordering::Relaxed) == 1 {
             let state = std::mem::take(&mut *lock(&self.state));
-            for member in state.members.values() {
+            for (_, member) in state.members.iter() {
                 lock(&member.stream.sets).retain(|set| *set != self.index);
             }
             table::recycle_set(self);
@@ -152,7 +107,7 @@ impl Set {
         if self.exported.swap(true, Ordering::AcqRel) {
             return;
         }
-        let streams: Vec<_> = lock(&self.state).members.values().map(|member| member.stream).collect();
+        let streams: Vec<_> = lock(&self.state).members.iter().map(|(_, member)| member.stream).collect();
         for stream in streams {
             crate::calls::leave_stream(stream, EXPORTED);
         }
@@ -167,14 +122,14 @@ impl Set {
         let Some(stream) = table::stream(fd) else { return kernel::epoll_control(set, op, fd, event) };
         let mut state = lock(&self.state);
         let carried =
-            state.members.get(&fd).is_some_and(|member| member.ring.is_some() && member.stream.index == stream.index);
+            state.members.get(fd).is_some_and(|member| member.ring.is_some() && member.stream.index == stream.index);
         if carried {
             return state.control_carried(op, fd, event);
         }
         kernel::epoll_control(set, op, fd, event)?;
         match (op, event) {
             (libc::EPOLL_CTL_DEL, _) => {
-                state.members.remove(&fd);
+                state.members.remove(fd);
                 lock(&stream.sets).retain(|index| *index != self.index);
             }
             (_, Some(event)) => {
@@ -203,7 +158,7 @@ impl Set {
         let set = self.fd.load(Ordering::Relaxed);
         let mut state = lock(&self.state);
         let fds: Vec<i32> =
-            state.members.iter().filter(|(_, member)| member.stream.index == stream.index).map(|(fd, _)| *fd).collect();
+            state.members.iter().filter(|(_, member)| member.stream.index == stream.index).map(|(fd, _)| fd).collect();
         for fd in fds {
             state.carry(set, fd);
         }
@@ -212,7 +167,7 @@ impl Set {
     /// A descriptor of the program's is closed.
     pub fn closed(&self, fd: i32) {
         let mut state = lock(&self.state);
-        if let Some(member) = state.members.remove(&fd)
+        if let Some(member) = state.members.remove(fd)
             && let Some(ring) = member.ring
         {
             state.carried -= 1;
@@ -328,7 +283,7 @@ impl State {
     /// A member gets its ring.
     fn carry(&mut self, set: i32, fd: i32) {
         self.give_berth(set);
-        let (Some(news), Some(member)) = (&self.news, self.members.get_mut(&fd)) else { return };
+        let (Some(news), Some(member)) = (&self.news, self.members.get_mut(fd)) else { return };
         if member.ring.is_some() {
             return;
         }
@@ -351,7 +306,7 @@ impl State {
     }
 
     fn control_carried(&mut self, op: i32, fd: i32, event: Option<libc::epoll_event>) -> Result<()> {
-        let Some(member) = self.members.get_mut(&fd) else { return Err(Errno(libc::ENOENT)) };
+        let Some(member) = self.members.get_mut(fd) else { return Err(Errno(libc::ENOENT)) };
         match (op, event) {
             (libc::EPOLL_CTL_ADD, Some(_)) if member.present => return Err(Errno(libc::EEXIST)),
             (libc::EPOLL_CTL_ADD, Some(event)) => {
@@ -376,7 +331,7 @@ impl State {
     }
 
     fn activate(&mut self, fd: i32) {
-        if let Some(ring) = self.members.get_mut(&fd).and_then(|member| member.ring.as_mut()) {
+        if let Some(ring) = self.members.get_mut(fd).and_then(|member| member.ring.as_mut()) {
             ring.quiet = 0;
             if !ring.active {
                 ring.active = true;
@@ -394,7 +349,7 @@ impl State {
 
     /// Whether some active member has an event for the program.
     fn has_news(&self) -> bool {
-        self.active.iter().any(|fd| self.members.get(fd).is_some_and(|member| member.ready() != 0))
+        self.active.iter().any(|fd| self.members.get(*fd).is_some_and(|member| member.ready() != 0))
     }
 
     /// Reports ready members.
@@ -411,7 +366,7 @@ impl State {
         while at < active.len() && count < events.len() {
             let fd = active[(first + at) % active.len()];
             at += 1;
-            let Some(member) = members.get_mut(&fd) else { continue };
+            let Some(member) = members.get_mut(fd) else { continue };
             let ready = member.ready();
             if ready == 0 {
                 if many && let Some(ring) = &mut member.ring {
@@ -436,7 +391,7 @@ impl State {
     fn arm_quiet(&mut self) {
         let State { members, active, .. } = self;
         active.retain(|fd| {
-            let Some(member) = members.get_mut(fd) else { return false };
+            let Some(member) = members.get_mut(*fd) else { return false };
             member.ring.as_ref().is_none_or(|ring| ring.quiet <= QUIET) || !member.becomes_idle()
         });
     }
@@ -444,7 +399,7 @@ impl State {
     /// Before a sleep: everyone becomes idle who has no news.
     fn arm(&mut self) {
         let State { members, active, .. } = self;
-        active.retain(|fd| members.get_mut(fd).is_some_and(|member| !member.becomes_idle()));
+        active.retain(|fd| members.get_mut(*fd).is_some_and(|member| !member.becomes_idle()));
     }
 
     fn kernel_is_due(&mut self) -> bool {
@@ -483,7 +438,7 @@ impl State {
             let fd = event.u64 as u32;
             if fd == BERTH {
                 self.progress();
-            } else if let Some(ring) = self.members.get_mut(&(fd as i32)).and_then(|member| member.ring.as_mut()) {
+            } else if let Some(ring) = self.members.get_mut(fd as i32).and_then(|member| member.ring.as_mut()) {
                 ring.anchor |= event.events & ENDS;
                 self.activate(fd as i32);
             }
@@ -493,23 +448,15 @@ impl State {
 
     /// Looks for a while: at active members all the time, at the kernel now and then.
     fn look(&mut self, set: i32, deadline: Option<u64>) -> bool {
-        let State { members, active, waiter, looked, news, .. } = self;
-        let carriers: Vec<(&Member, &Ring)> = active
-            .iter()
-            .filter_map(|fd| members.get(fd))
-            .filter_map(|member| Some((member, member.ring.as_ref()?)))
-            .collect();
-        if carriers.is_empty() && news.is_none() {
-            return false;
-        }
-        let node = engine::running().map(|engine| &engine.node);
-        let core = || carriers.first().map_or(u32::MAX, |(_, ring)| ring.carrier.monitor.peer_core());
-        let idle = members.len() > carriers.len();
+        let State { members, active, carried, waiter, looked, .. } = self;
+        let ring = |fd: &i32| members.get(*fd).and_then(|member| member.ring.as_ref());
+        let core = || active.last().and_then(ring).map_or(u32::MAX, |ring| ring.carrier.monitor.peer_core());
+        let node = engine::running().map(|engine| &engine.node).filter(|_| *carried > active.len());
         waiter.look(deadline, core, || {
-            if carriers.iter().any(|(member, _)| member.ready() != 0) {
+            if active.iter().any(|fd| members.get(*fd).is_some_and(|member| member.ready() != 0)) {
                 return true;
             }
-            if idle && node.is_some_and(|node| node.has_news()) {
+            if node.is_some_and(|node| node.has_news()) {
                 return true;
             }
             let now = cpu::ticks();
@@ -519,84 +466,6 @@ impl State {
             *looked = now;
             kernel::look(set, libc::POLLIN) != 0
         })
-    }
-}
-
-impl Member {
-    /// What would be reported now.
-    #[inline]
-    fn ready(&self) -> u32 {
-        let Some(ring) = &self.ring else { return 0 };
-        if !self.present || self.spent {
-            return 0;
-        }
-        let mut ready = ring_events(self.stream, &ring.carrier) as u32 & (IN | OUT);
-        if ring.anchor != 0 {
-            ready |= ring.anchor | IN | if ring.anchor & (HUP | ERR) != 0 { OUT } else { 0 };
-        }
-        let [reads, writes] = [READ, WRITE].map(|direction| self.stream.on_ring[direction].load(Ordering::Relaxed));
-        if !reads || !writes || ring.carrier.is_switching() {
-            ready |= self.kernel_ready();
-        }
-        ready &= self.events & (IN | OUT | RDHUP) | HUP | ERR;
-        if self.events & EDGE == 0 {
-            return ready;
-        }
-        let now =
-            Seen { written: ring.carrier.monitor.written(), read: ring.carrier.monitor.read(), anchor: ring.anchor };
-        let mut fresh = 0;
-        if now.written != ring.seen.written || now.anchor != ring.seen.anchor {
-            fresh |= IN | RDHUP | HUP | ERR;
-        }
-        if ring.seen.read == u64::MAX || now.read != ring.seen.read && !self.had_space(ring) {
-            fresh |= OUT;
-        }
-        if ready & fresh != 0 { ready } else { 0 }
-    }
-
-    /// A direction that is not on the ring is the kernel's: it is asked.
-    #[cold]
-    fn kernel_ready(&self) -> u32 {
-        let mut asked = self.events as i16 & (libc::POLLIN | libc::POLLRDHUP);
-        if !self.stream.on_ring[WRITE].load(Ordering::Relaxed) {
-            asked |= self.events as i16 & libc::POLLOUT;
-        }
-        kernel::look(self.stream.fd(), asked) as u32 & (IN | OUT | RDHUP | HUP | ERR)
-    }
-
-    fn had_space(&self, ring: &Ring) -> bool {
-        let pushed = ring.carrier.pushed.load(Ordering::Relaxed);
-        let capacity = ring.carrier.capacity.load(Ordering::Relaxed);
-        pushed.saturating_sub(ring.seen.read & !(1 << 63)) <= capacity - capacity / 4
-    }
-
-    fn reported(&mut self) {
-        self.spent = self.events & ONE_SHOT != 0;
-        if let Some(ring) = &mut self.ring {
-            ring.quiet = 0;
-            ring.seen = Seen {
-                written: ring.carrier.monitor.written(),
-                read: ring.carrier.monitor.read(),
-                anchor: ring.anchor,
-            };
-        }
-    }
-
-    /// Arms its tripwires; `false` if there is news after all.
-    fn becomes_idle(&mut self) -> bool {
-        let Some(ring) = &mut self.ring else { return true };
-        ring.carrier.monitor.arrival().arm();
-        if self.events & OUT != 0 {
-            ring.carrier.monitor.space().arm();
-        }
-        if self.ready() != 0 {
-            return false;
-        }
-        if let Some(ring) = &mut self.ring {
-            ring.active = false;
-            ring.quiet = 0;
-        }
-        true
     }
 }
 

@@ -109,6 +109,8 @@ pub const WRITE: usize = 1;
 const TURNS: u32 = 3;
 /// Bytes in one direction after which it is offered.
 const BULK: u64 = 64 << 10;
+/// Calls of a stream that stays on TCP between two tellings of its counters.
+const TOLD_EVERY: u32 = 64;
 /// The most calls between two tries to find the peer.
 const MOST_SKIPPED: u32 = 4096;
 
@@ -264,7 +266,14 @@ impl Stream {
                 }
             }
             Stage::Offered => self.pursue(),
-            Stage::Carried | Stage::Never => {}
+            Stage::Carried => {}
+            Stage::Never => {
+                // Counters are told now and then.
+                let calls = self.skip.fetch_add(1, Ordering::Relaxed);
+                if calls % TOLD_EVERY == 0 {
+                    self.publish_counts();
+                }
+            }
         }
     }
 
@@ -290,7 +299,9 @@ impl Stream {
     fn pursue(&self) {
         let skip = self.skip.load(Ordering::Relaxed);
         let Some(place) = self.known_place() else { return };
-        place.engine.pump();
+        if place.engine.pump() {
+            self.publish_counts();
+        }
         if !place.key.asks() || self.stage() != Stage::Offered {
             return;
         }
@@ -303,8 +314,38 @@ impl Stream {
         place.engine.ask(&place, self);
     }
 
+    /// Whether an option is set that only the kernel can carry out.
+    pub fn has_odd_options(&self) -> bool {
+        let fd = self.fd();
+        let is_set = |level, name| kernel::option(fd, level, name).is_ok_and(|value| value != 0);
+        let mut protocol = [0; 16];
+        let layered = kernel::read_option(fd, libc::IPPROTO_TCP, libc::TCP_ULP, &mut protocol).is_ok_and(|len| len > 0);
+        let peeks = kernel::option(fd, libc::SOL_SOCKET, libc::SO_PEEK_OFF).is_ok_and(|offset| offset >= 0);
+        layered && protocol[0] != 0
+            || peeks
+            || is_set(libc::IPPROTO_TCP, libc::TCP_INQ)
+            || [libc::SO_TIMESTAMP, libc::SO_TIMESTAMPNS, libc::SO_TIMESTAMPING, libc::SO_ZEROCOPY]
+                .into_iter()
+                .any(|name| is_set(libc::SOL_SOCKET, name))
+    }
+
+    /// Options that the program set before this library looked.
+    fn read_options(&self) {
+        let fd = self.fd();
+        for name in [libc::SO_RCVTIMEO, libc::SO_SNDTIMEO] {
+            let mut time = [0; 16];
+            if kernel::read_option(fd, libc::SOL_SOCKET, name, &mut time) == Ok(16) {
+                crate::calls::option_was_set(fd, libc::SOL_SOCKET, name, &time);
+            }
+        }
+        if let Ok(bytes) = kernel::option(fd, libc::SOL_SOCKET, libc::SO_RCVLOWAT) {
+            self.low_water.store(bytes.max(1) as u32, Ordering::Relaxed);
+        }
+    }
+
     /// A carrier has been made: the directions take it up at their next calls.
     pub fn carried(&self, parts: Parts) {
+        self.read_options();
         *lock(&self.carrier) = Some(parts.carrier.clone());
         *lock(&self.inbox) = Some(parts);
         self.stage.store(Stage::Carried as u8, Ordering::Release);
@@ -337,6 +378,7 @@ impl Stream {
     pub fn moved(&self, direction: usize, to_ring: bool, reason: Reason) {
         self.on_ring[direction].store(to_ring, Ordering::Release);
         self.set_reason(reason);
+        self.publish_counts();
         if let Some(place) = self.known_place() {
             let promoted = place.engine.registry.field(place.entry, Field::Promoted);
             if to_ring && promoted.load(Ordering::Relaxed) == 0 {

@@ -1,0 +1,123 @@
+//! `sidestep stat`: every socket of every accelerated process of this user, read from the registry.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use serde_json::json;
+use sidestep_sockets::{
+    config::config,
+    reason::Reason,
+    registry::{Field, Registry, Snapshot},
+};
+
+use crate::options::Stat;
+
+/// Prints the table, or one JSON object a line.
+pub fn run(options: &Stat) -> Result<()> {
+    let sockets = sockets(options.process);
+    if options.json {
+        for socket in &sockets {
+            println!("{}", to_json(socket));
+        }
+        return Ok(());
+    }
+    if sockets.is_empty() {
+        let of = options.process.map_or(String::new(), |process| format!(" of process {process}"));
+        println!("no sockets{of}: nothing runs under `sidestep run`, or no connection has had its second exchange yet");
+        return Ok(());
+    }
+    print_table(&sockets);
+    Ok(())
+}
+
+/// The sockets of one process, or of all.
+pub fn sockets(process: Option<u32>) -> Vec<Snapshot> {
+    let registry = Registry::look(&config().directory);
+    let mut sockets = registry.map_or(Vec::new(), |registry| registry.snapshot());
+    sockets.retain(|socket| process.is_none_or(|process| socket.process == process));
+    sockets.sort_by_key(|socket| (socket.process, socket.field(Field::Descriptor)));
+    sockets
+}
+
+fn print_table(sockets: &[Snapshot]) {
+    let mut names = BTreeMap::new();
+    println!(
+        "{:>7} {:<15} {:>4}  {:<21} {:<21} {:<8} {:>10} {:>10} {:>9} {:>9} {:>7}  WHY",
+        "PID", "PROGRAM", "FD", "LOCAL", "REMOTE", "PATH", "READ", "WRITTEN", "MSGS IN", "MSGS OUT", "SLEEPS"
+    );
+    for socket in sockets {
+        let name = names.entry(socket.process).or_insert_with(|| program(socket.process));
+        let field = |field| socket.field(field);
+        println!(
+            "{:>7} {:<15} {:>4}  {:<21} {:<21} {:<8} {:>10} {:>10} {:>9} {:>9} {:>7}  {}",
+            socket.process,
+            name,
+            field(Field::Descriptor),
+            socket.key.local.to_string(),
+            socket.key.remote.to_string(),
+            path(socket),
+            bytes(field(Field::ReadTcp) + field(Field::ReadRing)),
+            bytes(field(Field::WrittenTcp) + field(Field::WrittenRing)),
+            field(Field::ReadMessages),
+            field(Field::WrittenMessages),
+            field(Field::Sleeps),
+            why(socket),
+        );
+    }
+}
+
+fn to_json(socket: &Snapshot) -> serde_json::Value {
+    let field = |field| socket.field(field);
+    json!({
+        "pid": socket.process,
+        "program": program(socket.process),
+        "fd": field(Field::Descriptor),
+        "local": socket.key.local.to_string(),
+        "remote": socket.key.remote.to_string(),
+        "reads_from": if socket.on_ring.0 { "ring" } else { "tcp" },
+        "writes_to": if socket.on_ring.1 { "ring" } else { "tcp" },
+        "reason": format!("{:?}", socket.reason),
+        "why": why(socket),
+        "read": { "tcp": field(Field::ReadTcp), "ring": field(Field::ReadRing),
+                  "tcp_in_first_second": field(Field::ReadTcpYoung), "messages": field(Field::ReadMessages) },
+        "written": { "tcp": field(Field::WrittenTcp), "ring": field(Field::WrittenRing),
+                     "tcp_in_first_second": field(Field::WrittenTcpYoung), "messages": field(Field::WrittenMessages) },
+        "sleeps": field(Field::Sleeps),
+        "doorbells": field(Field::Doorbells),
+        "since_ns": field(Field::Since),
+        "promoted_ns": field(Field::Promoted),
+    })
+}
+
+fn path(socket: &Snapshot) -> &'static str {
+    match socket.on_ring {
+        (true, true) => "ring",
+        (true, false) => "ring/tcp",
+        (false, true) => "tcp/ring",
+        (false, false) => "tcp",
+    }
+}
+
+fn why(socket: &Snapshot) -> &'static str {
+    match (socket.reason, socket.on_ring) {
+        (Reason::Promoted, (false, false)) => "agreed, and goes over the ring with the next bytes",
+        (Reason::Promoted, (false, true)) => "promoted; nothing was read yet",
+        (Reason::Promoted, (true, false)) => "promoted; nothing was written yet",
+        (reason, _) => reason.sentence(),
+    }
+}
+
+fn program(process: u32) -> String {
+    let name = std::fs::read_to_string(format!("/proc/{process}/comm"));
+    name.map_or_else(|_| "(gone)".to_string(), |name| name.trim().to_string())
+}
+
+/// A size for people.
+fn bytes(count: u64) -> String {
+    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let unit = (0..4).take_while(|power| count >> (10 * (power + 1)) > 0).count();
+    match unit {
+        0 => format!("{count} B"),
+        unit => format!("{:.1} {}", count as f64 / (1u64 << (10 * unit)) as f64, UNITS[unit]),
+    }
+}

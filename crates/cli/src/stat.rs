@@ -1,6 +1,6 @@
 //! `sidestep stat`: every socket of every accelerated process of this user, read from the registry.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, io::Write};
 
 use anyhow::Result;
 use serde_json::json;
@@ -16,9 +16,8 @@ use crate::options::Stat;
 pub fn run(options: &Stat) -> Result<()> {
     let sockets = sockets(options.process);
     if options.json {
-        for socket in &sockets {
-            println!("{}", to_json(socket));
-        }
+        let lines: String = sockets.iter().map(|socket| format!("{}\n", to_json(socket))).collect();
+        let _ = std::io::stdout().write_all(lines.as_bytes());
         return Ok(());
     }
     if sockets.is_empty() {
@@ -26,7 +25,8 @@ pub fn run(options: &Stat) -> Result<()> {
         println!("no sockets{of}: nothing runs under `sidestep run`, or no connection has had its second exchange yet");
         return Ok(());
     }
-    print_table(&sockets);
+    // A reader that has seen enough is no error.
+    let _ = std::io::stdout().write_all(table(&sockets).as_bytes());
     Ok(())
 }
 
@@ -39,17 +39,17 @@ pub fn sockets(process: Option<u32>) -> Vec<Snapshot> {
     sockets
 }
 
-fn print_table(sockets: &[Snapshot]) {
+fn table(sockets: &[Snapshot]) -> String {
     let mut names = BTreeMap::new();
-    println!(
-        "{:>7} {:<15} {:>4}  {:<21} {:<21} {:<8} {:>10} {:>10} {:>9} {:>9} {:>7}  WHY",
+    let mut table = format!(
+        "{:>7} {:<15} {:>4}  {:<21} {:<21} {:<8} {:>10} {:>10} {:>9} {:>9} {:>7}  WHY\n",
         "PID", "PROGRAM", "FD", "LOCAL", "REMOTE", "PATH", "READ", "WRITTEN", "MSGS IN", "MSGS OUT", "SLEEPS"
     );
     for socket in sockets {
         let name = names.entry(socket.process).or_insert_with(|| program(socket.process));
         let field = |field| socket.field(field);
-        println!(
-            "{:>7} {:<15} {:>4}  {:<21} {:<21} {:<8} {:>10} {:>10} {:>9} {:>9} {:>7}  {}",
+        table += &format!(
+            "{:>7} {:<15} {:>4}  {:<21} {:<21} {:<8} {:>10} {:>10} {:>9} {:>9} {:>7}  {}\n",
             socket.process,
             name,
             field(Field::Descriptor),
@@ -64,6 +64,7 @@ fn print_table(sockets: &[Snapshot]) {
             why(socket),
         );
     }
+    table
 }
 
 fn to_json(socket: &Snapshot) -> serde_json::Value {

@@ -276,8 +276,9 @@ pub(crate) fn leave_stream(stream: &Stream, reason: Reason) {
     stream.set_reason(reason);
 }
 
-/// The same for every stream of the process: a sandbox, a change of user, `exec`. For `exec` ([`Reason::Passed`]) only
-/// those that live on.
+/// The same for every stream of the process: a sandbox ([`Reason::Sandboxed`]: nothing is promoted afterwards), a change
+/// of user ([`Reason::OtherUser`]: what comes later meets the processes of the new one), `exec` ([`Reason::Passed`]: only
+/// those that live on).
 pub fn leave_all(reason: Reason) {
     if reason == Reason::Sandboxed {
         engine::disable();
@@ -288,6 +289,12 @@ pub fn leave_all(reason: Reason) {
         if reason != Reason::Passed || kept {
             leave(fd, reason);
         }
+    }
+    if reason == Reason::OtherUser
+        && let Some(engine) = engine::running()
+    {
+        engine.registry.withdraw(engine.process);
+        engine::renew();
     }
 }
 

@@ -87,6 +87,11 @@ pub fn after_fork() {
     GENERATION.fetch_add(1, Ordering::AcqRel);
 }
 
+/// After a change of user: the next stream makes an engine under the new one.
+pub fn renew() {
+    GENERATION.fetch_add(1, Ordering::AcqRel);
+}
+
 /// No stream of this process is offered from now on.
 pub fn disable() {
     DISABLED.store(true, Ordering::Relaxed);

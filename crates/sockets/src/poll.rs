@@ -34,7 +34,6 @@ struct List {
     plain: Vec<&'static Stream>,
     /// For the kernel: the first entry is the node's, the others stand as in the program's list.
     fds: Vec<libc::pollfd>,
-    others: bool,
 }
 
 thread_local! {
@@ -67,7 +66,8 @@ pub fn poll(fds: &mut [libc::pollfd], timeout: Option<Duration>, mask: Option<Ma
         };
         let ready = list.rings_ready(fds);
         if ready {
-            if list.others && looks_again() {
+            // Also for streams with rings: their other direction, and their end, are the kernel's to tell.
+            if looks_again() {
                 list.look_at_kernel()?;
             }
             let count = list.report(fds);
@@ -107,7 +107,6 @@ impl List {
     fn of(fds: &[libc::pollfd]) -> List {
         let none = libc::pollfd { fd: -1, events: 0, revents: 0 };
         let mut list = SPARE.try_with(Cell::take).ok().flatten().unwrap_or_default();
-        list.others = false;
         list.fds.clear();
         list.fds.resize(fds.len() + 1, none);
         for (at, entry) in fds.iter().enumerate() {
@@ -118,20 +117,14 @@ impl List {
             if let Some(set) = table::set(entry.fd) {
                 set.export();
             }
-            let Some(stream) = table::stream(entry.fd) else {
-                list.others = true;
-                continue;
-            };
+            let Some(stream) = table::stream(entry.fd) else { continue };
             match stream.carrier() {
                 Some(carrier) => {
                     let ringed = Ringed { at, stream, carrier };
                     list.fds[at + 1].events = ringed.kernel_events(entry.events);
                     list.ringed.push(ringed);
                 }
-                None => {
-                    list.plain.push(stream);
-                    list.others = true;
-                }
+                None => list.plain.push(stream),
             }
         }
         list

@@ -221,7 +221,11 @@ impl Reader {
         self.on_ring = switch.to_ring;
         self.note.done = switch.number;
         carrier.switched.store(switch.number, Ordering::Relaxed);
-        let reason = if switch.to_ring { Reason::Promoted } else { Reason::Overflow };
+        let reason = match (switch.to_ring, self.note.leaving) {
+            (true, _) => Reason::Promoted,
+            (false, true) => Reason::Demoted,
+            (false, false) => Reason::Overflow,
+        };
         stream.moved(READ, switch.to_ring, reason);
         self.tell();
         Ok(true)

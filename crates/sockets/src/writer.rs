@@ -294,14 +294,18 @@ impl Writer {
     }
 }
 
+/// All parts are published at once, as one call on TCP mostly arrives at once.
 fn push_parts(ring: &mut Sender, parts: &[IoSlice<'_>]) -> sidestep_fabric::Result<usize> {
     let mut total = 0;
     for part in parts {
-        let count = ring.try_send(part)?;
+        let count = ring.push(part)?;
         total += count;
         if count < part.len() {
             break;
         }
+    }
+    if total > 0 {
+        ring.publish()?;
     }
     Ok(total)
 }

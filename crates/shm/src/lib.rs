@@ -40,6 +40,8 @@ pub mod error;
 #[cfg(not(loom))]
 pub mod family;
 #[cfg(not(loom))]
+pub mod lock;
+#[cfg(not(loom))]
 pub mod memfd;
 #[cfg(not(loom))]
 pub mod pair_bell;

@@ -84,7 +84,8 @@ impl Ringer {
             return Err(foreign(Errno::INVAL));
         }
         let path = format!("/proc/self/fd/{}", received.as_raw_fd());
-        match open(path, OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty()) {
+        // For reading too: a pipe without a reader would kill who writes by SIGPIPE, after the peer's death.
+        match open(path, OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty()) {
             Ok(writer) => Ok(Ringer { writer: descriptor::keep(writer) }),
             Err(errno @ (Errno::MFILE | Errno::NFILE | Errno::NOMEM)) => {
                 Err(Error::from_errno("open a peer's doorbell", errno))
@@ -142,6 +143,14 @@ mod tests {
         fcntl_setfl(bell.for_peer().unwrap(), OFlags::empty()).unwrap();
         fcntl_setfl(bell.as_fd(), OFlags::empty()).unwrap();
         ringer.ring();
+    }
+
+    #[test]
+    fn a_ring_for_someone_dead_is_no_broken_pipe() {
+        let bell = PairBell::new().unwrap();
+        let ringer = Ringer::attach(dup(bell.for_peer().unwrap())).unwrap();
+        drop(bell);
+        assert_eq!(rustix::io::write(ringer.as_fd(), &[1]), Ok(1));
     }
 
     #[test]

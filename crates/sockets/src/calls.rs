@@ -374,8 +374,12 @@ pub fn at_exit() {
     for fd in table::numbers(0, u32::MAX) {
         let Some(stream) = table::stream(fd) else { continue };
         custody::releasing(fd);
+        stream.publish_counts();
         if let Some((mut reader, _writer)) = stream.try_both() {
             reader.end(stream);
+        }
+        if let Some(place) = stream.known_place().filter(|_| stream.fd() == fd) {
+            place.engine.registry.add_totals(place.engine.process, place.entry);
         }
     }
     if let Some(engine) = engine::running() {

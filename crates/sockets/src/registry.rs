@@ -6,7 +6,7 @@
 //!
 //! ```text
 //!   0x0000  magic, layout version
-//!   0x1000  processes: 1,024 x 64 bytes    claim, identity (two words), process number
+//!   0x1000  processes: 1,024 x 64 bytes    claim, identity (two words), process number, totals (four words)
 //!   0x11000 sockets: 16,384 x 192 bytes    claim, key (six words), state, cookie, counters
 //! ```
 //!
@@ -80,6 +80,19 @@ pub enum Field {
     ReadTcpYoung = 20,
     /// Bytes written over TCP when it was a second old.
     WrittenTcpYoung = 21,
+}
+
+/// What became of the sockets of a process that have ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Totals {
+    /// How many had a second exchange.
+    pub sockets: u64,
+    /// How many of them were promoted.
+    pub promoted: u64,
+    /// Bytes over rings, both ways.
+    pub ring: u64,
+    /// Bytes over TCP, both ways.
+    pub tcp: u64,
 }
 
 /// What `stat` shows of one socket.
@@ -175,12 +188,31 @@ impl Registry {
             let claim = self.process_word(index, 0);
             if claim.load(Relaxed) == 0 && claim.compare_swap(0, u64::from(number) | CLAIMED) == 0 {
                 self.process_word(index, 3).store(u64::from(number), Relaxed);
+                (4..PROCESS_WORDS).for_each(|at| self.process_word(index, at).store(0, Relaxed));
                 self.process_word(index, 1).store(identity.0[0], Relaxed);
                 self.process_word(index, 2).store(identity.0[1], Release);
                 return Some(Process { index });
             }
         }
         None
+    }
+
+    /// Adds a socket that has ended to the totals of this process.
+    pub fn add_totals(&self, process: Process, entry: Entry) {
+        let ring =
+            self.field(entry, Field::ReadRing).load(Relaxed) + self.field(entry, Field::WrittenRing).load(Relaxed);
+        let tcp = self.field(entry, Field::ReadTcp).load(Relaxed) + self.field(entry, Field::WrittenTcp).load(Relaxed);
+        let promoted = self.field(entry, Field::Promoted).load(Relaxed) != 0;
+        for (at, more) in [1, u64::from(promoted), ring, tcp].into_iter().enumerate() {
+            self.process_word(process.index, 4 + at).fetch_add(more, Relaxed);
+        }
+    }
+
+    /// What the process with this number has done so far, or had done when it ended.
+    pub fn totals(&self, number: u32) -> Option<Totals> {
+        let index = (0..PROCESSES).find(|index| self.process_word(*index, 3).load(Relaxed) == u64::from(number))?;
+        let [sockets, promoted, ring, tcp] = [4, 5, 6, 7].map(|at| self.process_word(index, at).load(Relaxed));
+        Some(Totals { sockets, promoted, ring, tcp })
     }
 
     /// Takes this process and its sockets out.

@@ -15,7 +15,10 @@ use std::sync::{
     atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU32, AtomicU64, Ordering},
 };
 
-use sidestep_shm::clock;
+use sidestep_shm::{
+    clock,
+    lock::{Guard, Lock},
+};
 
 use crate::{
     address::Key,
@@ -63,8 +66,8 @@ pub struct Stream {
     /// Tries to find the peer, and calls to skip until the next.
     tries: AtomicU32,
     skip: AtomicU32,
-    reader: Mutex<Reader>,
-    writer: Mutex<Writer>,
+    reader: Lock<Reader>,
+    writer: Lock<Writer>,
     carrier: Mutex<Option<Arc<Carrier>>>,
     /// On its way to the directions.
     pub inbox: Mutex<Option<Parts>>,
@@ -134,8 +137,8 @@ impl Stream {
             turns: AtomicU32::new(0),
             tries: AtomicU32::new(0),
             skip: AtomicU32::new(0),
-            reader: Mutex::default(),
-            writer: Mutex::default(),
+            reader: Lock::default(),
+            writer: Lock::default(),
             carrier: Mutex::default(),
             inbox: Mutex::default(),
             place: Mutex::default(),
@@ -192,19 +195,19 @@ impl Stream {
 
     /// The reading direction.
     #[inline]
-    pub fn reader(&self) -> MutexGuard<'_, Reader> {
-        lock(&self.reader)
+    pub fn reader(&self) -> Guard<'_, Reader> {
+        self.reader.lock()
     }
 
     /// The writing direction.
     #[inline]
-    pub fn writer(&self) -> MutexGuard<'_, Writer> {
-        lock(&self.writer)
+    pub fn writer(&self) -> Guard<'_, Writer> {
+        self.writer.lock()
     }
 
     /// Both, unless someone else has one of them.
-    pub fn try_both(&self) -> Option<(MutexGuard<'_, Reader>, MutexGuard<'_, Writer>)> {
-        Some((self.reader.try_lock().ok()?, self.writer.try_lock().ok()?))
+    pub fn try_both(&self) -> Option<(Guard<'_, Reader>, Guard<'_, Writer>)> {
+        Some((self.reader.try_lock()?, self.writer.try_lock()?))
     }
 
     /// The carrier, if there is one.
@@ -482,6 +485,7 @@ impl Stream {
         *writer = Writer::default();
         if let Some(place) = lock(&self.place).take() {
             place.engine.forget(&place.key);
+            place.engine.registry.add_totals(place.engine.process, place.entry);
             place.engine.registry.remove(place.entry);
         }
         *lock(&self.inbox) = None;

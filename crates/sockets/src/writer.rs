@@ -45,7 +45,7 @@ pub struct Writer {
     /// It stays on TCP.
     left: bool,
     messages: u64,
-    counters: Option<[Word64; 2]>,
+    counters: Option<[Word64; 3]>,
     /// When the carrier was looked after, in ticks of the processor.
     checked: u64,
     /// Since when the ring has been full, and how far the peer had read then.
@@ -55,7 +55,9 @@ pub struct Writer {
 
 /// A full ring whose reader does not move for so long gives way to TCP, which has buffers of its own.
 const STALL_NS: u64 = 2_000_000;
-/// Ticks between two looks at whether the peer lives: some 300 microseconds.
+/// Messages between two looks at the clock, and
+const CHECK_MESSAGES: u64 = 16;
+/// ticks between two looks at whether the peer lives: some 300 microseconds.
 const CHECK_TICKS: u64 = 1_000_000;
 
 impl Writer {
@@ -130,7 +132,7 @@ impl Writer {
         let Some(sender) = sender else { return false };
         self.waiter = Waiter::with(config().patience);
         if let Some(place) = stream.known_place() {
-            let fields = [Field::WrittenRing, Field::WrittenMessages];
+            let fields = [Field::WrittenRing, Field::WrittenMessages, Field::Doorbells];
             self.counters = Some(fields.map(|field| place.engine.registry.field(place.entry, field)));
         }
         self.ring = Some(sender);
@@ -172,9 +174,10 @@ impl Writer {
             Ok(count) => {
                 carrier.pushed.store(ring.position(), Ordering::Relaxed);
                 self.messages += 1;
-                if let Some([bytes, messages]) = &self.counters {
+                if let Some([bytes, messages, doorbells]) = &self.counters {
                     bytes.store(ring.position(), Ordering::Relaxed);
                     messages.store(self.messages, Ordering::Relaxed);
+                    doorbells.store(ring.alarms(), Ordering::Relaxed);
                 }
                 Ok(count)
             }
@@ -189,6 +192,9 @@ impl Writer {
     /// Now and then: whether the peer is still there.
     #[inline]
     fn look_after(&mut self, stream: &Stream) -> Result<()> {
+        if self.messages % CHECK_MESSAGES != 0 {
+            return Ok(());
+        }
         let now = cpu::ticks();
         if now.wrapping_sub(self.checked) < CHECK_TICKS {
             return Ok(());

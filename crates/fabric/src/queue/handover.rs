@@ -102,6 +102,7 @@ impl Handover {
                 word: block + at,
                 watched: watched(&their_watch, block + at)?,
                 alarm: Alarm::Alone(rescan.clone(), peer_bell.clone()),
+                alarms: Default::default(),
             })
         };
         let block = ours.offset as usize;

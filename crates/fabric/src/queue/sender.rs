@@ -241,6 +241,11 @@ impl Sender {
         Ok(self.producer().space(capacity)?)
     }
 
+    /// How often the receiver waited and was told.
+    pub fn alarms(&self) -> u64 {
+        self.wire.alarms()
+    }
+
     /// Position after the last byte pushed.
     pub fn position(&self) -> u64 {
         self.ring.position()

@@ -1,6 +1,9 @@
 //! How one side's words and bytes reach the other's block: stores to mapped memory, or puts.
 
-use std::sync::{Arc, atomic::Ordering};
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
 
 use sidestep_shm::{
     Memory, Span, Word64, event_ring::RescanWord, pair_bell::Ringer, sync::stored_fence, watch::WatchedWord,
@@ -13,7 +16,7 @@ use crate::{aperture::Aperture, error::Result, tripwire::Access};
 #[derive(Debug)]
 pub(crate) enum Wire {
     /// The peer's memory is mapped: a store, a fence, a look at the armed bit.
-    Mapped { memory: Memory, block: usize, word: usize, watched: WatchedWord, alarm: Alarm },
+    Mapped { memory: Memory, block: usize, word: usize, watched: WatchedWord, alarm: Alarm, alarms: AtomicU64 },
     /// Every store travels: the ring is written to a local copy first.
     Proxied { aperture: Aperture, block: usize, word: usize, shadow: Memory },
 }
@@ -40,6 +43,7 @@ impl Wire {
                     .word(block + at)
                     .ok_or(crate::error::Refusal::Range { offset: (block + at) as u64, len: 8 })?,
                 alarm: Alarm::Session(aperture.clone()),
+                alarms: AtomicU64::new(0),
             },
             None => Wire::Proxied {
                 aperture: aperture.clone(),
@@ -86,10 +90,11 @@ impl Wire {
     #[cold]
     #[inline(never)]
     fn alarm(&self) {
-        let Wire::Mapped { watched, alarm, word, .. } = self else { return };
+        let Wire::Mapped { watched, alarm, alarms, word, .. } = self else { return };
         if !watched.disarm() {
             return;
         }
+        alarms.fetch_add(1, Ordering::Relaxed);
         match alarm {
             Alarm::Session(aperture) => aperture.report(*word, Access::Write),
             Alarm::Alone(rescan, doorbell) => {
@@ -97,6 +102,14 @@ impl Wire {
                     doorbell.ring();
                 }
             }
+        }
+    }
+
+    /// How often an armed peer was told.
+    pub(crate) fn alarms(&self) -> u64 {
+        match self {
+            Wire::Mapped { alarms, .. } => alarms.load(Ordering::Relaxed),
+            Wire::Proxied { .. } => 0,
         }
     }
 

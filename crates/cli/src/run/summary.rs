@@ -1,0 +1,18 @@
+//! What `sidestep run --verbose` says when the program has ended.
+
+use std::{process::ExitStatus, time::Duration};
+
+use sidestep_sockets::{config::config, registry::Registry};
+
+/// Prints it. What the program's children did is theirs, and is not counted.
+pub fn print(name: &str, process: u32, status: ExitStatus, took: Duration) {
+    eprintln!("sidestep: {name} ended after {:.3} s: {status}", took.as_secs_f64());
+    let totals = Registry::look(&config().directory).and_then(|registry| registry.totals(process));
+    match totals {
+        Some(totals) => eprintln!(
+            "sidestep: {} of {} connections left TCP; {} bytes went over rings, {} over TCP",
+            totals.promoted, totals.sockets, totals.ring, totals.tcp
+        ),
+        None => eprintln!("sidestep: no connection of this program had a second exchange"),
+    }
+}

@@ -49,6 +49,7 @@ pub fn in_child() {
             renewed.push((old, new));
         }
     }
+    custody::forked();
     // The parent's lifelines and doorbells would keep it alive in the eyes of its peers.
     let kept: Vec<i32> = descriptor::all_kept().collect();
     for fd in kept {

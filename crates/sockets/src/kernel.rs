@@ -278,6 +278,11 @@ pub fn process() -> u32 {
     plain(libc::SYS_getpid, [0; 6]).map_or(0, |pid| pid as u32)
 }
 
+/// Whether there is a process with this number.
+pub fn is_alive(process: u64) -> bool {
+    plain(libc::SYS_kill, [process as usize, 0, 0, 0, 0, 0]) != Err(Errno(libc::ESRCH))
+}
+
 /// Bytes the kernel counts for a connection, both ways: `(received, sent)`, as the program's calls should have counted.
 pub fn counts(fd: i32) -> Result<(u64, u64)> {
     let mut info = [0u8; 256];

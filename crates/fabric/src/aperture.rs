@@ -166,6 +166,11 @@ impl Aperture {
         })
     }
 
+    /// Whether both name one region of one peer by one cookie.
+    pub(crate) fn is_same(&self, other: &Aperture) -> bool {
+        self.core.peer == other.core.peer && self.core.cookie == other.core.cookie
+    }
+
     pub(crate) fn peer(&self) -> PeerId {
         self.core.peer
     }

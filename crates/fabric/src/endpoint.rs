@@ -402,7 +402,10 @@ impl Endpoints {
     }
 
     fn handle_connect(&self, node: &NodeCore, peer: PeerId, from: EndpointId, name: &str, private: &[u8]) {
-        let listener = self.listeners().get(name).cloned();
+        let known = self.listeners().get(name).cloned();
+        // A name of the network is not always the one that was listened under.
+        let other = || node.link().local_name(peer, name).and_then(|name| self.listeners().get(&name).cloned());
+        let listener = known.or_else(other);
         let taken = listener.is_some_and(|listener| listener.offer(ConnectRequest::new(peer, from, private)));
         if !taken {
             let refusal = Message::Refuse { to: from, nobody_listens: true, private: name.as_bytes() };

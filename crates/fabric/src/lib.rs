@@ -16,8 +16,8 @@
 
 pub mod aperture;
 mod arena;
-pub mod channel;
 pub mod berth;
+pub mod channel;
 pub mod cookie;
 pub mod endpoint;
 pub mod error;

@@ -54,6 +54,8 @@ pub struct Node {
 #[derive(Debug)]
 pub(crate) struct NodeCore {
     link: AnyLink,
+    /// Whether the link maps memory.
+    maps: bool,
     regions: RegionTable,
     pub(crate) endpoints: Endpoints,
     pub(crate) apertures: Apertures,
@@ -119,6 +121,7 @@ impl Node {
         link.as_link().watch(&sleeper)?;
         let service = if link.as_link().needs_service() { Some(Service::new()?) } else { None };
         let core = NodeCore {
+            maps: link.as_link().capabilities().maps,
             link,
             regions: RegionTable::default(),
             endpoints: Endpoints::default(),
@@ -206,7 +209,10 @@ impl Node {
         if !core.outbox.is_empty() {
             any |= core.outbox.flush(core.link(), |ticket, outcome| core.completed(ticket, outcome));
         }
-        any |= core.scheduler.run(self);
+        // Where nothing is mapped, transfers go on with what has come; else only a link that was full may have room again.
+        if any || core.maps || core.scheduler.is_due() {
+            any |= core.scheduler.run(self);
+        }
         if any {
             self.notify();
         }

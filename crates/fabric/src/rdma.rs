@@ -63,6 +63,8 @@ struct State {
     past: Option<(u32, Error, u32)>,
     /// Whether the scheduler knows of it.
     active: bool,
+    /// What is put over a link that does not map is taken from here.
+    buffer: Vec<u8>,
 }
 
 #[derive(Debug)]
@@ -87,13 +89,20 @@ enum Operation {
     Atomic(Atomic, RegionSlice),
 }
 
-/// Pieces of one request under way over a link that does not map.
+/// Pieces of a queue's requests under way over a link that does not map.
 const WINDOW: usize = 16;
 
 impl RdmaQueue {
     /// A queue for at most `limit` requests that have not ended.
     pub fn new(node: &Node, limit: usize) -> RdmaQueue {
-        let state = State { requests: VecDeque::new(), last_posted: 0, failed: None, past: None, active: false };
+        let state = State {
+            requests: VecDeque::new(),
+            last_posted: 0,
+            failed: None,
+            past: None,
+            active: false,
+            buffer: Vec::new(),
+        };
         let core = RdmaCore {
             state: Mutex::new(state),
             ended: AtomicU32::new(0),
@@ -247,6 +256,8 @@ impl RdmaQueue {
             }
             drop(state);
             self.node.notify();
+        } else {
+            self.core.follow(&mut state, &mut { QUANTUM });
         }
         Ok(RequestId(id))
     }
@@ -327,7 +338,7 @@ impl RdmaCore {
         let mut moved = false;
         while let Some(transfer) = state.requests.front_mut() {
             let before = (transfer.begun, transfer.outstanding);
-            let step = transfer.advance(self, &mut left);
+            let step = transfer.advance(self, &mut state.buffer, WINDOW, &mut left);
             moved |= (transfer.begun, transfer.outstanding) != before;
             match step {
                 Ok(true) => {
@@ -336,7 +347,7 @@ impl RdmaCore {
                     moved = true;
                     self.end(id);
                 }
-                Ok(false) => return (moved, true),
+                Ok(false) => return (self.follow(state, &mut left) || moved, true),
                 Err(error) => {
                     state.failed = Some((transfer.id, error));
                     state.requests.clear();
@@ -351,6 +362,43 @@ impl RdmaCore {
         (moved, false)
     }
 
+    /// Begins requests behind the first, which waits for the link. The link keeps their order; and a region whose owner
+    /// refuses one of them refuses the later ones too, so none is carried out behind one that fails. `true` if any began.
+    fn follow(self: &Arc<Self>, state: &mut State, left: &mut usize) -> bool {
+        let State { requests, buffer, .. } = state;
+        let mut window = WINDOW;
+        let mut moved = false;
+        let mut before: Option<Aperture> = None;
+        let mut fetches = false;
+        for transfer in requests.iter_mut() {
+            // What a read or an atomic brings may be what a later write sends.
+            if fetches && matches!(transfer.operation, Operation::Write(_)) {
+                break;
+            }
+            fetches |= matches!(transfer.operation, Operation::Read(_) | Operation::Atomic(..));
+            match &before {
+                None if transfer.target.is_mapped() => break,
+                None => {}
+                Some(first) if first.is_same(&transfer.target) => {
+                    let asked = transfer.begun;
+                    // Its failure is told when its turn has come.
+                    if let Err(error) = transfer.advance(self, buffer, window, left) {
+                        transfer.error = Some(error);
+                        break;
+                    }
+                    moved |= transfer.begun != asked;
+                }
+                Some(_) => break,
+            }
+            window = window.saturating_sub(transfer.outstanding);
+            if transfer.begun < transfer.len || transfer.error.is_some() || window == 0 {
+                break;
+            }
+            before.get_or_insert_with(|| transfer.target.clone());
+        }
+        moved
+    }
+
     fn end(&self, id: u32) {
         self.ended.store(id, Ordering::Release);
         if let Some(subscription) = &*self.subscription.lock().expect("no panic while subscribed") {
@@ -358,11 +406,12 @@ impl RdmaCore {
         }
     }
 
-    /// The link has answered the piece of request `id` that starts at `at`. Only the first request has pieces under
-    /// way; a late answer to one that was flushed finds nobody.
+    /// The link has answered the piece of request `id` that starts at `at`. A late answer to one that was flushed finds
+    /// nobody.
     pub(crate) fn completed(&self, id: u32, at: usize, outcome: Outcome) {
         let mut state = self.lock();
-        let Some(transfer) = state.requests.front_mut().filter(|first| first.id == id) else { return };
+        let Some(first) = state.requests.front().map(|first| first.id) else { return };
+        let Some(transfer) = state.requests.get_mut(id.wrapping_sub(first) as usize) else { return };
         transfer.outstanding -= usize::from(transfer.outstanding > 0);
         let placed = match (outcome, &transfer.operation) {
             (Outcome::Refused(refusal), _) => Err(refusal.into()),
@@ -384,13 +433,19 @@ impl RdmaCore {
 
 impl Transfer {
     /// Goes on. `true` when the request has ended.
-    fn advance(&mut self, queue: &Arc<RdmaCore>, left: &mut usize) -> Result<bool> {
+    fn advance(
+        &mut self,
+        queue: &Arc<RdmaCore>,
+        buffer: &mut Vec<u8>,
+        window: usize,
+        left: &mut usize,
+    ) -> Result<bool> {
         if let Some(error) = self.error.take() {
             return Err(error);
         }
         // Settled again at every step: the owner may have revoked meanwhile.
         self.target.check(self.offset, self.len, Rights::NONE)?;
-        if self.target.is_mapped() { self.advance_mapped(left) } else { self.advance_proxied(queue) }
+        if self.target.is_mapped() { self.advance_mapped(left) } else { self.advance_proxied(queue, buffer, window) }
     }
 
     fn advance_mapped(&mut self, left: &mut usize) -> Result<bool> {
@@ -407,23 +462,25 @@ impl Transfer {
         Ok(true)
     }
 
-    fn advance_proxied(&mut self, queue: &Arc<RdmaCore>) -> Result<bool> {
+    fn advance_proxied(&mut self, queue: &Arc<RdmaCore>, buffer: &mut Vec<u8>, window: usize) -> Result<bool> {
         let node = self.target.node().clone();
         let limit = node.core().link().capabilities().max_transfer;
-        let mut buffer = Vec::new();
-        while self.begun < self.len && self.outstanding < WINDOW {
+        while self.begun < self.len && self.outstanding < window {
             let at = self.begun;
             let count = (self.len - at).min(limit);
             let offset = (self.offset + at) as u64;
+            let word;
             let request = match &self.operation {
                 Operation::Write(source) => {
-                    buffer.resize(count, 0);
-                    source.span()?.copy_out(at, &mut buffer)?;
-                    Request::Put { offset, bytes: &buffer }
+                    if buffer.len() < count {
+                        buffer.resize(count, 0);
+                    }
+                    source.span()?.copy_out(at, &mut buffer[..count])?;
+                    Request::Put { offset, bytes: &buffer[..count] }
                 }
                 Operation::Immediate(value) => {
-                    buffer = value.to_le_bytes().to_vec();
-                    Request::Put { offset, bytes: &buffer }
+                    word = value.to_le_bytes();
+                    Request::Put { offset, bytes: &word }
                 }
                 Operation::Read(_) => Request::Get { offset, len: count },
                 Operation::Atomic(atomic, _) => Request::Atomic { offset, atomic: *atomic },

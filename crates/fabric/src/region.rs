@@ -148,6 +148,11 @@ impl Region {
     /// Takes every cookie of the region back. Where a peer has the pages mapped, the region moves to fresh pages
     /// with the same content at the same address; the peer keeps the old ones, and what it writes there is lost.
     pub fn revoke(&mut self) -> Result<()> {
+        self.withdraw()
+    }
+
+    /// As `revoke`, for a layer above that shares the region and settles by itself who may still use it.
+    pub fn withdraw(&self) -> Result<()> {
         let mapped_by = self.core.revoke()?;
         self.node.announce_revoked(&mapped_by, self.core.id, self.core.generation.load(Ordering::Acquire));
         Ok(())
@@ -164,11 +169,13 @@ impl Region {
     }
 
     /// Copies bytes in. Peers see them as any local store; no tripwire fires.
+    #[inline]
     pub fn write(&self, offset: usize, bytes: &[u8]) -> Result<()> {
         Ok(self.core.data.copy_in(offset, bytes)?)
     }
 
     /// Copies bytes out. A peer with rights may be changing them meanwhile.
+    #[inline]
     pub fn read(&self, offset: usize, bytes: &mut [u8]) -> Result<()> {
         Ok(self.core.data.copy_out(offset, bytes)?)
     }

@@ -13,11 +13,16 @@ use crate::{node::Node, rdma::RdmaCore};
 /// Bytes a queue may move before the next one has its turn.
 pub(crate) const QUANTUM: usize = 256 * 1024;
 
+/// Polls without news between looks at queues that wait for the link.
+const IDLE_POLLS: usize = 8;
+
 /// Queues with requests that are not done.
 #[derive(Debug, Default)]
 pub(crate) struct Scheduler {
     active: Mutex<VecDeque<Arc<RdmaCore>>>,
     count: AtomicUsize,
+    /// Polls that found nothing for them.
+    idle: AtomicUsize,
 }
 
 impl Scheduler {
@@ -26,6 +31,11 @@ impl Scheduler {
         let mut active = self.active.lock().expect("no panic in scheduler");
         active.push_back(queue);
         self.count.store(active.len(), Ordering::Release);
+    }
+
+    /// Whether queues that wait for the link are to be looked at though nothing has come: now and then.
+    pub(crate) fn is_due(&self) -> bool {
+        self.count.load(Ordering::Relaxed) != 0 && self.idle.fetch_add(1, Ordering::Relaxed) % IDLE_POLLS == 0
     }
 
     /// Serves each active queue once. `true` if anything moved.

@@ -3,6 +3,12 @@
 use sidestep_testkit::conformance_suite;
 
 conformance_suite!(shm, sidestep_testkit::conformance::fixture::shm);
+conformance_suite!(iwarp, sidestep_testkit::conformance::fixture::iwarp);
+conformance_suite!(iwarp_markers, sidestep_testkit::conformance::fixture::iwarp_markers);
+conformance_suite!(iwarp_dense, sidestep_testkit::conformance::fixture::iwarp_dense);
+conformance_suite!(iwarp_plain, sidestep_testkit::conformance::fixture::iwarp_plain);
+conformance_suite!(traced_iwarp, sidestep_testkit::conformance::fixture::traced_iwarp);
+conformance_suite!(faulty_iwarp, sidestep_testkit::conformance::fixture::faulty_iwarp);
 conformance_suite!(sim_proxied, sidestep_testkit::conformance::fixture::sim_proxied);
 conformance_suite!(sim_mapped, sidestep_testkit::conformance::fixture::sim_mapped);
 conformance_suite!(traced_shm, sidestep_testkit::conformance::fixture::traced_shm);

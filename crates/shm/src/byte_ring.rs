@@ -140,6 +140,7 @@ impl Producer {
     }
 
     /// Position after the last byte written, published or not.
+    #[inline]
     pub fn position(&self) -> u64 {
         self.written
     }
@@ -324,6 +325,7 @@ impl Consumer {
     }
 
     /// Readable bytes after a fresh look at the producer's copy.
+    #[inline]
     pub fn available_now(&mut self) -> Result<usize> {
         self.refresh()?;
         Ok(self.readable() as usize)

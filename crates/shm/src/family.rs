@@ -292,6 +292,12 @@ impl Member {
     }
 }
 
+/// Which process of a line of forks this is, also after a bare `clone`. Costs two loads, not a system call.
+#[inline]
+pub fn process_generation() -> u32 {
+    generation()
+}
+
 /// Which process of a line of forks this is; never 0. Costs two loads, not a system call.
 ///
 /// The word is cleared in a forked child twice over: by the kernel, since its page is wiped on fork (that

@@ -60,7 +60,15 @@ impl<T> Lock<T> {
     pub fn try_lock(&self) -> Option<Guard<'_, T>> {
         // Acquire pairs with the Release of `Guard::drop`: what the last holder did is visible.
         let taken = self.held.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed);
-        taken.is_ok().then_some(Guard { lock: self })
+        // Not `then_some`: a guard that is made and dropped would give the lock of another thread back.
+        if taken.is_ok() { Some(Guard { lock: self }) } else { None }
+    }
+
+    /// Whether some thread has it at this moment. If not, everything that was done under it before is visible.
+    #[inline]
+    pub fn is_held(&self) -> bool {
+        // Pairs with `Guard::drop`.
+        self.held.load(Ordering::Acquire)
     }
 
     #[cold]

@@ -7,7 +7,7 @@
 //! - the peer's core is mine: yield, for about as long as a wake-up takes; if a yield lasted a slice, someone
 //!   else wants this core: sleep at once for a while;
 //! - the peer runs elsewhere: spin for about as long as a wake-up takes; after several spins in a row for
-//!   nothing, sleep at once for a while.
+//!   nothing, sleep at once for a while, and for twice as long if the next spin is for nothing, too.
 
 use crate::{clock, cpu, sync::spin_loop};
 
@@ -40,6 +40,8 @@ impl Default for Patience {
     }
 }
 
+/// A rest from looking is doubled so often: 2 ms become 64.
+const MOST_DOUBLED: u32 = 5;
 /// Yields before the clock is looked at.
 const FIRST_YIELDS: u32 = 8;
 
@@ -48,6 +50,8 @@ const FIRST_YIELDS: u32 = 8;
 pub struct Waiter {
     patience: Patience,
     misses: u32,
+    /// Times in a row that looking was given up; each doubles the next.
+    given_up: u32,
     sleep_at_once_until: u64,
 }
 
@@ -72,7 +76,7 @@ impl Waiter {
         if peer_core() != cpu::current_core() {
             for _ in 0..64 {
                 if news() {
-                    self.misses = 0;
+                    self.found();
                     return true;
                 }
                 spin_loop();
@@ -105,7 +109,7 @@ impl Waiter {
                     return news();
                 }
                 if news() {
-                    self.misses = 0;
+                    self.found();
                     return true;
                 }
             }
@@ -122,14 +126,14 @@ impl Waiter {
                     return news();
                 }
                 if news() {
-                    self.misses = 0;
+                    self.found();
                     return true;
                 }
                 now = after;
             } else {
                 for _ in 0..16 {
                     if news() {
-                        self.misses = 0;
+                        self.found();
                         return true;
                     }
                     spin_loop();
@@ -138,10 +142,17 @@ impl Waiter {
             }
         }
         self.misses += 1;
-        if self.misses >= self.patience.misses {
+        // Whoever looked in vain after a rest has no use for looking: one miss is enough then.
+        if self.misses >= self.patience.misses || self.given_up > 0 {
             self.misses = 0;
-            self.sleep_at_once_until = now + self.patience.no_spin;
+            self.sleep_at_once_until = now + (self.patience.no_spin << self.given_up.min(MOST_DOUBLED));
+            self.given_up += 1;
         }
         news()
+    }
+
+    fn found(&mut self) {
+        self.misses = 0;
+        self.given_up = 0;
     }
 }

@@ -17,7 +17,7 @@ use crate::{
     kernel::{self, Errno, Mask, Result},
     poll,
     reason::Reason,
-    signal::Inside,
+    signal::{self, Inside},
     stream::{READ, Stage, Stream, WRITE, lock},
     table,
 };
@@ -71,6 +71,7 @@ fn track(fd: i32) {
         return;
     }
     let _inside = Inside::enter();
+    fork::check();
     let _change = table::change();
     if table::stream(fd).is_some() {
         // Connected a second time, or closed behind the library's back.
@@ -110,6 +111,15 @@ pub fn send_file(out: i32, file: i32, offset: Option<&mut i64>, count: usize) ->
     }
 }
 
+/// `splice` between a stream of ours and a pipe.
+pub fn splice(from: i32, to: i32, count: usize, nonblocking: bool) -> Result<usize> {
+    match (table::stream(from), table::stream(to)) {
+        (Some(stream), _) => io::splice_out(from, stream, to, count, nonblocking),
+        (None, Some(stream)) => io::splice_in(to, stream, from, count),
+        (None, None) => Err(Errno(libc::EINVAL)),
+    }
+}
+
 /// `close`. Closes the descriptor, too.
 pub fn close(fd: i32) -> Result<()> {
     let _inside = Inside::enter();
@@ -120,9 +130,10 @@ pub fn close(fd: i32) -> Result<()> {
         return kernel::close(fd);
     }
     let Some(stream) = table::stream(fd) else { return kernel::close(fd) };
-    leave_sets(stream, fd);
     table::clear(fd);
-    if stream.drop_number(fd) { stream.close() } else { kernel::close(fd) }
+    let last = stream.drop_number(fd);
+    leave_sets(stream, fd, last);
+    if last { stream.close() } else { kernel::close(fd) }
 }
 
 /// `close_range` and `closefrom`, without CLOSE_RANGE_CLOEXEC: closes all of them but internal ones.
@@ -175,17 +186,18 @@ pub fn replaced(fd: i32) {
 /// A number of a stream is about to be closed by someone else. The anchor lives on in a copy until the stream has ended.
 fn forget_number(fd: i32) {
     let Some(stream) = table::stream(fd) else { return };
-    leave_sets(stream, fd);
     table::clear(fd);
-    if stream.drop_number(fd) {
+    let last = stream.drop_number(fd);
+    leave_sets(stream, fd, last);
+    if last {
         stream.detach(fd);
     }
 }
 
-fn leave_sets(stream: &Stream, fd: i32) {
+fn leave_sets(stream: &Stream, fd: i32, last: bool) {
     let sets = lock(&stream.sets).clone();
     for set in sets.into_iter().filter_map(table::set_at) {
-        set.closed(fd);
+        set.closed(fd, stream, last);
     }
 }
 
@@ -195,14 +207,15 @@ pub fn shutdown(fd: i32, how: i32) -> Result<()> {
     let _inside = Inside::enter();
     // Everything written before is in the ring, so the peer finds it before the end.
     let (mut reader, mut writer) = (stream.reader(), stream.writer());
-    kernel::shutdown(stream.fd(), how)?;
-    if matches!(how, libc::SHUT_RD | libc::SHUT_RDWR) {
+    if matches!(how, libc::SHUT_WR | libc::SHUT_RDWR) {
+        writer.end();
+    }
+    stream.is_shut.store(true, Ordering::Relaxed);
+    let outcome = kernel::shutdown(stream.fd(), how);
+    if outcome.is_ok() && matches!(how, libc::SHUT_RD | libc::SHUT_RDWR) {
         reader.shut();
     }
-    if matches!(how, libc::SHUT_WR | libc::SHUT_RDWR) {
-        writer.shut();
-    }
-    Ok(())
+    outcome
 }
 
 /// The kernel has taken a socket option.
@@ -353,6 +366,14 @@ pub fn set_wait(
     }
 }
 
+/// `pthread_cancel` has been called: sleeping threads end their calls with [`Errno::RESTART`].
+pub fn cancelled() {
+    signal::cancelled();
+    if let Some(engine) = engine::running() {
+        engine.node.wake();
+    }
+}
+
 /// `pthread_atfork`, before.
 pub fn before_fork() {
     fork::before();
@@ -375,8 +396,9 @@ pub fn at_exit() {
         let Some(stream) = table::stream(fd) else { continue };
         custody::releasing(fd);
         stream.publish_counts();
-        if let Some((mut reader, _writer)) = stream.try_both() {
+        if let Some((mut reader, mut writer)) = stream.try_both() {
             reader.end(stream);
+            writer.end();
         }
         if let Some(place) = stream.known_place().filter(|_| stream.fd() == fd) {
             place.engine.registry.add_totals(place.engine.process, place.entry);

@@ -1,8 +1,10 @@
 //! A carrier: the two rings of a promoted stream, and the notes by which its ends agree where the bytes go.
 //!
-//! The *writer's note* announces a switch: from this position of the stream on, bytes take that path. The *reader's
-//! note* says whether the direction is open, and which switch it has carried out. At most one switch is on the way, so
-//! the reader needs no list: it drains the old path up to the position, and goes on with the new one.
+//! The *writer's notes* announce switches: from this position of the stream on, bytes take that path. One note is for
+//! switches to the ring, which have odd numbers, one for those to TCP, which have even ones. The *reader's note* says
+//! whether the direction is open, and which switch it has carried out. A writer goes to the ring only when everything
+//! before has been carried out, and leaves it likewise; so at most one switch is on the way, and the reader needs no list:
+//! it drains the old path up to the position, and goes on with the new one.
 
 use std::sync::{
     Arc,
@@ -44,16 +46,17 @@ pub struct Parts {
     pub receiver: Option<Receiver>,
 }
 
-/// A switch, as the writer's note says it.
+/// A switch, as one of the writer's notes says it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Switch {
     /// Position of the stream.
     pub position: u64,
-    /// Which one, counted modulo 128; 0 only before the first.
+    /// Which one, counted modulo 128. Odd ones are to the ring, even ones to TCP.
     pub number: u8,
-    /// To the ring, or to TCP.
-    pub to_ring: bool,
 }
+
+/// In either of the writer's notes: nothing follows what has been written.
+pub const ENDED: u64 = 1 << 63;
 
 /// The reader's note.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -71,13 +74,22 @@ pub struct Reading {
 impl Switch {
     /// As a note.
     pub fn to_note(self) -> u64 {
-        self.position << 8 | u64::from(self.number & 0x7f) << 1 | u64::from(self.to_ring)
+        self.position << 8 & !ENDED | u64::from(self.number & 0x7f)
     }
 
-    /// From a note; `None` before the first switch.
-    pub fn from_note(note: u64) -> Option<Switch> {
-        let number = (note >> 1) as u8 & 0x7f;
-        (note != 0).then_some(Switch { position: note >> 8, number, to_ring: note & 1 != 0 })
+    /// From a note.
+    pub fn from_note(note: u64) -> Switch {
+        Switch { position: (note & !ENDED) >> 8, number: note as u8 & 0x7f }
+    }
+
+    /// Where to.
+    pub fn to_ring(self) -> bool {
+        self.number % 2 != 0
+    }
+
+    /// Which of the two notes it is in.
+    pub fn note(number: u8) -> usize {
+        usize::from(number % 2 == 0)
     }
 
     /// The number after this one.
@@ -131,16 +143,24 @@ impl Carrier {
         self.in_flight() <= capacity - capacity / 4
     }
 
-    /// The switch that the peer's writer has announced last.
+    /// The switch after number `done`, if the peer's writer has announced it.
     #[inline]
-    pub fn announced(&self) -> Option<Switch> {
-        Switch::from_note(self.monitor.sender_note())
+    pub fn announced(&self, done: u8) -> Option<Switch> {
+        let next = Switch::next_number(done);
+        let switch = Switch::from_note(self.monitor.sender_note(Switch::note(next)));
+        (switch.number == next).then_some(switch)
     }
 
     /// Whether a switch has been announced that was not carried out.
     #[inline]
     pub fn is_switching(&self) -> bool {
-        self.announced().is_some_and(|switch| switch.number != self.switched.load(Ordering::Relaxed))
+        self.announced(self.switched.load(Ordering::Relaxed)).is_some()
+    }
+
+    /// Whether the peer says that it writes no more.
+    #[inline]
+    pub fn has_ended(&self) -> bool {
+        (self.monitor.sender_note(0) | self.monitor.sender_note(1)) & ENDED != 0
     }
 
     /// What the peer's reader says.
@@ -167,11 +187,10 @@ mod tests {
     #[test]
     fn notes_carry_everything() {
         for position in [0, 1, 77, 1 << 40] {
-            for number in [1, 5, 127] {
-                for to_ring in [true, false] {
-                    let switch = Switch { position, number, to_ring };
-                    assert_eq!(Switch::from_note(switch.to_note()), Some(switch));
-                }
+            for number in [1, 5, 126, 127] {
+                let switch = Switch { position, number };
+                assert_eq!(Switch::from_note(switch.to_note()), switch);
+                assert_eq!(Switch::from_note(switch.to_note() | ENDED), switch);
             }
         }
         for bits in 0..8 {
@@ -179,7 +198,7 @@ mod tests {
                 Reading { done: bits * 9, open: bits & 1 != 0, closed: bits & 2 != 0, leaving: bits & 4 != 0 };
             assert_eq!(Reading::from_note(reading.to_note()), reading);
         }
-        assert_eq!(Switch::from_note(0), None);
         assert_eq!(Switch::next_number(127), 0);
+        assert!(Switch { position: 0, number: 1 }.to_ring());
     }
 }

@@ -1,8 +1,14 @@
 //! `fork`: the parent goes on as before; the child begins anew, with the streams that were on TCP.
 
-use std::{cell::RefCell, sync::MutexGuard};
+use std::{
+    cell::RefCell,
+    sync::{
+        MutexGuard,
+        atomic::{AtomicU32, Ordering},
+    },
+};
 
-use sidestep_shm::descriptor;
+use sidestep_shm::{descriptor, family::process_generation};
 
 use crate::{custody, engine, kernel, sleep, stream::Stream, table};
 
@@ -11,8 +17,24 @@ thread_local! {
     static HELD: RefCell<Option<MutexGuard<'static, ()>>> = const { RefCell::new(None) };
 }
 
+/// The process that the table belongs to; 0 until it is first asked.
+static OWNER: AtomicU32 = AtomicU32::new(0);
+
+/// Before anything is promoted: a child that was made without `fork` (a bare `clone`, `_Fork`) has not been told, and
+/// begins anew now.
+pub fn check() {
+    let now = process_generation();
+    if OWNER.load(Ordering::Acquire) == now {
+        return;
+    }
+    if OWNER.swap(now, Ordering::AcqRel) != 0 {
+        in_child();
+    }
+}
+
 /// Before.
 pub fn before() {
+    check();
     let guard = table::change();
     custody::forking();
     HELD.with(|held| held.replace(Some(guard)));
@@ -26,6 +48,7 @@ pub fn in_parent() {
 /// After, in the child. Other threads of the parent may have been anywhere: nothing that they could have locked is
 /// touched.
 pub fn in_child() {
+    OWNER.store(process_generation(), Ordering::Release);
     engine::after_fork();
     sleep::after_fork();
     table::forget_free();

@@ -24,10 +24,10 @@ const FILE_PIECE: usize = 64 << 10;
 #[inline]
 pub fn receive(fd: i32, stream: &'static Stream, parts: &mut [IoSliceMut<'_>], flags: i32) -> Result<usize> {
     let nonblocking = stream.nonblocking.load(Ordering::Relaxed) || flags & libc::MSG_DONTWAIT != 0;
-    if parts.iter().all(|part| part.is_empty()) {
-        return Ok(0);
-    }
-    if flags & libc::MSG_WAITALL == 0 && stream.low_water.load(Ordering::Relaxed) <= 1 {
+    if flags & libc::MSG_WAITALL == 0
+        && !parts.iter().all(|part| part.is_empty())
+        && stream.low_water.load(Ordering::Relaxed) <= 1
+    {
         let _inside = Inside::enter();
         let mut reader = stream.reader();
         if table::slot(fd).is_some_and(|slot| slot.is(stream)) {
@@ -61,16 +61,18 @@ fn receive_slowly(
     };
     let mut total = 0;
     let mut anchor = false;
+    let _in_use = stream.in_use();
+    if !table::slot(fd).is_some_and(|slot| slot.is(stream)) {
+        return kernel::receive(fd, parts, flags);
+    }
+    if all == 0 {
+        return receive_nothing(stream, flags, nonblocking);
+    }
     loop {
         let carrier = {
-            let inside = Inside::enter();
+            let _inside = Inside::enter();
             stream.passes(READ);
             let mut reader = stream.reader();
-            if !table::slot(fd).is_some_and(|slot| slot.is(stream)) {
-                drop(reader);
-                drop(inside);
-                return if total > 0 { Ok(total) } else { kernel::receive(fd, parts, flags) };
-            }
             let step = reader.step(stream, parts, flags & !libc::MSG_WAITALL, false, anchor);
             match step {
                 Ok(reader::Step::Kernel) => {
@@ -120,13 +122,18 @@ fn receive_slowly(
         if deadline.is_some_and(|deadline| clock::now() >= deadline) {
             return over(libc::EAGAIN);
         }
-        anchor = wait_to_read(stream, &carrier, deadline);
+        let (news, slept) = wait_to_read(stream, &carrier, deadline);
+        anchor = news;
+        // With the thread outside, what was put off has run.
+        let ended = slept == Err(Errno(libc::EINTR)) || signal::was_cancelled(before);
+        if ended && total == 0 && !sleep::is_interrupted(before, timeout != 0) {
+            return Err(Errno::RESTART);
+        }
     }
 }
 
 /// The kernel's own call, without a lock; it has been counted.
 fn receive_in_kernel(stream: &'static Stream, parts: &mut [IoSliceMut<'_>], flags: i32) -> Result<usize> {
-    stream.use_anchor();
     let outcome = kernel::receive(stream.fd(), parts, flags);
     let _inside = Inside::enter();
     if let Ok(count) = outcome
@@ -135,24 +142,32 @@ fn receive_in_kernel(stream: &'static Stream, parts: &mut [IoSliceMut<'_>], flag
         stream.count(READ, count);
     }
     stream.in_kernel[READ].fetch_sub(1, Ordering::SeqCst);
-    stream.unuse();
     outcome
 }
 
+/// A receiving call for no bytes: it waits for some, and takes none.
+#[cold]
+fn receive_nothing(stream: &'static Stream, flags: i32, nonblocking: bool) -> Result<usize> {
+    let mut entry = [libc::pollfd { fd: stream.fd(), events: libc::POLLIN, revents: 0 }];
+    let timeout = if nonblocking { Some(std::time::Duration::ZERO) } else { None };
+    let _ = flags;
+    match crate::poll::poll(&mut entry, timeout, None)? {
+        0 => Err(Errno(libc::EAGAIN)),
+        _ => Ok(0),
+    }
+}
+
 /// Sleeps until there may be something to read. `true`: the anchor has news.
-fn wait_to_read(stream: &'static Stream, carrier: &Carrier, deadline: Option<u64>) -> bool {
+fn wait_to_read(stream: &'static Stream, carrier: &Carrier, deadline: Option<u64>) -> (bool, Result<usize>) {
     let _inside = Inside::enter();
     count_sleep(stream);
-    let announced = carrier.monitor.sender_note();
-    stream.use_anchor();
+    let ended = carrier.has_ended();
     carrier.monitor.arrival().arm();
     let anchor = libc::pollfd { fd: stream.fd(), events: libc::POLLIN | libc::POLLRDHUP, revents: 0 };
     let mut fds = [anchor, anchor];
-    let ready = || carrier.has_bytes() || carrier.monitor.sender_note() != announced;
-    let _ = sleep::sleep(carrier.node(), &mut fds, deadline, None, &ready);
-    carrier.monitor.arrival().disarm();
-    stream.unuse();
-    fds[1].revents != 0
+    let ready = || carrier.has_bytes() || carrier.is_switching() || carrier.has_ended() != ended;
+    let slept = sleep::sleep(carrier.node(), &mut fds, deadline, None, &ready);
+    (fds[1].revents != 0, slept)
 }
 
 /// Any of the sending calls.
@@ -191,16 +206,15 @@ fn send_slowly(
     let before = signal::runs();
     let timeout = stream.timeouts[WRITE].load(Ordering::Relaxed);
     let deadline = (timeout != 0).then(|| clock::now() + timeout);
+    let _in_use = stream.in_use();
+    if total == 0 && !table::slot(fd).is_some_and(|slot| slot.is(stream)) {
+        return kernel::send(fd, parts, flags);
+    }
     loop {
         let waiting = {
             let inside = Inside::enter();
             stream.passes(WRITE);
             let mut writer = stream.writer();
-            if !table::slot(fd).is_some_and(|slot| slot.is(stream)) {
-                drop(writer);
-                drop(inside);
-                return if total > 0 { Ok(total) } else { kernel::send(fd, parts, flags) };
-            }
             match writer.step(stream, parts, !nonblocking) {
                 Ok(writer::Step::Kernel) => {
                     // Raised by the caller, who knows the program's handlers.
@@ -213,6 +227,7 @@ fn send_slowly(
                         outcome
                     } else {
                         stream.in_kernel[WRITE].fetch_add(1, Ordering::SeqCst);
+                        stream.keep_up();
                         drop(writer);
                         drop(inside);
                         send_in_kernel(stream, parts, flags)
@@ -247,35 +262,66 @@ fn send_slowly(
             return over(libc::EAGAIN);
         }
         let Some(carrier) = carrier else { continue };
+        stream.keep_up();
         let until = deadline.into_iter().chain(stall).min();
-        wait_to_write(stream, &carrier, until);
+        let slept = wait_to_write(stream, &carrier, until);
+        let ended = slept == Err(Errno(libc::EINTR)) || signal::was_cancelled(before);
+        if ended && total == 0 && !sleep::is_interrupted(before, timeout != 0) {
+            return Err(Errno::RESTART);
+        }
     }
 }
 
 fn send_in_kernel(stream: &'static Stream, parts: &[IoSlice<'_>], flags: i32) -> Result<usize> {
-    stream.use_anchor();
     let outcome = kernel::send(stream.fd(), parts, flags);
     let _inside = Inside::enter();
     if let Ok(count) = outcome {
         stream.count(WRITE, count);
     }
     stream.in_kernel[WRITE].fetch_sub(1, Ordering::SeqCst);
-    stream.unuse();
     outcome
 }
 
 /// Sleeps until there may be space.
-fn wait_to_write(stream: &'static Stream, carrier: &Carrier, deadline: Option<u64>) {
+fn wait_to_write(stream: &'static Stream, carrier: &Carrier, deadline: Option<u64>) -> Result<usize> {
     let _inside = Inside::enter();
     count_sleep(stream);
     let read = carrier.monitor.read();
-    stream.use_anchor();
     carrier.monitor.space().arm();
     let anchor = libc::pollfd { fd: stream.fd(), events: 0, revents: 0 };
     let mut fds = [anchor, anchor];
-    let _ = sleep::sleep(carrier.node(), &mut fds, deadline, None, &|| carrier.monitor.read() != read);
-    carrier.monitor.space().disarm();
-    stream.unuse();
+    sleep::sleep(carrier.node(), &mut fds, deadline, None, &|| carrier.monitor.read() != read)
+}
+
+/// `splice` from a stream to a pipe: what the pipe takes is taken from the stream, and nothing more.
+pub fn splice_out(fd: i32, stream: &'static Stream, pipe: i32, count: usize, nonblocking: bool) -> Result<usize> {
+    let mut buffer = vec![0; FILE_PIECE.min(count)];
+    let wait = if nonblocking { libc::MSG_DONTWAIT } else { 0 };
+    let seen = receive(fd, stream, &mut [IoSliceMut::new(&mut buffer)], libc::MSG_PEEK | wait)?;
+    if seen == 0 {
+        return Ok(0);
+    }
+    let taken = kernel::write_file(pipe, &buffer[..seen])?;
+    receive(fd, stream, &mut [IoSliceMut::new(&mut buffer[..taken])], libc::MSG_DONTWAIT)
+}
+
+/// `splice` from a pipe to a stream. What has left the pipe is sent, also if that must wait.
+pub fn splice_in(fd: i32, stream: &'static Stream, pipe: i32, count: usize) -> Result<usize> {
+    let mut buffer = vec![0; FILE_PIECE.min(count)];
+    let read = kernel::read_file(pipe, &mut buffer, None)?;
+    let mut sent = 0;
+    while sent < read {
+        match send(fd, stream, &[IoSlice::new(&buffer[sent..read])], libc::MSG_NOSIGNAL) {
+            Ok(more) => sent += more,
+            Err(Errno(libc::EAGAIN)) => {
+                let mut entry = [libc::pollfd { fd, events: libc::POLLOUT, revents: 0 }];
+                crate::poll::poll(&mut entry, None, None)?;
+            }
+            Err(Errno(libc::EINTR) | Errno::RESTART) => {}
+            Err(errno) => return if sent > 0 { Ok(sent) } else { Err(errno) },
+        }
+    }
+    Ok(sent)
 }
 
 /// `sendfile`: over the ring by copies, else by the kernel.
@@ -283,7 +329,7 @@ pub fn send_file(fd: i32, stream: &'static Stream, file: i32, offset: Option<&mu
     let on_ring = {
         let _inside = Inside::enter();
         stream.passes(WRITE);
-        stream.writer().is_on_ring()
+        stream.writer().prefers_ring(stream)
     };
     if !on_ring {
         // Nothing of it may go to the ring meanwhile.

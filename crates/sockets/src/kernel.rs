@@ -17,6 +17,12 @@ use std::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Errno(pub i32);
 
+impl Errno {
+    /// Never seen by a program: a signal came that none of its handlers was for. The caller looks whether its thread was
+    /// cancelled, and calls again.
+    pub const RESTART: Errno = Errno(512);
+}
+
 /// What a call gives.
 pub type Result<T> = std::result::Result<T, Errno>;
 
@@ -130,6 +136,11 @@ pub fn read_file(fd: i32, bytes: &mut [u8], offset: Option<i64>) -> Result<usize
         Some(offset) => plain(libc::SYS_pread64, [fd as usize, pointer, len, offset as usize, 0, 0]),
         None => plain(libc::SYS_read, [fd as usize, pointer, len, 0, 0, 0]),
     }
+}
+
+/// `write`.
+pub fn write_file(fd: i32, bytes: &[u8]) -> Result<usize> {
+    plain(libc::SYS_write, [fd as usize, bytes.as_ptr() as usize, bytes.len(), 0, 0, 0])
 }
 
 /// `lseek` from the present position.

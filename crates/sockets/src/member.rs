@@ -8,12 +8,14 @@ use crate::{
     carrier::Carrier,
     kernel,
     poll::ring_events,
-    stream::{READ, Stream, WRITE},
+    stream::{READ, Stream, WRITE, lock},
 };
 
 #[derive(Debug)]
 pub struct Member {
     pub stream: &'static Stream,
+    /// The number it was added under.
+    pub fd: i32,
     /// As the program asked; 0 after a one-shot event or a removal.
     pub events: u32,
     pub data: u64,
@@ -46,9 +48,15 @@ pub struct Seen {
     pub anchor: u32,
 }
 
-/// Members by descriptor number.
+/// The members of a set. A member has an id for as long as it is in the set; a descriptor number leads to one. Interest
+/// belongs to the open file: a member whose number was closed stays while another number keeps the file.
 #[derive(Debug, Default)]
-pub struct Members(Vec<Option<Box<Member>>>);
+pub struct Members {
+    all: Vec<Option<Box<Member>>>,
+    free: Vec<u32>,
+    /// Id plus 1, by number.
+    by_number: Vec<u32>,
+}
 
 pub const IN: u32 = libc::EPOLLIN as u32;
 pub const OUT: u32 = libc::EPOLLOUT as u32;
@@ -61,35 +69,59 @@ pub const EDGE: u32 = libc::EPOLLET as u32;
 pub const ONE_SHOT: u32 = libc::EPOLLONESHOT as u32;
 
 impl Members {
-    /// The member with this number.
+    /// The member with this id.
     #[inline]
-    pub fn get(&self, fd: i32) -> Option<&Member> {
-        self.0.get(fd as usize)?.as_deref()
+    pub fn get(&self, id: u32) -> Option<&Member> {
+        self.all.get(id as usize)?.as_deref()
     }
 
     /// The same, to change it.
     #[inline]
-    pub fn get_mut(&mut self, fd: i32) -> Option<&mut Member> {
-        self.0.get_mut(fd as usize)?.as_deref_mut()
+    pub fn get_mut(&mut self, id: u32) -> Option<&mut Member> {
+        self.all.get_mut(id as usize)?.as_deref_mut()
     }
 
-    /// Puts a member in; returns the one that was there.
-    pub fn insert(&mut self, fd: i32, member: Member) -> Option<Box<Member>> {
-        let at = fd as usize;
-        if self.0.len() <= at {
-            self.0.resize_with(at + 1, || None);
+    /// The id behind a descriptor number.
+    #[inline]
+    pub fn id(&self, fd: i32) -> Option<u32> {
+        self.by_number.get(fd as usize)?.checked_sub(1)
+    }
+
+    /// Puts a member in under a number that has none; returns its id.
+    pub fn insert(&mut self, fd: i32, member: Member) -> u32 {
+        let id = self.free.pop().unwrap_or(self.all.len() as u32);
+        if id as usize == self.all.len() {
+            self.all.push(None);
         }
-        self.0[at].replace(Box::new(member))
+        self.all[id as usize] = Some(Box::new(member));
+        let at = fd as usize;
+        if self.by_number.len() <= at {
+            self.by_number.resize(at + 1, 0);
+        }
+        self.by_number[at] = id + 1;
+        id
+    }
+
+    /// A number leads to its member no more.
+    pub fn forget_number(&mut self, fd: i32) {
+        if let Some(entry) = self.by_number.get_mut(fd as usize) {
+            *entry = 0;
+        }
     }
 
     /// Takes a member out.
-    pub fn remove(&mut self, fd: i32) -> Option<Box<Member>> {
-        self.0.get_mut(fd as usize)?.take()
+    pub fn remove(&mut self, id: u32) -> Option<Box<Member>> {
+        let member = self.all.get_mut(id as usize)?.take()?;
+        self.free.push(id);
+        if self.id(member.fd) == Some(id) {
+            self.forget_number(member.fd);
+        }
+        Some(member)
     }
 
-    /// All of them, with their numbers.
-    pub fn iter(&self) -> impl Iterator<Item = (i32, &Member)> {
-        self.0.iter().enumerate().filter_map(|(fd, member)| Some((fd as i32, member.as_deref()?)))
+    /// All of them, with their ids.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, &Member)> {
+        self.all.iter().enumerate().filter_map(|(id, member)| Some((id as u32, member.as_deref()?)))
     }
 }
 
@@ -102,8 +134,9 @@ impl Member {
             return 0;
         }
         let mut ready = ring_events(self.stream, &ring.carrier) as u32 & (IN | OUT);
-        if ring.anchor != 0 {
-            ready |= ring.anchor | IN | if ring.anchor & (HUP | ERR) != 0 { OUT } else { 0 };
+        if ring.anchor != 0 || ring.carrier.has_ended() || self.stream.is_shut.load(Ordering::Relaxed) {
+            let anchor = ring.anchor | kernel::look(self.stream.fd(), libc::POLLRDHUP) as u32 & ENDS;
+            ready |= anchor_ready(anchor);
         }
         let [reads, writes] = [READ, WRITE].map(|direction| self.stream.on_ring[direction].load(Ordering::Relaxed));
         if !reads || !writes || ring.carrier.is_switching() {
@@ -155,12 +188,14 @@ impl Member {
 
     /// Arms its tripwires; `false` if there is news after all.
     pub fn becomes_idle(&mut self) -> bool {
+        let shared = lock(&self.stream.sets).len() > 1;
         let Some(ring) = &mut self.ring else { return true };
         ring.carrier.monitor.arrival().arm();
         if self.events & OUT != 0 {
             ring.carrier.monitor.space().arm();
         }
-        if self.ready() != 0 {
+        // The tripwires of a stream in several sets report to one of them only.
+        if shared || self.ready() != 0 {
             return false;
         }
         if let Some(ring) = &mut self.ring {
@@ -168,5 +203,13 @@ impl Member {
             ring.quiet = 0;
         }
         true
+    }
+}
+
+/// What the end of a stream is to a program that waits.
+fn anchor_ready(anchor: u32) -> u32 {
+    match anchor {
+        0 => 0,
+        _ => anchor | IN | if anchor & (HUP | ERR) != 0 { OUT } else { 0 },
     }
 }

@@ -52,6 +52,7 @@ pub fn poll(fds: &mut [libc::pollfd], timeout: Option<Duration>, mask: Option<Ma
     loop {
         let inside = Inside::enter();
         let mut list = List::of(fds);
+        list.ringed.iter().for_each(|ringed| ringed.stream.keep_up());
         let Some(node) = list.ringed.first().map(|ringed| ringed.carrier.node().clone()) else {
             let held = hold(&list.plain);
             if held {
@@ -67,7 +68,7 @@ pub fn poll(fds: &mut [libc::pollfd], timeout: Option<Duration>, mask: Option<Ma
         let ready = list.rings_ready(fds);
         if ready {
             // Also for streams with rings: their other direction, and their end, are the kernel's to tell.
-            if looks_again() {
+            if looks_again() || list.needs_kernel(fds) {
                 list.look_at_kernel()?;
             }
             let count = list.report(fds);
@@ -97,8 +98,8 @@ pub fn poll(fds: &mut [libc::pollfd], timeout: Option<Duration>, mask: Option<Ma
             return Ok(count);
         }
         drop(inside);
-        if outcome == Err(Errno(libc::EINTR)) && sleep::is_interrupted(before, true) {
-            return Err(Errno(libc::EINTR));
+        if outcome == Err(Errno(libc::EINTR)) || signal::was_cancelled(before) {
+            return Err(sleep::why(before, true));
         }
     }
 }
@@ -132,6 +133,20 @@ impl List {
 
     fn rings_ready(&self, fds: &[libc::pollfd]) -> bool {
         self.ringed.iter().any(|ringed| ringed.events(fds[ringed.at].events) != 0)
+    }
+
+    /// Whether the kernel must be asked before anything is reported: a direction is on TCP or about to change, or an end
+    /// is near.
+    fn needs_kernel(&self, fds: &[libc::pollfd]) -> bool {
+        self.ringed.iter().any(|ringed| {
+            let events = fds[ringed.at].events;
+            let [reads, writes] = [READ, WRITE].map(|way| ringed.stream.on_ring[way].load(Ordering::Relaxed));
+            events & IN != 0 && !reads
+                || events & OUT != 0 && !writes
+                || ringed.stream.is_shut.load(Ordering::Relaxed)
+                || ringed.carrier.has_ended()
+                || ringed.carrier.is_switching()
+        })
     }
 
     fn look_at_kernel(&mut self) -> Result<()> {
@@ -177,7 +192,14 @@ impl List {
     }
 
     /// Writes what is known into the program's list; returns how many entries have something.
-    fn report(&self, fds: &mut [libc::pollfd]) -> usize {
+    fn report(&mut self, fds: &mut [libc::pollfd]) -> usize {
+        for ringed in &self.ringed {
+            let entry = &mut self.fds[ringed.at + 1];
+            if entry.revents & libc::POLLRDHUP != 0 && !ringed.stream.is_shut.swap(true, Ordering::Relaxed) {
+                ringed.stream.notice_end(&ringed.carrier);
+                entry.revents |= kernel::look(entry.fd, entry.events);
+            }
+        }
         for (at, entry) in fds.iter_mut().enumerate() {
             let asked = entry.events | libc::POLLERR | libc::POLLHUP | libc::POLLNVAL;
             entry.revents = self.fds[at + 1].revents & asked;
@@ -206,7 +228,10 @@ impl Ringed {
 
     /// What the kernel is asked in its stead: the end of the stream always shows at the anchor.
     fn kernel_events(&self, asked: i16) -> i16 {
-        if self.stream.on_ring[WRITE].load(Ordering::Relaxed) { asked & !OUT } else { asked }
+        let asked = if self.stream.on_ring[WRITE].load(Ordering::Relaxed) { asked & !OUT } else { asked };
+        // An end without the peer's word wants a closer look, once.
+        let watched = !self.carrier.has_ended() && !self.stream.is_shut.load(Ordering::Relaxed);
+        if watched { asked | libc::POLLRDHUP } else { asked }
     }
 }
 

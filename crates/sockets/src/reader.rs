@@ -49,6 +49,7 @@ pub struct Reader {
     /// Reads that found the ring almost full.
     crowded: u32,
     grown: bool,
+    cut_off: bool,
 }
 
 /// Ticks between two looks at the anchor by calls that do not wait: some 20 microseconds.
@@ -96,7 +97,8 @@ impl Reader {
         }
         self.cross(stream)?;
         let now = cpu::ticks();
-        let due = anchor || now.wrapping_sub(self.looked) > LOOK_TICKS;
+        let ended = self.carrier.as_ref().is_some_and(|carrier| carrier.has_ended());
+        let due = anchor || ended || now.wrapping_sub(self.looked) > LOOK_TICKS;
         loop {
             if self.on_ring {
                 let count = self.take(parts, flags)?;
@@ -121,6 +123,7 @@ impl Reader {
                 continue;
             }
             return match outcome {
+                Ok(0) if self.is_cut_off(stream) => Err(Errno(libc::ECONNRESET)),
                 Ok(count) => {
                     if flags & libc::MSG_PEEK == 0 {
                         stream.count(READ, count);
@@ -133,13 +136,24 @@ impl Reader {
         }
     }
 
+    /// At the end of the stream: whether it came without the peer's word, by its death, while bytes of ours lay unread.
+    /// The kernel would have sent a reset. Said once, as the kernel does.
+    fn is_cut_off(&mut self, stream: &Stream) -> bool {
+        let Some(carrier) = &self.carrier else { return false };
+        if self.cut_off || carrier.has_ended() || carrier.peer_reading().closed || !stream.writer().has_unread() {
+            return false;
+        }
+        self.cut_off = true;
+        true
+    }
+
     /// Bytes that can be read now; the kernel's and the ring's.
     pub fn available(&mut self, stream: &Stream) -> Result<usize> {
-        let in_kernel = if self.on_ring { 0 } else { kernel::ask(stream.fd(), libc::FIONREAD)? as usize };
-        let in_ring = match &mut self.ring {
-            Some(ring) if self.on_ring => ring.available().unwrap_or(0),
-            _ => 0,
-        };
+        // Near a switch there are bytes on both paths, and all of them come.
+        let switching = self.carrier.as_ref().is_some_and(|carrier| carrier.is_switching());
+        let asked = !self.on_ring || switching;
+        let in_kernel = if asked { kernel::ask(stream.fd(), libc::FIONREAD)? as usize } else { 0 };
+        let in_ring = self.ring.as_mut().map_or(0, |ring| ring.available().unwrap_or(0));
         Ok(in_kernel + in_ring)
     }
 
@@ -154,6 +168,12 @@ impl Reader {
             self.note.leaving = true;
             let _ = ring.set_note(self.note.to_note());
         }
+    }
+
+    /// Carries out a switch that waits for nothing else: calls that do not read do this too, so that a peer whose bytes
+    /// nobody reads yet can move on.
+    pub fn keep_up(&mut self, stream: &Stream) {
+        let _ = self.cross(stream);
     }
 
     /// Whether nothing lies in the ring, and nothing will.
@@ -206,27 +226,24 @@ impl Reader {
     #[inline]
     fn cross(&mut self, stream: &Stream) -> Result<bool> {
         let (Some(carrier), Some(ring)) = (&self.carrier, &mut self.ring) else { return Ok(false) };
-        let Some(switch) = carrier.announced() else { return Ok(false) };
-        if switch.number == self.note.done {
-            return Ok(false);
-        }
+        let Some(switch) = carrier.announced(self.note.done) else { return Ok(false) };
         let position = stream.over_tcp[READ].load(Ordering::Relaxed) + ring.position();
         if position < switch.position {
             return Ok(false);
         }
-        if position > switch.position || switch.to_ring == self.on_ring {
+        if position > switch.position || switch.to_ring() == self.on_ring {
             // No correct writer announces that.
             return Err(Errno(libc::ECONNRESET));
         }
-        self.on_ring = switch.to_ring;
+        self.on_ring = switch.to_ring();
         self.note.done = switch.number;
         carrier.switched.store(switch.number, Ordering::Relaxed);
-        let reason = match (switch.to_ring, self.note.leaving) {
+        let reason = match (switch.to_ring(), self.note.leaving) {
             (true, _) => Reason::Promoted,
             (false, true) => Reason::Demoted,
             (false, false) => Reason::Overflow,
         };
-        stream.moved(READ, switch.to_ring, reason);
+        stream.moved(READ, switch.to_ring(), reason);
         self.tell();
         Ok(true)
     }
@@ -249,8 +266,7 @@ impl Reader {
         let (Some(ring), Some(carrier)) = (&mut self.ring, &self.carrier) else { return false };
         let done = self.note.done;
         let core = || carrier.monitor.peer_core();
-        self.waiter
-            .look(None, core, || ring.has_news() || carrier.announced().is_some_and(|switch| switch.number != done))
+        self.waiter.look(None, core, || ring.has_news() || carrier.announced(done).is_some())
     }
 
     /// Takes bytes out of the ring.
@@ -268,6 +284,7 @@ impl Reader {
             Ok(count) => {
                 if flags & libc::MSG_PEEK == 0 {
                     carrier.taken.store(ring.position(), Ordering::Relaxed);
+                    ring.testify();
                     self.messages += 1;
                     if let Some([bytes, messages]) = &self.counters {
                         bytes.store(ring.position(), Ordering::Relaxed);

@@ -47,7 +47,7 @@ pub struct Set {
 struct State {
     members: Members,
     /// Promoted members that are looked at.
-    active: Vec<i32>,
+    active: Vec<u32>,
     /// How many members are promoted.
     carried: usize,
     berth: Option<Arc<Berth>>,
@@ -59,6 +59,7 @@ struct State {
     next: usize,
 }
 
+const EXCLUSIVE: u32 = libc::EPOLLEXCLUSIVE as u32;
 /// The lower half of the token of a set's own berth.
 const BERTH: u32 = u32::MAX;
 /// Looks without news after which a member becomes idle, if there are many.
@@ -111,6 +112,16 @@ impl Set {
         for stream in streams {
             crate::calls::leave_stream(stream, EXPORTED);
         }
+        // The kernel answers alone from now on.
+        let set = self.fd.load(Ordering::Relaxed);
+        let mut state = lock(&self.state);
+        let ids: Vec<u32> = state.members.iter().map(|(id, _)| id).collect();
+        for id in ids {
+            state.uncarry(set, id);
+        }
+        if let Some(berth) = state.berth.take() {
+            let _ = kernel::epoll_control(set, libc::EPOLL_CTL_DEL, berth.as_fd().as_raw_fd(), None);
+        }
     }
 
     /// `epoll_ctl`.
@@ -121,31 +132,53 @@ impl Set {
         }
         let Some(stream) = table::stream(fd) else { return kernel::epoll_control(set, op, fd, event) };
         let mut state = lock(&self.state);
-        let carried =
-            state.members.get(fd).is_some_and(|member| member.ring.is_some() && member.stream.index == stream.index);
-        if carried {
-            return state.control_carried(op, fd, event);
+        let id = state
+            .members
+            .id(fd)
+            .filter(|id| state.members.get(*id).is_some_and(|member| member.stream.index == stream.index));
+        if let Some(id) = id
+            && state.members.get(id).is_some_and(|member| member.ring.is_some())
+        {
+            let outcome = state.control_carried(op, id, event);
+            drop(state);
+            // A thread that waits does not see what is changed in memory only.
+            wake();
+            return outcome;
         }
         kernel::epoll_control(set, op, fd, event)?;
         match (op, event) {
             (libc::EPOLL_CTL_DEL, _) => {
-                state.members.remove(fd);
-                lock(&stream.sets).retain(|index| *index != self.index);
+                if let Some(id) = id {
+                    state.members.remove(id);
+                }
+                let others = state.members.iter().any(|(_, member)| member.stream.index == stream.index);
+                if !others {
+                    lock(&stream.sets).retain(|index| *index != self.index);
+                }
             }
             (_, Some(event)) => {
                 let (events, data) = (event.events, event.u64);
-                let member = Member { stream, events, data, present: true, spent: false, ring: None };
-                if state.members.insert(fd, member).is_none_or(|old| old.stream.index != stream.index) {
-                    lock(&stream.sets).push(self.index);
-                }
-                if self.exported.load(Ordering::Acquire) {
-                    drop(state);
-                    crate::calls::leave_stream(stream, EXPORTED);
-                    return Ok(());
-                }
-                state.give_berth(set);
-                if stream.carrier().is_some() {
-                    state.carry(set, fd);
+                match id.and_then(|id| state.members.get_mut(id)) {
+                    Some(member) => (member.events, member.data) = (events, data),
+                    None => {
+                        let member = Member { stream, fd, events, data, present: true, spent: false, ring: None };
+                        let id = state.members.insert(fd, member);
+                        let mut sets = lock(&stream.sets);
+                        if !sets.contains(&self.index) {
+                            sets.push(self.index);
+                        }
+                        drop(sets);
+                        if self.exported.load(Ordering::Acquire) {
+                            drop(state);
+                            crate::calls::leave_stream(stream, EXPORTED);
+                            return Ok(());
+                        }
+                        state.give_berth(set);
+                        if stream.carrier().is_some() {
+                            state.carry(set, id);
+                            wake();
+                        }
+                    }
                 }
             }
             _ => {}
@@ -157,25 +190,33 @@ impl Set {
     fn opened(&self, stream: &Stream) {
         let set = self.fd.load(Ordering::Relaxed);
         let mut state = lock(&self.state);
-        let fds: Vec<i32> =
-            state.members.iter().filter(|(_, member)| member.stream.index == stream.index).map(|(fd, _)| fd).collect();
-        for fd in fds {
-            state.carry(set, fd);
+        let ids: Vec<u32> =
+            state.members.iter().filter(|(_, member)| member.stream.index == stream.index).map(|(id, _)| id).collect();
+        for id in ids {
+            state.carry(set, id);
         }
     }
 
-    /// A descriptor of the program's is closed.
-    pub fn closed(&self, fd: i32) {
+    /// A descriptor of the program's is closed; with `last`, the stream with it.
+    pub fn closed(&self, fd: i32, stream: &Stream, last: bool) {
         let mut state = lock(&self.state);
-        if let Some(member) = state.members.remove(fd)
-            && let Some(ring) = member.ring
-        {
-            state.carried -= 1;
-            state.active.retain(|other| *other != fd);
-            if let Some(news) = &state.news {
-                ring.sources.iter().for_each(|source| news.detach(*source));
+        let ids: Vec<u32> = state
+            .members
+            .iter()
+            .filter(|(_, member)| member.stream.index == stream.index && (last || member.fd == fd))
+            .map(|(id, _)| id)
+            .collect();
+        for id in ids {
+            let keeps = state.members.get(id).is_some_and(|member| member.present && member.ring.is_some());
+            if last || !keeps {
+                state.remove(id);
+            }
+            if !last && !keeps {
+                // The kernel keeps the registration of a number that is gone: nobody can change it any more.
+                stream.stay(EXPORTED);
             }
         }
+        state.members.forget_number(fd);
     }
 
     /// `epoll_wait` and its relatives.
@@ -195,13 +236,12 @@ impl Set {
             let inside = Inside::enter();
             let mut state = lock(&self.state);
             if state.carried == 0 {
-                let berth = state.berth.is_some();
                 drop(state);
                 drop(inside);
                 let left = deadline.map(|deadline| Duration::from_nanos(deadline.saturating_sub(clock::now())));
                 let count = kernel::epoll_wait(set, events, left, mask)?;
-                // Fast: nothing of ours can be among them.
-                if !berth || !events[..count].iter().any(|event| (event.u64 >> 32) as u32 == salt()) {
+                // Mostly nothing of ours is among them. A member may have got its ring meanwhile.
+                if !events[..count].iter().any(|event| (event.u64 >> 32) as u32 == salt()) {
                     return Ok(count);
                 }
                 let _inside = Inside::enter();
@@ -258,8 +298,8 @@ impl Set {
             }
             drop(state);
             drop(inside);
-            if outcome == Err(Errno(libc::EINTR)) && sleep::is_interrupted(before, true) {
-                return Err(Errno(libc::EINTR));
+            if outcome == Err(Errno(libc::EINTR)) || signal::was_cancelled(before) {
+                return Err(sleep::why(before, true));
             }
         }
     }
@@ -281,38 +321,74 @@ impl State {
     }
 
     /// A member gets its ring.
-    fn carry(&mut self, set: i32, fd: i32) {
+    fn carry(&mut self, set: i32, id: u32) {
         self.give_berth(set);
-        let (Some(news), Some(member)) = (&self.news, self.members.get_mut(fd)) else { return };
+        let (Some(news), Some(member)) = (&self.news, self.members.get_mut(id)) else { return };
         if member.ring.is_some() {
             return;
         }
         let Some(carrier) = member.stream.carrier() else { return };
-        let event = libc::epoll_event { events: IN | OUT | RDHUP | EDGE, u64: token(fd as u32) };
-        if kernel::epoll_control(set, libc::EPOLL_CTL_MOD, fd, Some(event)).is_err() {
+        let fd = member.fd;
+        let event = libc::epoll_event { events: IN | OUT | RDHUP | EDGE, u64: token(id) };
+        let changed = kernel::epoll_control(set, libc::EPOLL_CTL_MOD, fd, Some(event)).or_else(|_| {
+            // An exclusive registration cannot be changed.
+            kernel::epoll_control(set, libc::EPOLL_CTL_DEL, fd, None)?;
+            kernel::epoll_control(set, libc::EPOLL_CTL_ADD, fd, Some(event))
+        });
+        if changed.is_err() {
             return;
         }
         let monitor = &carrier.monitor;
         let sources = [
-            news.attach_tripwire(monitor.arrival(), fd as u64 * 2),
-            news.attach_tripwire(monitor.space(), fd as u64 * 2 + 1),
+            news.attach_tripwire(monitor.arrival(), u64::from(id) * 2),
+            news.attach_tripwire(monitor.space(), u64::from(id) * 2 + 1),
         ];
         let anchor = kernel::look(fd, libc::POLLRDHUP) as u32 & ENDS;
         // For an edge-triggered member everything that is there is new.
         let seen = Seen { written: u64::MAX, read: u64::MAX, anchor: 0 };
         member.ring = Some(Ring { carrier, sources, active: true, quiet: 0, anchor, seen });
-        self.active.push(fd);
+        self.active.push(id);
         self.carried += 1;
     }
 
-    fn control_carried(&mut self, op: i32, fd: i32, event: Option<libc::epoll_event>) -> Result<()> {
-        let Some(member) = self.members.get_mut(fd) else { return Err(Errno(libc::ENOENT)) };
+    /// A member is the kernel's again, as the program registered it.
+    fn uncarry(&mut self, set: i32, id: u32) {
+        let numbered = self.members.get(id).is_some_and(|member| self.members.id(member.fd) == Some(id));
+        let Some(member) = self.members.get_mut(id).filter(|_| numbered) else { return };
+        let Some(ring) = member.ring.take() else { return };
+        let event = libc::epoll_event { events: member.events, u64: member.data };
+        let op = if member.present { libc::EPOLL_CTL_MOD } else { libc::EPOLL_CTL_DEL };
+        let _ = kernel::epoll_control(set, op, member.fd, Some(event));
+        self.drop_ring(id, &ring);
+    }
+
+    fn drop_ring(&mut self, id: u32, ring: &Ring) {
+        self.carried -= 1;
+        self.active.retain(|other| *other != id);
+        if let Some(news) = &self.news {
+            ring.sources.iter().for_each(|source| news.detach(*source));
+        }
+    }
+
+    fn remove(&mut self, id: u32) {
+        if let Some(member) = self.members.remove(id)
+            && let Some(ring) = &member.ring
+        {
+            self.drop_ring(id, ring);
+        }
+    }
+
+    fn control_carried(&mut self, op: i32, id: u32, event: Option<libc::epoll_event>) -> Result<()> {
+        let Some(member) = self.members.get_mut(id) else { return Err(Errno(libc::ENOENT)) };
         match (op, event) {
             (libc::EPOLL_CTL_ADD, Some(_)) if member.present => return Err(Errno(libc::EEXIST)),
             (libc::EPOLL_CTL_ADD, Some(event)) => {
                 (member.events, member.data, member.present, member.spent) = (event.events, event.u64, true, false);
             }
             (libc::EPOLL_CTL_MOD | libc::EPOLL_CTL_DEL, _) if !member.present => return Err(Errno(libc::ENOENT)),
+            (libc::EPOLL_CTL_MOD, Some(event)) if (member.events | event.events) & EXCLUSIVE != 0 => {
+                return Err(Errno(libc::EINVAL));
+            }
             (libc::EPOLL_CTL_MOD, Some(event)) => {
                 (member.events, member.data, member.spent) = (event.events, event.u64, false);
             }
@@ -326,16 +402,16 @@ impl State {
         if let Some(ring) = &mut member.ring {
             ring.seen = Seen { written: u64::MAX, read: u64::MAX, anchor: 0 };
         }
-        self.activate(fd);
+        self.activate(id);
         Ok(())
     }
 
-    fn activate(&mut self, fd: i32) {
-        if let Some(ring) = self.members.get_mut(fd).and_then(|member| member.ring.as_mut()) {
+    fn activate(&mut self, id: u32) {
+        if let Some(ring) = self.members.get_mut(id).and_then(|member| member.ring.as_mut()) {
             ring.quiet = 0;
             if !ring.active {
                 ring.active = true;
-                self.active.push(fd);
+                self.active.push(id);
             }
         }
     }
@@ -343,13 +419,13 @@ impl State {
     /// Takes what the fabric has for this set.
     fn progress(&mut self) {
         while let Some(event) = self.news.as_ref().and_then(|news| news.poll()) {
-            self.activate((event.token / 2) as i32);
+            self.activate((event.token / 2) as u32);
         }
     }
 
     /// Whether some active member has an event for the program.
     fn has_news(&self) -> bool {
-        self.active.iter().any(|fd| self.members.get(*fd).is_some_and(|member| member.ready() != 0))
+        self.active.iter().any(|id| self.members.get(*id).is_some_and(|member| member.ready() != 0))
     }
 
     /// Reports ready members.
@@ -364,9 +440,9 @@ impl State {
         let first = *next;
         let mut idle = false;
         while at < active.len() && count < events.len() {
-            let fd = active[(first + at) % active.len()];
+            let id = active[(first + at) % active.len()];
             at += 1;
-            let Some(member) = members.get_mut(fd) else { continue };
+            let Some(member) = members.get_mut(id) else { continue };
             let ready = member.ready();
             if ready == 0 {
                 if many && let Some(ring) = &mut member.ring {
@@ -390,8 +466,8 @@ impl State {
     #[cold]
     fn arm_quiet(&mut self) {
         let State { members, active, .. } = self;
-        active.retain(|fd| {
-            let Some(member) = members.get_mut(*fd) else { return false };
+        active.retain(|id| {
+            let Some(member) = members.get_mut(*id) else { return false };
             member.ring.as_ref().is_none_or(|ring| ring.quiet <= QUIET) || !member.becomes_idle()
         });
     }
@@ -399,7 +475,7 @@ impl State {
     /// Before a sleep: everyone becomes idle who has no news.
     fn arm(&mut self) {
         let State { members, active, .. } = self;
-        active.retain(|fd| members.get_mut(*fd).is_some_and(|member| !member.becomes_idle()));
+        active.retain(|id| members.get_mut(*id).is_some_and(|member| !member.becomes_idle()));
     }
 
     fn kernel_is_due(&mut self) -> bool {
@@ -435,12 +511,18 @@ impl State {
                 kept += 1;
                 continue;
             }
-            let fd = event.u64 as u32;
-            if fd == BERTH {
+            let id = event.u64 as u32;
+            if id == BERTH {
                 self.progress();
-            } else if let Some(ring) = self.members.get_mut(fd as i32).and_then(|member| member.ring.as_mut()) {
+            } else if let Some(ring) = self.members.get_mut(id).and_then(|member| member.ring.as_mut()) {
                 ring.anchor |= event.events & ENDS;
-                self.activate(fd as i32);
+                let carrier = ring.carrier.clone();
+                if event.events & ENDS != 0
+                    && let Some(member) = self.members.get(id)
+                {
+                    member.stream.notice_end(&carrier);
+                }
+                self.activate(id);
             }
         }
         kept
@@ -449,11 +531,11 @@ impl State {
     /// Looks for a while: at active members all the time, at the kernel now and then.
     fn look(&mut self, set: i32, deadline: Option<u64>) -> bool {
         let State { members, active, carried, waiter, looked, .. } = self;
-        let ring = |fd: &i32| members.get(*fd).and_then(|member| member.ring.as_ref());
+        let ring = |id: &u32| members.get(*id).and_then(|member| member.ring.as_ref());
         let core = || active.last().and_then(ring).map_or(u32::MAX, |ring| ring.carrier.monitor.peer_core());
         let node = engine::running().map(|engine| &engine.node).filter(|_| *carried > active.len());
         waiter.look(deadline, core, || {
-            if active.iter().any(|fd| members.get(*fd).is_some_and(|member| member.ready() != 0)) {
+            if active.iter().any(|id| members.get(*id).is_some_and(|member| member.ready() != 0)) {
                 return true;
             }
             if node.is_some_and(|node| node.has_news()) {
@@ -477,6 +559,12 @@ pub fn opened(stream: &Stream) {
     let sets = lock(&stream.sets).clone();
     for set in sets.into_iter().filter_map(table::set_at) {
         set.opened(stream);
+    }
+}
+
+fn wake() {
+    if let Some(engine) = engine::running() {
+        engine.node.wake();
     }
 }
 

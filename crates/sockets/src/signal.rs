@@ -3,13 +3,13 @@
 
 use std::{
     cell::Cell,
-    sync::atomic::{AtomicPtr, Ordering},
+    sync::atomic::{AtomicPtr, AtomicU64, Ordering},
 };
 
 thread_local! {
     static DEPTH: Cell<u32> = const { Cell::new(0) };
     static PUT_OFF: Cell<bool> = const { Cell::new(false) };
-    static RUNS: Cell<Runs> = const { Cell::new(Runs { all: 0, breaking: 0 }) };
+    static RUNS: Cell<Runs> = const { Cell::new(Runs { all: 0, breaking: 0, cancelled: 0 }) };
 }
 
 /// How often handlers have run in this thread.
@@ -19,6 +19,20 @@ pub struct Runs {
     pub all: u64,
     /// Those installed without SA_RESTART.
     pub breaking: u64,
+    /// Threads of the process that were cancelled.
+    pub cancelled: u64,
+}
+
+static CANCELLED: AtomicU64 = AtomicU64::new(0);
+
+/// A thread of this process has been cancelled: those that sleep look whether it was them.
+pub fn cancelled() {
+    CANCELLED.fetch_add(1, Ordering::AcqRel);
+}
+
+/// Whether a thread of the process was cancelled since.
+pub fn was_cancelled(before: Runs) -> bool {
+    CANCELLED.load(Ordering::Acquire) != before.cancelled
 }
 
 /// While one lives, this thread is inside the engine: its own calls go to the kernel, and handlers wait.
@@ -85,7 +99,7 @@ pub fn ran(restarts: bool) {
 /// Handlers run so far in this thread.
 #[inline]
 pub fn runs() -> Runs {
-    RUNS.with(Cell::get)
+    Runs { cancelled: CANCELLED.load(Ordering::Acquire), ..RUNS.with(Cell::get) }
 }
 
 /// Who raises what was put off; called outside the engine, in the thread that put it off.

@@ -11,7 +11,7 @@ use sidestep_fabric::{Berth, Node};
 use sidestep_shm::clock;
 
 use crate::{
-    kernel::{self, Mask},
+    kernel::{self, Errno, Mask},
     signal::{self, Inside, Runs},
 };
 
@@ -86,11 +86,8 @@ pub fn sleep(
 /// sleep.
 pub fn sleep_unmasked(mask: Option<Mask>, sleep: impl FnOnce(Mask) -> kernel::Result<usize>) -> kernel::Result<usize> {
     let old = kernel::set_mask(Mask::ALL);
-    let outcome = if signal::has_put_off() {
-        Err(kernel::Errno(libc::EINTR))
-    } else {
-        signal::outside(|| sleep(mask.unwrap_or(old)))
-    };
+    let outcome =
+        if signal::has_put_off() { Err(Errno(libc::EINTR)) } else { signal::outside(|| sleep(mask.unwrap_or(old))) };
     kernel::set_mask(old);
     outcome
 }
@@ -99,4 +96,9 @@ pub fn sleep_unmasked(mask: Option<Mask>, sleep: impl FnOnce(Mask) -> kernel::Re
 pub fn is_interrupted(before: Runs, timed: bool) -> bool {
     let now = signal::runs();
     now.breaking != before.breaking || timed && now.all != before.all
+}
+
+/// A sleep was ended by a signal: EINTR if a handler of the program's ran that ends the call, else [`Errno::RESTART`].
+pub fn why(before: Runs, timed: bool) -> Errno {
+    if is_interrupted(before, timed) { Errno(libc::EINTR) } else { Errno::RESTART }
 }

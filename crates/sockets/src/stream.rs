@@ -29,6 +29,7 @@ use crate::{
     reader::Reader,
     reason::Reason,
     registry::{Entry, Field},
+    signal::Inside,
     table,
     writer::Writer,
 };
@@ -56,6 +57,8 @@ pub struct Stream {
     pub in_kernel: [AtomicU32; 2],
     /// Bytes that went over TCP: read, written.
     pub over_tcp: [AtomicU64; 2],
+    /// The program has shut a direction down.
+    pub is_shut: AtomicBool,
     /// The reading direction is open: its waits cover the ring.
     pub open: AtomicBool,
     /// Where bytes are read from and written to: `true` is the ring.
@@ -87,6 +90,17 @@ pub struct Place {
     pub entry: Entry,
     /// SO_COOKIE.
     pub cookie: u64,
+}
+
+/// A call that may sleep is under way.
+#[derive(Debug)]
+pub struct InUse(&'static Stream);
+
+impl Drop for InUse {
+    fn drop(&mut self) {
+        let _inside = Inside::enter();
+        self.0.unuse();
+    }
 }
 
 /// How far a stream has come.
@@ -131,6 +145,7 @@ impl Stream {
             low_water: AtomicU32::new(1),
             in_kernel: Default::default(),
             over_tcp: Default::default(),
+            is_shut: AtomicBool::new(false),
             open: AtomicBool::new(false),
             on_ring: Default::default(),
             stage: AtomicU8::new(Stage::Young as u8),
@@ -160,6 +175,7 @@ impl Stream {
         self.in_kernel.iter().for_each(|word| word.store(0, Ordering::Relaxed));
         self.on_ring.iter().for_each(|word| word.store(false, Ordering::Relaxed));
         self.open.store(false, Ordering::Relaxed);
+        self.is_shut.store(false, Ordering::Relaxed);
         self.stage.store(Stage::Young as u8, Ordering::Relaxed);
         for word in [&self.turns, &self.tries, &self.skip] {
             word.store(0, Ordering::Relaxed);
@@ -250,6 +266,26 @@ impl Stream {
         engine.registry.field(entry, Field::Descriptor).store(self.fd() as u64, Ordering::Relaxed);
         engine.registry.field(entry, Field::Since).store(clock::now(), Ordering::Relaxed);
         Some(Place { engine, key, entry, cookie })
+    }
+
+    /// Carries out a switch of the reading direction that waits for nothing else.
+    pub fn keep_up(&self) {
+        if self.carrier().is_some_and(|carrier| carrier.is_switching())
+            && let Some(mut reader) = self.reader.try_lock()
+        {
+            reader.keep_up(self);
+        }
+    }
+
+    /// The kernel says that the peer's end has come. If it came without the peer's word, by its death, and bytes of ours
+    /// lay unread, TCP would have been reset: the anchor is shut, so that every wait sees it.
+    pub fn notice_end(&self, carrier: &Carrier) {
+        if carrier.has_ended() || carrier.peer_reading().closed {
+            return;
+        }
+        if self.writer.try_lock().is_some_and(|mut writer| writer.is_cut_off()) {
+            let _ = kernel::shutdown(self.fd(), libc::SHUT_RDWR);
+        }
     }
 
     /// Called by every call that goes to the kernel: counts turns and bytes, and sees to the promotion.
@@ -428,13 +464,13 @@ impl Stream {
         numbers.is_empty()
     }
 
-    /// Begins a sleep or a blocking call: the anchor stays until [`unuse`](Self::unuse).
-    pub fn use_anchor(&self) {
+    /// Begins a call that may sleep: the anchor stays until it has ended, also if the program closes the descriptor.
+    pub fn in_use(&'static self) -> InUse {
         self.users.fetch_add(1, Ordering::SeqCst);
+        InUse(self)
     }
 
-    /// Ends it.
-    pub fn unuse(&'static self) {
+    fn unuse(&'static self) {
         if self.users.fetch_sub(1, Ordering::SeqCst) == 1 && self.orphan.load(Ordering::SeqCst) {
             let _change = table::change();
             if self.users.load(Ordering::SeqCst) == 0 && self.orphan.swap(false, Ordering::SeqCst) {
@@ -477,6 +513,7 @@ impl Stream {
         let (mut reader, mut writer) = (self.reader(), self.writer());
         if self.stage() == Stage::Carried {
             reader.end(self);
+            writer.end();
         }
         crate::custody::releasing(fd);
         // The anchor first: who finds the carrier gone must find the end of the stream behind it.

@@ -12,7 +12,7 @@ use sidestep_fabric::{
 use sidestep_shm::{Word64, clock, cpu, wait::Waiter};
 
 use crate::{
-    carrier::{Carrier, Switch},
+    carrier::{Carrier, ENDED, Switch},
     config::{Promote, config},
     kernel::{self, Errno, Result},
     reason::Reason,
@@ -37,8 +37,9 @@ pub struct Writer {
     ring: Option<Sender>,
     carrier: Option<Arc<Carrier>>,
     on_ring: bool,
-    /// The last switch that was announced.
+    /// The last switch that was announced, and its note.
     number: u8,
+    last_note: u64,
     waiter: Waiter,
     /// The program has shut this direction down.
     shut: bool,
@@ -50,11 +51,16 @@ pub struct Writer {
     checked: u64,
     /// Since when the ring has been full, and how far the peer had read then.
     stalled: Option<(u64, u64)>,
+    /// How often the ring gave way to TCP.
+    overflows: u32,
+    /// How far the peer had read when this side last saw it move, and how much had been written then.
+    head: (u64, u64),
     random: u64,
 }
 
 /// A full ring whose reader does not move for so long gives way to TCP, which has buffers of its own.
 const STALL_NS: u64 = 2_000_000;
+const MOST_STALL_NS: u64 = 1_000_000_000;
 /// Messages between two looks at the clock, and
 const CHECK_MESSAGES: u64 = 16;
 /// ticks between two looks at whether the peer lives: some 300 microseconds.
@@ -79,6 +85,7 @@ impl Writer {
         if (reading.leaving || self.left || self.would_rather_leave()) && self.leave_ring(stream, Reason::Demoted)? {
             return Ok(Step::Kernel);
         }
+        self.watch_reader();
         let count = self.push(parts)?;
         if count > 0 {
             self.stalled = None;
@@ -91,20 +98,30 @@ impl Writer {
         self.when_full(stream, parts, patient)
     }
 
+    /// Notes how far the peer has read, when that has changed.
+    #[inline]
+    fn watch_reader(&mut self) {
+        let Some(carrier) = &self.carrier else { return };
+        let read = carrier.monitor.read();
+        if read != self.head.0 {
+            self.head = (read, carrier.pushed.load(Ordering::Relaxed));
+        }
+    }
+
     /// Whether the next bytes would go to the ring.
     pub fn is_on_ring(&self) -> bool {
         self.on_ring
-    }
-
-    /// The program writes no more.
-    pub fn shut(&mut self) {
-        self.shut = true;
     }
 
     /// Goes back to TCP for good, as soon as the reader has seen the last switch. `true`: done.
     pub fn leave(&mut self, stream: &Stream) -> bool {
         self.left = true;
         !self.on_ring || self.leave_ring(stream, Reason::Demoted).unwrap_or(true)
+    }
+
+    /// Goes over to the ring before a call that the kernel would carry out, if it may. `true`: the ring it is.
+    pub fn prefers_ring(&mut self, stream: &Stream) -> bool {
+        self.on_ring || self.enter_ring(stream).unwrap_or(false)
     }
 
     /// Takes up the sending end of a carrier, and goes on over the ring if the reader has opened it.
@@ -119,7 +136,7 @@ impl Writer {
         if matches!(config().promote, Promote::Random(_)) && self.dice() % 4 != 0 {
             return Ok(false);
         }
-        self.announce(stream, true)?;
+        self.announce(stream)?;
         stream.moved(WRITE, true, Reason::Promoted);
         crate::set::opened(stream);
         Ok(true)
@@ -140,26 +157,47 @@ impl Writer {
         true
     }
 
-    /// Goes on over TCP, if the reader has carried out the switch before. `true`: done.
+    /// Goes on over TCP, if the reader has carried out the switch to the ring: bytes on TCP from before and after the
+    /// ring would be one to it. `true`: done.
     fn leave_ring(&mut self, stream: &Stream, reason: Reason) -> Result<bool> {
-        let Some(carrier) = &self.carrier else { return Ok(true) };
-        if carrier.peer_reading().done != self.number {
+        if self.carrier.as_ref().is_some_and(|carrier| carrier.peer_reading().done != self.number) {
             return Ok(false);
         }
-        self.announce(stream, false)?;
+        self.announce(stream)?;
         stream.moved(WRITE, false, reason);
         Ok(true)
     }
 
-    /// Announces a switch at the present position.
-    fn announce(&mut self, stream: &Stream, to_ring: bool) -> Result<()> {
+    /// Announces a switch at the present position, to the path that is not the present one.
+    fn announce(&mut self, stream: &Stream) -> Result<()> {
         let Some(ring) = &mut self.ring else { return Ok(()) };
         let position = stream.over_tcp[WRITE].load(Ordering::Relaxed) + ring.position();
         self.number = Switch::next_number(self.number);
-        let switch = Switch { position, number: self.number, to_ring };
-        ring.set_note(switch.to_note()).map_err(|_| Errno(libc::ECONNRESET))?;
-        self.on_ring = to_ring;
+        let switch = Switch { position, number: self.number };
+        self.last_note = switch.to_note();
+        ring.set_note(Switch::note(self.number), self.last_note).map_err(|_| Errno(libc::ECONNRESET))?;
+        self.on_ring = switch.to_ring();
         Ok(())
+    }
+
+    /// Tells the reader that nothing follows; the anchor's word for it comes after.
+    pub fn end(&mut self) {
+        self.shut = true;
+        let Some(ring) = &mut self.ring else { return };
+        // Either note will do; the one of the last switch keeps what it says.
+        let note = Switch::note(self.number);
+        let _ = ring.set_note(note, self.last_note | ENDED);
+    }
+
+    /// The peer has died: if it had not read everything, nothing more is written.
+    pub fn is_cut_off(&mut self) -> bool {
+        self.shut |= self.has_unread();
+        self.shut
+    }
+
+    /// Whether the peer has not read all that went over the ring, by its own word.
+    pub fn has_unread(&self) -> bool {
+        self.ring.as_ref().is_some_and(|ring| ring.witness().is_some_and(|read| read != ring.position()))
     }
 
     #[inline]
@@ -245,21 +283,32 @@ impl Writer {
         }
         let Some(carrier) = &self.carrier else { return Ok(Step::Kernel) };
         let (read, now) = (carrier.monitor.read(), clock::now());
-        match self.stalled {
-            Some((since, then)) if then == read => {
-                if now - since > STALL_NS && self.leave_ring(stream, Reason::Overflow)? {
-                    self.stalled = None;
-                    return Ok(Step::Kernel);
-                }
+        // Who does not wait cannot be stalled: a reader that took nothing of the last half a ring does not read.
+        let half = carrier.capacity.load(Ordering::Relaxed) / 2;
+        let idle = self.head.0 == read && carrier.pushed.load(Ordering::Relaxed) - self.head.1 >= half;
+        let stalled = match self.stalled {
+            Some((since, then)) if then == read => now - since > self.stall_limit(),
+            _ => {
+                self.stalled = Some((now, read));
+                false
             }
-            _ => self.stalled = Some((now, read)),
+        };
+        if (stalled || !patient && idle && self.overflows == 0) && self.leave_ring(stream, Reason::Overflow)? {
+            self.stalled = None;
+            self.overflows += 1;
+            return Ok(Step::Kernel);
         }
         Ok(Step::Full)
     }
 
     /// When a sleep on a full ring must end at the latest, so that TCP can take over.
     pub fn stall_deadline(&self) -> Option<u64> {
-        self.stalled.map(|(since, _)| since + STALL_NS + 1)
+        self.stalled.map(|(since, _)| since + self.stall_limit() + 1)
+    }
+
+    /// Longer with every time: a reader that is slow is better waited for.
+    fn stall_limit(&self) -> u64 {
+        (STALL_NS << (2 * self.overflows.min(5))).min(MOST_STALL_NS)
     }
 
     /// Goes on in a larger ring, if the reader has offered one.

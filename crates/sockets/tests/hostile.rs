@@ -135,7 +135,7 @@ fn garbage_in_every_word_that_a_peer_can_write() {
 fn a_switch_to_a_position_in_the_past_is_a_reset() {
     let attack = Attack::begin();
     // Switch 1, to the ring, at position 0: long gone.
-    attack.scribble(0x18, 1 << 1 | 1);
+    attack.scribble(0x18, 1);
     assert_eq!(receive(attack.ours, 10), Err(Errno(libc::ECONNRESET)));
     calls::close(attack.ours).unwrap();
 }

@@ -10,9 +10,10 @@ use crate::{
     attributes::{RemoteAttributes, ViAttributes},
     code::ViState,
     error::{Error, Result, is_nobody},
+    line::{self, Greeting, Line},
     nic::{Nic, NicCore},
+    trunk::Route,
     vi::Vi,
-    wires::{self, Blocks, Greeting, Wires},
 };
 
 /// Someone asks for a connection. Dropping it rejects.
@@ -72,7 +73,7 @@ impl ConnectionRequest {
     /// Connects the VI. If the two do not agree the request stays, to be accepted with another or rejected.
     pub fn accept(&mut self, vi: &Vi) -> Result<()> {
         let attributes = {
-            let mut state = vi.core.enter();
+            let mut state = vi.core.lock();
             if state.status != ViState::Idle {
                 return Err(Error::State { is: state.status });
             }
@@ -87,7 +88,8 @@ impl ConnectionRequest {
             return Err(Error::Invalid("the connection request"));
         };
         let deadline = Some(clock::now() + JOIN_NS);
-        finish(vi, wires::accept(request, &self.greeting, &attributes, &self.local, deadline))
+        let own = (&*vi.core.nic, &Arc::downgrade(&vi.core.0));
+        finish(vi, line::accept(request, &self.greeting, own, &attributes, &self.local, deadline))
     }
 
     /// Says no.
@@ -109,7 +111,7 @@ impl Vi {
         }
         let attributes = begin(self)?;
         let made = loop {
-            match ask(nic, &name, &attributes, local).and_then(|asked| asked.wait(deadline)) {
+            match ask(self, &name, &attributes, local).and_then(|asked| asked.wait(deadline)) {
                 Err(error) if is_nobody(&error) => {
                     if deadline.is_some_and(|deadline| clock::now() >= deadline) {
                         break Err(Error::NoMatch);
@@ -119,7 +121,7 @@ impl Vi {
                 outcome => break outcome.map_err(Error::from),
             }
         };
-        let remote = made.as_ref().map(|wires| wires.remote).ok();
+        let remote = made.as_ref().map(|line| line.remote).ok();
         finish(self, made)?;
         remote.ok_or(Error::State { is: ViState::Error })
     }
@@ -127,7 +129,7 @@ impl Vi {
 
 /// Takes an idle VI for a connection.
 pub(crate) fn begin(vi: &Vi) -> Result<ViAttributes> {
-    let mut state = vi.core.enter();
+    let mut state = vi.core.lock();
     if state.status != ViState::Idle {
         return Err(Error::State { is: state.status });
     }
@@ -136,16 +138,18 @@ pub(crate) fn begin(vi: &Vi) -> Result<ViAttributes> {
 }
 
 /// Gives the VI its connection, or makes it idle again.
-pub(crate) fn finish(vi: &Vi, made: Result<Wires>) -> Result<()> {
-    let mut state = vi.core.enter();
+pub(crate) fn finish(vi: &Vi, made: Result<Line>) -> Result<()> {
+    let mut state = vi.core.lock();
     if state.status != ViState::ConnectPending {
         // Disconnected meanwhile, by another thread.
         return Err(Error::State { is: state.status });
     }
     match made {
-        Ok(wires) => {
-            state.connected(wires);
-            vi.core.pump(&mut state);
+        Ok(line) => {
+            let (trunk, number) = (line.route.trunk.clone(), line.route.number);
+            vi.core.connected(&mut state, line);
+            drop(state);
+            trunk.open(number);
             Ok(())
         }
         Err(error) => {
@@ -159,38 +163,40 @@ pub(crate) fn finish(vi: &Vi, made: Result<Wires>) -> Result<()> {
 #[derive(Debug)]
 pub(crate) struct Asked {
     pub(crate) endpoint: Endpoint,
-    blocks: Blocks,
+    route: Route,
 }
 
 /// Asks, without waiting.
 pub(crate) fn ask(
-    nic: &NicCore,
+    vi: &Vi,
     name: &str,
     attributes: &ViAttributes,
     local: &NetAddress,
 ) -> sidestep_fabric::Result<Asked> {
-    let mut blocks = None;
+    let nic = &vi.core.nic;
+    let mut made = None;
     let endpoint = nic.node.begin_connect_with(name, |peer| {
-        let lent = Blocks::lend(&nic.node, peer)?;
-        let greeting = lent.greeting(attributes, local).to_bytes();
-        blocks = Some(lent);
+        let full = FabricError::Full { what: "the trunk", limit: 0 };
+        let route = nic.trunks.of(&nic.node, peer)?.route(&Arc::downgrade(&vi.core.0)).map_err(|_| full)?;
+        let greeting = Greeting::new(attributes, local, &route).to_bytes();
+        made = Some(route);
         Ok(greeting)
     })?;
-    Ok(Asked { endpoint, blocks: blocks.expect("lent before the request was sent") })
+    Ok(Asked { endpoint, route: made.expect("made before the request was sent") })
 }
 
 impl Asked {
-    fn wait(self, deadline: Option<u64>) -> sidestep_fabric::Result<Wires> {
+    fn wait(self, deadline: Option<u64>) -> sidestep_fabric::Result<Line> {
         self.endpoint.wait_connected(deadline)?;
         self.join()
     }
 
     /// After the other side has said yes.
-    pub(crate) fn join(self) -> sidestep_fabric::Result<Wires> {
+    pub(crate) fn join(self) -> sidestep_fabric::Result<Line> {
         let private = self.endpoint.private();
         let bad = FabricError::Closed(sidestep_fabric::CloseReason::Violation("an answer that is not of VIA"));
         let theirs = Greeting::from_bytes(&private).map_err(|_| bad)?;
-        let joined = self.blocks.join(&self.endpoint, &theirs, Some(clock::now() + JOIN_NS))?;
-        Ok(joined.wires(self.endpoint))
+        self.route.trunk.join(&self.endpoint, theirs.trunk(), Some(clock::now() + JOIN_NS))?;
+        Ok(Line::new(self.endpoint, self.route, &theirs))
     }
 }

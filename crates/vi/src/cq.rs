@@ -1,22 +1,23 @@
-//! Completion queues: one place for the completions of many VIs, on an event queue of the fabric.
+//! Completion queues: one place for the completions of many VIs.
 //!
-//! The event queue holds one event per VI however many messages came, so when one is taken the VI is drained and the
-//! completions go to the *staging queue*, from which they are handed out one by one.
+//! Whoever polls takes what has arrived on the trunks of the NIC, for all VIs; completions of those that report here go to
+//! the *staging queue*, from which they are handed out one by one. So the cost does not depend on how many VIs there are.
 
 use std::{
     collections::VecDeque,
     os::fd::BorrowedFd,
     sync::{
-        Arc, Mutex, MutexGuard,
-        atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering, fence},
+        Arc, Mutex, Weak,
+        atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering},
     },
 };
 
-use sidestep_fabric::{
-    EventQueue,
-    event::{Event, SourceId},
+use sidestep_fabric::{EventQueue, event::SourceId};
+use sidestep_shm::{
+    clock,
+    lock::{Guard, Lock},
+    wait::{Patience, Waiter},
 };
-use sidestep_shm::clock;
 
 use crate::{
     attributes::MAX_CQ_ENTRIES,
@@ -24,7 +25,8 @@ use crate::{
     error::{Error, Result},
     nic::NicCore,
     service::ErrorEvent,
-    vi::{Vi, state::ENDED},
+    trunk::Trunk,
+    vi::Vi,
 };
 
 /// Which queue of a VI.
@@ -46,9 +48,11 @@ pub struct Cq {
 pub(crate) struct CqCore {
     pub(crate) nic: Arc<NicCore>,
     pub(crate) events: EventQueue,
-    /// A source of our own, to wake who sleeps on the events.
+    /// A source of our own, which rings the descriptor.
     nudge: SourceId,
-    staging: Mutex<VecDeque<(u32, Queue)>>,
+    has_descriptor: AtomicBool,
+    idle: AtomicU32,
+    staging: Lock<VecDeque<(u32, Queue)>>,
     /// Threads that sleep or are about to; a descriptor counts as one.
     sleepers: AtomicU32,
     entries: AtomicUsize,
@@ -56,6 +60,9 @@ pub(crate) struct CqCore {
     /// Queues of VIs that are attached.
     pub(crate) users: AtomicUsize,
     notify: Mutex<VecDeque<CqCallback>>,
+    waiter: Mutex<Waiter>,
+    /// Trunks whose arrivals ring the descriptor.
+    watched: Mutex<Vec<Weak<Trunk>>>,
 }
 
 /// Called once, with the next completion.
@@ -70,6 +77,8 @@ impl std::fmt::Debug for CqCallback {
 }
 
 const NUDGE: u64 = u64::MAX;
+/// Looks that found nothing before the process sees to other things.
+const BREATH: u32 = 512;
 
 impl Cq {
     pub(crate) fn new(nic: &Arc<NicCore>, entries: usize) -> Result<Cq> {
@@ -80,28 +89,30 @@ impl Cq {
             nic: nic.clone(),
             events,
             nudge,
-            staging: Mutex::new(VecDeque::with_capacity(entries.min(1024))),
+            has_descriptor: AtomicBool::new(false),
+            idle: AtomicU32::new(0),
+            staging: Lock::new(VecDeque::with_capacity(entries.min(64))),
             sleepers: AtomicU32::new(0),
             entries: AtomicUsize::new(entries),
             overrun: AtomicBool::new(false),
             users: AtomicUsize::new(0),
             notify: Mutex::default(),
+            waiter: Mutex::default(),
+            watched: Mutex::default(),
         };
         Ok(Cq { core: Arc::new(core) })
     }
 
     /// The next completion, if there is one: whose it is, and of which queue. The descriptor is then taken from the VI.
+    #[inline]
     pub fn poll(&self) -> Option<(Vi, Queue)> {
-        loop {
-            while let Some((id, queue)) = self.core.staged() {
-                // A VI that is gone needs no answer.
-                if let Some(vi) = self.core.nic.vi(id) {
-                    return Some((vi, queue));
-                }
-            }
-            let event = self.core.events.poll()?;
-            self.core.take(event);
+        let core = &*self.core;
+        if let Some(found) = core.next() {
+            return Some(found);
         }
+        core.nic.trunks.poll();
+        let found = core.next();
+        if found.is_none() { core.look_further() } else { found }
     }
 
     /// The next completion; waits for it until the deadline (nanoseconds of `shm::clock::now`).
@@ -114,19 +125,7 @@ impl Cq {
             if deadline.is_some_and(|deadline| clock::now() >= deadline) {
                 return Err(Error::TimedOut);
             }
-            core.sleepers.fetch_add(1, Ordering::SeqCst);
-            // SeqCst: with `stage`: either it sees this sleeper, or the sleeper sees its entry.
-            fence(Ordering::SeqCst);
-            let event = match core.lock().is_empty() {
-                true => core.events.wait(deadline).map(Some),
-                false => Ok(None),
-            };
-            core.sleepers.fetch_sub(1, Ordering::SeqCst);
-            match event {
-                Ok(Some(event)) => core.take(event),
-                Ok(None) | Err(sidestep_fabric::Error::TimedOut(_)) => {}
-                Err(error) => return Err(error.into()),
-            }
+            core.wait_news(deadline)?;
         }
     }
 
@@ -139,12 +138,13 @@ impl Cq {
 
     /// Extension: a descriptor that is readable when [`poll`](Self::poll) may find something.
     pub fn descriptor(&self) -> Result<BorrowedFd<'_>> {
-        // For good: every entry that is staged must ring.
-        self.core.sleepers.fetch_add(1, Ordering::SeqCst);
-        if !self.core.lock().is_empty() {
-            self.core.events.deliver(self.core.nudge);
-        }
-        Ok(self.core.events.descriptor()?)
+        let core = &*self.core;
+        // For good: every entry that is staged must ring, and so must every arrival.
+        core.sleepers.fetch_add(1, Ordering::SeqCst);
+        core.has_descriptor.store(true, Ordering::Release);
+        let descriptor = core.events.descriptor()?;
+        core.events.deliver(core.nudge);
+        Ok(descriptor)
     }
 
     /// How many completions it is meant to hold.
@@ -197,29 +197,97 @@ impl CqCore {
             let code = ErrorCode::Overrun;
             self.nic.report(ErrorEvent { vi: Some(vi), cq: None, code, resource: Resource::Cq, token: 0 });
         }
-        // SeqCst: pairs with `Cq::wait`.
-        fence(Ordering::SeqCst);
-        if self.sleepers.load(Ordering::Relaxed) > 0 {
+        // A sleeper counts itself in before it looks at the staging queue under its lock.
+        if self.sleepers.load(Ordering::SeqCst) > 0 {
             self.events.deliver(self.nudge);
+            self.nic.node.wake();
         }
     }
 
-    fn staged(&self) -> Option<(u32, Queue)> {
-        self.lock().pop_front()
-    }
-
-    /// Something happened to a VI: drains it.
-    fn take(&self, event: Event) {
-        if event.token == NUDGE {
-            return;
-        }
-        if let Some(vi) = self.nic.vi(event.token as u32) {
-            vi.core.woken(event.token & ENDED != 0);
+    /// The next that is staged.
+    #[inline]
+    fn next(&self) -> Option<(Vi, Queue)> {
+        loop {
+            let (id, queue) = self.lock().pop_front()?;
+            // A VI that is gone needs no answer.
+            if let Some(vi) = self.nic.vi(id) {
+                return Some((vi, queue));
+            }
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, VecDeque<(u32, Queue)>> {
-        self.staging.lock().expect("no panic in a staging queue")
+    /// After a look that found nothing: now and then sees to other things. With a descriptor, makes the next news ring.
+    #[inline]
+    fn look_further(&self) -> Option<(Vi, Queue)> {
+        let idle = self.idle.load(Ordering::Relaxed) + 1;
+        self.idle.store(if idle < BREATH { idle } else { 0 }, Ordering::Relaxed);
+        if self.has_descriptor.load(Ordering::Relaxed) {
+            return self.prepare_descriptor();
+        }
+        if idle < BREATH {
+            return None;
+        }
+        self.nic.breathe();
+        self.next()
+    }
+
+    #[cold]
+    fn prepare_descriptor(&self) -> Option<(Vi, Queue)> {
+        // Empties the descriptor, and makes news of the link ring.
+        self.events.poll();
+        for trunk in self.nic.trunks.list() {
+            if self
+                .watched
+                .lock()
+                .expect("no panic with trunks")
+                .iter()
+                .all(|known| !known.ptr_eq(&Arc::downgrade(&trunk)))
+            {
+                trunk.watch();
+                self.watched.lock().expect("no panic with trunks").push(Arc::downgrade(&trunk));
+            }
+            trunk.arm();
+            trunk.poll(true);
+        }
+        self.nic.see_endings();
+        self.next()
+    }
+
+    fn wait_news(&self, deadline: Option<u64>) -> Result<()> {
+        let trunks = self.nic.trunks.list();
+        let news = || trunks.iter().any(|trunk| trunk.has_news());
+        let core = || trunks.first().map_or(u32::MAX, |trunk| trunk.peer_core());
+        if self.waiter.lock().expect("no panic while waiting").look(deadline, core, news) {
+            return Ok(());
+        }
+        self.sleepers.fetch_add(1, Ordering::SeqCst);
+        trunks.iter().for_each(|trunk| trunk.enter_sleep());
+        let waited = self.nic.node.wait_for(&mut Waiter::with(Patience::NONE), deadline, &mut || {
+            for trunk in &trunks {
+                trunk.arm();
+                trunk.poll(true);
+            }
+            self.nic.see_endings();
+            // A trunk that was made meanwhile is looked at by the next wait.
+            (!self.lock().is_empty() || self.nic.trunks.list().len() != trunks.len()).then_some(())
+        });
+        trunks.iter().for_each(|trunk| trunk.leave_sleep());
+        self.sleepers.fetch_sub(1, Ordering::SeqCst);
+        match waited {
+            Ok(()) | Err(sidestep_fabric::Error::TimedOut(_)) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn lock(&self) -> Guard<'_, VecDeque<(u32, Queue)>> {
+        self.staging.lock()
+    }
+}
+
+impl Drop for CqCore {
+    fn drop(&mut self) {
+        let watched = self.watched.get_mut().expect("no panic with trunks");
+        watched.iter().filter_map(Weak::upgrade).for_each(|trunk| trunk.unwatch());
     }
 }
 

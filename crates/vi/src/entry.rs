@@ -1,42 +1,57 @@
-//! What travels on the two queues of a connection.
+//! What travels on a trunk, in one stream a direction.
 //!
-//! *Transfer queue*, sender to receiver: a header of 16 bytes (32 for RDMA), then the bytes it announces.
+//! An entry is a head of 16 bytes (32 with its extension), a body, and padding. It is whole when it is published, and what
+//! is published ends with a line of memory, so that a small message lies in one line and is seen by one look. A message
+//! longer than one entry goes on in `Part` entries of the same connection.
 //!
 //! | bytes | what |
 //! |---|---|
 //! | 0 | kind |
-//! | 1 | flags: 1 = immediate data, 2 = goes on in the next receive |
-//! | 2..4 | fault, for `Fault` and `ReadData` |
-//! | 4..8 | length |
-//! | 8..12 | immediate data |
-//! | 16..24, 24..28 | remote address and handle |
+//! | 1 | flags: 1 = immediate data, 2 = goes on in the next receive, 4 = the bytes are there already, 8 = extended; upper half: padding in 16 bytes, beyond a multiple of 16 |
+//! | 2..4 | fault; number of cookies |
+//! | 4..8 | line: the receiving VI's number for its connection |
+//! | 8..12 | bytes of the body |
+//! | 12..16 | immediate data; first number of cookies; count of answers; number of a window |
+//! | 16..24, 24..28 | (extended) remote address and handle |
+//! | 28..32 | (extended) length of the whole message |
 //!
-//! *Cookie queue*, receiver to sender: records of 8 bytes: kind, number of pieces, two of fault, a 32-bit value; then 16
-//! bytes a piece, or a cookie.
+//! Messages are the *transfer queue* of a connection, posted receives and answers its *cookie queue*: the two are kinds of
+//! entries in one stream, so that a cookie costs no line of memory of its own.
 
-use sidestep_fabric::Cookie;
+use sidestep_fabric::{Cookie, queue::QueueSpec};
 
-use crate::{
-    descriptor::{List, Remote},
-    memory::MemHandle,
-};
+use crate::{descriptor::Remote, memory::MemHandle};
 
-/// Kinds of transfer entries.
+/// Kinds of entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Kind {
-    /// A message; its bytes follow.
+    /// A message, or its first part.
     Message = 1,
-    /// A message whose bytes lie in the receive buffer already.
-    Placed = 2,
-    /// A message that could not be sent.
-    Fault = 3,
-    /// An RDMA write; its bytes follow.
-    Write = 4,
+    /// An RDMA write, or its first part.
+    Write = 2,
     /// A request to read.
-    Read = 5,
-    /// The answer; its bytes follow.
-    ReadData = 6,
+    Read = 3,
+    /// The answer, or its first part.
+    ReadData = 4,
+    /// More bytes of the last of these.
+    Part = 5,
+    /// Receives were posted.
+    Posted = 6,
+    /// From now on this number names that region.
+    Window = 7,
+    /// Memory that may be written and read through a window.
+    Reach = 8,
+    /// So many messages or writes are in memory.
+    Placed = 9,
+    /// The next one failed.
+    Failed = 10,
+    /// Posted receives shall be told of.
+    Flow = 11,
+    /// A larger ring is wanted.
+    Want = 12,
+    /// Here it is.
+    Ring = 13,
 }
 
 /// Why a message or an RDMA operation could not be carried out.
@@ -54,61 +69,154 @@ pub(crate) enum Fault {
     Descriptor = 4,
 }
 
-/// The head of a transfer entry.
+/// The head of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Header {
     pub(crate) kind: Kind,
-    pub(crate) continues: bool,
-    pub(crate) fault: Fault,
+    flags: u8,
+    pub(crate) extra: u16,
+    pub(crate) line: u32,
+    /// Bytes of the body of this entry.
     pub(crate) len: u32,
-    pub(crate) immediate: Option<u32>,
-    pub(crate) remote: Option<Remote>,
+    pub(crate) value: u32,
+    pub(crate) remote: Remote,
+    total: u32,
 }
 
-pub(crate) const SHORT: usize = 16;
+/// Bytes of a head, and what entries are padded to.
+pub(crate) const HEAD: usize = 16;
+/// Bytes of a head with its extension.
 pub(crate) const LONG: usize = 32;
 
 const IMMEDIATE: u8 = 1;
 const CONTINUES: u8 = 2;
+const HERE: u8 = 4;
+const EXTENDED: u8 = 8;
+const PADDING_SHIFT: u8 = 4;
+/// What a processor moves at a time.
+pub(crate) const LINE: usize = 64;
+const NOWHERE: Remote = Remote { address: 0, handle: MemHandle(0) };
+
+const KINDS: [Kind; 13] = [
+    Kind::Message,
+    Kind::Write,
+    Kind::Read,
+    Kind::ReadData,
+    Kind::Part,
+    Kind::Posted,
+    Kind::Window,
+    Kind::Reach,
+    Kind::Placed,
+    Kind::Failed,
+    Kind::Flow,
+    Kind::Want,
+    Kind::Ring,
+];
 
 impl Fault {
-    fn from_bits(bits: u16) -> Option<Fault> {
+    pub(crate) fn from_bits(bits: u16) -> Option<Fault> {
         const ALL: [Fault; 5] = [Fault::None, Fault::NoReceive, Fault::Length, Fault::Protection, Fault::Descriptor];
         ALL.get(bits as usize).copied()
     }
 }
 
 impl Header {
-    pub(crate) fn new(kind: Kind, len: u32, immediate: Option<u32>) -> Header {
-        Header { kind, continues: false, fault: Fault::None, len, immediate, remote: None }
+    #[inline]
+    pub(crate) fn new(kind: Kind, line: u32, len: u32) -> Header {
+        Header { kind, flags: 0, extra: 0, line, len, value: 0, remote: NOWHERE, total: len }
+    }
+
+    #[inline]
+    pub(crate) fn with_immediate(self, value: Option<u32>) -> Header {
+        match value {
+            Some(value) => Header { flags: self.flags | IMMEDIATE, value, ..self },
+            None => self,
+        }
+    }
+
+    pub(crate) fn with_fault(self, fault: Fault) -> Header {
+        Header { extra: fault as u16, ..self }
+    }
+
+    pub(crate) fn continuing(self) -> Header {
+        Header { flags: self.flags | CONTINUES, ..self }
+    }
+
+    /// Of a whole that is longer than the body of this entry.
+    pub(crate) fn of(self, total: u32) -> Header {
+        Header { flags: self.flags | EXTENDED, total, ..self }
+    }
+
+    /// About memory of the receiver.
+    pub(crate) fn to(self, remote: Remote, total: u32) -> Header {
+        Header { remote, ..self.of(total) }
+    }
+
+    /// The bytes are in memory already, or too many to be sent.
+    pub(crate) fn here(self, total: u32) -> Header {
+        Header { flags: self.flags | HERE | EXTENDED, len: 0, total, ..self }
+    }
+
+    /// The same with so many bytes of the body in this entry.
+    pub(crate) fn first(self, len: usize) -> Header {
+        let header = if len < self.total as usize { self.of(self.total) } else { self };
+        Header { len: len as u32, ..header }
+    }
+
+    #[inline]
+    pub(crate) fn immediate(&self) -> Option<u32> {
+        (self.flags & IMMEDIATE != 0).then_some(self.value)
+    }
+
+    #[inline]
+    pub(crate) fn continues(&self) -> bool {
+        self.flags & CONTINUES != 0
+    }
+
+    #[inline]
+    pub(crate) fn is_here(&self) -> bool {
+        self.flags & HERE != 0
+    }
+
+    /// Length of the whole message.
+    #[inline]
+    pub(crate) fn total(&self) -> u32 {
+        self.total
     }
 
     /// Bytes of the head itself.
     #[inline]
     pub(crate) fn size(&self) -> usize {
-        if self.remote.is_some() { LONG } else { SHORT }
+        if self.flags & EXTENDED != 0 { LONG } else { HEAD }
     }
 
-    /// Bytes that follow it.
+    /// Bytes of the entry, with its padding.
     #[inline]
-    pub(crate) fn body(&self) -> usize {
-        match self.kind {
-            Kind::Message | Kind::Write | Kind::ReadData => self.len as usize,
-            Kind::Placed | Kind::Fault | Kind::Read => 0,
-        }
+    pub(crate) fn whole(&self) -> usize {
+        (self.size() + self.len as usize).next_multiple_of(HEAD) + (self.flags >> PADDING_SHIFT) as usize * HEAD
+    }
+
+    /// The same, ending with a line of memory when it begins at this position of the ring.
+    #[inline]
+    pub(crate) fn padded(self, position: u64) -> Header {
+        let end = position as usize + self.whole();
+        let units = (end.next_multiple_of(LINE) - end) / HEAD;
+        Header { flags: self.flags | (units as u8) << PADDING_SHIFT, ..self }
     }
 
     #[inline]
     pub(crate) fn emit(&self) -> [u8; LONG] {
         let mut bytes = [0; LONG];
-        bytes[0] = self.kind as u8;
-        bytes[1] = if self.immediate.is_some() { IMMEDIATE } else { 0 } | if self.continues { CONTINUES } else { 0 };
-        bytes[2..4].copy_from_slice(&(self.fault as u16).to_le_bytes());
-        bytes[4..8].copy_from_slice(&self.len.to_le_bytes());
-        bytes[8..12].copy_from_slice(&self.immediate.unwrap_or(0).to_le_bytes());
-        if let Some(remote) = &self.remote {
-            bytes[16..24].copy_from_slice(&remote.address.to_le_bytes());
-            bytes[24..28].copy_from_slice(&remote.handle.0.to_le_bytes());
+        let low = u64::from(self.kind as u8)
+            | u64::from(self.flags) << 8
+            | u64::from(self.extra) << 16
+            | u64::from(self.line) << 32;
+        bytes[..8].copy_from_slice(&low.to_le_bytes());
+        bytes[8..16].copy_from_slice(&(u64::from(self.len) | u64::from(self.value) << 32).to_le_bytes());
+        if self.flags & EXTENDED != 0 {
+            bytes[16..24].copy_from_slice(&self.remote.address.to_le_bytes());
+            bytes[24..28].copy_from_slice(&self.remote.handle.0.to_le_bytes());
+            bytes[28..32].copy_from_slice(&self.total.to_le_bytes());
         }
         bytes
     }
@@ -116,141 +224,119 @@ impl Header {
     /// Reads a head. `Ok(None)`: not all of it is here.
     #[inline]
     pub(crate) fn parse(bytes: &[u8]) -> Result<Option<Header>, &'static str> {
-        if bytes.len() < SHORT {
+        if bytes.len() < HEAD {
             return Ok(None);
         }
-        let kind = match bytes[0] {
-            1 => Kind::Message,
-            2 => Kind::Placed,
-            3 => Kind::Fault,
-            4 => Kind::Write,
-            5 => Kind::Read,
-            6 => Kind::ReadData,
-            _ => return Err("a transfer entry of an unknown kind"),
+        let (low, high) = (word64(bytes), word64(&bytes[8..]));
+        let kind = *KINDS.get((low as u8 as usize).wrapping_sub(1)).ok_or("an entry of an unknown kind")?;
+        let flags = (low >> 8) as u8;
+        let len = high as u32;
+        let header = Header {
+            kind,
+            flags,
+            extra: (low >> 16) as u16,
+            line: (low >> 32) as u32,
+            len,
+            value: (high >> 32) as u32,
+            remote: NOWHERE,
+            total: len,
         };
-        let fault = Fault::from_bits(word16(&bytes[2..])).ok_or("an unknown fault")?;
-        let immediate = (bytes[1] & IMMEDIATE != 0).then(|| word32(&bytes[8..]));
-        let remote = match kind {
-            Kind::Write | Kind::Read if bytes.len() < LONG => return Ok(None),
-            Kind::Write | Kind::Read => {
-                let address = u64::from(word32(&bytes[16..])) | u64::from(word32(&bytes[20..])) << 32;
-                Some(Remote { address, handle: MemHandle(word32(&bytes[24..])) })
-            }
-            _ => None,
-        };
-        let continues = bytes[1] & CONTINUES != 0;
-        Ok(Some(Header { kind, continues, fault, len: word32(&bytes[4..]), immediate, remote }))
+        if flags & EXTENDED == 0 {
+            let needs = matches!(kind, Kind::Write | Kind::Read) || flags & HERE != 0;
+            return if needs { Err("an entry without its extension") } else { Ok(Some(header)) };
+        }
+        if bytes.len() < LONG {
+            return Ok(None);
+        }
+        let (address, handle) = (word64(&bytes[16..]), MemHandle(word32(&bytes[24..])));
+        let total = word32(&bytes[28..]);
+        if len > total {
+            return Err("a part that is longer than the whole");
+        }
+        Ok(Some(Header { remote: Remote { address, handle }, total, ..header }))
     }
 }
 
 /// A posted receive, as the sender knows it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Credit {
     pub(crate) total: u32,
-    /// Where its bytes go, if they can be placed there.
-    pub(crate) places: List<Place>,
+    /// Where its bytes go, if they can be placed there: a window of the receiver and an offset in it.
+    pub(crate) place: Option<(u32, u64)>,
 }
 
-/// A part of a receive buffer in memory that the sender can reach.
+/// Bytes of a credit in a `Posted` entry.
+pub(crate) const CREDIT: usize = 16;
+/// Credits in one entry.
+pub(crate) const MAX_CREDITS: usize = 16;
+const NO_WINDOW: u32 = u32::MAX;
+
+impl Credit {
+    #[inline]
+    pub(crate) fn emit(&self) -> [u8; CREDIT] {
+        let (window, offset) = self.place.unwrap_or((NO_WINDOW, 0));
+        let mut bytes = [0; CREDIT];
+        bytes[..8].copy_from_slice(&(u64::from(self.total) | u64::from(window) << 32).to_le_bytes());
+        bytes[8..].copy_from_slice(&offset.to_le_bytes());
+        bytes
+    }
+
+    #[inline]
+    pub(crate) fn parse(bytes: &[u8]) -> Credit {
+        let window = word32(&bytes[4..]);
+        let place = (window != NO_WINDOW).then(|| (window, word64(&bytes[8..])));
+        Credit { total: word32(bytes), place }
+    }
+}
+
+/// Memory of the peer that can be written and read without it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct Reach {
+    pub(crate) handle: MemHandle,
     pub(crate) window: u32,
-    pub(crate) len: u32,
-    pub(crate) offset: u64,
+    pub(crate) base: u64,
+    pub(crate) len: u64,
 }
 
-/// A record of the cookie queue.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Record {
-    /// A receive was posted.
-    Posted(Credit),
-    /// From now on this number names that region.
-    Window(u32, Cookie),
-    /// So many messages or writes are in memory.
-    Placed(u32),
-    /// The next one failed.
-    Failed(Fault),
-    /// Everything that was posted before the connection was made has been told.
-    Ready,
-}
+impl Reach {
+    pub(crate) const LEN: usize = 24;
 
-pub(crate) const RECORD: usize = 8;
-const PLACE: usize = 16;
-/// Pieces of a receive buffer that are announced; buffers in more pieces are filled by copy.
-pub(crate) const MAX_PLACES: usize = 8;
-/// The longest record.
-pub(crate) const MAX_RECORD: usize = RECORD + PLACE * MAX_PLACES;
+    pub(crate) fn emit(&self) -> [u8; Reach::LEN] {
+        let mut bytes = [0; Reach::LEN];
+        bytes[..4].copy_from_slice(&self.handle.0.to_le_bytes());
+        bytes[4..8].copy_from_slice(&self.window.to_le_bytes());
+        bytes[8..16].copy_from_slice(&self.base.to_le_bytes());
+        bytes[16..].copy_from_slice(&self.len.to_le_bytes());
+        bytes
+    }
 
-impl Record {
-    pub(crate) fn emit(&self, into: &mut Vec<u8>) {
-        let head = |kind: u8, count: u8, fault: u16, value: u32| {
-            let (fault, value) = (fault.to_le_bytes(), value.to_le_bytes());
-            [kind, count, fault[0], fault[1], value[0], value[1], value[2], value[3]]
-        };
-        into.clear();
-        match self {
-            Record::Posted(credit) => {
-                let places = credit.places.as_slice();
-                into.extend(head(1, places.len() as u8, 0, credit.total));
-                for place in places {
-                    into.extend(place.window.to_le_bytes());
-                    into.extend(place.len.to_le_bytes());
-                    into.extend(place.offset.to_le_bytes());
-                }
-            }
-            Record::Window(number, cookie) => {
-                into.extend(head(2, 0, 0, *number));
-                into.extend(cookie.to_bytes());
-            }
-            Record::Placed(count) => into.extend(head(3, 0, 0, *count)),
-            Record::Failed(fault) => into.extend(head(4, 0, *fault as u16, 1)),
-            Record::Ready => into.extend(head(5, 0, 0, 0)),
+    pub(crate) fn parse(bytes: &[u8; Reach::LEN]) -> Reach {
+        Reach {
+            handle: MemHandle(word32(bytes)),
+            window: word32(&bytes[4..]),
+            base: word64(&bytes[8..]),
+            len: word64(&bytes[16..]),
         }
     }
 
-    /// Reads a record and says how long it is. `Ok(None)`: not all of it is here.
-    pub(crate) fn parse(bytes: &[u8]) -> Result<Option<(Record, usize)>, &'static str> {
-        let Some((head, rest)) = bytes.split_at_checked(RECORD) else { return Ok(None) };
-        let value = word32(&head[4..]);
-        let record = match head[0] {
-            1 => {
-                let count = head[1] as usize;
-                if count > MAX_PLACES {
-                    return Err("a receive in too many pieces");
-                }
-                let Some(bytes) = rest.get(..count * PLACE) else { return Ok(None) };
-                let place = |bytes: &[u8]| Place {
-                    window: word32(bytes),
-                    len: word32(&bytes[4..]),
-                    offset: u64::from(word32(&bytes[8..])) | u64::from(word32(&bytes[12..])) << 32,
-                };
-                let places = match count {
-                    1 => List::One(place(bytes)),
-                    _ => List::Many(bytes.chunks_exact(PLACE).map(place).collect()),
-                };
-                let credit = Credit { total: value, places };
-                (Record::Posted(credit), RECORD + count * PLACE)
-            }
-            2 => {
-                let Some(bytes) = rest.get(..Cookie::WIRE_LEN) else { return Ok(None) };
-                let cookie = Cookie::from_bytes(bytes).map_err(|_| "a bad cookie")?;
-                (Record::Window(value, cookie), RECORD + Cookie::WIRE_LEN)
-            }
-            3 => (Record::Placed(value), RECORD),
-            4 => (Record::Failed(Fault::from_bits(word16(&head[2..])).ok_or("an unknown fault")?), RECORD),
-            5 => (Record::Ready, RECORD),
-            _ => return Err("a record of an unknown kind"),
-        };
-        Ok(Some(record))
+    /// Where in the window these bytes lie, if they do.
+    pub(crate) fn offset(&self, remote: &Remote, len: u32) -> Option<usize> {
+        let offset = remote.address.checked_sub(self.base).filter(|_| remote.handle == self.handle)?;
+        (offset <= self.len && u64::from(len) <= self.len - offset).then_some(offset as usize)
     }
 }
 
-fn word16(bytes: &[u8]) -> u16 {
-    u16::from_le_bytes([bytes[0], bytes[1]])
-}
+/// The longest body that is not bytes of a message.
+pub(crate) const MAX_FIXED: usize = CREDIT * MAX_CREDITS;
+const _: () = assert!(MAX_FIXED >= QueueSpec::WIRE_LEN && MAX_FIXED >= Cookie::WIRE_LEN);
 
 pub(crate) fn word32(bytes: &[u8]) -> u32 {
     u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
+}
+
+#[inline]
+pub(crate) fn word64(bytes: &[u8]) -> u64 {
+    u64::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3], bytes[4], bytes[5], bytes[6], bytes[7]])
 }
 
 #[cfg(test)]
@@ -259,39 +345,42 @@ mod tests {
 
     #[test]
     fn headers_come_back() {
-        let remote = Some(Remote { address: 0x1234_5678_9abc_def0, handle: MemHandle(7) });
+        let remote = Remote { address: 0x1234_5678_9abc_def0, handle: MemHandle(7) };
         for header in [
-            Header::new(Kind::Message, 5, None),
-            Header { continues: true, ..Header::new(Kind::Message, 5, Some(9)) },
-            Header { fault: Fault::Length, ..Header::new(Kind::Fault, 0, None) },
-            Header { remote, ..Header::new(Kind::Write, 77, Some(1)) },
-            Header { remote, ..Header::new(Kind::Read, 1 << 20, None) },
+            Header::new(Kind::Message, 1, 5),
+            Header::new(Kind::Message, 1, 5).with_immediate(Some(9)).continuing(),
+            Header::new(Kind::Message, 3, 50).here(50),
+            Header::new(Kind::Message, u32::MAX, 50).first(20),
+            Header::new(Kind::Write, 9, 77).to(remote, 1 << 20).with_immediate(Some(1)),
+            Header::new(Kind::ReadData, 9, 0).with_fault(Fault::Protection),
+            Header::new(Kind::Message, 1, 4).padded(128),
         ] {
             let bytes = header.emit();
             assert_eq!(Header::parse(&bytes[..header.size()]), Ok(Some(header)));
             assert_eq!(Header::parse(&bytes[..header.size() - 1]), Ok(None));
+            assert_eq!(header.whole() % HEAD, 0);
         }
-        assert!(Header::parse(&[9; 32]).is_err());
+        for position in (0..256).step_by(HEAD) {
+            for len in 0..200 {
+                let header = Header::new(Kind::Message, 1, len).padded(position);
+                assert_eq!((position as usize + header.whole()) % LINE, 0);
+                assert!(header.whole() - HEAD - (len as usize) < LINE + HEAD);
+            }
+        }
+        assert!(Header::parse(&[14; 32]).is_err() && Header::parse(&[0; 32]).is_err());
+        assert!(Header::parse(&Header::new(Kind::Read, 0, 0).emit()).is_err(), "a read must say what");
     }
 
     #[test]
-    fn records_come_back() {
-        let place = Place { window: 1, len: 2, offset: 1 << 40 };
-        for record in [
-            Record::Posted(Credit { total: 3, places: List::NONE }),
-            Record::Posted(Credit { total: 3, places: List::Many(vec![place; MAX_PLACES]) }),
-            Record::Posted(Credit { total: 3, places: List::One(place) }),
-            Record::Placed(4),
-            Record::Ready,
-            Record::Failed(Fault::Protection),
-        ] {
-            let mut bytes = Vec::new();
-            record.emit(&mut bytes);
-            assert!(bytes.len() <= MAX_RECORD);
-            assert_eq!(Record::parse(&bytes[..bytes.len() - 1]), Ok(None));
-            assert_eq!(Record::parse(&bytes), Ok(Some((record, bytes.len()))));
+    fn credits_and_reaches_come_back() {
+        for place in [None, Some((3, 1 << 40))] {
+            let credit = Credit { total: 77, place };
+            assert_eq!(Credit::parse(&credit.emit()), credit);
         }
-        assert!(Record::parse(&[1, 200, 0, 0, 0, 0, 0, 0]).is_err());
-        assert!(Record::parse(&[0; 8]).is_err());
+        let reach = Reach { handle: MemHandle(5), window: 2, base: 1 << 40, len: 100 };
+        assert_eq!(Reach::parse(&reach.emit()), reach);
+        let at = |address, len| reach.offset(&Remote { address, handle: MemHandle(5) }, len);
+        assert_eq!((at((1 << 40) + 60, 40), at((1 << 40) + 60, 41), at(5, 1)), (Some(60), None, None));
+        assert_eq!(reach.offset(&Remote { address: 1 << 40, handle: MemHandle(6) }, 1), None);
     }
 }

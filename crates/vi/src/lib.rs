@@ -5,8 +5,8 @@
 //!
 //! **Who calls it.** `vipl`, which is its C face, and Rust programs directly.
 //!
-//! **What it calls.** The fabric: an endpoint and two message queues a connection, RDMA for large messages, tripwires and
-//! event queues to wait on.
+//! **What it calls.** The fabric: an endpoint a connection, a message queue in each direction for all connections of two
+//! processes, RDMA for large messages, tripwires to wait on.
 //!
 //! **What it never does.** It never trusts what a peer says, never gives a peer access to memory of the caller, never
 //! remaps it, and starts no thread unless callbacks or [`Nic::serve`] ask for one.
@@ -23,14 +23,16 @@ mod cq;
 mod descriptor;
 mod entry;
 mod error;
+mod fifo;
+mod line;
 mod memory;
 mod names;
 mod nic;
 mod peer;
 mod service;
 pub mod slab;
+mod trunk;
 mod vi;
-mod wires;
 
 pub use crate::{
     address::NetAddress,
@@ -47,7 +49,7 @@ pub use crate::{
     names::NameService,
     nic::{Nic, NicAttributes},
     service::{ErrorEvent, ErrorHandler},
-    vi::{FlowControl, Notify, Sink, Vi},
+    vi::{FlowControl, Notify, Sink, Vi, Way},
 };
 /// Memory of the caller, for [`Nic::register`], and the clock of every deadline.
 pub use sidestep_shm::{Memory, clock};

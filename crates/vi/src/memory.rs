@@ -42,9 +42,15 @@ pub(crate) struct Registration {
     /// Whether the library allocated it.
     pub(crate) own: bool,
     alive: AtomicBool,
+    /// Raised when peers lose the reach they had.
+    turn: AtomicU32,
     ptag: AtomicU32,
     rights: AtomicU32,
 }
+
+/// A registration as peers know it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Key(u64);
 
 /// Bytes of a registration.
 #[derive(Debug, Clone)]
@@ -158,6 +164,7 @@ impl MemoryTable {
                 region,
                 own,
                 alive: AtomicBool::new(true),
+                turn: AtomicU32::new(0),
                 ptag: AtomicU32::new(attributes.ptag.0),
                 rights: AtomicU32::new(rights(attributes)),
             });
@@ -173,19 +180,30 @@ impl MemoryTable {
         }
     }
 
-    /// Ends a registration; `address` must be where it begins.
-    pub(crate) fn deregister(&self, address: u64, handle: MemHandle) -> Result<()> {
+    /// Ends a registration; `address` must be where it begins. `true` if peers may have it within reach.
+    pub(crate) fn deregister(&self, address: u64, handle: MemHandle) -> Result<bool> {
         let mut entries = self.entries.write().expect("no panic in the memory table");
         entries.get(handle.0).filter(|entry| entry.base == address).ok_or(Error::Invalid("the memory handle"))?;
         let entry = entries.remove(handle.0).expect("found above");
         drop(entries);
         entry.alive.store(false, Ordering::Release);
         self.epoch.fetch_add(1, Ordering::AcqRel);
-        self.use_ptag(entry.ptag(), false)
+        entry.withdraw()?;
+        self.use_ptag(entry.ptag(), false)?;
+        Ok(entry.own)
     }
 
     pub(crate) fn find(&self, handle: MemHandle) -> Option<Arc<Registration>> {
         self.entries.read().expect("no panic in the memory table").get(handle.0).cloned()
+    }
+
+    /// Memory that the library allocated and that peers of this tag may write and read.
+    pub(crate) fn reachable(&self, ptag: Ptag, most: usize) -> Vec<Arc<Registration>> {
+        let entries = self.entries.read().expect("no panic in the memory table");
+        let open = |entry: &&Arc<Registration>| {
+            entry.own && entry.ptag() == ptag && entry.allows_write() && entry.allows_read()
+        };
+        entries.iter().filter(open).take(most).cloned().collect()
     }
 
     pub(crate) fn query(&self, address: u64, handle: MemHandle) -> Result<MemAttributes> {
@@ -193,15 +211,21 @@ impl MemoryTable {
         Ok(entry.ok_or(Error::Invalid("the memory handle"))?.attributes())
     }
 
-    pub(crate) fn set(&self, address: u64, handle: MemHandle, attributes: &MemAttributes) -> Result<()> {
+    /// Changes attributes. `true` if peers may have had it within reach, and no longer may.
+    pub(crate) fn set(&self, address: u64, handle: MemHandle, attributes: &MemAttributes) -> Result<bool> {
         let entry = self.find(handle).filter(|entry| entry.contains(address, 0));
         let entry = entry.ok_or(Error::Invalid("the memory handle"))?;
         self.use_ptag(attributes.ptag, true)?;
         self.use_ptag(entry.ptag(), false)?;
+        let (ptag, held) = (entry.ptag(), entry.rights.load(Ordering::Acquire));
         entry.ptag.store(attributes.ptag.0, Ordering::Release);
         entry.rights.store(rights(attributes), Ordering::Release);
         self.epoch.fetch_add(1, Ordering::AcqRel);
-        Ok(())
+        let less = ptag != attributes.ptag || held & !rights(attributes) != 0;
+        if less {
+            entry.withdraw()?;
+        }
+        Ok(entry.own && less)
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -222,6 +246,22 @@ impl MemoryTable {
 }
 
 impl Registration {
+    /// Names it as peers know it: another one after they lost their reach.
+    #[inline]
+    pub(crate) fn key(&self) -> Key {
+        Key(u64::from(self.handle.0) << 32 | u64::from(self.turn.load(Ordering::Acquire)))
+    }
+
+    /// Takes back what peers can reach: whoever has the pages mapped keeps the old ones.
+    fn withdraw(&self) -> Result<()> {
+        if self.own {
+            self.turn.fetch_add(1, Ordering::AcqRel);
+            self.region.withdraw()?;
+        }
+        Ok(())
+    }
+
+    #[inline]
     pub(crate) fn is_alive(&self) -> bool {
         self.alive.load(Ordering::Acquire)
     }
@@ -245,26 +285,6 @@ impl Registration {
     pub(crate) fn contains(&self, address: u64, len: u64) -> bool {
         let size = self.region.len() as u64;
         address.checked_sub(self.base).is_some_and(|offset| offset <= size && len <= size - offset)
-    }
-}
-
-impl Piece {
-    /// Copies bytes in, unless the registration has ended.
-    #[inline]
-    pub(crate) fn write(&self, at: usize, bytes: &[u8]) -> Result<(), Status> {
-        if !self.registration.is_alive() {
-            return Err(Status::PROTECTION_ERROR);
-        }
-        self.registration.region.write(self.offset + at, bytes).map_err(|_| Status::PROTECTION_ERROR)
-    }
-
-    /// Copies bytes out, unless the registration has ended.
-    #[inline]
-    pub(crate) fn read(&self, at: usize, bytes: &mut [u8]) -> Result<(), Status> {
-        if !self.registration.is_alive() {
-            return Err(Status::PROTECTION_ERROR);
-        }
-        self.registration.region.read(self.offset + at, bytes).map_err(|_| Status::PROTECTION_ERROR)
     }
 }
 

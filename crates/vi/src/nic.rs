@@ -3,13 +3,16 @@
 use std::{
     collections::HashMap,
     sync::{
-        Arc, Mutex, MutexGuard, Weak,
+        Arc, Mutex, Weak,
         atomic::{AtomicUsize, Ordering},
     },
 };
 
-use sidestep_fabric::{Listener, Node};
-use sidestep_shm::Memory;
+use sidestep_fabric::{EventQueue, Listener, Node};
+use sidestep_shm::{
+    Memory,
+    lock::{Guard, Lock},
+};
 
 use crate::{
     attributes::{
@@ -20,9 +23,10 @@ use crate::{
     error::{Error, Result},
     memory::{Buffer, MemHandle, MemoryTable, Ptag},
     names,
-    service::{ErrorEvent, ErrorHandler, Service},
+    service::{ErrorHandler, Service},
     slab::Slab,
-    vi::{Vi, ViCore},
+    trunk::Trunks,
+    vi::{Owner, Vi, ViCore},
 };
 
 /// A process's access to the provider. Clones are the same NIC.
@@ -37,10 +41,14 @@ pub(crate) struct NicCore {
     name: String,
     address: Vec<u8>,
     pub(crate) memory: MemoryTable,
-    vis: Mutex<Slab<Weak<ViCore>>>,
+    vis: Lock<Slab<Weak<Owner>>>,
     cqs: AtomicUsize,
     pub(crate) listeners: Mutex<HashMap<String, Arc<Listener>>>,
     pub(crate) service: Service,
+    /// What carries the connections.
+    pub(crate) trunks: Trunks,
+    /// Where the ends of connections are reported, by VI.
+    pub(crate) endings: EventQueue,
 }
 
 /// What a NIC can do.
@@ -83,16 +91,18 @@ impl Nic {
 
     /// A NIC on a given node of the fabric.
     pub fn on(node: Node, name: &str) -> Result<Nic> {
-        let service = Service::new(&node);
+        let endings = EventQueue::new(&node);
         let core = NicCore {
             node,
             name: name.to_string(),
             address: names::own_address(),
             memory: MemoryTable::new(),
-            vis: Mutex::new(Slab::new(MAX_VIS)),
+            vis: Lock::new(Slab::new(MAX_VIS)),
             cqs: AtomicUsize::new(0),
             listeners: Mutex::default(),
-            service,
+            service: Service::default(),
+            trunks: Trunks::default(),
+            endings,
         };
         Ok(Nic { core: Arc::new(core) })
     }
@@ -152,7 +162,10 @@ impl Nic {
 
     /// Ends a registration that begins at `address`.
     pub fn deregister(&self, address: u64, handle: MemHandle) -> Result<()> {
-        self.core.memory.deregister(address, handle)
+        if self.core.memory.deregister(address, handle)? {
+            self.core.trunks.forbid();
+        }
+        Ok(())
     }
 
     /// Attributes of registered memory.
@@ -162,7 +175,10 @@ impl Nic {
 
     /// Changes the attributes of registered memory.
     pub fn set_memory(&self, address: u64, handle: MemHandle, attributes: &MemAttributes) -> Result<()> {
-        self.core.memory.set(address, handle, attributes)
+        if self.core.memory.set(address, handle, attributes)? {
+            self.core.trunks.forbid();
+        }
+        Ok(())
     }
 
     /// Whether a registration, usable with this tag, covers these bytes.
@@ -177,7 +193,8 @@ impl Nic {
         self.core.memory.use_ptag(attributes.ptag, true)?;
         let mut made = None;
         self.core.vis().insert_with(|id| {
-            let core = Arc::new(ViCore::new(&self.core, id, attributes, send_cq, receive_cq));
+            let core = Arc::new_cyclic(|own| ViCore::new(own, &self.core, id, attributes, [send_cq, receive_cq]));
+            let core = Arc::new(Owner(core));
             made = Some(core.clone());
             Arc::downgrade(&core)
         });
@@ -220,8 +237,8 @@ impl Nic {
 }
 
 impl NicCore {
-    fn vis(&self) -> MutexGuard<'_, Slab<Weak<ViCore>>> {
-        self.vis.lock().expect("no panic in the table of VIs")
+    fn vis(&self) -> Guard<'_, Slab<Weak<Owner>>> {
+        self.vis.lock()
     }
 
     pub(crate) fn vi(&self, id: u32) -> Option<Vi> {
@@ -229,16 +246,28 @@ impl NicCore {
         Some(Vi { core })
     }
 
-    pub(crate) fn all_vis(&self) -> Vec<Arc<ViCore>> {
-        self.vis().iter().filter_map(Weak::upgrade).collect()
+    pub(crate) fn all_vis(&self) -> Vec<Vi> {
+        self.vis().iter().filter_map(Weak::upgrade).map(|core| Vi { core }).collect()
+    }
+
+    /// Lets the process see to other things, and to connections that have ended.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn breathe(&self) {
+        self.see_endings();
+    }
+
+    /// Ends VIs whose peers have closed or died.
+    pub(crate) fn see_endings(&self) {
+        while let Some(event) = self.endings.poll() {
+            if let Some(vi) = self.vi(event.token as u32) {
+                vi.core.see_end();
+            }
+        }
     }
 
     pub(crate) fn forget(&self, id: u32) {
         self.vis().remove(id);
-    }
-
-    pub(crate) fn report(&self, event: ErrorEvent) {
-        self.service.report(event);
     }
 
     /// The address as it is compared.

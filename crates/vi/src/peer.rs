@@ -1,7 +1,7 @@
 //! The peer-to-peer model: both sides ask, and meet under a name that both can compute. Who comes first listens there,
 //! the other connects; if the first gives up, the second listens.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use sidestep_fabric::Listener;
 use sidestep_shm::clock;
@@ -12,9 +12,8 @@ use crate::{
     code::ViState,
     connect::{self, Asked},
     error::{Error, Result},
-    nic::NicCore,
+    line::{self, Greeting, Line},
     vi::Vi,
-    wires::{self, Greeting, Wires},
 };
 
 /// A VI that wants to meet another.
@@ -45,7 +44,8 @@ impl Vi {
             return Err(Error::NotReachable);
         }
         connect::begin(self)?;
-        self.core.lock().meeting = Some(Meeting { name, local: local.clone(), deadline, role: Role::Undecided });
+        let meeting = Meeting { name, local: local.clone(), deadline, role: Role::Undecided };
+        self.core.lock().meeting = Some(Box::new(meeting));
         let _ = self.poll_peer();
         Ok(())
     }
@@ -53,16 +53,16 @@ impl Vi {
     /// Whether the two have met: `None` while they have not.
     pub fn poll_peer(&self) -> Result<Option<RemoteAttributes>> {
         self.core.nic.node.progress();
-        let mut state = self.core.enter();
+        let mut state = self.core.lock();
         if state.status == ViState::Connected {
-            return Ok(state.wires.as_ref().map(|wires| wires.remote));
+            return Ok(state.line.as_ref().map(|line| line.remote));
         }
         let Some(mut meeting) = state.meeting.take() else { return Err(Error::State { is: state.status }) };
         let attributes = state.attributes;
         drop(state);
-        match meeting.step(&self.core.nic, &attributes) {
-            Ok(Some(wires)) => {
-                connect::finish(self, Ok(wires))?;
+        match meeting.step(self, &attributes) {
+            Ok(Some(line)) => {
+                connect::finish(self, Ok(line))?;
                 Ok(self.remote_attributes())
             }
             Ok(None) if meeting.deadline.is_some_and(|deadline| clock::now() >= deadline) => {
@@ -91,13 +91,14 @@ impl Vi {
 }
 
 impl Meeting {
-    fn step(&mut self, nic: &NicCore, attributes: &ViAttributes) -> Result<Option<Wires>> {
+    fn step(&mut self, vi: &Vi, attributes: &ViAttributes) -> Result<Option<Line>> {
+        let nic = &vi.core.nic;
         match std::mem::replace(&mut self.role, Role::Undecided) {
             Role::Undecided => {
                 self.role = match nic.node.listen(&self.name) {
                     Ok(listener) => Role::Listening(listener),
                     // The other one is there already.
-                    Err(_) => match connect::ask(nic, &self.name, attributes, &self.local) {
+                    Err(_) => match connect::ask(vi, &self.name, attributes, &self.local) {
                         Ok(asked) => Role::Connecting(Box::new(asked)),
                         Err(_) => Role::Undecided,
                     },
@@ -119,7 +120,8 @@ impl Meeting {
                     return Err(Error::Reliability);
                 }
                 let deadline = Some(clock::now() + JOIN_NS);
-                wires::accept(request, &theirs, attributes, &self.local, deadline).map(Some)
+                let own = (&**nic, &Arc::downgrade(&vi.core.0));
+                line::accept(request, &theirs, own, attributes, &self.local, deadline).map(Some)
             }
             Role::Connecting(asked) => match asked.endpoint.is_connected() {
                 Ok(true) => Ok(Some(asked.join()?)),

@@ -1,7 +1,7 @@
 //! The service thread of a NIC: progress for programs that poll memory without calling, callbacks, errors.
 //!
-//! It must not disturb a program that polls through the library. So it looks at a VI only if the program has not called
-//! for a tick, and arms the tripwires of a VI only then: a peer's stores stay plain stores as long as someone polls.
+//! It must not disturb a program that polls through the library. So it looks at a trunk only if the program has not polled
+//! it for a tick, and arms its tripwires only then: a peer's stores stay plain stores as long as someone polls.
 
 use std::{
     collections::VecDeque,
@@ -12,14 +12,19 @@ use std::{
     thread,
 };
 
-use sidestep_fabric::{EventQueue, Node, event::SourceId};
-use sidestep_shm::clock;
+use sidestep_fabric::Node;
+use sidestep_shm::{
+    clock,
+    wait::{Patience, Waiter},
+};
 
 use crate::{
     code::{ErrorCode, Resource},
     cq::{Cq, CqCore},
     error::{Error, Result},
     nic::NicCore,
+    trunk::Trunk,
+    vi::ViCore,
 };
 
 /// Something went wrong that no descriptor tells of.
@@ -40,9 +45,10 @@ pub struct ErrorEvent {
 /// Hears of errors.
 pub type ErrorHandler = Arc<dyn Fn(&ErrorEvent) + Send + Sync>;
 
+#[derive(Default)]
 pub(crate) struct Service {
-    pub(crate) queue: EventQueue,
-    nudge: SourceId,
+    /// Whether it shall look at once.
+    nudged: AtomicBool,
     running: AtomicBool,
     /// Whether completions are waited for by callbacks.
     callbacks: AtomicBool,
@@ -66,39 +72,24 @@ const EAGER: u64 = 100_000;
 const MAX_EVENTS: usize = 1024;
 
 impl Service {
-    pub(crate) fn new(node: &Node) -> Service {
-        let queue = EventQueue::new(node);
-        let nudge = queue.attach(u64::MAX);
-        Service {
-            queue,
-            nudge,
-            running: AtomicBool::new(false),
-            callbacks: AtomicBool::new(false),
-            events: Mutex::default(),
-            handler: Mutex::default(),
-            cqs: Mutex::default(),
-        }
-    }
-
     pub(crate) fn set_handler(&self, handler: Option<ErrorHandler>) {
         *self.handler.lock().expect("no panic with the handler") = handler;
     }
 
-    pub(crate) fn report(&self, event: ErrorEvent) {
+    /// An error that the handler will hear of. `true`: the thread is to be woken.
+    fn report(&self, event: ErrorEvent) -> bool {
         let mut events = self.events();
         if self.handler.lock().expect("no panic with the handler").is_some() && events.len() < MAX_EVENTS {
             events.push_back(event);
-            drop(events);
-            self.queue.deliver(self.nudge);
+            return true;
         }
+        false
     }
 
-    /// A descriptor has completed: a callback may wait for it.
+    /// Whether a callback may wait for a descriptor that has completed.
     #[inline]
-    pub(crate) fn completed(&self) {
-        if self.callbacks.load(Ordering::Relaxed) {
-            self.queue.deliver(self.nudge);
-        }
+    pub(crate) fn has_callbacks(&self) -> bool {
+        self.callbacks.load(Ordering::Relaxed)
     }
 
     fn events(&self) -> MutexGuard<'_, VecDeque<ErrorEvent>> {
@@ -123,8 +114,8 @@ impl NicCore {
         if self.service.running.swap(true, Ordering::AcqRel) {
             return Ok(());
         }
-        let (nic, queue) = (Arc::downgrade(self), self.service.queue.clone());
-        let started = thread::Builder::new().name("via-service".into()).spawn(move || run(&nic, &queue));
+        let (nic, node) = (Arc::downgrade(self), self.node.clone());
+        let started = thread::Builder::new().name("via-service".into()).spawn(move || run(&nic, &node));
         match started {
             Ok(_) => Ok(()),
             Err(_) => {
@@ -134,10 +125,17 @@ impl NicCore {
         }
     }
 
-    /// A connection was made: the service thread looks at once.
+    /// A connection was made, or a callback waits: the service thread looks at once.
     pub(crate) fn wake_service(&self) {
         if self.service.running.load(Ordering::Relaxed) {
-            self.service.queue.deliver(self.service.nudge);
+            self.service.nudged.store(true, Ordering::Release);
+            self.node.wake();
+        }
+    }
+
+    pub(crate) fn report(&self, event: ErrorEvent) {
+        if self.service.report(event) {
+            self.wake_service();
         }
     }
 
@@ -157,16 +155,19 @@ impl NicCore {
         self.watch_callbacks()
     }
 
-    /// One look at everything. (whether anything came, whether callbacks wait)
-    fn pass(self: &Arc<Self>) -> (bool, bool) {
+    /// One look at everything. (trunks that nobody looks after, whether anything came, whether callbacks wait)
+    fn pass(self: &Arc<Self>) -> (Vec<Arc<Trunk>>, bool, bool) {
         self.service.report_errors();
-        let (mut any, mut waiting) = (false, false);
-        for vi in self.all_vis() {
-            let neglected = !vi.touched.swap(false, Ordering::Relaxed);
-            if neglected {
-                any |= vi.serve(true);
+        let mut neglected = self.trunks.list();
+        neglected.retain(|trunk| trunk.is_neglected());
+        let any = neglected.iter().any(|trunk| trunk.has_news());
+        neglected.iter().for_each(|trunk| trunk.poll(false));
+        self.see_endings();
+        let mut waiting = false;
+        if self.service.has_callbacks() {
+            for vi in self.all_vis() {
+                waiting |= ViCore::run_callbacks(&vi);
             }
-            waiting |= vi.run_callbacks();
         }
         let cqs: Vec<_> = {
             let mut cqs = self.service.cqs.lock().expect("no panic with callbacks");
@@ -177,31 +178,40 @@ impl NicCore {
             waiting |= Cq { core }.run_callbacks();
         }
         self.service.report_errors();
-        (any, waiting)
+        (neglected, any, waiting)
     }
 }
 
-fn run(nic: &Weak<NicCore>, queue: &EventQueue) {
+fn run(nic: &Weak<NicCore>, node: &Node) {
     let (mut tick, mut eager_until) = (TICK, 0);
+    let mut waiter = Waiter::with(Patience::NONE);
     loop {
         let Some(core) = nic.upgrade() else { return };
-        let (any, waiting) = core.pass();
-        drop(core);
+        let (neglected, any, waiting) = core.pass();
         let now = clock::now();
         if any {
             eager_until = now + EAGER;
         }
         if now < eager_until {
             tick = TICK;
+            drop(core);
             thread::yield_now();
             continue;
         }
         tick = if waiting { TICK } else { (tick * 2).min(LONGEST_TICK) };
-        match queue.wait(Some(now + tick)) {
-            Ok(_) => tick = TICK,
+        // Nothing of the NIC is held while sleeping, so that it can go.
+        drop(core);
+        neglected.iter().for_each(|trunk| trunk.enter_sleep());
+        let woken = node.wait_for(&mut waiter, Some(now + tick), &mut || {
+            neglected.iter().for_each(|trunk| trunk.arm());
+            let nudged = nic.upgrade().is_none_or(|core| core.service.nudged.swap(false, Ordering::AcqRel));
+            (nudged || neglected.iter().any(|trunk| trunk.has_news())).then_some(())
+        });
+        neglected.iter().for_each(|trunk| trunk.leave_sleep());
+        match woken {
+            Ok(()) => tick = TICK,
             Err(sidestep_fabric::Error::TimedOut(_)) => {}
             Err(_) => thread::sleep(std::time::Duration::from_nanos(tick)),
         }
-        while queue.poll().is_some() {}
     }
 }

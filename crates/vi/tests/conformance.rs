@@ -42,6 +42,7 @@ macro_rules! suite {
 }
 
 suite!(shm, sidestep_testkit::conformance::fixture::shm);
+suite!(iwarp, sidestep_testkit::conformance::fixture::iwarp);
 suite!(sim_proxied, sidestep_testkit::conformance::fixture::sim_proxied);
 suite!(sim_mapped, sidestep_testkit::conformance::fixture::sim_mapped);
 suite!(traced_shm_seeing_all, sidestep_testkit::conformance::fixture::traced_shm_seeing_all);

@@ -1,6 +1,10 @@
 //! Where the preload library is: beside this program in a build tree, or in its place in an installed one.
 
-use std::{env, path::PathBuf};
+use std::{
+    env,
+    path::{Path, PathBuf},
+    time::SystemTime,
+};
 
 /// The library's file.
 pub const NAME: &str = "libsidestep.so";
@@ -10,7 +14,8 @@ pub fn find() -> Result<PathBuf, String> {
     let program = env::current_exe().map_err(|error| format!("cannot tell where this program is: {error}"))?;
     let folder = program.parent().unwrap_or(&program);
     let places = [folder.join(NAME), folder.join("deps").join(NAME), folder.join("../lib/sidestep").join(NAME)];
-    let found = places.iter().find(|place| place.is_file());
+    // Cargo keeps two in a build tree, and does not always renew both.
+    let found = places.iter().filter(|place| place.is_file()).max_by_key(|place| modified(place));
     let found = found.ok_or_else(|| {
         format!(
             "{NAME} is neither beside {} nor in ../lib/sidestep: build it with `cargo build --package sidestep-preload`, \
@@ -24,4 +29,8 @@ pub fn find() -> Result<PathBuf, String> {
         true => Err(format!("{}: a path with a blank or a colon cannot be preloaded", path.display())),
         false => Ok(path),
     }
+}
+
+fn modified(path: &Path) -> Option<SystemTime> {
+    path.metadata().and_then(|status| status.modified()).ok()
 }

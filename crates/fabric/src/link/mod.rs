@@ -18,6 +18,7 @@
 //! - `poll` never blocks.
 
 pub mod faulty;
+pub mod iwarp;
 pub mod shm;
 pub mod sim;
 pub mod traced;
@@ -128,7 +129,8 @@ pub enum Outcome {
     Failed(Error),
 }
 
-/// Where a link delivers what arrives. The node implements it; cookies are checked there and nowhere else.
+/// Where a link delivers what arrives. The node implements it; cookies are checked there and nowhere else. A link may
+/// hold locks of its own while it calls `place`, `fetch`, `atomic` and `grant`, which call no link.
 pub trait Target {
     /// A peer has connected.
     fn opened(&self, peer: PeerId);
@@ -164,6 +166,11 @@ pub trait Link: Send + Sync {
     fn unlisten(&self, name: &str);
     /// Connects to whoever listens under a name. A live peer of that name is used again.
     fn connect(&self, name: &str) -> Result<PeerId>;
+    /// The name under which this side listens, for one that a peer used and nobody here listens under.
+    fn local_name(&self, peer: PeerId, name: &str) -> Option<String> {
+        let _ = (peer, name);
+        None
+    }
     /// Sends a message.
     fn post(&self, peer: PeerId, bytes: &[u8]) -> Result<()>;
     /// Starts a request to a region of the peer.
@@ -190,6 +197,10 @@ pub trait Link: Send + Sync {
     fn watch(&self, sleeper: &Arc<Sleeper>) -> Result<()>;
     /// Announces sleep, or takes that back: while it stands, news rings.
     fn set_sleeping(&self, sleeping: bool);
+    /// Whether peers wait for `poll` to be called here, so that a node keeps a thread that does while the program does not.
+    fn needs_service(&self) -> bool {
+        false
+    }
     /// Ends the connection with a peer. `closed` follows.
     fn close(&self, peer: PeerId, reason: CloseReason);
 }
@@ -199,6 +210,8 @@ pub trait Link: Send + Sync {
 pub enum AnyLink {
     /// Shared memory between processes of one host.
     Shm(shm::ShmLink),
+    /// iWARP over TCP, between hosts.
+    Iwarp(iwarp::IwarpLink),
     /// Simulated, inside one process.
     Sim(sim::SimLink),
     /// Another link, with a record of everything that passes.
@@ -212,6 +225,7 @@ impl AnyLink {
     pub fn as_link(&self) -> &dyn Link {
         match self {
             AnyLink::Shm(link) => link,
+            AnyLink::Iwarp(link) => link,
             AnyLink::Sim(link) => link,
             AnyLink::Traced(link) => &**link,
             AnyLink::Faulty(link) => &**link,

@@ -6,10 +6,11 @@
 //!   0x00  tail    how far the peer has written into our ring        (a tripwire: data)
 //!   0x08  core    where the peer ran when it published
 //!   0x10  switch  position + 1 from which its bytes lie in our next ring
-//!   0x18  note    a word of the program's own, for whoever reads
+//!   0x18  notes   two words of the program's own, for whoever reads
 //!   0x80  head    how far the peer has read of what we sent, top bit: frozen   (a tripwire: space)
 //!   0x88  core    where the peer ran when it published
 //!   0x90  note    a word of the program's own, for whoever writes
+//!   0xc0  witness how far we have read; for a peer that outlives us
 //!   0x100 ring
 //! ```
 //!
@@ -43,10 +44,11 @@ use crate::{
 pub(crate) const TAIL: usize = 0x00;
 pub(crate) const TAIL_CORE: usize = 0x08;
 pub(crate) const SWITCH: usize = 0x10;
-pub(crate) const TAIL_NOTE: usize = 0x18;
+pub(crate) const TAIL_NOTES: [usize; 2] = [0x18, 0x20];
 pub(crate) const HEAD: usize = 0x80;
 pub(crate) const HEAD_CORE: usize = 0x88;
 pub(crate) const HEAD_NOTE: usize = 0x90;
+pub(crate) const WITNESS: usize = 0xc0;
 /// Bytes of a block before its ring.
 pub const BLOCK_HEADER: usize = 0x100;
 
@@ -164,7 +166,8 @@ impl QueueBlock {
             tail: self.slice.word64(TAIL)?,
             core: self.slice.word64(TAIL_CORE)?,
             head: self.slice.word64(HEAD)?,
-            notes: [self.slice.word64(TAIL_NOTE)?, self.slice.word64(HEAD_NOTE)?],
+            sender_notes: [self.slice.word64(TAIL_NOTES[0])?, self.slice.word64(TAIL_NOTES[1])?],
+            receiver_note: self.slice.word64(HEAD_NOTE)?,
             arrival: tripwire(TAIL)?,
             space: tripwire(HEAD)?,
         })
@@ -181,7 +184,8 @@ pub struct Monitor {
     tail: Word64,
     core: Word64,
     head: Word64,
-    notes: [Word64; 2],
+    sender_notes: [Word64; 2],
+    receiver_note: Word64,
     arrival: Tripwire,
     space: Tripwire,
 }
@@ -199,17 +203,17 @@ impl Monitor {
         self.head.load(Ordering::Relaxed)
     }
 
-    /// The note that the peer's sender left ([`Sender::set_note`]). What it sent before is visible, and nothing of what
-    /// it stores later is promised.
+    /// One of the two notes that the peer's sender left ([`Sender::set_note`]). What it sent before is visible, and
+    /// nothing of what it stores later is promised.
     #[inline]
-    pub fn sender_note(&self) -> u64 {
-        self.notes[0].load(Ordering::Acquire)
+    pub fn sender_note(&self, which: usize) -> u64 {
+        self.sender_notes[which & 1].load(Ordering::Acquire)
     }
 
     /// The note that the peer's receiver left ([`Receiver::set_note`]).
     #[inline]
     pub fn receiver_note(&self) -> u64 {
-        self.notes[1].load(Ordering::Acquire)
+        self.receiver_note.load(Ordering::Acquire)
     }
 
     /// The core on which the peer last published.

@@ -12,7 +12,8 @@ use sidestep_shm::{
 };
 
 use super::{
-    BLOCK_HEADER, FAMILY_READ, HEAD, HEAD_CORE, HEAD_NOTE, Kind, QueueBlock, SWITCH, TAIL, TAIL_CORE, home::Home, wire::Wire,
+    BLOCK_HEADER, FAMILY_READ, HEAD, HEAD_CORE, HEAD_NOTE, Kind, QueueBlock, SWITCH, TAIL, TAIL_CORE, WITNESS,
+    home::Home, wire::Wire,
 };
 use crate::{
     error::{Error, Result},
@@ -30,6 +31,8 @@ pub struct Receiver {
     idle: u32,
     /// Nothing is received any more.
     left: bool,
+    /// Own memory, which the peer may read when this process is gone.
+    witness: sidestep_shm::Word64,
 }
 
 #[derive(Debug)]
@@ -71,7 +74,8 @@ impl Receiver {
             Kind::Slots(stride) => Ring::Slots(SlotConsumer::new(parts, stride as usize)?),
         };
         let core = wire.word(HEAD_CORE)?;
-        Ok(Receiver { ring, wire, home, waiter: Waiter::default(), core, idle: 0, left: false })
+        let witness = memory.word64(offset + WITNESS)?;
+        Ok(Receiver { ring, wire, home, waiter: Waiter::default(), core, idle: 0, left: false, witness })
     }
 
     /// How patient waits are before they sleep.
@@ -130,6 +134,7 @@ impl Receiver {
     }
 
     /// Copies bytes from `skip` bytes ahead without taking them.
+    #[inline]
     pub fn peek(&mut self, skip: usize, bytes: &mut [u8]) -> Result<usize> {
         self.check_here()?;
         self.consumer().available_now()?;
@@ -137,6 +142,7 @@ impl Receiver {
     }
 
     /// Steps over bytes that were peeked at.
+    #[inline]
     pub fn consume(&mut self, count: usize) -> Result<()> {
         self.check_here()?;
         self.consumer().consume(count);
@@ -198,11 +204,20 @@ impl Receiver {
     }
 
     /// Bytes that can be received at the moment.
+    #[inline]
     pub fn available(&mut self) -> Result<usize> {
         Ok(self.consumer().available_now()?)
     }
 
+    /// Leaves word how far has been read, for a peer that may outlive this process. Costs a store.
+    #[inline]
+    pub fn testify(&mut self) {
+        let position = self.consumer().position();
+        self.witness.store(position, Ordering::Relaxed);
+    }
+
     /// Position of the next byte to receive.
+    #[inline]
     pub fn position(&mut self) -> u64 {
         self.consumer().position()
     }
@@ -271,6 +286,7 @@ impl Receiver {
         if self.left { Err(Error::Unsupported("receiving from a queue that was left")) } else { Ok(()) }
     }
 
+    #[inline]
     fn consumer(&mut self) -> &mut Consumer {
         self.ring.consumer()
     }

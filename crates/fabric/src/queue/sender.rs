@@ -12,7 +12,8 @@ use sidestep_shm::{
 };
 
 use super::{
-    BLOCK_HEADER, FAMILY_WRITTEN, HEAD, HEAD_CORE, Kind, QueueBlock, QueueSpec, SWITCH, TAIL, TAIL_CORE, TAIL_NOTE,
+    BLOCK_HEADER, FAMILY_WRITTEN, HEAD, HEAD_CORE, Kind, QueueBlock, QueueSpec, SWITCH, TAIL, TAIL_CORE, TAIL_NOTES,
+    WITNESS,
     home::Home,
     wire::{Wire, send_ring},
 };
@@ -185,13 +186,23 @@ impl Sender {
         self.wire.stored()
     }
 
-    /// Leaves a word for the receiver ([`super::Monitor::sender_note`]) after everything sent before, and wakes it if it
-    /// waits.
-    pub fn set_note(&mut self, note: u64) -> Result<()> {
+    /// Leaves one of two words for the receiver ([`super::Monitor::sender_note`]) after everything sent before, and wakes
+    /// it if it waits.
+    pub fn set_note(&mut self, which: usize, note: u64) -> Result<()> {
         self.publish()?;
-        self.wire.word(TAIL_NOTE)?.store(note, Ordering::Release);
-        self.wire.send_other(TAIL_NOTE)?;
+        let at = TAIL_NOTES[which & 1];
+        self.wire.word(at)?.store(note, Ordering::Release);
+        self.wire.send_other(at)?;
         self.wire.stored()
+    }
+
+    /// How far the receiver has read by its own word, which it need not have told: for a sender that has outlived it.
+    /// Nothing but the peer's word for it; use it for what may as well be wrong.
+    pub fn witness(&self) -> Option<u64> {
+        match &self.wire {
+            Wire::Mapped { .. } => Some(self.wire.word(WITNESS).ok()?.load(Ordering::Relaxed)),
+            Wire::Proxied { .. } => None,
+        }
     }
 
     /// Sends all of `bytes`, waiting for space as needed.
@@ -236,6 +247,7 @@ impl Sender {
     }
 
     /// Bytes free at the moment.
+    #[inline]
     pub fn space(&mut self) -> Result<usize> {
         let capacity = self.producer().capacity();
         Ok(self.producer().space(capacity)?)
@@ -247,6 +259,7 @@ impl Sender {
     }
 
     /// Position after the last byte pushed.
+    #[inline]
     pub fn position(&self) -> u64 {
         self.ring.position()
     }
@@ -312,6 +325,7 @@ impl Sender {
         self.home.descriptor()
     }
 
+    #[inline]
     fn producer(&mut self) -> &mut Producer {
         self.ring.producer()
     }

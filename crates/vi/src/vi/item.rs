@@ -1,18 +1,15 @@
 //! One send on its way: which way it goes, and how far it is.
 
-use sidestep_fabric::rdma::RequestId;
+use sidestep_fabric::{Aperture, rdma::RequestId};
 
 use crate::{
     attributes::Reliability,
     code::Status,
     descriptor::{List, Operation, Remote},
-    entry::{Credit, Fault, Header, Kind},
+    entry::{Credit, Header, Kind},
+    line::Line,
     memory::Piece,
-    vi::{
-        receive::BOUNCE,
-        state::{FlowControl, Loss},
-    },
-    wires::Wires,
+    vi::state::{FlowControl, Loss, Way},
 };
 
 #[derive(Debug)]
@@ -32,10 +29,10 @@ pub(super) struct SendItem {
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Stage {
     Waiting,
-    /// Being written to the transfer queue.
-    Emitting(Emission, Then),
-    /// Being placed in the peer's memory.
-    Placing(RequestId, Header),
+    /// Being put on the trunk; so many bytes are.
+    Sending(Header, Then, usize),
+    /// Being moved to or from the peer's memory; then the entry follows, if there is one.
+    Moving(RequestId, Option<Header>),
     /// Handed over; the peer will say how it went.
     Answer,
     /// The data of a read are to come.
@@ -43,80 +40,75 @@ pub(super) enum Stage {
     Ended(Status),
 }
 
-/// How much of an entry is in the ring.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Emission {
-    pub(super) header: Header,
-    pub(super) sent: usize,
-}
-
-/// What follows when an entry is in the ring.
-#[derive(Debug, Clone, Copy)]
+/// What follows when an entry is on the trunk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Then {
     Done,
     Answer,
     Read,
     /// The rest of a split message.
     Rest,
-    /// The connection ends, and the send with this status.
-    Break(Status),
+}
+
+/// What a step needs to know of its VI.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Circumstances {
+    pub(super) reliability: Reliability,
+    pub(super) split: bool,
+    pub(super) way: Way,
+    /// RDMA reads without an answer.
+    pub(super) reads: usize,
 }
 
 /// From this size on a message is placed in the receive buffer, where that can be reached, rather than carried in the
-/// ring. Chosen by hand so far; no sweep has been measured.
-pub(crate) const DIRECT_MIN: u32 = 8 << 10;
+/// ring: where the two cross in `sidestep bench via` (lines `via-pio` and `via-rdma`).
+pub(crate) const DIRECT_MIN: u32 = 4 << 10;
 /// The most that one request of the RDMA queue moves at once.
 const QUANTUM: usize = 256 << 10;
-/// Small messages are written with their head in one go.
-pub(super) const SMALL: usize = 256;
+const DONE: Stage = Stage::Ended(Status(0));
 
 impl SendItem {
     /// Goes one step on. `false`: it cannot at present.
-    pub(super) fn step(
-        &mut self,
-        wires: &mut Wires,
-        scratch: &mut Vec<u8>,
-        reliability: Reliability,
-        split: bool,
-        reads: usize,
-    ) -> Result<bool, Loss> {
+    pub(super) fn step(&mut self, line: &mut Line, around: &Circumstances) -> Result<bool, Loss> {
         match &mut self.stage {
-            Stage::Waiting if self.fence && reads > 0 => return Ok(false),
-            Stage::Waiting => return self.begin(wires, reliability, split),
-            Stage::Placing(id, header) => {
-                let header = *header;
-                match wires.rdma.test(*id) {
-                    Ok(false) => return Ok(false),
-                    Ok(true) => {
-                        let then = self.afterwards(&header, reliability);
-                        self.stage = Stage::Emitting(Emission { header, sent: 0 }, then);
+            Stage::Waiting if self.fence && around.reads > 0 => return Ok(false),
+            Stage::Waiting => return self.begin(line, around),
+            Stage::Moving(id, header) => {
+                let (id, header) = (*id, *header);
+                let moved = match &line.rdma {
+                    Some(rdma) => rdma.test(id),
+                    None => Ok(true),
+                };
+                self.stage = match (moved, header) {
+                    (Ok(false), _) => return Ok(false),
+                    (Ok(true), None) => DONE,
+                    (Ok(true), Some(header)) => Stage::Sending(header, self.afterwards(&header, around), 0),
+                    (Err(_), _) => {
+                        // The memory is out of reach; the peer finds out why.
+                        line.rdma().reset();
+                        self.by_ring(line, header, around)
                     }
-                    Err(_) => {
-                        // The receive buffer is gone; the receiver finds that out from the message itself.
-                        wires.rdma.reset();
-                        let header = Header { kind: Kind::Message, ..header };
-                        let then = self.afterwards(&header, reliability);
-                        self.stage = Stage::Emitting(Emission { header, sent: 0 }, then);
-                    }
-                }
+                };
             }
-            Stage::Emitting(emission, then) => {
-                let from = if emission.header.kind == Kind::Message { self.moved as usize } else { 0 };
-                if !emission.emit(wires, scratch, self.pieces.as_slice(), from)? {
-                    return Ok(false);
+            Stage::Sending(header, then, sent) => {
+                let (header, then) = (*header, *then);
+                // The bytes that this entry and its parts carry: none for what is there, too long, or asked for.
+                let carried = if header.is_here() || header.kind == Kind::Read { 0 } else { header.total() as usize };
+                let from = if header.kind == Kind::Message { self.moved as usize } else { 0 };
+                let part = (from, *sent, carried);
+                let put = line.route.trunk.outward().put_part(&header, self.pieces.as_slice(), part)?;
+                let Some(count) = put else { return Ok(false) };
+                *sent += count;
+                if *sent < carried {
+                    return Ok(true);
                 }
-                let len = emission.header.len;
-                self.stage = match *then {
-                    Then::Done => Stage::Ended(Status(0)),
+                self.stage = match then {
+                    Then::Done => DONE,
                     Then::Answer => Stage::Answer,
                     Then::Read => Stage::Reading,
                     Then::Rest => {
-                        self.moved += len;
+                        self.moved += header.total();
                         Stage::Waiting
-                    }
-                    Then::Break(status) => {
-                        self.stage = Stage::Ended(status);
-                        return Err(Loss::TOLD);
                     }
                 };
             }
@@ -126,166 +118,194 @@ impl SendItem {
     }
 
     /// What to do with it, now that it is its turn.
-    fn begin(&mut self, wires: &mut Wires, reliability: Reliability, split: bool) -> Result<bool, Loss> {
+    fn begin(&mut self, line: &mut Line, around: &Circumstances) -> Result<bool, Loss> {
         if self.pieces.as_slice().iter().any(|piece| !piece.registration.is_alive()) {
             self.stage = Stage::Ended(Status::PROTECTION_ERROR);
             return Ok(true);
         }
-        let (kind, remote): (_, Option<Remote>) = match self.operation {
-            Operation::Send => (Kind::Message, None),
-            Operation::RdmaWrite(remote) => (Kind::Write, Some(remote)),
-            Operation::RdmaRead(remote) => (Kind::Read, Some(remote)),
-        };
-        let mut header = Header { remote, ..Header::new(kind, self.total - self.moved, self.immediate) };
-        let mut places = Credit { total: 0, places: List::NONE };
-        if kind == Kind::Message || kind == Kind::Write && self.immediate.is_some() {
-            let Some(credit) = wires.credits.pop_front() else {
-                // Before the peer has told of everything, nobody knows whether a receive is posted.
-                return if wires.ready { self.no_receive(reliability) } else { Ok(false) };
-            };
-            if kind == Kind::Message && header.len > credit.total {
-                if !split || credit.total == 0 {
-                    return Ok(self.too_long(reliability));
+        match self.operation {
+            Operation::Send => self.begin_send(line, around),
+            Operation::RdmaWrite(remote) => {
+                if self.immediate.is_some() && self.credit(line, around)?.is_none() {
+                    return Ok(self.is_ended());
                 }
-                header = Header { len: credit.total, continues: true, immediate: None, ..header };
+                self.stage = match self.write_directly(line, &remote, around) {
+                    Some(stage) => stage,
+                    None => self.by_ring(line, None, around),
+                };
+                Ok(true)
             }
-            places = credit;
+            Operation::RdmaRead(remote) => {
+                self.stage = match self.read_directly(line, &remote) {
+                    Some(id) => Stage::Moving(id, None),
+                    None => self.by_ring(line, None, around),
+                };
+                Ok(true)
+            }
         }
-        self.stage = match self.place(wires, &header, &places) {
-            Some(id) => Stage::Placing(id, Header { kind: Kind::Placed, ..header }),
-            None => Stage::Emitting(Emission { header, sent: 0 }, self.afterwards(&header, reliability)),
+    }
+
+    fn begin_send(&mut self, line: &mut Line, around: &Circumstances) -> Result<bool, Loss> {
+        let Some(credit) = self.credit(line, around)? else { return Ok(self.is_ended()) };
+        let left = self.total - self.moved;
+        let header = Header::new(Kind::Message, line.theirs, left).with_immediate(self.immediate);
+        let header = match credit {
+            Some(credit) if left > credit.total => match around.split && credit.total > 0 {
+                true => Header::new(Kind::Message, line.theirs, credit.total).continuing(),
+                // The receiver finds out by the length alone.
+                false => header.here(left),
+            },
+            _ => header,
+        };
+        let least = match around.way {
+            Way::BySize => DIRECT_MIN,
+            Way::Pio => u32::MAX,
+            Way::Rdma => 1,
+        };
+        let place = credit.and_then(|credit| credit.place).filter(|_| !header.is_here() && header.total() >= least);
+        self.stage = match place.and_then(|(window, offset)| self.place(line, &header, window, offset)) {
+            Some(id) => Stage::Moving(id, Some(header.here(header.total()))),
+            None => Stage::Sending(header, self.afterwards(&header, around), 0),
         };
         Ok(true)
     }
 
-    fn afterwards(&self, header: &Header, reliability: Reliability) -> Then {
-        match (header.kind, reliability) {
+    fn is_ended(&self) -> bool {
+        matches!(self.stage, Stage::Ended(_))
+    }
+
+    /// Takes the receive that this is for. `None`: it has to wait, or it is dropped. `Some(None)`: nobody has told of one;
+    /// the receiver knows better.
+    #[inline]
+    fn credit(&mut self, line: &mut Line, around: &Circumstances) -> Result<Option<Option<Credit>>, Loss> {
+        let credit = line.credits.pop_front();
+        if credit.is_none() {
+            // How a message is split depends on what is posted.
+            let unknown = around.split && line.asked && !line.told;
+            if self.flow != FlowControl::Compliant || self.moved > 0 || unknown {
+                return Ok(None);
+            }
+            let unreliable = around.reliability == Reliability::Unreliable;
+            if unreliable && line.route.trunk.outward().room()? < self.total as usize + 64 {
+                // Nobody may be taking anything.
+                self.stage = DONE;
+                return Ok(None);
+            }
+        }
+        line.sent = line.sent.wrapping_add(1);
+        Ok(Some(credit))
+    }
+
+    /// The entry of an operation that cannot be done directly.
+    fn by_ring(&self, line: &mut Line, placed: Option<Header>, around: &Circumstances) -> Stage {
+        let theirs = line.theirs;
+        let header = match (self.operation, placed) {
+            (Operation::Send, placed) => {
+                let len = placed.map_or(self.total - self.moved, |header| header.total());
+                let header = Header::new(Kind::Message, theirs, len);
+                match placed.is_some_and(|placed| placed.continues()) {
+                    true => header.continuing(),
+                    false => header.with_immediate(self.immediate),
+                }
+            }
+            (Operation::RdmaWrite(remote), _) => {
+                line.writes = line.writes.saturating_add(1);
+                Header::new(Kind::Write, theirs, self.total).to(remote, self.total).with_immediate(self.immediate)
+            }
+            (Operation::RdmaRead(remote), _) => Header::new(Kind::Read, theirs, 0).to(remote, self.total),
+        };
+        Stage::Sending(header, self.afterwards(&header, around), 0)
+    }
+
+    fn afterwards(&self, header: &Header, around: &Circumstances) -> Then {
+        match (header.kind, around.reliability) {
             (Kind::Read, _) => Then::Read,
-            _ if header.continues => Then::Rest,
-            (Kind::Write, Reliability::Delivery) | (_, Reliability::Reception) => Then::Answer,
+            _ if header.continues() => Then::Rest,
+            (Kind::Write, Reliability::Delivery) if !header.is_here() => Then::Answer,
+            (_, Reliability::Reception) => Then::Answer,
             _ => Then::Done,
         }
     }
 
-    fn no_receive(&mut self, reliability: Reliability) -> Result<bool, Loss> {
-        if self.flow != FlowControl::Compliant || self.moved > 0 {
-            return Ok(false);
-        }
-        let header = Header { fault: Fault::NoReceive, ..Header::new(Kind::Fault, 0, None) };
-        self.stage = match reliability {
-            Reliability::Unreliable => Stage::Ended(Status(0)),
-            Reliability::Delivery => Stage::Emitting(Emission { header, sent: 0 }, Then::Break(Status(0))),
-            Reliability::Reception => {
-                Stage::Emitting(Emission { header, sent: 0 }, Then::Break(Status::REMOTE_DESC_ERROR))
-            }
-        };
-        Ok(true)
+    /// Begins to place the bytes in the receive buffer, if that can be.
+    fn place(&self, line: &mut Line, header: &Header, window: u32, offset: u64) -> Option<RequestId> {
+        let window = line.route.trunk.window(window)?;
+        self.write_to(line, &window, usize::try_from(offset).ok()?, header.total() as usize)
     }
 
-    fn too_long(&mut self, reliability: Reliability) -> bool {
-        let header = Header { fault: Fault::Length, ..Header::new(Kind::Fault, 0, None) };
-        let then = match reliability {
-            Reliability::Unreliable => Then::Done,
-            Reliability::Delivery => Then::Break(Status(0)),
-            Reliability::Reception => Then::Break(Status::REMOTE_DESC_ERROR),
-        };
-        self.stage = Stage::Emitting(Emission { header, sent: 0 }, then);
-        true
+    /// Begins to write the peer's memory, if this side can.
+    fn write_directly(&self, line: &mut Line, remote: &Remote, around: &Circumstances) -> Option<Stage> {
+        let (window, offset) = reach(line, remote, self.total)?;
+        let total = self.total;
+        let header = self.immediate.map(|_| {
+            let header = Header::new(Kind::Write, line.theirs, total).to(*remote, total);
+            header.here(total).with_immediate(self.immediate)
+        });
+        if total > 0 {
+            return Some(Stage::Moving(self.write_to(line, &window, offset, total as usize)?, header));
+        }
+        Some(header.map_or(DONE, |header| Stage::Sending(header, self.afterwards(&header, around), 0)))
     }
 
-    /// Begins to place the bytes in the receive buffer, if that pays and can be.
-    fn place(&self, wires: &mut Wires, header: &Header, credit: &Credit) -> Option<RequestId> {
-        if header.len < DIRECT_MIN || credit.places.as_slice().is_empty() || header.kind != Kind::Message {
-            return None;
-        }
-        let mut pieces = self.pieces.as_slice().iter();
-        let (mut piece, mut at) = (pieces.next()?, self.moved as usize);
-        let mut left = header.len as usize;
+    /// Begins to write bytes of the message to a window.
+    fn write_to(&self, line: &mut Line, window: &Aperture, offset: usize, count: usize) -> Option<RequestId> {
         let mut last = None;
-        for place in credit.places.as_slice() {
-            let window = wires.windows.get(place.window as usize)?.as_ref()?;
-            if window.is_open() != Ok(true) {
-                return None;
-            }
-            let mut done = 0;
-            while done < place.len as usize && left > 0 {
-                if at >= piece.len {
-                    at -= piece.len;
-                    piece = pieces.next()?;
-                    continue;
-                }
-                let count = (piece.len - at).min(place.len as usize - done).min(left).min(QUANTUM);
-                let source = piece.registration.region.slice(piece.offset + at, count).ok()?;
-                let target = usize::try_from(place.offset).ok()?.checked_add(done)?;
-                last = wires.rdma.write(&source, window, target).map_err(|_| wires.rdma.reset()).ok();
-                last?;
-                (at, done, left) = (at + count, done + count, left - count);
-            }
+        for (piece, at, done, count) in parts(self.pieces.as_slice(), self.moved as usize, count) {
+            let source = piece.registration.region.slice(piece.offset + at, count).ok()?;
+            last = line.rdma().write(&source, window, offset.checked_add(done)?).map_err(|_| line.rdma().reset()).ok();
+            last?;
         }
-        if left == 0 { last } else { None }
+        last
+    }
+
+    /// Begins to read the peer's memory, if this side can.
+    fn read_directly(&self, line: &mut Line, remote: &Remote) -> Option<RequestId> {
+        let (window, offset) = reach(line, remote, self.total)?;
+        let mut last = None;
+        for (piece, at, done, count) in parts(self.pieces.as_slice(), 0, self.total as usize) {
+            let into = piece.registration.region.slice(piece.offset + at, count).ok()?;
+            last = line.rdma().read(&window, offset.checked_add(done)?, &into).map_err(|_| line.rdma().reset()).ok();
+            last?;
+        }
+        last
     }
 }
 
-impl Emission {
-    /// Writes as much of the entry as fits. `true`: all of it is in the ring.
-    pub(super) fn emit(
-        &mut self,
-        wires: &mut Wires,
-        scratch: &mut Vec<u8>,
-        pieces: &[Piece],
-        from: usize,
-    ) -> Result<bool, Loss> {
-        let out = &mut wires.transfer_out;
-        let (head, body) = (self.header.size(), self.header.body());
-        let bytes = self.header.emit();
-        if head + body <= SMALL {
-            let mut whole = [0; SMALL];
-            whole[..head].copy_from_slice(&bytes[..head]);
-            gather(pieces, from, &mut whole[head..head + body])?;
-            self.sent += out.push(&whole[self.sent..head + body])?;
-            out.publish()?;
-            return Ok(self.sent == head + body);
-        }
-        if self.sent < head {
-            self.sent += out.push(&bytes[self.sent..head])?;
-        }
-        scratch.resize(BOUNCE, 0);
-        while self.sent >= head && self.sent < head + body {
-            let at = self.sent - head;
-            let part = &mut scratch[..(body - at).min(BOUNCE)];
-            let space = out.space()?;
-            if space == 0 {
-                break;
-            }
-            let count = part.len().min(space);
-            gather(pieces, from + at, &mut part[..count])?;
-            self.sent += out.push(&part[..count])?;
-            out.publish()?;
-        }
-        out.publish()?;
-        Ok(self.sent == head + body)
+/// Memory of the peer that this side can reach by itself. Not while writes are under way that the peer carries out: they
+/// would be overtaken.
+fn reach(line: &mut Line, remote: &Remote, len: u32) -> Option<(Aperture, usize)> {
+    let note = line.route.trunk.peer_note();
+    if line.notes[1] != note {
+        // Some of it was withdrawn; the peer tells again of what was not.
+        line.notes[1] = note;
+        line.reaches.clear();
     }
+    if line.writes > 0 || !line.remote.rdma_write || !line.remote.rdma_read {
+        return None;
+    }
+    let (number, offset) =
+        line.reaches.iter().rev().find_map(|reach| Some((reach.window, reach.offset(remote, len)?)))?;
+    Some((line.route.trunk.window(number)?, offset))
 }
 
-/// Copies bytes out of the pieces, from `at` on.
-#[inline]
-fn gather(pieces: &[Piece], at: usize, bytes: &mut [u8]) -> Result<(), Loss> {
-    let gone = |_| Loss::BROKEN;
-    if let [piece] = pieces {
-        return piece.read(at, bytes).map_err(gone);
-    }
-    let (mut skip, mut filled) = (at, 0);
-    for piece in pieces {
-        if skip >= piece.len {
-            skip -= piece.len;
-            continue;
+/// Cuts `count` bytes from `at` on of the pieces into what one request moves: piece, where in it, bytes before, bytes.
+fn parts(pieces: &[Piece], at: usize, count: usize) -> impl Iterator<Item = (&Piece, usize, usize, usize)> {
+    let (mut skip, mut done) = (at, 0);
+    let mut pieces = pieces.iter();
+    let mut piece = pieces.next();
+    std::iter::from_fn(move || {
+        while done < count {
+            let current = piece?;
+            if skip >= current.len {
+                skip -= current.len;
+                piece = pieces.next();
+                continue;
+            }
+            let part = (current.len - skip).min(count - done).min(QUANTUM);
+            let found = (current, skip, done, part);
+            (skip, done) = (skip + part, done + part);
+            return Some(found);
         }
-        let count = (bytes.len() - filled).min(piece.len - skip);
-        piece.read(skip, &mut bytes[filled..filled + count]).map_err(gone)?;
-        (skip, filled) = (0, filled + count);
-        if filled == bytes.len() {
-            break;
-        }
-    }
-    Ok(())
+        None
+    })
 }

@@ -1,4 +1,4 @@
-//! The receive queue: posting, telling the peer, placing what arrives.
+//! The receive queue: posting, and placing what arrives.
 
 use std::collections::VecDeque;
 
@@ -7,25 +7,39 @@ use crate::{
     code::{ErrorCode, Resource, Status, ViState},
     cq::Queue,
     descriptor::{Completion, Descriptor, List},
-    entry::{Fault, Header, Kind, LONG},
+    entry::{Fault, Header, Kind},
     error::{Error, Result},
-    memory::Piece,
+    fifo::Fifo,
+    memory::{Key, Piece},
+    trunk::Source,
     vi::{
+        item::DIRECT_MIN,
         send::Response,
-        state::{Loss, State, completions},
+        state::{Loss, State},
     },
 };
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct ReceiveQueue {
-    pub(super) posted: VecDeque<Receive>,
-    pub(crate) done: VecDeque<Completion>,
-    incoming: Option<Incoming>,
+    posted: Fifo<Receive>,
+    pub(super) done: Fifo<Completion>,
+    /// How many of `posted` the peer knows of.
+    told: usize,
+    /// Receives used up so far, and the number of the next one that the peer is told of.
+    taken: u32,
+    next: u32,
+    /// How many the entry names that is about to go out.
+    pub(super) telling: u32,
+    /// Whether the peer wants to be told of receives at all: it holds sends back, or can place messages itself.
+    telling_pays: bool,
+    /// Whether it has asked and not been told anything since.
+    pub(super) asked: bool,
+    /// Whether messages are so large that it is told at once.
+    eager: bool,
     /// Messages placed and not told, where the sender waits for that.
     pub(super) answers: u32,
     pub(super) failures: VecDeque<Fault>,
-    /// How many of `posted` the peer knows of.
-    pub(super) told: usize,
+    incoming: Option<Box<Incoming>>,
 }
 
 #[derive(Debug)]
@@ -33,7 +47,9 @@ pub(super) struct Receive {
     token: u64,
     pub(super) pieces: List<Piece>,
     pub(super) total: u32,
-    pub(super) fault: Option<Status>,
+    /// The memory as it was known when this was posted.
+    key: Option<Key>,
+    fault: Option<Status>,
 }
 
 /// A message of which not all bytes have arrived.
@@ -57,23 +73,6 @@ enum Target {
     Nowhere,
 }
 
-/// Bytes that are looked at in one go: the head, and a small message with it.
-const LOOK: usize = 256;
-/// Bytes of a large message that are taken at a time.
-pub(crate) const BOUNCE: usize = 16 << 10;
-impl Default for ReceiveQueue {
-    fn default() -> ReceiveQueue {
-        ReceiveQueue {
-            posted: VecDeque::with_capacity(16),
-            done: completions(),
-            incoming: None,
-            answers: 0,
-            failures: VecDeque::new(),
-            told: 0,
-        }
-    }
-}
-
 impl ReceiveQueue {
     pub(crate) fn is_empty(&self) -> bool {
         self.posted.is_empty() && self.done.is_empty()
@@ -82,218 +81,343 @@ impl ReceiveQueue {
     pub(crate) fn is_busy(&self) -> bool {
         !self.posted.is_empty()
     }
+
+    /// Whether the peer does not know of all receives.
+    #[inline]
+    pub(super) fn owes_cookies(&self) -> bool {
+        self.telling_pays && self.told < self.posted.len()
+    }
+
+    #[inline]
+    pub(super) fn owes_answers(&self) -> bool {
+        self.answers > 0 || !self.failures.is_empty()
+    }
+
+    /// Whether the peer should be told now.
+    #[inline]
+    pub(super) fn cookies_are_due(&self) -> bool {
+        self.owes_cookies() && (self.eager || 2 * self.told <= self.posted.len())
+    }
+
+    /// The receives the peer does not know of.
+    pub(super) fn untold(&self) -> impl Iterator<Item = &Receive> {
+        self.posted.from(self.told).filter(|receive| receive.fault.is_none())
+    }
+
+    /// The number of the first of them.
+    pub(super) fn next_number(&self) -> u32 {
+        self.next
+    }
+
+    /// The peer has been told of the next `telling` of them.
+    #[inline]
+    pub(super) fn note_told(&mut self) {
+        let mut left = std::mem::take(&mut self.telling);
+        self.next = self.next.wrapping_add(left);
+        while let Some(receive) = self.posted.get(self.told) {
+            if receive.fault.is_none() {
+                if left == 0 {
+                    break;
+                }
+                left -= 1;
+            }
+            self.told += 1;
+        }
+    }
+
+    /// A receive is used up, or a message found none.
+    #[inline]
+    fn count(&mut self) {
+        self.taken = self.taken.wrapping_add(1);
+        if self.taken.wrapping_sub(self.next) as i32 > 0 {
+            self.next = self.taken;
+        }
+    }
+
+    #[inline]
+    fn pop(&mut self) -> Option<Receive> {
+        self.told = self.told.saturating_sub(1);
+        self.posted.pop()
+    }
+
+    /// Receives that are placeable make telling pay.
+    pub(super) fn look_for_places(&mut self) {
+        self.telling_pays |= self.posted.from(0).any(Receive::pays_telling);
+    }
+}
+
+impl Receive {
+    /// Whether a large message can be placed in it by the peer.
+    #[inline]
+    fn pays_telling(&self) -> bool {
+        self.total >= DIRECT_MIN && matches!(self.pieces.as_slice(), [piece] if piece.registration.own)
+    }
 }
 
 impl State {
     /// Posts a receive.
+    #[inline]
     pub(crate) fn post_receive(&mut self, descriptor: &Descriptor) -> Result<()> {
         if self.receives.posted.len() + self.receives.done.len() >= MAX_DESCRIPTORS {
             return Err(Error::Limit { what: "descriptors of a queue", limit: MAX_DESCRIPTORS });
         }
         let (pieces, total, fault) = self.resolve(descriptor, true);
-        self.receives.posted.push_back(Receive { token: descriptor.token, pieces, total, fault });
+        let key = pieces.as_slice().first().map(|piece| piece.registration.key());
+        let receive = Receive { token: descriptor.token, pieces, total, key, fault };
+        self.receives.telling_pays |= receive.pays_telling();
+        self.receives.posted.push(receive);
         match (self.status, fault) {
-            (ViState::Error, _) => self.flush_receives(),
-            (ViState::Connected, Some(_)) if self.is_reliable() => self.lose(Loss::TOLD),
-            (_, Some(_)) => self.settle_faults(),
             (ViState::Connected, None) => {
-                if let Err(loss) = self.tell_receives() {
+                if self.receives.cookies_are_due()
+                    && let Err(loss) = self.tell()
+                {
                     self.lose(loss);
                 }
             }
+            (ViState::Error, _) => self.flush_receives(),
+            (ViState::Connected, Some(_)) if self.is_reliable() => self.lose(Loss::TOLD),
+            (_, Some(_)) => self.settle_faults(),
             _ => {}
         }
         Ok(())
     }
 
-    /// Takes everything that has arrived.
-    pub(crate) fn take_transfers(&mut self) -> Result<(), Loss> {
-        let Some(wires) = &self.wires else { return Ok(()) };
-        self.seen = wires.monitors.transfer.written();
-        while self.take_transfer()? {}
-        self.tell_answers()
+    /// Takes a message, or the first part of one.
+    #[inline]
+    pub(crate) fn take_message(&mut self, header: &Header, source: &mut Source<'_>) -> Result<(), Loss> {
+        self.begin()?;
+        self.receives.count();
+        let Some(receive) = self.receives.posted.front() else { return self.no_receive(header) };
+        if header.total() > receive.total {
+            return self.too_long(header);
+        }
+        if header.len == header.total() {
+            // All of it is here.
+            let failed = source.place(receive.pieces.as_slice(), 0, header.len as usize)?;
+            return self.finish_receive(header, failed);
+        }
+        if header.is_here() {
+            // Withdrawn meanwhile: the peer wrote to pages that are not these any more.
+            let there = |piece: &Piece| piece.registration.is_alive() && receive.key == Some(piece.registration.key());
+            let gone = !receive.pieces.as_slice().iter().all(there);
+            return self.finish_receive(header, gone.then_some(Status::PROTECTION_ERROR));
+        }
+        self.take_first(header, Target::Receive, None, source)
     }
 
-    /// Takes one entry, or a part of one. `false`: nothing more is here.
-    fn take_transfer(&mut self) -> Result<bool, Loss> {
-        if self.receives.incoming.is_some() {
-            return self.take_more();
+    /// Takes an RDMA write, or the first part of one.
+    pub(crate) fn take_write(&mut self, header: &Header, source: &mut Source<'_>) -> Result<(), Loss> {
+        self.begin()?;
+        if header.immediate().is_some() {
+            self.receives.count();
         }
-        let Some(wires) = &mut self.wires else { return Ok(false) };
-        let mut look = [0; LOOK];
-        let here = wires.transfer_in.peek(0, &mut look)?;
-        let Some(header) = Header::parse(&look[..here])? else { return Ok(false) };
-        let (size, body) = (header.size(), header.body());
-        if header.kind == Kind::Message && here >= size + body && self.receives.head_takes(body) {
-            // A small message: all of it has been copied out.
-            wires.transfer_in.consume(size + body)?;
-            let receive = self.receives.posted.front().expect("looked at above");
-            let failed = place(receive.pieces.as_slice(), 0, &look[size..size + body]).err();
-            self.finish_receive(&header, failed)?;
-            return Ok(true);
+        let piece = self.accessible(header, true);
+        let failed = piece.is_none().then_some(Status::RDMA_PROT_ERROR);
+        if let Some(piece) = &piece {
+            self.tell_reach(&piece.registration)?;
         }
-        wires.transfer_in.consume(size)?;
-        self.begin_incoming(header)
+        if header.is_here() {
+            return self.finish_write(header, failed);
+        }
+        self.take_first(header, piece.map_or(Target::Nowhere, Target::Memory), failed, source)
     }
 
-    fn begin_incoming(&mut self, header: Header) -> Result<bool, Loss> {
-        let mut incoming = Incoming { header, target: Target::Nowhere, arrived: 0, failed: None };
-        match header.kind {
-            Kind::Message | Kind::Placed => {
-                let fits = self.receives.head().is_some_and(|receive| header.len <= receive.total);
-                if !fits {
-                    return Err("a message without a receive that fits".into());
-                }
-                incoming.target = Target::Receive;
-            }
-            Kind::Fault => return self.take_fault(header.fault).map(|()| true),
-            Kind::Write => match self.accessible(&header, true) {
-                Some(piece) => incoming.target = Target::Memory(piece),
-                None => incoming.failed = Some(Status::RDMA_PROT_ERROR),
+    /// A peer wants to read.
+    pub(crate) fn take_read(&mut self, header: &Header) -> Result<(), Loss> {
+        let piece = self.accessible(header, false);
+        let fault = if piece.is_some() { Fault::None } else { Fault::Protection };
+        match &piece {
+            Some(piece) => self.tell_reach(&piece.registration)?,
+            None => self.port.report(ErrorCode::RdmaReadProtection, Resource::Vi, 0),
+        }
+        self.sends.respond(Response { piece, fault, sent: 0 })?;
+        self.pump_sends();
+        Ok(())
+    }
+
+    /// Takes the answer to a read, or its first part.
+    pub(crate) fn take_read_data(&mut self, header: &Header, source: &mut Source<'_>) -> Result<(), Loss> {
+        self.begin()?;
+        self.sends.check_read(header.total(), header.extra != 0)?;
+        self.take_first(header, Target::Read, None, source)
+    }
+
+    /// Takes a further part.
+    pub(crate) fn take_more(&mut self, header: &Header, source: &mut Source<'_>) -> Result<(), Loss> {
+        let Some(incoming) = self.receives.incoming.take() else { return Err("a part of nothing".into()) };
+        self.take_part(incoming, header.len as usize, source)
+    }
+
+    /// The peer wants to be told of posted receives.
+    pub(crate) fn take_flow(&mut self) -> Result<(), Loss> {
+        self.receives.telling_pays = true;
+        self.receives.asked = true;
+        self.tell()
+    }
+
+    /// The last message must be complete.
+    #[inline]
+    fn begin(&mut self) -> Result<(), Loss> {
+        match self.receives.incoming {
+            None => Ok(()),
+            Some(_) => Err("a message within another".into()),
+        }
+    }
+
+    fn take_first(
+        &mut self,
+        header: &Header,
+        target: Target,
+        failed: Option<Status>,
+        source: &mut Source<'_>,
+    ) -> Result<(), Loss> {
+        let incoming = Box::new(Incoming { header: *header, target, arrived: 0, failed });
+        self.take_part(incoming, header.len as usize, source)
+    }
+
+    fn take_part(&mut self, mut incoming: Box<Incoming>, len: usize, source: &mut Source<'_>) -> Result<(), Loss> {
+        let total = incoming.header.total() as usize;
+        if len > total - incoming.arrived {
+            return Err("more bytes than were announced".into());
+        }
+        let pieces = match &incoming.target {
+            _ if incoming.failed.is_some() => &[],
+            Target::Receive => match self.receives.posted.front() {
+                Some(receive) => receive.pieces.as_slice(),
+                None => return Err("a message without its receive".into()),
             },
-            Kind::Read => {
-                let (piece, fault) = match self.accessible(&header, false) {
-                    Some(piece) => (Some(piece), Fault::None),
-                    None => (None, Fault::Protection),
-                };
-                if fault != Fault::None {
-                    self.port.report(ErrorCode::RdmaReadProtection, Resource::Vi, 0);
-                }
-                self.sends.respond(Response { piece, fault })?;
-                return Ok(true);
-            }
-            Kind::ReadData => {
-                incoming.target = Target::Read;
-                self.sends.check_read(header.len, header.fault)?;
-            }
-        }
-        self.receives.incoming = Some(incoming);
-        if header.body() == 0 { self.finish_incoming().map(|()| true) } else { Ok(true) }
-    }
-
-    /// Takes more bytes of a message that has begun.
-    fn take_more(&mut self) -> Result<bool, Loss> {
-        let State { wires, receives, sends, scratch, .. } = self;
-        let (Some(wires), Some(incoming)) = (wires, &mut receives.incoming) else { return Ok(false) };
-        scratch.resize(BOUNCE, 0);
-        let left = incoming.header.body() - incoming.arrived;
-        let count = wires.transfer_in.try_receive(&mut scratch[..left.min(BOUNCE)])?;
-        if count == 0 {
-            return Ok(false);
-        }
-        let bytes = &scratch[..count];
-        let placed = match (&incoming.target, incoming.failed) {
-            (_, Some(_)) | (Target::Nowhere, _) => Ok(()),
-            (Target::Receive, _) => match receives.posted.front() {
-                Some(receive) => place(receive.pieces.as_slice(), incoming.arrived, bytes),
-                None => return Err("a message without a receive".into()),
-            },
-            (Target::Memory(piece), _) => piece.write(incoming.arrived, bytes),
-            (Target::Read, _) => place(sends.reading()?, incoming.arrived, bytes),
+            Target::Memory(piece) => std::slice::from_ref(piece),
+            Target::Read => self.sends.reading()?,
+            Target::Nowhere => &[],
         };
-        if let Err(status) = placed {
-            incoming.failed = Some(status);
+        if !pieces.is_empty() {
+            incoming.failed = source.place(pieces, incoming.arrived, len)?;
         }
-        incoming.arrived += count;
-        if incoming.arrived == incoming.header.body() {
-            self.finish_incoming()?;
+        incoming.arrived += len;
+        if incoming.arrived < total {
+            self.receives.incoming = Some(incoming);
+            return Ok(());
         }
-        Ok(true)
+        let Incoming { header, target, failed, .. } = *incoming;
+        match (header.kind, target) {
+            (Kind::Message, Target::Nowhere) => Ok(()),
+            (Kind::Message, _) => self.finish_receive(&header, failed),
+            (Kind::ReadData, _) => self.finish_read(&header, failed),
+            _ => self.finish_write(&header, failed),
+        }
     }
 
-    fn finish_incoming(&mut self) -> Result<(), Loss> {
-        let Some(Incoming { header, failed, .. }) = self.receives.incoming.take() else { return Ok(()) };
-        match header.kind {
-            Kind::Message | Kind::Placed => self.finish_receive(&header, failed),
-            Kind::ReadData => self.finish_read(&header, failed),
-            Kind::Write => {
-                if failed.is_some() {
-                    self.port.report(ErrorCode::RdmaWriteProtection, Resource::Vi, 0);
-                    self.answer(Fault::Protection);
-                    return Ok(());
-                }
-                if header.immediate.is_some() {
-                    return self.finish_receive(&header, None);
-                }
-                self.answer(Fault::None);
-                Ok(())
-            }
-            Kind::Fault | Kind::Read => Ok(()),
+    fn finish_write(&mut self, header: &Header, failed: Option<Status>) -> Result<(), Loss> {
+        if failed.is_some() {
+            self.port.report(ErrorCode::RdmaWriteProtection, Resource::Vi, 0);
+            return self.answer(Fault::Protection);
         }
+        if header.immediate().is_some() {
+            if self.receives.posted.is_empty() {
+                return self.no_receive(header);
+            }
+            return self.finish_receive(header, None);
+        }
+        self.answer(Fault::None)
     }
 
     /// The first receive has got its message.
+    #[inline]
     fn finish_receive(&mut self, header: &Header, failed: Option<Status>) -> Result<(), Loss> {
         let operation = match header.kind {
             Kind::Write => Status::OP_REMOTE_RDMA_WRITE,
             _ => Status::OP_RECEIVE,
         };
-        let immediate = if header.immediate.is_some() { Status::IMMEDIATE } else { Status(0) };
+        let immediate = header.immediate();
+        let flag = if immediate.is_some() { Status::IMMEDIATE } else { Status(0) };
         let Some(receive) = self.receives.pop() else { return Err("a message without a receive".into()) };
+        self.receives.eager = header.total() >= DIRECT_MIN;
         let completion = Completion {
             token: receive.token,
-            status: Status::DONE.and(operation).and(immediate).and(failed.unwrap_or(Status(0))),
-            len: header.len,
-            immediate: header.immediate,
-            continues: header.continues,
+            status: Status::DONE.and(operation).and(flag).and(failed.unwrap_or(Status(0))),
+            len: header.total(),
+            immediate,
+            continues: header.continues(),
         };
-        self.receives.done.push_back(completion);
-        self.port.completed(Queue::Receive, &completion);
-        let whole = self.attributes.reliability == Reliability::Reception && !header.continues;
-        if header.kind == Kind::Write || whole {
-            self.answer(if failed.is_some() { Fault::Descriptor } else { Fault::None });
+        self.complete(Queue::Receive, completion);
+        let written = header.kind == Kind::Write && !header.is_here();
+        let whole = self.attributes.reliability == Reliability::Reception && !header.continues();
+        if written || whole {
+            self.answer(if failed.is_some() { Fault::Descriptor } else { Fault::None })?;
         }
         if failed.is_some() && self.is_reliable() {
-            let _ = self.tell_answers();
             return Err(Loss::TOLD);
         }
         self.settle_faults();
-        Ok(())
+        if self.receives.cookies_are_due() { self.tell() } else { Ok(()) }
     }
 
-    /// The peer could not send.
-    fn take_fault(&mut self, fault: Fault) -> Result<(), Loss> {
-        match fault {
-            Fault::NoReceive => {
-                self.port.report(ErrorCode::ReceiveQueueEmpty, Resource::Vi, 0);
-                Err(Loss::TOLD)
-            }
-            Fault::Length => {
-                let Some(receive) = self.receives.pop() else { return Err("a fault without a receive".into()) };
-                self.complete_receive(receive.token, Status::LENGTH_ERROR);
-                if self.is_reliable() { Err(Loss::TOLD) } else { Ok(()) }
-            }
-            _ => Err("an unexpected fault".into()),
+    /// A message, or a write with immediate data, found no receive.
+    #[cold]
+    fn no_receive(&mut self, header: &Header) -> Result<(), Loss> {
+        if !self.is_reliable() {
+            return self.step_over(header);
         }
+        self.port.report(ErrorCode::ReceiveQueueEmpty, Resource::Vi, 0);
+        self.refuse(Fault::NoReceive, header)
+    }
+
+    /// A message is longer than its receive.
+    #[cold]
+    fn too_long(&mut self, header: &Header) -> Result<(), Loss> {
+        if let Some(receive) = self.receives.pop() {
+            self.complete_receive(receive.token, Status::LENGTH_ERROR);
+        }
+        if self.is_reliable() { self.refuse(Fault::Length, header) } else { self.step_over(header) }
+    }
+
+    /// Tells a sender that waits for an answer, and ends the connection.
+    fn refuse(&mut self, fault: Fault, header: &Header) -> Result<(), Loss> {
+        if self.attributes.reliability == Reliability::Reception || header.kind == Kind::Write {
+            self.answer(fault)?;
+        }
+        Err(Loss::TOLD)
+    }
+
+    /// What follows of a message that nobody takes goes nowhere.
+    fn step_over(&mut self, header: &Header) -> Result<(), Loss> {
+        if header.kind == Kind::Message && header.len < header.total() && !header.is_here() {
+            let arrived = header.len as usize;
+            self.receives.incoming =
+                Some(Box::new(Incoming { header: *header, target: Target::Nowhere, arrived, failed: None }));
+        }
+        Ok(())
     }
 
     /// The memory of this side that a remote operation names, if it may.
     fn accessible(&mut self, header: &Header, write: bool) -> Option<Piece> {
-        let remote = header.remote?;
+        let remote = header.remote;
         let State { recent, port, attributes, .. } = self;
         let entry = recent.find(&port.nic.memory, remote.handle)?;
         let allowed = match write {
             true => attributes.rdma_write && entry.allows_write(),
             false => attributes.rdma_read && entry.allows_read(),
         };
-        let len = header.len as usize;
+        let len = header.total() as usize;
         if !allowed || entry.ptag() != attributes.ptag || !entry.contains(remote.address, len as u64) {
             return None;
         }
         Some(Piece { registration: entry.clone(), offset: (remote.address - entry.base) as usize, len })
     }
 
-    fn answer(&mut self, fault: Fault) {
+    fn answer(&mut self, fault: Fault) -> Result<(), Loss> {
         if !self.is_reliable() {
-            return;
+            return Ok(());
         }
         match fault {
             Fault::None if self.receives.failures.is_empty() => self.receives.answers += 1,
             fault => self.receives.failures.push_back(fault),
         }
+        self.tell()
     }
 
     /// Completes receives that were bad from the start, once they are first.
+    #[inline]
     fn settle_faults(&mut self) {
         while let Some(Receive { token, fault: Some(status), .. }) = self.receives.posted.front() {
             let (token, status) = (*token, *status);
@@ -309,57 +433,15 @@ impl State {
             self.complete_receive(receive.token, receive.fault.unwrap_or(status));
             status = Status::FLUSHED;
         }
-        self.receives.told = 0;
-        self.receives.answers = 0;
-        self.receives.failures.clear();
+        let receives = &mut self.receives;
+        (receives.told, receives.taken, receives.next, receives.telling) = (0, 0, 0, 0);
+        (receives.eager, receives.telling_pays, receives.asked) = (false, false, false);
+        receives.answers = 0;
+        receives.failures.clear();
     }
 
     fn complete_receive(&mut self, token: u64, error: Status) {
         let status = Status::DONE.and(Status::OP_RECEIVE).and(error);
-        let completion = Completion { token, status, len: 0, immediate: None, continues: false };
-        self.receives.done.push_back(completion);
-        self.port.completed(Queue::Receive, &completion);
+        self.complete(Queue::Receive, Completion { token, status, len: 0, immediate: None, continues: false });
     }
 }
-
-impl ReceiveQueue {
-    /// The first receive, which the peer must know of.
-    fn head(&self) -> Option<&Receive> {
-        self.posted.front().filter(|receive| self.told > 0 && receive.fault.is_none())
-    }
-
-    #[inline]
-    fn head_takes(&self, len: usize) -> bool {
-        self.head().is_some_and(|receive| len <= receive.total as usize)
-    }
-
-    #[inline]
-    fn pop(&mut self) -> Option<Receive> {
-        self.told = self.told.saturating_sub(1);
-        self.posted.pop_front()
-    }
-}
-
-/// Copies bytes into the pieces, from `at` on.
-#[inline]
-pub(crate) fn place(pieces: &[Piece], at: usize, bytes: &[u8]) -> Result<(), Status> {
-    if let [piece] = pieces {
-        return piece.write(at, bytes);
-    }
-    let (mut skip, mut bytes) = (at, bytes);
-    for piece in pieces {
-        if skip >= piece.len {
-            skip -= piece.len;
-            continue;
-        }
-        let count = bytes.len().min(piece.len - skip);
-        piece.write(skip, &bytes[..count])?;
-        (skip, bytes) = (0, &bytes[count..]);
-        if bytes.is_empty() {
-            break;
-        }
-    }
-    Ok(())
-}
-
-const _: () = assert!(LOOK > LONG);

@@ -2,33 +2,33 @@
 
 use std::collections::VecDeque;
 
-use sidestep_fabric::Aperture;
-
 use crate::{
     attributes::{MAX_DESCRIPTORS, Reliability},
     code::{Status, ViState},
     cq::Queue,
     descriptor::{Completion, Descriptor, Operation},
-    entry::{Fault, Header, Kind, MAX_RECORD, Record, SHORT},
+    entry::{CREDIT, Credit, Fault, HEAD, Header, Kind, LINE, MAX_CREDITS, Reach},
     error::{Error, Result},
+    fifo::Fifo,
     memory::Piece,
+    trunk::Source,
     vi::{
-        item::{Emission, SMALL, SendItem, Stage, Then},
-        state::{FlowControl, Loss, State, completions},
+        item::{Circumstances, SendItem, Stage},
+        state::{FlowControl, Loss, State, Way},
+        tell::cookies,
     },
 };
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct SendQueue {
     items: VecDeque<SendItem>,
-    /// How many of them have been handed over; they wait for an answer, or for their turn to complete.
+    pub(super) done: Fifo<Completion>,
+    /// How many items have been handed over; they wait for an answer, or for their turn to complete.
     started: usize,
-    pub(crate) done: VecDeque<Completion>,
-    /// Answers to reads of the peer.
-    responses: VecDeque<Response>,
-    response: Option<(Emission, Option<Piece>)>,
     /// RDMA reads without an answer.
     reads: usize,
+    /// Answers to reads of the peer.
+    responses: VecDeque<Response>,
 }
 
 /// An answer to a read of the peer.
@@ -36,24 +36,18 @@ pub(crate) struct SendQueue {
 pub(crate) struct Response {
     pub(crate) piece: Option<Piece>,
     pub(crate) fault: Fault,
+    pub(crate) sent: usize,
 }
 
 /// Reads of the peer that wait for an answer.
 const MAX_RESPONSES: usize = 2 * MAX_DESCRIPTORS;
-const MAX_WINDOWS: usize = 1024;
-
-impl Default for SendQueue {
-    fn default() -> SendQueue {
-        SendQueue {
-            items: VecDeque::with_capacity(16),
-            started: 0,
-            done: completions(),
-            responses: VecDeque::new(),
-            response: None,
-            reads: 0,
-        }
-    }
-}
+/// The longest message that goes out with its head in one copy.
+const SMALL: usize = 240;
+/// Cookies that a small message takes with it.
+const MAX_BESIDE: usize = 3;
+const BESIDE: usize = HEAD + CREDIT * MAX_BESIDE;
+/// Memory of the peer that is remembered.
+const MAX_REACHES: usize = 1024;
 
 impl SendQueue {
     pub(crate) fn is_empty(&self) -> bool {
@@ -61,8 +55,9 @@ impl SendQueue {
     }
 
     /// Whether something has not been handed over or answered.
+    #[inline]
     pub(crate) fn is_busy(&self) -> bool {
-        !self.items.is_empty() || self.response.is_some() || !self.responses.is_empty()
+        !self.items.is_empty() || !self.responses.is_empty()
     }
 
     pub(crate) fn respond(&mut self, response: Response) -> Result<(), Loss> {
@@ -74,8 +69,8 @@ impl SendQueue {
     }
 
     /// Whether an answer of this length is expected.
-    pub(crate) fn check_read(&self, len: u32, fault: Fault) -> Result<(), Loss> {
-        let expected = self.oldest_read().is_some_and(|item| fault != Fault::None && len == 0 || item.total == len);
+    pub(crate) fn check_read(&self, len: u32, failed: bool) -> Result<(), Loss> {
+        let expected = self.oldest_read().is_some_and(|item| failed && len == 0 || !failed && item.total == len);
         if expected { Ok(()) } else { Err("data that nobody asked for".into()) }
     }
 
@@ -96,11 +91,13 @@ impl SendQueue {
 }
 
 impl State {
-    /// The short way of a small message that nothing is in front of: it is in the ring when this returns. `false`: it has
-    /// to go the long way.
+    /// The short way of a small message that nothing is in front of: it has been sent when this returns, with the cookies
+    /// that the peer has not been told. `false`: it has to go the long way.
     #[inline]
-    fn send_small(&mut self, descriptor: &Descriptor) -> Result<bool, Loss> {
-        let State { wires: Some(wires), sends, recent, port, attributes, .. } = self else { return Ok(false) };
+    fn send_small(&mut self, descriptor: &Descriptor, flow: FlowControl) -> Result<bool, Loss> {
+        let State { line: Some(line), sends, receives, recent, port, attributes, way, split, .. } = self else {
+            return Ok(false);
+        };
         let Descriptor { token, operation: Operation::Send, immediate, segments, place, fault: None, .. } = descriptor
         else {
             return Ok(false);
@@ -108,9 +105,12 @@ impl State {
         let mut segments = segments.iter();
         let (Some(segment), None) = (segments.next(), segments.next()) else { return Ok(false) };
         let len = segment.len as usize;
-        let fits = wires.credits.front().is_some_and(|credit| credit.total >= segment.len);
-        let room = len <= SMALL - SHORT && len <= attributes.max_transfer;
-        if sends.is_busy() || !fits || !room || attributes.reliability == Reliability::Reception {
+        let fits = match line.credits.front() {
+            Some(credit) => credit.total >= segment.len,
+            None => flow == FlowControl::Compliant && !*split,
+        };
+        let room = len <= SMALL && len <= attributes.max_transfer;
+        if sends.is_busy() || !fits || !room || attributes.reliability == Reliability::Reception || *way == Way::Rdma {
             return Ok(false);
         }
         let table = &port.nic.memory;
@@ -118,38 +118,66 @@ impl State {
             return Ok(false);
         }
         let Some((region, offset)) = recent.check(table, segment, attributes.ptag) else { return Ok(false) };
-        let mut whole = [0; SMALL];
-        whole[..SHORT].copy_from_slice(&Header::new(Kind::Message, segment.len, *immediate).emit()[..SHORT]);
-        if wires.transfer_out.space()? < SHORT + len || region.read(offset, &mut whole[SHORT..SHORT + len]).is_err() {
+        let mut outward = line.route.trunk.outward();
+        // The message, and then cookies, end with a line of memory.
+        let mut bytes = [0; HEAD + SMALL + BESIDE + LINE];
+        let header = Header::new(Kind::Message, line.theirs, segment.len).with_immediate(*immediate);
+        let owing = receives.owes_cookies();
+        let header = if owing { header } else { header.padded(outward.position()) };
+        let mut whole = header.whole();
+        bytes[..HEAD].copy_from_slice(&header.emit()[..HEAD]);
+        if region.read(offset, &mut bytes[HEAD..HEAD + len]).is_err() {
             return Ok(false);
         }
-        wires.credits.pop_front();
-        wires.transfer_out.push(&whole[..SHORT + len])?;
-        wires.transfer_out.publish()?;
+        if owing {
+            let position = outward.position() + whole as u64;
+            whole += cookies(line, receives, MAX_BESIDE, position, &mut bytes[whole..]);
+        }
+        if outward.room()? < whole {
+            return Ok(false);
+        }
+        outward.push(&bytes[..whole])?;
+        outward.publish()?;
+        drop(outward);
+        if owing {
+            receives.note_told();
+        }
+        line.credits.pop_front();
+        line.sent = line.sent.wrapping_add(1);
         let flag = if immediate.is_some() { Status::IMMEDIATE } else { Status(0) };
         let status = Status::DONE.and(Status::OP_SEND).and(flag);
         let completion =
             Completion { token: *token, status, len: segment.len, immediate: *immediate, continues: false };
-        sends.done.push_back(completion);
-        port.completed(Queue::Send, &completion);
+        self.complete(Queue::Send, completion);
         Ok(true)
     }
 
     /// Posts a send or an RDMA operation.
+    #[inline]
     pub(crate) fn post_send(&mut self, descriptor: &Descriptor, flow: FlowControl) -> Result<()> {
         if self.sends.items.len() + self.sends.done.len() >= MAX_DESCRIPTORS {
             return Err(Error::Limit { what: "descriptors of a queue", limit: MAX_DESCRIPTORS });
         }
-        match self.send_small(descriptor) {
+        match self.send_small(descriptor, flow) {
             Ok(true) => return Ok(()),
             Ok(false) => {}
             Err(loss) => self.lose(loss),
         }
+        self.post_long(descriptor, flow)
+    }
+
+    #[inline(never)]
+    fn post_long(&mut self, descriptor: &Descriptor, flow: FlowControl) -> Result<()> {
         let needs_receive = match descriptor.operation {
             Operation::Send => true,
             Operation::RdmaWrite(_) => descriptor.immediate.is_some(),
             Operation::RdmaRead(_) => false,
         };
+        if (flow != FlowControl::Compliant || self.split)
+            && let Err(loss) = self.ask_flow()
+        {
+            self.lose(loss);
+        }
         let refusing = matches!(flow, FlowControl::NonBlocking | FlowControl::Blocking);
         if self.status == ViState::Connected && needs_receive && refusing && !self.may_send() {
             return Err(Error::NoReceive);
@@ -162,17 +190,8 @@ impl State {
             // Sends of a VI that is not connected are flushed at once.
             _ => Stage::Ended(Status::FLUSHED),
         };
-        self.sends.items.push_back(SendItem {
-            token,
-            operation,
-            immediate,
-            fence,
-            pieces,
-            total,
-            moved: 0,
-            flow,
-            stage,
-        });
+        let item = SendItem { token, operation, immediate, fence, pieces, total, moved: 0, flow, stage };
+        self.sends.items.push_back(item);
         match self.status {
             ViState::Connected => self.pump_sends(),
             _ => self.retire(),
@@ -180,14 +199,18 @@ impl State {
         Ok(())
     }
 
+    /// Asks the peer, once, to tell of its receives: sends shall wait for them.
+    pub(crate) fn ask_flow(&mut self) -> Result<(), Loss> {
+        let Some(line) = self.line.as_mut().filter(|line| !line.asked) else { return Ok(()) };
+        let mut outward = line.route.trunk.outward();
+        line.asked = outward.put(&Header::new(Kind::Flow, line.theirs, 0), &[])?;
+        outward.publish()
+    }
+
     /// Whether a receive is posted at the peer that is not spoken for.
-    fn may_send(&mut self) -> bool {
-        if let Err(loss) = self.take_cookies() {
-            self.lose(loss);
-            return true;
-        }
+    pub(crate) fn may_send(&self) -> bool {
         let waiting = self.sends.items.len() - self.sends.started;
-        self.wires.as_ref().is_none_or(|wires| wires.credits.len() > waiting)
+        self.line.as_ref().is_none_or(|line| line.credits.len() > waiting)
     }
 
     /// Goes on with what was posted.
@@ -200,20 +223,20 @@ impl State {
     }
 
     fn advance_sends(&mut self) -> Result<(), Loss> {
+        // A message that has begun is finished first: nothing of this VI may come between its parts.
+        let begun = |item: &SendItem| matches!(item.stage, Stage::Sending(_, _, sent) if sent > 0);
+        if !self.sends.items.get(self.sends.started).is_some_and(begun) && !self.advance_responses()? {
+            return Ok(());
+        }
         loop {
-            let mid_message = matches!(self.sends.items.get(self.sends.started), Some(item)
-                if matches!(item.stage, Stage::Emitting(emission, _) if emission.sent > 0));
-            if !mid_message && !self.advance_responses()? {
-                break;
-            }
-            let out_of_credits = self.wires.as_ref().is_none_or(|wires| wires.credits.is_empty());
-            if out_of_credits && self.sends.started < self.sends.items.len() {
-                self.take_cookies()?;
-            }
-            let State { wires, sends, scratch, attributes, split, .. } = self;
-            let Some(wires) = wires else { break };
+            let State { line, sends, attributes, split, way, .. } = self;
+            let Some(line) = line else { break };
             let Some(item) = sends.items.get_mut(sends.started) else { break };
-            let going = item.step(wires, scratch, attributes.reliability, *split, sends.reads)?;
+            let around =
+                Circumstances { reliability: attributes.reliability, split: *split, way: *way, reads: sends.reads };
+            let going = item.step(line, &around)?;
+            // Only looking again shows how far the link is, or whether there is room.
+            let pollable = matches!(item.stage, Stage::Moving(..) | Stage::Sending(..));
             match item.stage {
                 Stage::Ended(_) | Stage::Answer => sends.started += 1,
                 Stage::Reading => {
@@ -227,85 +250,119 @@ impl State {
                 return Err(Loss::TOLD);
             }
             if !going {
+                if pollable {
+                    self.wait_for_room();
+                }
                 break;
             }
         }
-        self.arm_sends();
-        Ok(())
+        if self.sends.responses.is_empty() { Ok(()) } else { self.advance_later() }
     }
 
-    /// With a completion queue: asks to be told when the sends can go on.
-    fn arm_sends(&mut self) {
-        let State { wires: Some(wires), sends, port, .. } = self else { return };
-        if sends.is_busy() && !port.sources.is_empty() {
-            wires.monitors.cookies.arrival().arm();
-            wires.monitors.transfer.space().arm();
-            let moved = wires.monitors.cookies.written() != self.seen_cookies;
-            if let Some((queue, source)) = port.sources.last().filter(|_| moved) {
-                queue.deliver(*source);
-            }
+    /// Responses that came while a message was being sent.
+    fn advance_later(&mut self) -> Result<(), Loss> {
+        if !self.waiting {
+            self.advance_responses()?;
         }
+        Ok(())
     }
 
     /// Sends answers to reads. `false`: no room.
     fn advance_responses(&mut self) -> Result<bool, Loss> {
-        let State { wires: Some(wires), sends, scratch, .. } = self else { return Ok(true) };
         loop {
-            if sends.response.is_none() {
-                let Some(Response { piece, fault }) = sends.responses.pop_front() else { return Ok(true) };
-                let len = piece.as_ref().map_or(0, |piece| piece.len as u32);
-                let header = Header { fault, ..Header::new(Kind::ReadData, len, None) };
-                sends.response = Some((Emission { header, sent: 0 }, piece));
+            let State { line: Some(line), sends, .. } = self else { return Ok(true) };
+            let Some(Response { piece, fault, sent }) = sends.responses.front_mut() else { return Ok(true) };
+            let alive = piece.as_ref().is_none_or(|piece| piece.registration.is_alive());
+            let total = piece.as_ref().map_or(0, |piece| piece.len);
+            if !alive && *sent == 0 {
+                (*piece, *fault) = (None, Fault::Protection);
+                continue;
             }
-            if let Some((emission, piece)) = &mut sends.response
-                && !emission.emit(wires, scratch, piece.as_slice(), 0)?
-            {
+            if !alive {
+                return Err(Loss::BROKEN);
+            }
+            let header = Header::new(Kind::ReadData, line.theirs, total as u32).with_fault(*fault);
+            let put = line.route.trunk.outward().put_part(&header, piece.as_slice(), (0, *sent, total))?;
+            let Some(count) = put else {
+                self.wait_for_room();
                 return Ok(false);
+            };
+            *sent += count;
+            if *sent == total {
+                sends.responses.pop_front();
             }
-            sends.response = None;
         }
     }
 
-    /// Takes what the peer says about its receives and our sends.
-    pub(crate) fn take_cookies(&mut self) -> Result<(), Loss> {
-        let Some(wires) = &self.wires else { return Ok(()) };
-        self.seen_cookies = wires.monitors.cookies.written();
-        loop {
-            let Some(wires) = &mut self.wires else { return Ok(()) };
-            let mut look = [0; MAX_RECORD];
-            let here = wires.cookies_in.peek(0, &mut look)?;
-            let Some((record, len)) = Record::parse(&look[..here])? else { return Ok(()) };
-            wires.cookies_in.consume(len)?;
-            match record {
-                Record::Posted(credit) => {
-                    if wires.credits.len() >= MAX_DESCRIPTORS {
-                        return Err("more receives than a queue has".into());
-                    }
-                    wires.credits.push_back(credit);
-                }
-                Record::Window(number, cookie) => {
-                    if number as usize != wires.windows.len() || wires.windows.len() >= MAX_WINDOWS {
-                        return Err("a region out of turn".into());
-                    }
-                    let window = Aperture::begin(&wires.endpoint, &cookie).ok();
-                    wires.windows.push(window);
-                }
-                Record::Ready => wires.ready = true,
-                Record::Placed(count) => {
-                    for _ in 0..count {
-                        self.sends.answered()?.stage = Stage::Ended(Status(0));
-                    }
-                }
-                Record::Failed(fault) => {
-                    let status = match fault {
-                        Fault::Protection => Status::RDMA_PROT_ERROR,
-                        _ => Status::REMOTE_DESC_ERROR,
-                    };
-                    self.sends.answered()?.stage = Stage::Ended(status);
-                    return Err(Loss::TOLD);
-                }
+    /// The peer has posted receives.
+    #[inline]
+    pub(crate) fn take_posted(&mut self, header: &Header, source: &mut Source<'_>) -> Result<(), Loss> {
+        let Some(line) = &mut self.line else { return Ok(()) };
+        let len = header.len as usize;
+        let mut bytes = [0; CREDIT * MAX_CREDITS];
+        let bytes = bytes.get_mut(..len).filter(|_| len % CREDIT == 0).ok_or("a bad number of cookies")?;
+        source.read(header, bytes)?;
+        line.told = true;
+        for (index, bytes) in bytes.chunks_exact(CREDIT).enumerate() {
+            let number = header.value.wrapping_add(index as u32);
+            if line.credits.is_empty() {
+                line.credits.clear();
+            }
+            let next = line.sent.wrapping_add(line.credits.len() as u32);
+            match number.wrapping_sub(next) as i32 {
+                // It was used before it was told.
+                ..0 => {}
+                0 if line.credits.len() < MAX_DESCRIPTORS => line.credits.push_back(Credit::parse(bytes)),
+                _ => return Err("cookies out of turn".into()),
             }
         }
+        if self.sends.is_busy() {
+            self.pump_sends();
+        }
+        Ok(())
+    }
+
+    /// The peer has told of memory that this side can reach.
+    pub(crate) fn take_reach(&mut self, header: &Header, source: &mut Source<'_>) -> Result<(), Loss> {
+        let mut bytes = [0; Reach::LEN];
+        source.read(header, &mut bytes)?;
+        if let Some(line) = self.line.as_mut().filter(|line| line.reaches.len() < MAX_REACHES) {
+            line.reaches.push(Reach::parse(&bytes));
+        }
+        Ok(())
+    }
+
+    /// The peer has placed so many.
+    pub(crate) fn take_placed(&mut self, count: u32) -> Result<(), Loss> {
+        for _ in 0..count {
+            self.end_answered(Status(0))?;
+        }
+        self.pump_sends();
+        Ok(())
+    }
+
+    /// The peer could not take one.
+    pub(crate) fn take_failed(&mut self, header: &Header) -> Result<(), Loss> {
+        let status = match Fault::from_bits(header.extra) {
+            Some(Fault::Protection) => Status::RDMA_PROT_ERROR,
+            Some(_) => Status::REMOTE_DESC_ERROR,
+            None => return Err("an unknown fault".into()),
+        };
+        self.end_answered(status)?;
+        // What came behind it was not looked at.
+        for item in self.sends.items.iter_mut().filter(|item| matches!(item.stage, Stage::Answer)) {
+            item.stage = Stage::Ended(Status::FLUSHED);
+        }
+        Err(Loss::TOLD)
+    }
+
+    fn end_answered(&mut self, status: Status) -> Result<(), Loss> {
+        let item = self.sends.answered()?;
+        item.stage = Stage::Ended(status);
+        if let (Operation::RdmaWrite(_), Some(line)) = (item.operation, &mut self.line) {
+            line.writes = line.writes.saturating_sub(1);
+        }
+        Ok(())
     }
 
     /// The answer to a read is complete.
@@ -313,15 +370,15 @@ impl State {
         let found = self.sends.items.iter_mut().find(|item| matches!(item.stage, Stage::Reading));
         let item = found.ok_or("data that nobody asked for")?;
         self.sends.reads -= 1;
-        let status = match (header.fault, failed) {
-            (Fault::None, failed) => failed.unwrap_or(Status(0)),
+        let status = match header.extra {
+            0 => failed.unwrap_or(Status(0)),
             _ => Status::RDMA_PROT_ERROR,
         };
         item.stage = Stage::Ended(status);
         if status.is_error() {
             return Err(Loss::TOLD);
         }
-        self.retire();
+        self.pump_sends();
         Ok(())
     }
 
@@ -337,17 +394,15 @@ impl State {
         while let Some(item) = self.sends.items.front() {
             let status = match item.stage {
                 Stage::Ended(status) => status,
-                Stage::Waiting => Status::FLUSHED,
-                Stage::Emitting(_, Then::Break(status)) => status,
+                Stage::Waiting | Stage::Sending(_, _, 0) => Status::FLUSHED,
                 // On its way when the connection went.
-                Stage::Emitting(..) | Stage::Placing(..) | Stage::Answer | Stage::Reading => Status::TRANSPORT_ERROR,
+                Stage::Sending(..) | Stage::Moving(..) | Stage::Answer | Stage::Reading => Status::TRANSPORT_ERROR,
             };
             self.complete_send(status);
         }
         self.sends.started = 0;
         self.sends.reads = 0;
         self.sends.responses.clear();
-        self.sends.response = None;
     }
 
     fn complete_send(&mut self, outcome: Status) {
@@ -366,7 +421,6 @@ impl State {
             immediate: item.immediate,
             continues: false,
         };
-        self.sends.done.push_back(completion);
-        self.port.completed(Queue::Send, &completion);
+        self.complete(Queue::Send, completion);
     }
 }

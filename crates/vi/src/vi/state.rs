@@ -1,19 +1,17 @@
 //! What a VI keeps under its lock, and what happens when a connection begins and ends.
 
-use std::{collections::VecDeque, sync::Arc};
-
-use sidestep_fabric::event::{EventQueue, SourceId};
+use std::sync::{Arc, Weak};
 
 use crate::{
     attributes::{Reliability, ViAttributes},
     code::{ErrorCode, Resource, Status, ViState},
     cq::{CqCore, Queue},
     descriptor::{Completion, Descriptor, List, Operation},
+    line::Line,
     memory::{Piece, Recent},
     nic::NicCore,
     peer::Meeting,
-    vi::{receive::ReceiveQueue, send::SendQueue},
-    wires::{Monitors, Wires},
+    vi::{ViCore, receive::ReceiveQueue, send::SendQueue},
 };
 
 /// What to do with a send when no receive is posted at the other side.
@@ -30,30 +28,39 @@ pub enum FlowControl {
     Asynchronous,
 }
 
+/// Which way messages go; for measurements.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Way {
+    /// Small ones in the ring, large ones straight into the receive buffer where that can be reached.
+    #[default]
+    BySize,
+    /// All in the ring.
+    Pio,
+    /// All straight into the receive buffer, where that can be reached.
+    Rdma,
+}
+
 /// Called for each completion as it happens, before anyone asks for it, under the lock of the VI.
 pub type Sink = fn(&Completion);
 
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) status: ViState,
-    pub(crate) attributes: ViAttributes,
-    pub(crate) wires: Option<Box<Wires>>,
-    pub(crate) sends: SendQueue,
-    pub(crate) receives: ReceiveQueue,
-    pub(crate) recent: Recent,
-    pub(crate) meeting: Option<Meeting>,
     pub(crate) flow: FlowControl,
     /// Whether a message may be split over several receives.
     pub(crate) split: bool,
-    pub(crate) port: Port,
-    /// How far the peer had written when it was last looked at.
-    pub(crate) seen: u64,
-    pub(crate) seen_cookies: u64,
-    pub(crate) idle: u32,
+    pub(crate) way: Way,
+    /// Whether the trunk knows that this VI waits for room.
+    pub(crate) waiting: bool,
     /// Out of use.
     pub(crate) retired: bool,
-    pub(crate) scratch: Vec<u8>,
-    pub(crate) record: Vec<u8>,
+    pub(crate) attributes: ViAttributes,
+    pub(crate) port: Port,
+    pub(crate) receives: ReceiveQueue,
+    pub(crate) sends: SendQueue,
+    pub(crate) recent: Recent,
+    pub(crate) line: Option<Line>,
+    pub(crate) meeting: Option<Box<Meeting>>,
 }
 
 /// Where a VI reports.
@@ -64,29 +71,28 @@ pub(crate) struct Port {
     pub(crate) sink: Option<Sink>,
     pub(crate) send_cq: Option<Arc<CqCore>>,
     pub(crate) receive_cq: Option<Arc<CqCore>>,
-    /// Where the connection's tripwires report.
-    pub(crate) sources: Vec<(EventQueue, SourceId)>,
+    /// The VI itself.
+    pub(crate) own: Weak<ViCore>,
 }
 
 /// Why a connection ends, and which error is reported for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Loss {
     pub(crate) report: Option<ErrorCode>,
-    /// Whether the peer may have said something before it went.
-    pub(crate) drain: bool,
 }
 
 impl Loss {
-    /// The peer closed, died, or broke the protocol.
-    pub(crate) const LOST: Loss = Loss { report: Some(ErrorCode::ConnectionLost), drain: true };
-    pub(crate) const BROKEN: Loss = Loss { report: Some(ErrorCode::ConnectionLost), drain: false };
+    /// The peer closed or died.
+    pub(crate) const LOST: Loss = Loss { report: Some(ErrorCode::ConnectionLost) };
+    /// The peer broke the protocol, or the link failed.
+    pub(crate) const BROKEN: Loss = Loss { report: Some(ErrorCode::ConnectionLost) };
     /// A descriptor of this side says it.
-    pub(crate) const TOLD: Loss = Loss { report: None, drain: false };
+    pub(crate) const TOLD: Loss = Loss { report: None };
 }
 
 impl From<sidestep_fabric::Error> for Loss {
-    fn from(error: sidestep_fabric::Error) -> Loss {
-        if let sidestep_fabric::Error::Closed(_) = error { Loss::LOST } else { Loss::BROKEN }
+    fn from(_: sidestep_fabric::Error) -> Loss {
+        Loss::BROKEN
     }
 }
 
@@ -104,21 +110,18 @@ impl Port {
         }
     }
 
-    fn detach(&mut self) {
-        for (queue, source) in self.sources.drain(..) {
-            queue.detach(source);
-        }
-    }
-
     /// A descriptor has completed.
-    pub(crate) fn completed(&self, queue: Queue, completion: &Completion) {
+    #[inline]
+    fn completed(&self, queue: Queue, completion: &Completion) {
         if let Some(sink) = self.sink {
             sink(completion);
         }
         if let Some(cq) = self.cq(queue) {
             cq.stage(self.id, queue);
         }
-        self.nic.service.completed();
+        if self.nic.service.has_callbacks() {
+            self.nic.wake_service();
+        }
     }
 
     pub(crate) fn report(&self, code: ErrorCode, resource: Resource, token: u64) {
@@ -130,21 +133,18 @@ impl State {
     pub(crate) fn new(port: Port, attributes: ViAttributes) -> State {
         State {
             status: ViState::Idle,
-            attributes,
-            wires: None,
-            sends: SendQueue::default(),
-            receives: ReceiveQueue::default(),
-            recent: Recent::default(),
-            meeting: None,
             flow: FlowControl::Compliant,
             split: false,
-            port,
-            seen: 0,
-            seen_cookies: 0,
-            idle: 0,
+            way: Way::BySize,
+            waiting: false,
             retired: false,
-            scratch: Vec::new(),
-            record: Vec::new(),
+            attributes,
+            port,
+            receives: ReceiveQueue::default(),
+            sends: SendQueue::default(),
+            recent: Recent::default(),
+            line: None,
+            meeting: None,
         }
     }
 
@@ -152,21 +152,46 @@ impl State {
         self.attributes.reliability != Reliability::Unreliable
     }
 
-    pub(crate) fn monitors(&self) -> Option<Arc<Monitors>> {
-        self.wires.as_ref().map(|wires| wires.monitors.clone())
+    /// Notes a completion.
+    #[inline]
+    pub(crate) fn complete(&mut self, queue: Queue, completion: Completion) {
+        let done = match queue {
+            Queue::Send => &mut self.sends.done,
+            Queue::Receive => &mut self.receives.done,
+        };
+        done.push(completion);
+        self.port.completed(queue, &completion);
+    }
+
+    /// Hands the next completion out.
+    #[inline]
+    pub(crate) fn pop(&mut self, queue: Queue) -> Option<Completion> {
+        let done = match queue {
+            Queue::Send => &mut self.sends.done,
+            Queue::Receive => &mut self.receives.done,
+        };
+        done.pop()
+    }
+
+    /// Whether a completion of that queue waits.
+    #[inline]
+    pub(crate) fn has_done(&self, queue: Queue) -> bool {
+        match queue {
+            Queue::Send => !self.sends.done.is_empty(),
+            Queue::Receive => !self.receives.done.is_empty(),
+        }
     }
 
     /// The bytes that a descriptor names, how many they are, and what is wrong with it.
     pub(crate) fn resolve(&mut self, descriptor: &Descriptor, receive: bool) -> (List<Piece>, u32, Option<Status>) {
-        let none = || List::Many(Vec::new());
         if descriptor.fault.is_some() {
-            return (none(), 0, descriptor.fault);
+            return (List::NONE, 0, descriptor.fault);
         }
         if let Some(place) = &descriptor.place
-            && self.recent.resolve(&self.port.nic.memory, place, self.attributes.ptag).is_err()
+            && self.recent.check(&self.port.nic.memory, place, self.attributes.ptag).is_none()
         {
             self.port.report(ErrorCode::PostDescriptor, Resource::Descriptor, descriptor.token);
-            return (none(), 0, Some(Status::PROTECTION_ERROR));
+            return (List::NONE, 0, Some(Status::PROTECTION_ERROR));
         }
         let remote = descriptor.operation != Operation::Send;
         let read = matches!(descriptor.operation, Operation::RdmaRead(_));
@@ -176,7 +201,7 @@ impl State {
             || receive && remote
             || read && (unreliable || descriptor.immediate.is_some())
         {
-            return (none(), 0, Some(Status::FORMAT_ERROR));
+            return (List::NONE, 0, Some(Status::FORMAT_ERROR));
         }
         let (table, ptag) = (&port.nic.memory, attributes.ptag);
         let mut total = 0u64;
@@ -190,70 +215,28 @@ impl State {
             _ => segments.iter().map(resolve).collect::<Result<Vec<_>, _>>().map(List::Many),
         };
         match pieces {
-            Err(status) => (none(), 0, Some(status)),
-            Ok(_) if !receive && total > attributes.max_transfer as u64 => (none(), 0, Some(Status::LENGTH_ERROR)),
+            Err(status) => (List::NONE, 0, Some(status)),
+            Ok(_) if !receive && total > attributes.max_transfer as u64 => (List::NONE, 0, Some(Status::LENGTH_ERROR)),
             Ok(pieces) => (pieces, u32::try_from(total).unwrap_or(u32::MAX), None),
         }
     }
 
     /// The connection stands: tells the peer what is posted.
-    pub(crate) fn connected(&mut self, wires: Wires) {
-        self.seen = u64::MAX;
-        self.seen_cookies = u64::MAX;
-        self.wires = Some(Box::new(wires));
+    pub(crate) fn connected(&mut self, mut line: Line) {
+        line.ended = Some(self.port.nic.endings.attach_endpoint(&line.endpoint, u64::from(self.port.id)));
+        self.line = Some(line);
         self.status = ViState::Connected;
-        self.attach_sources();
-        if let Err(loss) = self.tell_receives().and_then(|()| self.tell_ready()) {
+        self.receives.look_for_places();
+        let flow = self.flow != FlowControl::Compliant || self.split;
+        let asked = if flow { self.ask_flow() } else { Ok(()) };
+        if let Err(loss) = asked.and_then(|()| self.tell()).and_then(|()| self.tell_reaches()) {
             return self.lose(loss);
         }
         self.port.nic.wake_service();
     }
 
-    /// Lets completion queues hear of this connection.
-    pub(crate) fn attach_sources(&mut self) {
-        self.port.detach();
-        let sends = self.port.send_cq.as_ref().or(self.port.receive_cq.as_ref()).map(|cq| cq.events.clone());
-        let receives = self.port.receive_cq.as_ref().map(|cq| cq.events.clone());
-        if let Some(queue) = receives {
-            self.attach_receives(&queue);
-        }
-        if let Some(queue) = sends {
-            self.attach_sends(&queue);
-        }
-    }
-
-    /// Arrivals are reported to `queue`.
-    pub(crate) fn attach_receives(&mut self, queue: &EventQueue) {
-        let State { wires: Some(wires), port, .. } = self else { return };
-        let source = queue.attach_tripwire(wires.monitors.transfer.arrival(), u64::from(port.id));
-        // Whatever came before: one look.
-        queue.deliver(source);
-        port.sources.push((queue.clone(), source));
-    }
-
-    /// What lets sends go on is reported to `queue`, and so is the end of the connection.
-    pub(crate) fn attach_sends(&mut self, queue: &EventQueue) {
-        let State { wires: Some(wires), port, .. } = self else { return };
-        let id = u64::from(port.id);
-        let Monitors { transfer, cookies } = &*wires.monitors;
-        let mut add = |source| port.sources.push((queue.clone(), source));
-        add(queue.attach_endpoint(&wires.endpoint, id | ENDED));
-        if !wires.endpoint.node().link().as_link().capabilities().maps {
-            add(queue.attach_rdma(&wires.rdma, id));
-        }
-        for tripwire in [transfer.space(), cookies.arrival()] {
-            add(queue.attach_tripwire(tripwire, id));
-            tripwire.disarm();
-        }
-    }
-
     /// The connection is over: everything that has not completed is flushed.
     pub(crate) fn lose(&mut self, loss: Loss) {
-        if loss.drain {
-            // What arrived before the end counts.
-            let _ = self.take_cookies();
-            let _ = self.take_transfers();
-        }
         if self.end(ViState::Error)
             && let Some(code) = loss.report
         {
@@ -263,25 +246,20 @@ impl State {
 
     /// Ends the connection, if there is one, and flushes both queues.
     pub(crate) fn end(&mut self, next: ViState) -> bool {
-        self.port.detach();
-        let wires = self.wires.take();
+        let line = self.line.take();
+        if let Some(ended) = line.as_ref().and_then(|line| line.ended) {
+            self.port.nic.endings.detach(ended);
+        }
         self.status = next;
         self.meeting = None;
+        self.waiting = false;
         self.flush_receives();
         self.flush_sends();
-        wires.is_some()
+        line.is_some()
     }
 
     /// Whether the connection has been closed by the other side. Asked now and then.
     pub(crate) fn is_closed(&self) -> bool {
-        self.wires.as_ref().is_some_and(|wires| wires.endpoint.closed().is_some())
+        self.line.as_ref().is_some_and(|line| line.endpoint.closed().is_some())
     }
 }
-
-/// A completed list with room for what is usual.
-pub(crate) fn completions() -> VecDeque<Completion> {
-    VecDeque::with_capacity(16)
-}
-
-/// In tokens: the connection has ended.
-pub(crate) const ENDED: u64 = 1 << 32;

@@ -1,118 +1,179 @@
-//! What the receiving side tells the sending one, on the cookie queue.
-
-use sidestep_fabric::Rights;
+//! What the receiving side tells the sending one: posted receives, what was placed, and memory within reach.
+//!
+//! Cookies are told only if that pays: if large messages can be placed, or the peer holds sends back until a receive is
+//! posted. Then they are told late, as long as the peer has enough of them: with the next message to the peer, which
+//! carries them for nothing, or when it has half of what is posted. A peer that does not know of a receive may send all
+//! the same; whether one is posted is settled where the message arrives.
 
 use crate::{
-    descriptor::List,
-    entry::{Credit, Fault, MAX_PLACES, MAX_RECORD, Place, Record},
-    memory::Piece,
+    entry::{CREDIT, Credit, Fault, HEAD, Header, Kind, LINE, MAX_CREDITS, Reach},
+    line::Line,
+    memory::{Piece, Registration},
+    trunk::Outward,
     vi::{
         item::DIRECT_MIN,
+        receive::{Receive, ReceiveQueue},
         state::{Loss, State},
     },
-    wires::Wires,
 };
 
-/// Regions a peer is told of on one connection.
-const MAX_WINDOWS: usize = 256;
+/// Memory regions a peer is told of when a connection is made.
+const MAX_REACHES: usize = 16;
 
 impl State {
-    /// Tells the peer of receives that it does not know of, as far as there is room.
-    pub(crate) fn tell_receives(&mut self) -> Result<(), Loss> {
-        let State { wires, receives, record, .. } = self;
-        let Some(wires) = wires else { return Ok(()) };
-        let mut pushed = false;
-        while let Some(receive) = receives.posted.get(receives.told) {
-            if receive.fault.is_some() {
-                // It never takes a message; it completes when it is first.
-                receives.told += 1;
-                continue;
-            }
-            let space = wires.cookies_out.space()?;
-            if space < MAX_RECORD {
-                break;
-            }
-            let places = match space > wires.cookies_out.capacity() / 2 && receive.total >= DIRECT_MIN {
-                true => places_of(wires, receive.pieces.as_slice(), record)?,
-                false => List::NONE,
-            };
-            Record::Posted(Credit { total: receive.total, places }).emit(record);
-            wires.cookies_out.push(record)?;
-            receives.told += 1;
-            pushed = true;
-        }
-        if pushed {
-            wires.cookies_out.publish()?;
+    /// Tells the peer what is due, as far as there is room.
+    pub(crate) fn tell(&mut self) -> Result<(), Loss> {
+        if self.receives.asked || self.receives.owes_answers() || self.receives.cookies_are_due() {
+            return self.tell_now();
         }
         Ok(())
     }
 
-    /// Tells the peer that it knows of everything that was posted so far.
-    pub(crate) fn tell_ready(&mut self) -> Result<(), Loss> {
-        let State { wires: Some(wires), record, .. } = self else { return Ok(()) };
-        Record::Ready.emit(record);
-        wires.cookies_out.push(record)?;
-        Ok(wires.cookies_out.publish()?)
+    #[inline(never)]
+    fn tell_now(&mut self) -> Result<(), Loss> {
+        let State { line, receives, .. } = self;
+        let Some(line) = line else { return Ok(()) };
+        let trunk = line.route.trunk.clone();
+        let mut outward = trunk.outward();
+        let mut whole = put_answers(line, receives, &mut outward)?;
+        let mut bytes = [0; COOKIES];
+        while whole && (receives.owes_cookies() || receives.asked) {
+            open_windows(line, receives, &mut outward)?;
+            let len = cookies(line, receives, MAX_CREDITS, outward.position(), &mut bytes);
+            whole = outward.room()? >= len;
+            if whole {
+                outward.push(&bytes[..len])?;
+                receives.note_told();
+                receives.asked = false;
+            }
+        }
+        outward.publish()?;
+        drop(outward);
+        if !whole {
+            self.wait_for_room();
+        }
+        Ok(())
     }
 
-    /// Whether the peer has not been told of everything.
-    #[inline]
-    pub(crate) fn owes_peer(&self) -> bool {
-        let receives = &self.receives;
-        receives.told < receives.posted.len() || receives.answers > 0 || !receives.failures.is_empty()
+    /// Asks the trunk to come back to this VI.
+    pub(crate) fn wait_for_room(&mut self) {
+        if let (false, Some(line)) = (self.waiting, &self.line) {
+            self.waiting = true;
+            line.route.trunk.outward().wait(self.port.own.clone());
+            line.route.trunk.set_busy();
+        }
     }
 
-    /// Tells the peer what has been placed.
-    pub(crate) fn tell_answers(&mut self) -> Result<(), Loss> {
-        let State { wires, receives, record, .. } = self;
-        let Some(wires) = wires else { return Ok(()) };
-        if receives.answers == 0 && receives.failures.is_empty() {
+    /// Tells the peer of memory that it may write and read by itself: what the library allocated, with both rights.
+    pub(crate) fn tell_reaches(&mut self) -> Result<(), Loss> {
+        if !self.attributes.rdma_write || !self.attributes.rdma_read {
             return Ok(());
         }
-        if receives.answers > 0 && wires.cookies_out.space()? >= MAX_RECORD {
-            Record::Placed(std::mem::take(&mut receives.answers)).emit(record);
-            wires.cookies_out.push(record)?;
+        let reachable = self.port.nic.memory.reachable(self.attributes.ptag, MAX_REACHES);
+        reachable.iter().try_for_each(|registration| self.tell_reach(registration))
+    }
+
+    /// Tells the peer of one, unless it knows.
+    pub(crate) fn tell_reach(&mut self, registration: &Registration) -> Result<(), Loss> {
+        let (attributes, memory) = (&self.attributes, registration.attributes());
+        let open = attributes.rdma_write && attributes.rdma_read && memory.rdma_write && memory.rdma_read;
+        let Some(line) = self.line.as_mut().filter(|_| open && registration.own) else { return Ok(()) };
+        let trunk = line.route.trunk.clone();
+        let mut outward = trunk.outward();
+        if line.notes[0] != outward.note() {
+            // The peer has forgotten them all.
+            line.notes[0] = outward.note();
+            line.reached.clear();
         }
-        while receives.answers == 0 && !receives.failures.is_empty() && wires.cookies_out.space()? >= MAX_RECORD {
-            let record_of = match receives.failures.pop_front() {
-                Some(Fault::None) | None => Record::Placed(1),
-                Some(fault) => Record::Failed(fault),
-            };
-            record_of.emit(record);
-            wires.cookies_out.push(record)?;
+        if line.reached.contains(&registration.key()) {
+            return Ok(());
         }
-        Ok(wires.cookies_out.publish()?)
+        let Some(window) = outward.window_of(registration, &line.endpoint, line.theirs)? else { return Ok(()) };
+        let (base, len) = (registration.base, registration.region.len() as u64);
+        let reach = Reach { handle: registration.handle, window, base, len };
+        // Without room it is told another time.
+        if outward.put(&Header::new(Kind::Reach, line.theirs, Reach::LEN as u32), &reach.emit())? {
+            line.reached.push(registration.key());
+        }
+        outward.publish()
     }
 }
 
-/// Where the peer can place the bytes of a receive itself: in memory that the library allocated, and all of it.
-fn places_of(wires: &mut Wires, pieces: &[Piece], record: &mut Vec<u8>) -> Result<List<Place>, Loss> {
-    if pieces.len() > MAX_PLACES || pieces.iter().any(|piece| !piece.registration.own) {
-        return Ok(List::NONE);
+/// Bytes that cookies take.
+const COOKIES: usize = HEAD + CREDIT * MAX_CREDITS + LINE;
+
+/// Writes an entry with the next cookies, for this position of the ring, and says how long it is.
+#[inline]
+pub(super) fn cookies(line: &Line, receives: &mut ReceiveQueue, most: usize, position: u64, bytes: &mut [u8]) -> usize {
+    let mut len = HEAD;
+    let first = receives.next_number();
+    for receive in receives.untold().take(most) {
+        let place = place_of(line, receive);
+        if place.is_none() && len > HEAD && is_placeable(receive) {
+            // In another window: it needs an entry of its own.
+            break;
+        }
+        let credit = Credit { total: receive.total, place };
+        bytes[len..len + CREDIT].copy_from_slice(&credit.emit());
+        len += CREDIT;
     }
-    if let [piece] = pieces {
-        return Ok(place_of(wires, piece, record)?.map_or(List::NONE, List::One));
-    }
-    let places: Option<Vec<Place>> =
-        pieces.iter().map(|piece| place_of(wires, piece, record)).collect::<Result<_, Loss>>()?;
-    Ok(places.map_or(List::NONE, List::Many))
+    receives.telling = ((len - HEAD) / CREDIT) as u32;
+    let mut header = Header::new(Kind::Posted, line.theirs, (len - HEAD) as u32);
+    header.value = first;
+    let header = header.padded(position);
+    bytes[..HEAD].copy_from_slice(&header.emit()[..HEAD]);
+    header.whole()
 }
 
-/// Where one piece lies, in a window that the peer is told of first if need be.
-fn place_of(wires: &mut Wires, piece: &Piece, record: &mut Vec<u8>) -> Result<Option<Place>, Loss> {
-    let Piece { registration, offset, len } = piece;
-    let known = wires.announced.iter().rposition(|handle| *handle == registration.handle);
-    let window = match known {
-        Some(window) => window,
-        None if wires.announced.len() >= MAX_WINDOWS => return Ok(None),
-        None => {
-            let window = wires.announced.len();
-            let cookie = wires.endpoint.share(&registration.region, Rights::ALL)?;
-            Record::Window(window as u32, cookie).emit(record);
-            wires.cookies_out.push(record)?;
-            wires.announced.push(registration.handle);
-            window
+/// Whether the peer can place the bytes of a receive itself: one piece, in memory that the library allocated.
+#[inline]
+fn is_placeable(receive: &Receive) -> bool {
+    matches!(receive.pieces.as_slice(), [piece] if piece.registration.own)
+}
+
+/// Where it places them, if it knows the window.
+#[inline]
+fn place_of(line: &Line, receive: &Receive) -> Option<(u32, u64)> {
+    let [piece] = receive.pieces.as_slice() else { return None };
+    let (key, window) = line.window?;
+    (piece.registration.own && piece.registration.key() == key).then_some((window, piece.offset as u64))
+}
+
+/// Makes sure that the peer knows the region of the next receive. Receives in others have to wait for the next entry.
+fn open_windows(line: &mut Line, receives: &ReceiveQueue, outward: &mut Outward) -> Result<(), Loss> {
+    let Some(receive) = receives.untold().next() else { return Ok(()) };
+    let [Piece { registration, .. }] = receive.pieces.as_slice() else { return Ok(()) };
+    let known = line.window.is_some_and(|(key, _)| key == registration.key());
+    if registration.own && receive.total >= DIRECT_MIN && !known {
+        let window = outward.window_of(registration, &line.endpoint, line.theirs)?;
+        line.window = window.map(|window| (registration.key(), window)).or(line.window);
+    }
+    Ok(())
+}
+
+/// Tells the peer what has been placed. `false`: no room for all of it.
+fn put_answers(line: &Line, receives: &mut ReceiveQueue, outward: &mut Outward) -> Result<bool, Loss> {
+    if receives.answers > 0 {
+        let mut header = Header::new(Kind::Placed, line.theirs, 0);
+        header.value = receives.answers;
+        if !outward.put(&header, &[])? {
+            return Ok(false);
         }
-    };
-    Ok(Some(Place { window: window as u32, len: *len as u32, offset: *offset as u64 }))
+        receives.answers = 0;
+    }
+    while let Some(fault) = receives.failures.front() {
+        let header = match fault {
+            Fault::None => {
+                let mut header = Header::new(Kind::Placed, line.theirs, 0);
+                header.value = 1;
+                header
+            }
+            fault => Header::new(Kind::Failed, line.theirs, 0).with_fault(*fault),
+        };
+        if !outward.put(&header, &[])? {
+            return Ok(false);
+        }
+        receives.failures.pop_front();
+    }
+    Ok(true)
 }

@@ -45,8 +45,10 @@ pub fn blocking_sends_wait(fixture: Fixture) {
         let sending = scope.spawn(|| pair.a.vi.post_send_with(&send, FlowControl::Blocking, soon()).unwrap());
         thread::sleep(Duration::from_millis(20));
         pair.b.vi.post_receive(&one(1, &target, 8)).unwrap();
+        // The first of them asks to be told of receives, which the other side has to hear.
         while !sending.is_finished() {
             pair.b.nic.node().progress();
+            pair.b.vi.progress();
         }
     });
     assert_eq!(pair.received(&pair.b.vi).len, 8);

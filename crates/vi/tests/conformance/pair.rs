@@ -165,6 +165,29 @@ impl Pair {
                 side.vi.progress();
             }
         }
+        self.settle_stream();
+    }
+
+    /// Where a node is also served by a thread of its own, polls may find nothing though something is here. What goes
+    /// both ways on the stream of the two arrives after everything that was posted before.
+    pub fn settle_stream(&self) {
+        let (a, b) = (self.a.nic.node(), self.b.nic.node());
+        let discriminator = String::from_utf8_lossy(&self.address.discriminator);
+        let (true, Some((socket, _))) = (a.link().as_link().needs_service(), discriminator.split_once('/')) else {
+            return;
+        };
+        let name = format!("iwarp:{socket}/settle");
+        let Ok(listener) = b.listen(&name) else { return };
+        // A connection that is over has nothing to settle.
+        let Ok(to_b) = a.begin_connect(&name, b"") else { return };
+        let Ok(to_a) = listener.wait(soon()).and_then(|request| request.accept(b"")) else { return };
+        let _ = to_b.wait_connected(soon());
+        for (from, to) in [(&to_b, &to_a), (&to_a, &to_b)] {
+            let _ = from.post(b"settled").and_then(|()| to.wait_message(soon()));
+        }
+        for side in [&self.a, &self.b] {
+            side.vi.progress();
+        }
     }
 
     /// Kills the process of `b`, as far as `a` can tell.

@@ -242,6 +242,14 @@ impl Link for FaultyLink {
         self.link().watch(sleeper)
     }
 
+    fn local_name(&self, peer: PeerId, name: &str) -> Option<String> {
+        self.link().local_name(peer, name)
+    }
+
+    fn needs_service(&self) -> bool {
+        self.link().needs_service()
+    }
+
     fn set_sleeping(&self, sleeping: bool) {
         self.link().set_sleeping(sleeping);
         if sleeping && self.spurious_wakes.pull() {

@@ -202,6 +202,14 @@ impl Link for TracedLink {
         self.inner.as_link().watch(sleeper)
     }
 
+    fn local_name(&self, peer: PeerId, name: &str) -> Option<String> {
+        self.inner.as_link().local_name(peer, name)
+    }
+
+    fn needs_service(&self) -> bool {
+        self.inner.as_link().needs_service()
+    }
+
     fn set_sleeping(&self, sleeping: bool) {
         self.inner.as_link().set_sleeping(sleeping);
     }

@@ -1,0 +1,333 @@
+//! One connection: a stream, the engine that speaks iWARP over it, and what waits on either side of it.
+//!
+//! ```text
+//!   request, post ──> engine ──> gathered write          (any thread, under the lock of the session)
+//!   read ──> input ──> engine ──> place, fetch, atomic   (the thread that polls, under the lock)
+//!                         └──> messages, answers, the end (the thread that polls, without it)
+//! ```
+//!
+//! Frames are handled one by one, so everything takes effect in the order in which it was sent.
+
+use std::{
+    io::IoSlice,
+    os::fd::{AsFd, OwnedFd},
+    sync::{Mutex, MutexGuard},
+    time::Duration,
+};
+
+use sidestep_iwarp::Transport;
+use sidestep_shm::doorbell::Sleeper;
+
+use super::{
+    input::Input,
+    memory::Hosting,
+    socket,
+    state::{Delivery, State},
+};
+use crate::{
+    cookie::Cookie,
+    error::{CloseReason, Result},
+    link::{PeerId, Request, Target, Ticket},
+};
+
+/// A connection with a peer.
+#[derive(Debug)]
+pub(super) struct Session {
+    pub(super) id: PeerId,
+    /// The `HOST:PORT` it was reached under, if this side connected.
+    pub(super) name: Option<String>,
+    socket: OwnedFd,
+    state: Mutex<State>,
+    input: Mutex<Input>,
+}
+
+/// What the link lends a session for a call.
+#[derive(Clone, Copy)]
+pub(super) struct Around<'a> {
+    /// The set that the session's stream lies in.
+    pub(super) ready: &'a Sleeper,
+    /// The time since the link was made.
+    pub(super) now: Duration,
+}
+
+/// What a look at a session found.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Found {
+    /// Anything at all.
+    pub(super) any: bool,
+    /// An answer is held back for a moment.
+    pub(super) holds: bool,
+    /// The session is over.
+    pub(super) over: bool,
+    /// Nothing of it is left.
+    pub(super) gone: bool,
+}
+
+/// Writes pieces; small ones are put together, which costs less than a list of them.
+fn send(socket: &OwnedFd, pieces: &[IoSlice<'_>], total: usize) -> Result<usize, rustix::io::Errno> {
+    if total > SMALL {
+        return socket::send(socket, pieces);
+    }
+    let mut bytes = [0; SMALL];
+    let mut filled = 0;
+    for piece in pieces {
+        bytes[filled..filled + piece.len()].copy_from_slice(piece);
+        filled += piece.len();
+    }
+    socket::send_bytes(socket, &bytes[..filled])
+}
+
+/// What is put together for a write.
+const SMALL: usize = 1024;
+/// Reads of one stream in one poll, so that no peer holds up the others.
+const READS_A_POLL: usize = 4;
+/// What is gathered for one write.
+const BUDGET: u64 = 128 * 1024;
+/// Polls that an answer without bytes waits for company.
+const HELD_POLLS: u32 = 2;
+/// A peer that sends this much at a time is not waiting for a word.
+const BULK: usize = 4096;
+
+impl Session {
+    pub(super) fn new(
+        id: PeerId,
+        name: Option<String>,
+        socket: OwnedFd,
+        state: State,
+        around: Around<'_>,
+    ) -> Result<Session> {
+        around.ready.add_level(socket.as_fd(), u64::from(id.0))?;
+        let session = Session { id, name, socket, state: Mutex::new(state), input: Mutex::default() };
+        session.transmit(&mut session.lock(), around, None);
+        Ok(session)
+    }
+
+    /// Sends a message.
+    pub(super) fn post(&self, bytes: &[u8], around: Around<'_>) -> Result<()> {
+        let mut state = self.lock();
+        state.post(bytes)?;
+        self.transmit(&mut state, around, None);
+        Ok(())
+    }
+
+    /// Starts a request.
+    pub(super) fn request(
+        &self,
+        ticket: Ticket,
+        cookie: &Cookie,
+        request: Request<'_>,
+        around: Around<'_>,
+    ) -> Result<()> {
+        let mut state = self.lock();
+        let lent = state.request(ticket, cookie, request)?;
+        self.transmit(&mut state, around, lent);
+        if let Some((id, bytes)) = lent {
+            state.keep_unsent(id, bytes);
+        }
+        Ok(())
+    }
+
+    /// Ends the connection from this side. `true` if there is something to report now.
+    pub(super) fn close(&self, reason: CloseReason, around: Around<'_>) -> bool {
+        let mut state = self.lock();
+        let ended = state.close(reason, around.now);
+        self.transmit(&mut state, around, None);
+        ended
+    }
+
+    /// Ends the stream without a word.
+    pub(super) fn cut(&self) {
+        socket::cut(&self.socket);
+    }
+
+    /// Whether the peer can still be used.
+    pub(super) fn is_live(&self) -> bool {
+        self.lock().ended.is_none()
+    }
+
+    /// Whether set-up is not over at the side that was reached.
+    pub(super) fn is_silent(&self) -> bool {
+        self.name.is_none() && !self.lock().known
+    }
+
+    /// Gives up on a peer that has not finished set-up.
+    pub(super) fn drop_silent(&self) {
+        self.lock().lose(CloseReason::Link("set-up was crowded out"));
+    }
+
+    /// When `handle_timeout` is wanted.
+    pub(super) fn timeout(&self) -> Option<Duration> {
+        self.lock().connection.poll_timeout()
+    }
+
+    /// The time has come.
+    pub(super) fn handle_timeout(&self, around: Around<'_>) {
+        let mut state = self.lock();
+        state.connection.handle_timeout(around.now);
+        self.transmit(&mut state, around, None);
+        state.has_timed_out = true;
+    }
+
+    /// Takes in what has come, and sends what is due.
+    pub(super) fn poll(&self, around: Around<'_>, target: &dyn Target) -> Found {
+        let mut deliveries = Vec::new();
+        let mut any = self.receive(around, target, &mut deliveries);
+        let mut state = self.lock();
+        if !any && !state.wants_look() {
+            return Found::default();
+        }
+        let quiet = state.memory.patient == 1 && !state.memory.urgent && state.memory.placed < BULK;
+        state.memory.placed = 0;
+        state.has_timed_out = false;
+        let holds = quiet && any && state.ended.is_none();
+        if holds {
+            state.held_polls = 0;
+        } else {
+            self.transmit(&mut state, around, None);
+            state.collect(around.now, target, &mut deliveries);
+        }
+        state.report(&mut deliveries);
+        let (over, gone) = (state.ended.is_some(), state.gone && state.is_reported());
+        drop(state);
+        any |= !deliveries.is_empty();
+        self.deliver(&mut deliveries, target);
+        Found { any, holds, over, gone }
+    }
+
+    /// A poll that had nothing of this session. `true` while an answer is still held back.
+    pub(super) fn idle(&self, around: Around<'_>) -> bool {
+        let mut state = self.lock();
+        if state.memory.patient == 0 {
+            return false;
+        }
+        state.held_polls += 1;
+        if state.held_polls < HELD_POLLS {
+            return true;
+        }
+        self.transmit(&mut state, around, None);
+        false
+    }
+
+    /// Sends what is held back.
+    pub(super) fn release(&self, around: Around<'_>) {
+        let mut state = self.lock();
+        if state.memory.patient > 0 {
+            self.transmit(&mut state, around, None);
+        }
+    }
+
+    /// Takes the stream out of the link's set, before it is closed.
+    pub(super) fn leave(&self, ready: &Sleeper) {
+        ready.remove(self.socket.as_fd());
+        if self.lock().connection.transport() == Transport::Reset {
+            socket::make_reset(&self.socket);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("no panic in a session")
+    }
+
+    fn receive(&self, around: Around<'_>, target: &dyn Target, deliveries: &mut Vec<Delivery>) -> bool {
+        let mut input = self.input.lock().expect("no panic while receiving");
+        let mut any = false;
+        for _ in 0..READS_A_POLL {
+            let read = input.fill(&self.socket);
+            match read {
+                Ok(None) => break,
+                Ok(Some(0)) => {
+                    self.lock().end_of_stream(around.now, target, deliveries);
+                    return true;
+                }
+                Ok(Some(_)) => any = true,
+                Err(errno) => {
+                    self.lock().lose(State::reason_of(errno));
+                    return true;
+                }
+            }
+            let more = input.is_full();
+            self.handle(&mut input, around, target, deliveries);
+            if !more {
+                break;
+            }
+        }
+        any
+    }
+
+    /// Handles frames, one by one.
+    fn handle(&self, input: &mut Input, around: Around<'_>, target: &dyn Target, deliveries: &mut Vec<Delivery>) {
+        loop {
+            let mut state = self.lock();
+            let rest = input.rest();
+            let needed = state.connection.needed(rest);
+            if rest.is_empty() || rest.len() < needed {
+                return;
+            }
+            let frame = if needed <= 1 { rest } else { &rest[..needed] };
+            let taken = state.handle_input(around.now, frame, target);
+            state.collect(around.now, target, deliveries);
+            drop(state);
+            input.consume(taken);
+            self.deliver(deliveries, target);
+            if taken == 0 {
+                return;
+            }
+        }
+    }
+
+    /// Tells the target, without the lock: it may post.
+    fn deliver(&self, deliveries: &mut Vec<Delivery>, target: &dyn Target) {
+        for delivery in deliveries.drain(..) {
+            match delivery {
+                Delivery::Opened => target.opened(self.id),
+                Delivery::Message(bytes) => target.message(self.id, &bytes),
+                Delivery::Completed(ticket, outcome) => target.completed(ticket, outcome),
+                Delivery::Closed(reason) => target.closed(self.id, reason),
+            }
+        }
+    }
+
+    /// Writes what is to go out, as much as the stream takes.
+    fn transmit(&self, state: &mut State, around: Around<'_>, lent: Option<(sidestep_iwarp::BufferId, &[u8])>) {
+        state.memory.patient = 0;
+        state.memory.urgent = false;
+        let mut blocked = false;
+        while !state.cannot_send {
+            let State { connection, table, gather, memory, .. } = &mut *state;
+            let mut host = Hosting { memory, target: None, caller: lent };
+            connection.poll_transmit(around.now, BUDGET, table, &mut host, gather);
+            if gather.is_empty() {
+                break;
+            }
+            let mut pieces = Vec::with_capacity(gather.piece_count());
+            host.gathered(gather, &mut pieces);
+            let total: usize = pieces.iter().map(|piece: &IoSlice<'_>| piece.len()).sum();
+            match send(&self.socket, &pieces, total) {
+                Ok(count) => {
+                    drop(pieces);
+                    state.transmitted(around.now, count);
+                    if count < total {
+                        blocked = true;
+                        break;
+                    }
+                }
+                // What the peer said before it left may still be unread; the end is found there.
+                Err(_) => state.cannot_send = true,
+            }
+        }
+        if state.wants_writable != blocked
+            && around.ready.want_writable(self.socket.as_fd(), u64::from(self.id.0), blocked).is_ok()
+        {
+            state.wants_writable = blocked;
+        }
+        match state.connection.transport() {
+            Transport::Open => {}
+            Transport::Finish => {
+                if !std::mem::replace(&mut state.finished, true) {
+                    socket::finish(&self.socket);
+                }
+            }
+            Transport::Close | Transport::Reset => state.gone = true,
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! System calls on TCP sockets, none of which blocks but [`connect`].
+
+use std::{
+    io::IoSlice,
+    net::SocketAddr,
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
+    time::Duration,
+};
+
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    io::Errno,
+    net::{self, RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown, SocketFlags, sockopt},
+};
+use sidestep_shm as shm;
+
+use super::{network::Network, options::IwarpOptions};
+use crate::error::{Error, Result};
+
+/// A socket on which peers arrive.
+pub(super) fn listen(network: &dyn Network, address: SocketAddr, name: &str) -> Result<OwnedFd> {
+    let attempt = || -> Result<OwnedFd, Errno> {
+        let address = network.listen_at(address).map_err(errno_of)?;
+        let socket = network.socket(&address).map_err(errno_of)?;
+        sockopt::set_socket_reuseaddr(&socket, true)?;
+        net::bind(&socket, &address)?;
+        net::listen(&socket, BACKLOG)?;
+        Ok(socket)
+    };
+    attempt().map_err(|errno| match errno {
+        Errno::ADDRINUSE => shm::Error::NameTaken(name.to_string()).into(),
+        errno => shm::Error::from_errno("listen on a TCP port", errno).into(),
+    })
+}
+
+/// The next peer that has arrived.
+pub(super) fn accept(listener: BorrowedFd<'_>, options: &IwarpOptions) -> Result<Option<OwnedFd>, Errno> {
+    match net::accept_with(listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
+        Ok(socket) => tune(&socket, options).map(|()| Some(socket)),
+        // The peer left before it was looked at.
+        Err(Errno::AGAIN | Errno::INTR | Errno::CONNABORTED) => Ok(None),
+        Err(errno) => Err(errno),
+    }
+}
+
+/// Connects to the first of these addresses that answers.
+pub(super) fn connect(
+    network: &dyn Network,
+    addresses: &[SocketAddr],
+    name: &str,
+    options: &IwarpOptions,
+) -> Result<OwnedFd> {
+    let mut last = Errno::CONNREFUSED;
+    for address in addresses.iter().flat_map(|address| network.connect_to(*address)) {
+        match connect_one(network, &address, options) {
+            Ok(socket) => return Ok(socket),
+            Err(errno) => last = errno,
+        }
+    }
+    Err(match last {
+        Errno::CONNREFUSED => Error::NobodyListens(name.to_string()),
+        Errno::TIMEDOUT => Error::TimedOut("a TCP connection"),
+        errno => shm::Error::from_errno("connect over TCP", errno).into(),
+    })
+}
+
+fn connect_one(network: &dyn Network, address: &SocketAddr, options: &IwarpOptions) -> Result<OwnedFd, Errno> {
+    let socket = network.socket(address).map_err(errno_of)?;
+    tune(&socket, options)?;
+    match net::connect(&socket, address) {
+        Ok(()) => {}
+        Err(Errno::INPROGRESS | Errno::INTR) => {
+            let limit = timespec(options.setup_timeout);
+            loop {
+                match poll(&mut [PollFd::new(&socket, PollFlags::OUT)], Some(&limit)) {
+                    Ok(0) => return Err(Errno::TIMEDOUT),
+                    Ok(_) => break,
+                    Err(Errno::INTR) => {}
+                    Err(errno) => return Err(errno),
+                }
+            }
+            sockopt::socket_error(&socket)??;
+        }
+        Err(errno) => return Err(errno),
+    }
+    // A port that nobody listens on may be given to this very socket, which then has reached itself.
+    if net::getpeername(&socket)? == Some(net::getsockname(&socket)?) {
+        return Err(Errno::CONNREFUSED);
+    }
+    Ok(socket)
+}
+
+fn errno_of(error: std::io::Error) -> Errno {
+    Errno::from_io_error(&error).unwrap_or(Errno::IO)
+}
+
+/// Messages go out at once, and a peer that vanished is found out.
+fn tune(socket: &OwnedFd, options: &IwarpOptions) -> Result<(), Errno> {
+    sockopt::set_tcp_nodelay(socket, true)?;
+    sockopt::set_socket_keepalive(socket, true)?;
+    let probe = (options.silence / (PROBES + 1)).max(Duration::from_secs(1));
+    sockopt::set_tcp_keepidle(socket, probe)?;
+    sockopt::set_tcp_keepintvl(socket, probe)?;
+    sockopt::set_tcp_keepcnt(socket, PROBES)?;
+    sockopt::set_tcp_user_timeout(socket, u32::try_from(options.silence.as_millis()).unwrap_or(u32::MAX))
+}
+
+/// Writes what the stream takes. Nothing if it takes none now.
+pub(super) fn send(socket: &OwnedFd, pieces: &[IoSlice<'_>]) -> Result<usize, Errno> {
+    loop {
+        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+        match net::sendmsg(socket, pieces, &mut SendAncillaryBuffer::default(), flags) {
+            Err(Errno::AGAIN) => return Ok(0),
+            Err(Errno::INTR) => {}
+            outcome => return outcome,
+        }
+    }
+}
+
+/// As [`send`], for bytes in one piece.
+pub(super) fn send_bytes(socket: &OwnedFd, bytes: &[u8]) -> Result<usize, Errno> {
+    loop {
+        match net::send(socket, bytes, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
+            Err(Errno::AGAIN) => return Ok(0),
+            Err(Errno::INTR) => {}
+            outcome => return outcome,
+        }
+    }
+}
+
+/// Reads what has come: nothing at the end of the stream, `None` if there is none now.
+pub(super) fn receive(socket: &OwnedFd, into: &mut [u8]) -> Result<Option<usize>, Errno> {
+    loop {
+        match net::recv(socket, &mut *into, RecvFlags::DONTWAIT) {
+            Ok((count, _)) => return Ok(Some(count)),
+            Err(Errno::AGAIN) => return Ok(None),
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+}
+
+/// Closes this half.
+pub(super) fn finish(socket: &OwnedFd) {
+    // A stream that is gone needs no end.
+    let _ = net::shutdown(socket, Shutdown::Write);
+}
+
+/// Closes both halves.
+pub(super) fn cut(socket: &OwnedFd) {
+    let _ = net::shutdown(socket, Shutdown::Both);
+}
+
+/// Makes the close of the descriptor a reset.
+pub(super) fn make_reset(socket: &OwnedFd) {
+    let _ = sockopt::set_socket_linger(socket, Some(Duration::ZERO));
+}
+
+/// Whether a descriptor is readable.
+pub(super) fn is_readable(descriptor: impl AsFd) -> bool {
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    matches!(poll(&mut [PollFd::new(&descriptor, PollFlags::IN)], Some(&now)), Ok(1))
+}
+
+fn timespec(duration: Duration) -> Timespec {
+    Timespec { tv_sec: duration.as_secs() as i64, tv_nsec: i64::from(duration.subsec_nanos()) }
+}
+
+/// Peers that may wait to be accepted.
+const BACKLOG: i32 = 1024;
+/// Probes to a silent peer before it is given up.
+const PROBES: u32 = 3;

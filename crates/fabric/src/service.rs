@@ -1,0 +1,139 @@
+//! The thread that polls a node while the program does not, so that peers are served while it computes.
+//!
+//! Only links need it whose peers cannot reach memory by themselves. Whoever waits for something of such a node polls it
+//! and is quicker than a thread in between could be; so this thread stays away while the program *attends*: while some
+//! thread of it waits, or polls often. It looks after that now and then, ever more seldom, and when nobody attends it
+//! sleeps on the link's descriptors and serves what comes.
+
+use std::{
+    os::fd::AsFd,
+    sync::{
+        Arc, Weak,
+        atomic::{AtomicBool, AtomicU32, Ordering, fence},
+    },
+};
+
+use sidestep_shm::{
+    self as shm, clock,
+    doorbell::{Doorbell, Sleeper, Tokens},
+};
+
+use crate::{
+    error::Result,
+    node::{Node, NodeCore},
+};
+
+/// What the node keeps of its thread. Dropping it ends the thread.
+#[derive(Debug)]
+pub(crate) struct Service {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    /// Threads of the program that wait.
+    attending: AtomicU32,
+    /// The program has slept on the node's descriptor by itself: what this thread takes must ring.
+    outside: AtomicBool,
+    bell: Doorbell,
+}
+
+/// A thread of the program waits as long as this lives.
+#[derive(Debug)]
+pub(crate) struct Attending<'a>(&'a Shared);
+
+/// How long the thread stays away from a program that attends: at first, and at most.
+const SHORT_PAUSE_NS: u64 = 1_000_000;
+const LONG_PAUSE_NS: u64 = 16_000_000;
+/// A program that polls at least once in so long attends.
+const OFTEN_NS: u64 = 50_000;
+const BELL: u64 = 0;
+
+impl Service {
+    pub(crate) fn new() -> Result<Service> {
+        let shared = Shared { attending: AtomicU32::new(0), outside: AtomicBool::new(false), bell: Doorbell::new()? };
+        Ok(Service { shared: Arc::new(shared) })
+    }
+
+    /// Starts the thread.
+    pub(crate) fn start(&self, node: &Node) -> Result<()> {
+        let (pause, serve) = (Sleeper::new()?, Arc::new(Sleeper::new()?));
+        pause.add_doorbell(self.shared.bell.as_fd(), BELL)?;
+        serve.add_doorbell(self.shared.bell.as_fd(), BELL)?;
+        node.core().link().watch(&serve)?;
+        let (core, shared) = (Arc::downgrade(node.core()), self.shared.clone());
+        let thread = std::thread::Builder::new().name("sidestep-service".into());
+        let started = thread.spawn(move || run(&core, &shared, &pause, &serve));
+        started.map(drop).map_err(|error| {
+            let errno = rustix::io::Errno::from_io_error(&error).unwrap_or(rustix::io::Errno::AGAIN);
+            shm::Error::from_errno("start a thread", errno).into()
+        })
+    }
+
+    /// A thread of the program waits for something of this node.
+    pub(crate) fn attend(&self) -> Attending<'_> {
+        self.shared.attending.fetch_add(1, Ordering::Relaxed);
+        Attending(&self.shared)
+    }
+
+    /// The program is about to sleep on the node's descriptor by itself. It looks once more afterwards: SeqCst here and
+    /// in `run`, so that it finds what was carried out before, or is rung for it.
+    pub(crate) fn sleeps_outside(&self) {
+        self.shared.outside.store(true, Ordering::SeqCst);
+        fence(Ordering::SeqCst);
+    }
+}
+
+impl Drop for Attending<'_> {
+    fn drop(&mut self) {
+        self.0.attending.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        self.shared.bell.ring();
+    }
+}
+
+/// Until the node is gone.
+fn run(core: &Weak<NodeCore>, shared: &Shared, pause: &Sleeper, serve: &Sleeper) {
+    let mut tokens = Tokens::new();
+    let (mut pause_ns, mut polls) = (SHORT_PAUSE_NS, 0);
+    loop {
+        let Some(node) = core.upgrade().map(Node::from_core) else { return };
+        let before = polls;
+        polls = node.core().polls().unwrap_or(before + pause_ns / OFTEN_NS);
+        let polls_often = polls.wrapping_sub(before) >= pause_ns / OFTEN_NS;
+        let attended = || shared.attending.load(Ordering::Relaxed) > 0;
+        let outcome = if attended() || polls_often {
+            drop(node);
+            pause_ns = (2 * pause_ns).min(LONG_PAUSE_NS);
+            pause.sleep(Some(clock::now() + pause_ns), &mut tokens)
+        } else {
+            node.core().link().set_sleeping(true);
+            drop(node);
+            pause_ns = SHORT_PAUSE_NS;
+            let slept = serve.sleep(Some(clock::now() + LONGEST_SLEEP_NS), &mut tokens);
+            // Who waits is awake by now, too, and quicker.
+            if !attended()
+                && let Some(node) = core.upgrade().map(Node::from_core)
+            {
+                if node.progress_kernel() {
+                    fence(Ordering::SeqCst);
+                    if shared.outside.load(Ordering::SeqCst) {
+                        node.core().ring();
+                    }
+                }
+                polls = node.core().polls().unwrap_or(polls);
+            }
+            slept
+        };
+        if outcome.is_err() {
+            return;
+        }
+    }
+}
+
+/// The longest the thread sleeps without a look whether the node is still there.
+const LONGEST_SLEEP_NS: u64 = 10_000_000_000;

@@ -1,0 +1,159 @@
+//! The way to the engine: whether a call is for it, and `errno` around it.
+
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+
+use libc::c_int;
+use sidestep_sockets::{
+    Errno, Result, calls, kernel,
+    reason::Reason,
+    signal::{self, Inside},
+};
+
+use crate::{errno, startup};
+
+/// Whether a call on this descriptor is for the engine: a stream, and the engine is not itself the caller.
+#[inline]
+pub fn has(fd: c_int) -> bool {
+    calls::owns(fd) && !signal::is_inside() && !has_left(fd)
+}
+
+/// The same for epoll sets.
+#[inline]
+pub fn has_set(fd: c_int) -> bool {
+    calls::is_set(fd) && !signal::is_inside()
+}
+
+/// The same for either.
+#[inline]
+pub fn has_any(fd: c_int) -> bool {
+    has(fd) || has_set(fd)
+}
+
+/// Whether the program may not touch this descriptor.
+#[inline]
+pub fn hides(fd: c_int) -> bool {
+    calls::is_internal(fd) && !signal::is_inside()
+}
+
+/// A call that the engine answers.
+#[inline]
+pub fn ask(mut call: impl FnMut() -> Result<usize>) -> isize {
+    let before = errno::get();
+    loop {
+        match call() {
+            Ok(value) => {
+                errno::set(before);
+                return value as isize;
+            }
+            // SAFETY: ends the thread if it was cancelled; no frame from here up has anything to drop.
+            Err(Errno::RESTART) => unsafe { pthread_testcancel() },
+            Err(error) => {
+                errno::set(error.0);
+                return -1;
+            }
+        }
+    }
+}
+
+unsafe extern "C-unwind" {
+    fn pthread_testcancel();
+}
+
+/// The same for a call that gives 0.
+#[inline]
+pub fn ask_unit(mut call: impl FnMut() -> Result<()>) -> c_int {
+    ask(|| call().map(|()| 0)) as c_int
+}
+
+/// Something that the engine is told.
+pub fn tell(event: impl FnOnce()) {
+    let before = errno::get();
+    event();
+    errno::set(before);
+}
+
+/// A socket has become one that may be a stream.
+pub fn took(fd: c_int, event: impl FnOnce(c_int)) {
+    if SHUT_IN.load(Ordering::Relaxed) {
+        return;
+    }
+    startup::ensure();
+    tell(|| event(fd));
+    HIGHEST.fetch_max(fd, Ordering::Relaxed);
+}
+
+/// A stream is about to be used by a call that only the kernel can carry out.
+#[cold]
+pub fn leave(fd: c_int) {
+    tell(|| calls::leave(fd, Reason::Option));
+}
+
+/// All streams of the process go back to TCP, since more are handed on than can be named.
+#[cold]
+pub fn pass_all() {
+    if !signal::is_inside() {
+        tell(|| calls::leave_all(Reason::Passed));
+    }
+}
+
+/// The process is about to shut itself in. From then on only those calls are safe that it makes itself: every stream that
+/// has left is the kernel's alone.
+#[cold]
+pub fn shut_in() {
+    if !signal::is_inside() {
+        tell(|| calls::leave_all(Reason::Sandboxed));
+        SHUT_IN.store(true, Ordering::Relaxed);
+    }
+}
+
+/// The process is about to be another user's. What comes later meets the processes of that one.
+#[cold]
+pub fn change_user() {
+    if !signal::is_inside() {
+        tell(|| calls::leave_all(Reason::OtherUser));
+    }
+}
+
+/// The process is about to be elsewhere. The engine cannot follow if it has begun; if not, it will begin there.
+#[cold]
+pub fn move_away() {
+    if HIGHEST.load(Ordering::Relaxed) >= 0 {
+        shut_in();
+    }
+}
+
+/// A stream or set is about to be another process's, too.
+#[cold]
+pub fn pass(fd: c_int) {
+    tell(|| calls::passing(fd));
+}
+
+/// Something else is at this number now, or will be.
+#[cold]
+pub fn forget(fd: c_int) {
+    tell(|| calls::replaced(fd));
+}
+
+/// Streams and sets that a program executed now would inherit.
+pub fn inherited() -> impl Iterator<Item = c_int> {
+    let highest = HIGHEST.load(Ordering::Relaxed);
+    (0..=highest)
+        .filter(|fd| calls::owns(*fd) || calls::is_set(*fd))
+        .filter(|fd| kernel::control(*fd, libc::F_GETFD, 0).is_ok_and(|flags| flags & libc::FD_CLOEXEC as usize == 0))
+}
+
+/// Whether the process has shut itself in, and this stream is on TCP for good.
+#[inline]
+fn has_left(fd: c_int) -> bool {
+    SHUT_IN.load(Ordering::Relaxed) && calls::paths(fd).is_none_or(|paths| paths == (false, false))
+}
+
+/// Passes this thread's calls to the kernel for as long as it lives.
+pub fn bypass() -> Inside {
+    Inside::enter()
+}
+
+static SHUT_IN: AtomicBool = AtomicBool::new(false);
+
+/// No number above it has ever been a stream or a set.
+static HIGHEST: AtomicI32 = AtomicI32::new(-1);

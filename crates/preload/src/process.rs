@@ -1,0 +1,315 @@
+//! New processes and new programs: `vfork`, `clone`, `exec`, `posix_spawn`. `fork` itself is seen by `pthread_atfork`.
+
+use std::{
+    arch::naked_asm,
+    ffi::{c_char, c_int, c_void},
+};
+
+use libc::pid_t;
+use sidestep_sockets::{kernel::Errno, signal};
+
+use crate::{
+    child, engine, errno,
+    real::{Next, call, next},
+    startup,
+};
+
+/// # Safety
+/// P1.
+pub unsafe fn execve(path: *const c_char, arguments: *const *const c_char, environment: *const *const c_char) -> c_int {
+    before_program();
+    // SAFETY: P1.
+    unsafe { call::execve(path, arguments, environment) }
+}
+
+/// # Safety
+/// P1.
+pub unsafe fn execv(path: *const c_char, arguments: *const *const c_char) -> c_int {
+    before_program();
+    // SAFETY: P1.
+    unsafe { call::execv(path, arguments) }
+}
+
+/// # Safety
+/// P1.
+pub unsafe fn execvp(file: *const c_char, arguments: *const *const c_char) -> c_int {
+    before_program();
+    // SAFETY: P1.
+    unsafe { call::execvp(file, arguments) }
+}
+
+/// # Safety
+/// P1.
+pub unsafe fn execvpe(
+    file: *const c_char,
+    arguments: *const *const c_char,
+    environment: *const *const c_char,
+) -> c_int {
+    before_program();
+    // SAFETY: P1.
+    unsafe { call::execvpe(file, arguments, environment) }
+}
+
+/// # Safety
+/// P1.
+pub unsafe fn fexecve(fd: c_int, arguments: *const *const c_char, environment: *const *const c_char) -> c_int {
+    before_program();
+    // SAFETY: P1.
+    unsafe { call::fexecve(fd, arguments, environment) }
+}
+
+/// # Safety
+/// P1.
+pub unsafe fn execveat(
+    folder: c_int,
+    path: *const c_char,
+    arguments: *const *const c_char,
+    environment: *const *const c_char,
+    flags: c_int,
+) -> c_int {
+    before_program();
+    // SAFETY: P1.
+    unsafe { call::execveat(folder, path, arguments, environment, flags) }
+}
+
+/// # Safety
+/// As libc's.
+#[unsafe(no_mangle)]
+#[unsafe(naked)]
+pub unsafe extern "C-unwind" fn execl(path: *const c_char, argument: *const c_char) -> c_int {
+    hook_then_go_on!(before_execl)
+}
+
+/// # Safety
+/// As libc's.
+#[unsafe(no_mangle)]
+#[unsafe(naked)]
+pub unsafe extern "C-unwind" fn execle(path: *const c_char, argument: *const c_char) -> c_int {
+    hook_then_go_on!(before_execle)
+}
+
+/// # Safety
+/// As libc's.
+#[unsafe(no_mangle)]
+#[unsafe(naked)]
+pub unsafe extern "C-unwind" fn execlp(file: *const c_char, argument: *const c_char) -> c_int {
+    hook_then_go_on!(before_execlp)
+}
+
+extern "C" fn before_execl() -> *mut c_void {
+    before_variadic(&next::execl)
+}
+
+extern "C" fn before_execle() -> *mut c_void {
+    before_variadic(&next::execle)
+}
+
+extern "C" fn before_execlp() -> *mut c_void {
+    before_variadic(&next::execlp)
+}
+
+fn before_variadic(next: &Next) -> *mut c_void {
+    before_program();
+    next.find().unwrap_or(std::ptr::null_mut())
+}
+
+/// # Safety
+/// P1.
+pub unsafe fn posix_spawn(
+    pid: *mut pid_t,
+    path: *const c_char,
+    actions: *const c_void,
+    attributes: *const c_void,
+    arguments: *const *const c_char,
+    environment: *const *const c_char,
+) -> c_int {
+    before_program();
+    // SAFETY: P1.
+    unsafe { call::posix_spawn(pid, path, actions, attributes, arguments, environment) }
+}
+
+/// # Safety
+/// P1.
+pub unsafe fn posix_spawnp(
+    pid: *mut pid_t,
+    file: *const c_char,
+    actions: *const c_void,
+    attributes: *const c_void,
+    arguments: *const *const c_char,
+    environment: *const *const c_char,
+) -> c_int {
+    before_program();
+    // SAFETY: P1.
+    unsafe { call::posix_spawnp(pid, file, actions, attributes, arguments, environment) }
+}
+
+/// # Safety
+/// P1.
+pub unsafe fn adddup2(actions: *mut c_void, fd: c_int, new: c_int) -> c_int {
+    if engine::has_any(fd) {
+        engine::pass(fd);
+    }
+    // SAFETY: P1.
+    unsafe { call::posix_spawn_file_actions_adddup2(actions, fd, new) }
+}
+
+/// Streams that the new program will find open are its own from now on.
+pub fn before_program() {
+    if child::runs() {
+        engine::inherited().for_each(child::hands_on);
+    } else if !signal::is_inside() {
+        engine::inherited().for_each(engine::pass);
+    }
+}
+
+/// # Safety
+/// P1.
+pub unsafe fn fork_bare() -> c_int {
+    if signal::is_inside() {
+        // SAFETY: P1.
+        return unsafe { call::_Fork() };
+    }
+    startup::before_fork();
+    // SAFETY: P1.
+    let pid = unsafe { call::_Fork() };
+    after_fork(pid);
+    pid
+}
+
+/// # Safety
+/// P1, P3.
+#[allow(clippy::too_many_arguments)]
+pub unsafe fn clone(
+    function: *mut c_void,
+    stack: *mut c_void,
+    flags: c_int,
+    argument: *mut c_void,
+    parent: *mut c_void,
+    local: *mut c_void,
+    child: *mut c_void,
+) -> c_int {
+    if flags & libc::CLONE_VM == 0 && !function.is_null() && !signal::is_inside() {
+        // In the child's copy of this memory it lies at the same address.
+        let mut start = Start { function, argument };
+        let argument = (&raw mut start).cast();
+        startup::before_fork();
+        // SAFETY: P1, P3.
+        let pid = unsafe { call::clone(begin_child as *mut c_void, stack, flags, argument, parent, local, child) };
+        startup::after_fork_in_parent();
+        return pid;
+    }
+    let borrows = flags & libc::CLONE_VFORK != 0 && flags & libc::CLONE_THREAD == 0 && !signal::is_inside();
+    if borrows {
+        self::child::begin();
+    }
+    // SAFETY: P1, P3.
+    let pid = unsafe { call::clone(function, stack, flags, argument, parent, local, child) };
+    if borrows {
+        self::child::end();
+    }
+    pid
+}
+
+/// After a `fork` that no handler of `pthread_atfork` sees: in the child 0, in the parent its number or an error.
+pub fn after_fork(pid: c_int) {
+    let before = errno::get();
+    if pid == 0 {
+        startup::after_fork_in_child();
+    } else {
+        startup::after_fork_in_parent();
+    }
+    errno::set(before);
+}
+
+/// What the program wanted a child to begin with.
+struct Start {
+    function: *mut c_void,
+    argument: *mut c_void,
+}
+
+extern "C-unwind" fn begin_child(start: *mut c_void) -> c_int {
+    // SAFETY: made by `clone` above, in the memory that this is a copy of.
+    let start = unsafe { start.cast::<Start>().read() };
+    startup::after_fork_in_child();
+    // SAFETY: P1: what the program gave to `clone`.
+    let function: unsafe extern "C-unwind" fn(*mut c_void) -> c_int = unsafe { std::mem::transmute(start.function) };
+    // SAFETY: P1.
+    unsafe { function(start.argument) }
+}
+
+/// `vfork` returns twice into the caller's frame, so it has none of its own: the return address waits in a register.
+///
+/// # Safety
+/// As libc's.
+#[unsafe(no_mangle)]
+#[unsafe(naked)]
+pub unsafe extern "C-unwind" fn vfork() -> c_int {
+    #[cfg(target_arch = "x86_64")]
+    naked_asm!(
+        "sub rsp, 8",
+        "call {before}@PLT",
+        "add rsp, 8",
+        "pop rdi",
+        "mov eax, {number}",
+        "syscall",
+        "push rdi",
+        "test rax, rax",
+        "jz 2f",
+        "mov rdi, rax",
+        "sub rsp, 8",
+        "call {after}@PLT",
+        "add rsp, 8",
+        "2:",
+        "ret",
+        before = sym before_vfork,
+        after = sym after_vfork,
+        number = const libc::SYS_vfork,
+    );
+    #[cfg(target_arch = "aarch64")]
+    naked_asm!(
+        "stp x29, x30, [sp, #-16]!",
+        "bl {before}",
+        "ldp x29, x30, [sp], #16",
+        "mov x0, {flags}",
+        "mov x1, #0",
+        "mov x2, #0",
+        "mov x3, #0",
+        "mov x4, #0",
+        "mov x8, {number}",
+        "svc #0",
+        "cbz x0, 2f",
+        "stp x29, x30, [sp, #-16]!",
+        "bl {after}",
+        "ldp x29, x30, [sp], #16",
+        "2:",
+        "ret",
+        before = sym before_vfork,
+        after = sym after_vfork,
+        flags = const libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD,
+        number = const libc::SYS_clone,
+    );
+}
+
+/// The other name.
+///
+/// # Safety
+/// As libc's.
+#[unsafe(no_mangle)]
+#[unsafe(naked)]
+pub unsafe extern "C-unwind" fn __vfork() -> c_int {
+    #[cfg(target_arch = "x86_64")]
+    naked_asm!("jmp {vfork}@PLT", vfork = sym vfork);
+    #[cfg(target_arch = "aarch64")]
+    naked_asm!("b {vfork}", vfork = sym vfork);
+}
+
+extern "C" fn before_vfork() {
+    child::begin();
+}
+
+/// In the parent only.
+extern "C" fn after_vfork(result: isize) -> c_int {
+    child::end();
+    let result = if result < 0 { Err(Errno(-result as i32)) } else { Ok(result as usize) };
+    errno::answer(result) as c_int
+}

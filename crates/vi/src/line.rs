@@ -1,0 +1,165 @@
+//! One connection: its place on a trunk, and how the two sides agree on it.
+
+use std::{collections::VecDeque, sync::Weak};
+
+use sidestep_fabric::{Endpoint, RdmaQueue, Request, event::SourceId, queue::QueueSpec};
+
+use crate::{
+    address::NetAddress,
+    attributes::{Reliability, RemoteAttributes, ViAttributes},
+    entry::{Credit, Reach},
+    error::{Error, Result},
+    memory::Key,
+    nic::NicCore,
+    trunk::Route,
+    vi::ViCore,
+};
+
+/// Everything that exists only while a VI is connected. What every message touches comes first: with many connections each
+/// line of memory counts.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct Line {
+    pub(crate) route: Route,
+    /// The peer's number for this connection.
+    pub(crate) theirs: u32,
+    /// Receives used up at the peer by what was sent.
+    pub(crate) sent: u32,
+    /// Receives the peer has posted and nobody has used; the first is for message number `sent`.
+    pub(crate) credits: VecDeque<Credit>,
+    /// RDMA writes that the peer carries out and has not answered.
+    pub(crate) writes: u32,
+    /// The window that a receive was announced in last.
+    pub(crate) window: Option<(Key, u32)>,
+    /// Memory of the peer that can be reached without it, and of this side that the peer was told of.
+    pub(crate) reaches: Vec<Reach>,
+    pub(crate) reached: Vec<Key>,
+    /// The notes of both sides for which these hold.
+    pub(crate) notes: [u64; 2],
+    pub(crate) rdma: Option<RdmaQueue>,
+    pub(crate) remote: RemoteAttributes,
+    /// Whether the peer was asked to tell of its receives, and whether it has.
+    pub(crate) asked: bool,
+    pub(crate) told: bool,
+    /// Where the end of the connection is reported.
+    pub(crate) ended: Option<SourceId>,
+    pub(crate) endpoint: Endpoint,
+}
+
+/// What one side tells the other when a connection is made.
+#[derive(Debug, Clone)]
+pub(crate) struct Greeting {
+    pub(crate) attributes: RemoteAttributes,
+    pub(crate) address: NetAddress,
+    trunk: QueueSpec,
+    line: u32,
+}
+
+const MAGIC: u32 = u32::from_le_bytes(*b"via2");
+const FIXED: usize = 28;
+
+impl Line {
+    /// The connection that two greetings make, once the trunk is joined.
+    pub(crate) fn new(endpoint: Endpoint, route: Route, theirs: &Greeting) -> Line {
+        Line {
+            route,
+            theirs: theirs.line,
+            sent: 0,
+            credits: VecDeque::new(),
+            writes: 0,
+            window: None,
+            reaches: Vec::new(),
+            reached: Vec::new(),
+            notes: [0; 2],
+            rdma: None,
+            remote: theirs.attributes,
+            asked: false,
+            told: false,
+            ended: None,
+            endpoint,
+        }
+    }
+
+    /// The queue for transfers, made when it is first needed.
+    pub(crate) fn rdma(&mut self) -> &RdmaQueue {
+        self.rdma.get_or_insert_with(|| RdmaQueue::new(self.endpoint.node(), 4096))
+    }
+}
+
+/// Says yes to a request: joins the trunk, and tells the other side.
+pub(crate) fn accept(
+    request: Request,
+    theirs: &Greeting,
+    (nic, vi): (&NicCore, &Weak<ViCore>),
+    attributes: &ViAttributes,
+    address: &NetAddress,
+    deadline: Option<u64>,
+) -> Result<Line> {
+    let mut made = None;
+    let endpoint = request.accept_with(|endpoint| {
+        let trunk = nic.trunks.of(endpoint.node(), endpoint.peer())?;
+        trunk.join(endpoint, &theirs.trunk, deadline)?;
+        let full = sidestep_fabric::Error::Full { what: "the trunk", limit: 0 };
+        let route = trunk.route(vi).map_err(|_| full)?;
+        let greeting = Greeting::new(attributes, address, &route).to_bytes();
+        made = Some(route);
+        Ok(greeting)
+    })?;
+    Ok(Line::new(endpoint, made.expect("made before the answer was sent"), theirs))
+}
+
+impl Greeting {
+    pub(crate) fn new(attributes: &ViAttributes, address: &NetAddress, route: &Route) -> Greeting {
+        Greeting {
+            attributes: RemoteAttributes::from(attributes),
+            address: address.clone(),
+            trunk: route.trunk.spec(),
+            line: route.number,
+        }
+    }
+
+    /// The trunk of the side that sent it.
+    pub(crate) fn trunk(&self) -> &QueueSpec {
+        &self.trunk
+    }
+
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(256);
+        bytes.extend(MAGIC.to_le_bytes());
+        bytes.extend((self.attributes.reliability as u16).to_le_bytes());
+        bytes.push(u8::from(self.attributes.rdma_write) | u8::from(self.attributes.rdma_read) << 1);
+        bytes.push(0);
+        bytes.extend((self.attributes.max_transfer as u64).to_le_bytes());
+        bytes.extend((self.address.host.len() as u32).to_le_bytes());
+        bytes.extend((self.address.discriminator.len() as u32).to_le_bytes());
+        bytes.extend(self.line.to_le_bytes());
+        bytes.extend(self.trunk.to_bytes());
+        bytes.extend(&self.address.host);
+        bytes.extend(&self.address.discriminator);
+        bytes
+    }
+
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Result<Greeting> {
+        let bad = Error::Invalid("the greeting of the other side");
+        let word = |at: usize, len: usize| -> Option<u64> {
+            Some(bytes.get(at..at + len)?.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte)))
+        };
+        let parse = || -> Option<Greeting> {
+            let (host, discriminator) = (word(16, 4)? as usize, word(20, 4)? as usize);
+            let trunk = QueueSpec::from_bytes(bytes.get(FIXED..FIXED + QueueSpec::WIRE_LEN)?).ok()?;
+            let tail = &bytes[FIXED + QueueSpec::WIRE_LEN..];
+            if word(0, 4)? != u64::from(MAGIC) || host.checked_add(discriminator)? != tail.len() {
+                return None;
+            }
+            let attributes = RemoteAttributes {
+                reliability: Reliability::from_bits(word(4, 2)? as u16).ok()?,
+                max_transfer: word(8, 8)? as usize,
+                rdma_write: word(6, 1)? & 1 != 0,
+                rdma_read: word(6, 1)? & 2 != 0,
+            };
+            let address = NetAddress::new(&tail[..host], &tail[host..]);
+            Some(Greeting { attributes, address, trunk, line: word(24, 4)? as u32 })
+        };
+        parse().ok_or(bad)
+    }
+}

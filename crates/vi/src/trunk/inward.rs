@@ -1,0 +1,260 @@
+//! The receiving side of a trunk.
+
+use std::sync::{Arc, Weak};
+
+use sidestep_fabric::{
+    Aperture, ArenaBlock, Cookie, Error,
+    queue::{self, QueueSpec, Receiver},
+};
+
+use super::{LARGE_RING, Trunk};
+use crate::{
+    code::Status,
+    cq::Queue,
+    descriptor::Completion,
+    entry::{Header, Kind, LONG},
+    memory::Piece,
+    slab::Slab,
+    vi::ViCore,
+};
+
+/// Entries come in through here.
+#[derive(Debug)]
+pub(crate) struct Inward {
+    receiver: Option<Receiver>,
+    lines: Slab<Entry>,
+    /// The larger ring, once the peer wanted it.
+    grown: Option<ArenaBlock>,
+    position: u64,
+    /// Whether the link was full when the peer was to be told how far it was read.
+    untold: bool,
+    /// Whether the next entry is for a connection that its VI does not know of yet.
+    held: bool,
+}
+
+/// A connection.
+#[derive(Debug)]
+struct Entry {
+    vi: Weak<ViCore>,
+    /// Whether the VI knows of it.
+    open: bool,
+}
+
+/// Connections over one trunk.
+const MAX_LINES: usize = 2 * crate::attributes::MAX_VIS;
+
+impl Default for Inward {
+    fn default() -> Inward {
+        Inward { receiver: None, lines: Slab::new(MAX_LINES), grown: None, position: 0, untold: false, held: false }
+    }
+}
+
+impl Inward {
+    pub(super) fn attach(&mut self, receiver: Receiver) {
+        self.receiver = Some(receiver);
+    }
+
+    pub(super) fn insert(&mut self, vi: Weak<ViCore>) -> Option<u32> {
+        self.lines.insert(Entry { vi, open: false })
+    }
+
+    /// The VI knows of its connection from now on.
+    pub(super) fn open(&mut self, number: u32) {
+        if let Some(entry) = self.lines.get_mut(number) {
+            entry.open = true;
+        }
+    }
+
+    pub(super) fn remove(&mut self, number: u32) {
+        self.lines.remove(number);
+    }
+
+    /// All VIs that are connected over it.
+    pub(super) fn lines(&self) -> Vec<Arc<ViCore>> {
+        self.lines.iter().filter_map(|entry| entry.vi.upgrade()).collect()
+    }
+
+    /// Whether the peer has not been told how far it was read, because the link was full.
+    pub(super) fn is_owing(&self) -> bool {
+        self.untold
+    }
+
+    /// Tells it again.
+    pub(super) fn tell_again(&mut self) {
+        if let (true, Some(receiver)) = (self.untold, &mut self.receiver) {
+            self.untold = is_full(receiver.tell()).unwrap_or(false);
+        }
+    }
+
+    /// How far it has been taken; `None` if that is no reason to look again.
+    #[inline]
+    pub(super) fn position(&self) -> Option<u64> {
+        (!self.held).then_some(self.position)
+    }
+
+    /// Takes every entry that is here and hands it to its VI; stops at a completion that is wanted.
+    #[inline]
+    pub(super) fn drain(
+        &mut self,
+        trunk: &Trunk,
+        wanted: Option<(&ViCore, Queue)>,
+    ) -> Result<Option<Completion>, &'static str> {
+        let Inward { receiver: Some(receiver), lines, grown, position, untold, held } = self else { return Ok(None) };
+        *held = false;
+        loop {
+            let mut head = [0; LONG];
+            let here = receiver.peek(0, &mut head).map_err(|_| BAD_RING)?;
+            *position = receiver.position();
+            let Some(header) = Header::parse(&head[..here])? else { return Ok(None) };
+            let whole = header.whole();
+            if whole > here && receiver.available().map_err(|_| BAD_RING)? < whole {
+                let fits = whole <= receiver.capacity();
+                return if fits { Ok(None) } else { Err("an entry that is longer than the ring") };
+            }
+            let line = lines.get(header.line);
+            if line.is_some_and(|entry| !entry.open) {
+                // The peer was faster than this side's own thread.
+                *held = true;
+                return Ok(None);
+            }
+            let end = *position + whole as u64;
+            *untold |= is_full(receiver.consume(header.size()))?;
+            let found = match header.kind {
+                Kind::Want | Kind::Ring | Kind::Window => {
+                    take_own(&header, receiver, grown, trunk, lines)?;
+                    None
+                }
+                _ => match (line, wanted) {
+                    // The VI that is polled is there.
+                    (Some(entry), Some((vi, queue))) if std::ptr::eq(entry.vi.as_ptr(), vi) => {
+                        vi.take(&header, &mut Source { receiver, untold }, Some(queue))
+                    }
+                    (Some(entry), _) => {
+                        let vi = entry.vi.upgrade();
+                        vi.and_then(|vi| vi.take(&header, &mut Source { receiver, untold }, None))
+                    }
+                    // For a connection that has ended here.
+                    (None, _) => None,
+                },
+            };
+            let rest = end.checked_sub(receiver.position()).ok_or(BAD_RING)?;
+            *untold |= is_full(receiver.consume(rest as usize))?;
+            *position = end;
+            if found.is_some() {
+                return Ok(found);
+            }
+        }
+    }
+}
+
+/// Where the bytes of the present entry come from.
+pub(crate) struct Source<'a> {
+    receiver: &'a mut Receiver,
+    untold: &'a mut bool,
+}
+
+impl Source<'_> {
+    /// Copies bytes into the pieces, from `at` on: one copy, from the ring to where they belong. `Some`: they may not go
+    /// there.
+    #[inline]
+    pub(crate) fn place(&mut self, pieces: &[Piece], at: usize, len: usize) -> Result<Option<Status>, &'static str> {
+        let (mut skip, mut left) = (at, len);
+        for piece in pieces {
+            if left == 0 {
+                break;
+            }
+            if skip >= piece.len {
+                skip -= piece.len;
+                continue;
+            }
+            if !piece.registration.is_alive() {
+                return Ok(Some(Status::PROTECTION_ERROR));
+            }
+            let part = left.min(piece.len - skip);
+            let taken = self.receiver.take_into(&piece.registration.region, piece.offset + skip, part);
+            *self.untold |= is_full(taken.map(drop))?;
+            (skip, left) = (0, left - part);
+        }
+        Ok(None)
+    }
+
+    /// Looks at a short body.
+    pub(crate) fn read(&mut self, header: &Header, bytes: &mut [u8]) -> Result<(), &'static str> {
+        read_body(header, self.receiver, bytes)
+    }
+}
+
+/// Entries about the trunk itself.
+#[cold]
+fn take_own(
+    header: &Header,
+    receiver: &mut Receiver,
+    grown: &mut Option<ArenaBlock>,
+    trunk: &Trunk,
+    lines: &Slab<Entry>,
+) -> Result<(), &'static str> {
+    let open = |cookie: &Cookie| -> Option<Aperture> {
+        let vi = lines.get(header.line)?.vi.upgrade()?;
+        vi.open(cookie)
+    };
+    match header.kind {
+        Kind::Window => {
+            let mut bytes = [0; Cookie::WIRE_LEN];
+            read_body(header, receiver, &mut bytes)?;
+            let cookie = Cookie::from_bytes(&bytes).map_err(|_| "a bad cookie")?;
+            trunk.add_window(header.value, open(&cookie))
+        }
+        Kind::Ring => {
+            let mut bytes = [0; QueueSpec::WIRE_LEN];
+            read_body(header, receiver, &mut bytes)?;
+            let spec = QueueSpec::from_bytes(&bytes).map_err(|_| "a bad ring")?;
+            if let Some(aperture) = open(&spec.cookie) {
+                trunk.outward().offered(aperture, spec);
+            }
+            Ok(())
+        }
+        // Once is enough.
+        _ if grown.is_some() => Ok(()),
+        _ => {
+            let lent = trunk.node.lend_block(trunk.peer, LARGE_RING, queue::Kind::Stream);
+            // Without memory for it, the small ring goes on.
+            if let Ok(block) = lent
+                && receiver.offer_ring(block.block()).is_ok()
+            {
+                let spec = block.block().spec().to_bytes();
+                *grown = Some(block);
+                trunk.outward().owe(&Header::new(Kind::Ring, reply_line(header, lines), spec.len() as u32), &spec);
+                trunk.set_busy();
+            }
+            Ok(())
+        }
+    }
+}
+
+/// The peer's number for the connection that an entry came on.
+fn reply_line(header: &Header, lines: &Slab<Entry>) -> u32 {
+    lines.get(header.line).and_then(|entry| entry.vi.upgrade()).map_or(0, |vi| vi.their_line())
+}
+
+/// Takes a body of a known length.
+fn read_body(header: &Header, receiver: &mut Receiver, bytes: &mut [u8]) -> Result<(), &'static str> {
+    if header.len as usize != bytes.len() {
+        return Err("an entry of a wrong length");
+    }
+    match receiver.peek(0, bytes) {
+        Ok(count) if count == bytes.len() => Ok(()),
+        _ => Err(BAD_RING),
+    }
+}
+
+/// Whether a step was only held up by a full link.
+#[inline]
+fn is_full(outcome: sidestep_fabric::Result<()>) -> Result<bool, &'static str> {
+    match outcome {
+        Ok(()) => Ok(false),
+        Err(Error::Full { .. }) => Ok(true),
+        Err(_) => Err(BAD_RING),
+    }
+}
+
+const BAD_RING: &str = "impossible positions in a ring";

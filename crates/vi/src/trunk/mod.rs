@@ -1,0 +1,420 @@
+//! Trunks: what two processes share to carry the entries of all their connections.
+//!
+//! One queue of the fabric in each direction, however many VIs are connected over it. So whoever polls looks at one word
+//! for all of them, and a message touches no memory that belongs to one connection alone but the VI's own. Whoever polls
+//! takes what is there, for all VIs; what cannot be sent at once is gone on with by whoever polls next.
+//!
+//! Locks are taken in this order, and any may be left out: `inward`, a VI, `outward`.
+
+mod inward;
+mod outward;
+
+pub(crate) use self::{inward::Source, outward::Outward};
+
+use std::sync::{
+    Arc, Mutex, MutexGuard, OnceLock, Weak,
+    atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
+};
+
+use sidestep_fabric::{
+    Aperture, ArenaBlock, Endpoint, Node,
+    link::PeerId,
+    queue::{self, Kind, Monitor, QueueSpec},
+};
+
+use sidestep_shm::lock::{Guard, Lock};
+
+use self::inward::Inward;
+use crate::{
+    cq::Queue,
+    descriptor::Completion,
+    error::{Error, Result},
+    vi::{ViCore, state::Loss},
+};
+
+/// What carries the connections with one peer.
+#[derive(Debug)]
+pub(crate) struct Trunk {
+    monitor: Monitor,
+    /// How far it has been taken.
+    seen: AtomicU64,
+    /// Whether something waits to be sent.
+    busy: AtomicBool,
+    /// Whether the program has polled since the service thread last looked.
+    touched: AtomicBool,
+    /// Whether a connection has gone whose number is to be given back.
+    has_graves: AtomicBool,
+    idle: AtomicU32,
+    inward: Lock<Inward>,
+    outward: Lock<Outward>,
+    windows: Mutex<Vec<Option<Aperture>>>,
+    graves: Mutex<Vec<u32>>,
+    /// Who wants to be woken when something arrives.
+    wanted: Mutex<Wanted>,
+    /// The peer's side, once it is known.
+    joined: OnceLock<(QueueSpec, Aperture)>,
+    joining: Mutex<()>,
+    block: ArenaBlock,
+    node: Node,
+    peer: PeerId,
+}
+
+#[derive(Debug, Default)]
+struct Wanted {
+    /// Threads that sleep, or are about to.
+    sleepers: u32,
+    /// Descriptors that programs sleep on.
+    descriptors: u32,
+}
+
+/// A connection's number on its trunk. Dropping it gives the number back.
+#[derive(Debug)]
+pub(crate) struct Route {
+    pub(crate) trunk: Arc<Trunk>,
+    pub(crate) number: u32,
+}
+
+/// The trunks of a NIC.
+#[derive(Debug, Default)]
+pub(crate) struct Trunks {
+    /// The first one, which is often the only one.
+    first: OnceLock<Arc<Trunk>>,
+    /// Whether there is or was another.
+    several: AtomicBool,
+    all: Mutex<Vec<Arc<Trunk>>>,
+}
+
+/// The ring a trunk begins with.
+const FIRST_RING: usize = 32 << 10;
+/// The ring it gets when a large message has to be carried in it.
+const LARGE_RING: usize = 512 << 10;
+/// Looks that found nothing before the process sees to other things.
+const BREATH: u32 = 512;
+/// Regions of one peer that are open at a time.
+const MAX_WINDOWS: usize = 1024;
+
+impl Trunks {
+    /// The trunk to a peer, made if there is none.
+    pub(crate) fn of(&self, node: &Node, peer: PeerId) -> sidestep_fabric::Result<Arc<Trunk>> {
+        let mut all = self.lock();
+        // Peers that are gone do not come again under the same number.
+        all.retain(|trunk| trunk.is_alive());
+        if let Some(trunk) = all.iter().find(|trunk| trunk.peer == peer) {
+            return Ok(trunk.clone());
+        }
+        let block = node.lend_block(peer, FIRST_RING, Kind::Stream)?;
+        let trunk = Arc::new(Trunk {
+            monitor: block.block().monitor(node)?,
+            seen: AtomicU64::new(0),
+            busy: AtomicBool::new(false),
+            touched: AtomicBool::new(false),
+            has_graves: AtomicBool::new(false),
+            idle: AtomicU32::new(0),
+            inward: Lock::default(),
+            outward: Lock::default(),
+            windows: Mutex::default(),
+            graves: Mutex::default(),
+            wanted: Mutex::default(),
+            joined: OnceLock::new(),
+            joining: Mutex::default(),
+            block,
+            node: node.clone(),
+            peer,
+        });
+        let first = self.first.get_or_init(|| trunk.clone());
+        self.several.store(!Arc::ptr_eq(first, &trunk), Ordering::Release);
+        all.push(trunk.clone());
+        Ok(trunk)
+    }
+
+    /// All of them.
+    pub(crate) fn list(&self) -> Vec<Arc<Trunk>> {
+        self.lock().clone()
+    }
+
+    /// Takes what has arrived on any of them.
+    #[inline]
+    pub(crate) fn poll(&self) {
+        match self.first.get() {
+            Some(trunk) if !self.several.load(Ordering::Acquire) => {
+                trunk.touch();
+                if trunk.has_news() {
+                    trunk.poll(false);
+                }
+            }
+            Some(_) => self.poll_all(),
+            None => {}
+        }
+    }
+
+    fn poll_all(&self) {
+        let all = self.lock();
+        let news: Vec<_> = all.iter().filter(|trunk| trunk.has_news()).cloned().collect();
+        all.iter().for_each(|trunk| trunk.touch());
+        drop(all);
+        news.iter().for_each(|trunk| trunk.poll(false));
+    }
+
+    /// Memory has been withdrawn: no peer reaches for any before it has been told again.
+    pub(crate) fn forbid(&self) {
+        self.list().iter().for_each(|trunk| trunk.outward().forbid());
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Arc<Trunk>>> {
+        self.all.lock().expect("no panic with trunks")
+    }
+}
+
+impl Trunk {
+    /// What the peer must know to send here.
+    pub(crate) fn spec(&self) -> QueueSpec {
+        self.block.block().spec()
+    }
+
+    /// Joins this side with the peer's, which every connection names; the first one does it.
+    pub(crate) fn join(
+        &self,
+        endpoint: &Endpoint,
+        theirs: &QueueSpec,
+        deadline: Option<u64>,
+    ) -> sidestep_fabric::Result<()> {
+        let _joining = self.joining.lock().expect("no panic while joining");
+        if let Some((known, _)) = self.joined.get() {
+            let other = sidestep_fabric::CloseReason::Violation("another trunk than the one that stands");
+            return if known == theirs { Ok(()) } else { Err(sidestep_fabric::Error::Closed(other)) };
+        }
+        let aperture = Aperture::open(endpoint, &theirs.cookie, deadline)?;
+        let (sender, receiver) =
+            queue::attach(endpoint, self.block.block(), &aperture, theirs, &queue::private_family()?)?;
+        self.inward().attach(receiver);
+        self.outward().attach(sender);
+        let _ = self.joined.set((*theirs, aperture));
+        Ok(())
+    }
+
+    /// A number for a connection of this VI.
+    pub(crate) fn route(self: &Arc<Self>, vi: &Weak<ViCore>) -> Result<Route> {
+        let mut inward = self.inward();
+        self.bury(&mut inward);
+        let number =
+            inward.insert(vi.clone()).ok_or(Error::Limit { what: "connections with one peer", limit: 4096 })?;
+        Ok(Route { trunk: self.clone(), number })
+    }
+
+    /// The VI of a connection knows of it: what came before is taken now.
+    pub(crate) fn open(&self, number: u32) {
+        self.inward().open(number);
+        self.poll(true);
+    }
+
+    /// Whether there may be something to take, or to go on with.
+    #[inline]
+    pub(crate) fn has_news(&self) -> bool {
+        self.has_arrivals() || self.busy.load(Ordering::Relaxed)
+    }
+
+    #[inline]
+    fn has_arrivals(&self) -> bool {
+        self.monitor.written() != self.seen.load(Ordering::Relaxed)
+    }
+
+    /// Where the peer last ran.
+    pub(crate) fn peer_core(&self) -> u32 {
+        self.monitor.peer_core()
+    }
+
+    /// The program looks after this trunk itself.
+    #[inline]
+    pub(crate) fn touch(&self) {
+        self.touched.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether nobody has polled since the last time this was asked, and nobody sleeps on it.
+    pub(crate) fn is_neglected(&self) -> bool {
+        !self.touched.swap(false, Ordering::Relaxed) && self.wanted().sleepers == 0
+    }
+
+    /// Counts a look that found nothing. `true` now and then: see to other things.
+    #[inline]
+    pub(crate) fn is_breath_due(&self) -> bool {
+        let idle = self.idle.load(Ordering::Relaxed) + 1;
+        self.idle.store(if idle < BREATH { idle } else { 0 }, Ordering::Relaxed);
+        idle >= BREATH
+    }
+
+    /// Takes what has arrived, and goes on with what waits. Another thread may be at it, which `wait` waits for.
+    pub(crate) fn poll(&self, wait: bool) {
+        self.take(wait, None);
+        if self.busy.load(Ordering::Relaxed) {
+            self.go_on();
+        }
+    }
+
+    /// As `poll`, and returns the completion of that VI's queue as soon as there is one.
+    #[inline]
+    pub(crate) fn poll_for(&self, vi: &ViCore, queue: Queue) -> Option<Completion> {
+        let completion = self.take(false, Some((vi, queue)));
+        if completion.is_none() && self.busy.load(Ordering::Relaxed) {
+            self.go_on();
+        }
+        completion
+    }
+
+    #[inline]
+    fn take(&self, wait: bool, wanted: Option<(&ViCore, Queue)>) -> Option<Completion> {
+        if !self.has_arrivals() && !wait {
+            return None;
+        }
+        let mut inward = match self.inward.try_lock() {
+            Some(inward) => inward,
+            None if wait => self.inward.lock(),
+            None => return None,
+        };
+        if self.has_graves.load(Ordering::Relaxed) {
+            self.bury(&mut inward);
+        }
+        let before = self.monitor.written();
+        let taken = inward.drain(self, wanted);
+        self.seen.store(inward.position().unwrap_or(before), Ordering::Relaxed);
+        if inward.is_owing() {
+            self.set_busy();
+        }
+        match taken {
+            Ok(completion) => completion,
+            Err(what) => {
+                let lines = inward.lines();
+                drop(inward);
+                self.break_off(what, lines);
+                None
+            }
+        }
+    }
+
+    /// The peer broke the protocol: all its connections end, and the session with it.
+    #[cold]
+    fn break_off(&self, what: &'static str, lines: Vec<Arc<ViCore>>) {
+        let reason = sidestep_fabric::CloseReason::Violation(what);
+        self.node.link().as_link().close(self.peer, reason);
+        lines.iter().for_each(|vi| vi.lose(Loss::BROKEN));
+    }
+
+    /// Goes on with what waits for room.
+    #[cold]
+    fn go_on(&self) {
+        let owes_head = self.inward.try_lock().is_some_and(|mut inward| {
+            inward.tell_again();
+            inward.is_owing()
+        });
+        let waiting = {
+            let mut outward = self.outward();
+            outward.flush();
+            self.busy.store(owes_head || outward.is_owing(), Ordering::Relaxed);
+            outward.take_waiting()
+        };
+        for vi in waiting.iter().filter_map(Weak::upgrade) {
+            vi.go_on();
+        }
+    }
+
+    /// What can be sent on. The caller may hold the lock of one VI.
+    #[inline]
+    pub(crate) fn outward(&self) -> Guard<'_, Outward> {
+        self.outward.lock()
+    }
+
+    /// Something waits for room, or for an answer that only polling shows.
+    pub(crate) fn set_busy(&self) {
+        self.busy.store(true, Ordering::Relaxed);
+    }
+
+    fn inward(&self) -> Guard<'_, Inward> {
+        self.inward.lock()
+    }
+
+    fn bury(&self, inward: &mut Inward) {
+        self.has_graves.store(false, Ordering::Relaxed);
+        let graves = std::mem::take(&mut *self.graves.lock().expect("no panic with graves"));
+        graves.into_iter().for_each(|number| inward.remove(number));
+    }
+
+    /// A region of the peer that it has announced, if it is open.
+    pub(crate) fn window(&self, number: u32) -> Option<Aperture> {
+        let windows = self.windows.lock().expect("no panic with windows");
+        windows.get(number as usize)?.as_ref().filter(|window| window.is_open() == Ok(true)).cloned()
+    }
+
+    /// How often the peer has withdrawn memory.
+    pub(crate) fn peer_note(&self) -> u64 {
+        self.monitor.sender_note(0)
+    }
+
+    fn add_window(&self, number: u32, window: Option<Aperture>) -> Result<(), &'static str> {
+        let mut windows = self.windows.lock().expect("no panic with windows");
+        if number as usize != windows.len() || windows.len() >= MAX_WINDOWS {
+            return Err("a window out of turn");
+        }
+        windows.push(window);
+        Ok(())
+    }
+
+    /// Whether the peer is there.
+    fn is_alive(&self) -> bool {
+        self.joined.get().is_none_or(|(_, aperture)| aperture.is_open().is_ok())
+    }
+
+    /// Counts a thread in that is about to sleep until something arrives.
+    pub(crate) fn enter_sleep(&self) {
+        self.wanted().sleepers += 1;
+    }
+
+    /// From now on the next arrival, and the next room, wakes. Look again after this.
+    pub(crate) fn arm(&self) {
+        self.monitor.arrival().arm();
+        self.monitor.space().arm();
+    }
+
+    /// Counts it out; the last one leaves plain stores to the peer.
+    pub(crate) fn leave_sleep(&self) {
+        let mut wanted = self.wanted();
+        wanted.sleepers -= 1;
+        self.settle_wanted(wanted);
+    }
+
+    /// A descriptor is to tell of arrivals, until `unwatch`. Whoever takes an arrival rings it for what it completes.
+    pub(crate) fn watch(&self) {
+        self.wanted().descriptors += 1;
+    }
+
+    pub(crate) fn unwatch(&self) {
+        let mut wanted = self.wanted();
+        wanted.descriptors -= 1;
+        self.settle_wanted(wanted);
+    }
+
+    fn settle_wanted(&self, wanted: MutexGuard<'_, Wanted>) {
+        match *wanted {
+            Wanted { sleepers: 0, descriptors: 0 } => {
+                self.monitor.arrival().disarm();
+                self.monitor.space().disarm();
+            }
+            Wanted { sleepers: 0, .. } => {
+                // The last firing was for who slept; the next is for the descriptor.
+                drop(wanted);
+                self.arm();
+                self.poll(true);
+            }
+            _ => {}
+        }
+    }
+
+    fn wanted(&self) -> MutexGuard<'_, Wanted> {
+        self.wanted.lock().expect("no panic with sleepers")
+    }
+}
+
+impl Drop for Route {
+    fn drop(&mut self) {
+        self.trunk.graves.lock().expect("no panic with graves").push(self.number);
+        self.trunk.has_graves.store(true, Ordering::Relaxed);
+    }
+}

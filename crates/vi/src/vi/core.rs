@@ -1,0 +1,312 @@
+//! What all handles of a VI share: its state under a lock, and what can be known without it.
+
+use std::{
+    collections::VecDeque,
+    ops::{Deref, DerefMut},
+    sync::{
+        Arc, Mutex, OnceLock, Weak,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+};
+
+use sidestep_fabric::{Aperture, Cookie};
+use sidestep_shm::{
+    lock::{Guard, Lock},
+    wait::Waiter,
+};
+
+use crate::{
+    attributes::ViAttributes,
+    code::ViState,
+    cq::{Cq, Queue},
+    descriptor::Completion,
+    entry::{Header, Kind},
+    error::{Error, Result},
+    line::Line,
+    nic::NicCore,
+    trunk::{Source, Trunk},
+    vi::{
+        Notify, Vi,
+        state::{Loss, Port, State},
+    },
+};
+
+/// What is read without the lock comes first, on one line of memory.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub(crate) struct ViCore {
+    pub(crate) id: u32,
+    /// Whether it was connected over more than one trunk, so that the first one means nothing.
+    moved: AtomicBool,
+    /// Whether completions wait, by queue.
+    ready: [AtomicBool; 2],
+    /// The trunk of the first connection, and mostly of all.
+    trunk: OnceLock<Arc<Trunk>>,
+    pub(super) user_word: AtomicU64,
+    pub(super) tag: AtomicU64,
+    state: Lock<State>,
+    pub(crate) nic: Arc<NicCore>,
+    pub(super) waiter: Mutex<Waiter>,
+    notify: Mutex<[VecDeque<Callback>; 2]>,
+}
+
+struct Callback(Notify);
+
+impl std::fmt::Debug for Callback {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("callback")
+    }
+}
+
+/// The state of a VI, locked. When it is given back, what is read without the lock is brought up to date.
+pub(crate) struct Locked<'a> {
+    core: &'a ViCore,
+    state: Guard<'a, State>,
+}
+
+impl Deref for Locked<'_> {
+    type Target = State;
+
+    #[inline]
+    fn deref(&self) -> &State {
+        &self.state
+    }
+}
+
+impl DerefMut for Locked<'_> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut State {
+        &mut self.state
+    }
+}
+
+impl Drop for Locked<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        for queue in [Queue::Send, Queue::Receive] {
+            // Pairs with `ViCore::is_ready`; the lock is still held.
+            self.core.ready[queue as usize].store(self.state.has_done(queue), Ordering::Release);
+        }
+    }
+}
+
+impl ViCore {
+    pub(crate) fn new(
+        own: &Weak<ViCore>,
+        nic: &Arc<NicCore>,
+        id: u32,
+        attributes: &ViAttributes,
+        [send_cq, receive_cq]: [Option<&Cq>; 2],
+    ) -> ViCore {
+        let attach = |cq: &Cq| {
+            cq.core.users.fetch_add(1, Ordering::AcqRel);
+            cq.core.clone()
+        };
+        let port = Port {
+            nic: nic.clone(),
+            id,
+            sink: None,
+            send_cq: send_cq.map(attach),
+            receive_cq: receive_cq.map(attach),
+            own: own.clone(),
+        };
+        ViCore {
+            id,
+            moved: AtomicBool::new(false),
+            trunk: OnceLock::new(),
+            ready: Default::default(),
+            user_word: AtomicU64::new(0),
+            tag: AtomicU64::new(0),
+            state: Lock::new(State::new(port, *attributes)),
+            nic: nic.clone(),
+            waiter: Mutex::default(),
+            notify: Mutex::default(),
+        }
+    }
+
+    pub(super) fn retire(&self, state: &mut State) {
+        state.port.sink = None;
+        let cqs = [state.port.send_cq.take(), state.port.receive_cq.take()];
+        state.end(ViState::Idle);
+        for cq in cqs.into_iter().flatten() {
+            cq.users.fetch_sub(1, Ordering::AcqRel);
+        }
+        if !std::mem::replace(&mut state.retired, true) {
+            let _ = self.nic.memory.use_ptag(state.attributes.ptag, false);
+            self.nic.forget(self.id);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn lock(&self) -> Locked<'_> {
+        Locked { core: self, state: self.state.lock() }
+    }
+
+    /// Whether a completion of that queue may wait. In this order: whoever has seen a completion in memory finds the lock
+    /// held, or the flag set.
+    #[inline]
+    pub(super) fn is_ready(&self, queue: Queue) -> bool {
+        // Pairs with the drop of `Locked`: the completion is seen.
+        self.state.is_held() || self.ready[queue as usize].load(Ordering::Acquire)
+    }
+
+    /// Gives an idle VI its connection.
+    pub(crate) fn connected(&self, state: &mut State, line: Line) {
+        let trunk = &line.route.trunk;
+        let first = self.trunk.get_or_init(|| trunk.clone());
+        self.moved.store(!Arc::ptr_eq(first, trunk), Ordering::Release);
+        state.connected(line);
+    }
+
+    /// The trunk of the connection.
+    pub(super) fn trunk(&self) -> Option<Arc<Trunk>> {
+        self.lock().line.as_ref().map(|line| line.route.trunk.clone())
+    }
+
+    /// The next completion, if there is one. What finds nothing takes no lock.
+    #[inline]
+    pub(crate) fn poll(&self, queue: Queue) -> Option<Completion> {
+        if !self.is_ready(queue) {
+            match self.trunk.get() {
+                Some(trunk) if !self.moved.load(Ordering::Relaxed) => {
+                    trunk.touch();
+                    if !trunk.has_news() {
+                        if trunk.is_breath_due() {
+                            self.nic.breathe();
+                        }
+                        return None;
+                    }
+                    let completion = trunk.poll_for(self, queue);
+                    if completion.is_some() {
+                        return completion;
+                    }
+                }
+                _ => self.progress(),
+            }
+            if !self.is_ready(queue) {
+                return None;
+            }
+        }
+        self.lock().pop(queue)
+    }
+
+    /// Takes what has arrived, if that can be seen without a lock: the peer may have asked for something.
+    #[inline]
+    pub(super) fn hear(&self) {
+        if let Some(trunk) = self.trunk.get()
+            && trunk.has_news()
+        {
+            trunk.poll(false);
+        }
+    }
+
+    /// Places what has arrived, for this VI and its neighbours, and goes on with sends.
+    pub(crate) fn progress(&self) {
+        if let Some(trunk) = self.trunk() {
+            trunk.touch();
+            trunk.poll(false);
+            if trunk.is_breath_due() {
+                self.nic.breathe();
+            }
+        }
+    }
+
+    /// An entry for this VI. Returns the next completion of the wanted queue.
+    #[inline]
+    pub(crate) fn take(&self, header: &Header, source: &mut Source<'_>, wanted: Option<Queue>) -> Option<Completion> {
+        let mut state = self.lock();
+        if state.line.as_ref().is_none_or(|line| line.route.number != header.line) {
+            return None;
+        }
+        let taken = match header.kind {
+            Kind::Message => state.take_message(header, source),
+            Kind::Posted => state.take_posted(header, source),
+            Kind::Part => state.take_more(header, source),
+            Kind::Write => state.take_write(header, source),
+            Kind::Read => state.take_read(header),
+            Kind::ReadData => state.take_read_data(header, source),
+            Kind::Placed => state.take_placed(header.value),
+            Kind::Failed => state.take_failed(header),
+            Kind::Reach => state.take_reach(header, source),
+            Kind::Flow => state.take_flow(),
+            Kind::Window | Kind::Want | Kind::Ring => Ok(()),
+        };
+        if let Err(loss) = taken {
+            state.lose(loss);
+        }
+        state.pop(wanted?)
+    }
+
+    /// Goes on with what found no room.
+    pub(crate) fn go_on(&self) {
+        let mut state = self.lock();
+        state.waiting = false;
+        if let Err(loss) = state.tell() {
+            return state.lose(loss);
+        }
+        if state.line.is_some() {
+            state.pump_sends();
+        }
+    }
+
+    /// The connection is over.
+    pub(crate) fn lose(&self, loss: Loss) {
+        let mut state = self.lock();
+        if state.line.is_some() {
+            state.lose(loss);
+        }
+    }
+
+    /// The other side may have closed: takes what it sent before, and ends the connection.
+    pub(crate) fn see_end(&self) {
+        if let Some(trunk) = self.trunk() {
+            trunk.poll(true);
+        }
+        let mut state = self.lock();
+        if state.is_closed() {
+            state.lose(Loss::LOST);
+        }
+    }
+
+    /// Begins to open a region of the peer.
+    pub(crate) fn open(&self, cookie: &Cookie) -> Option<Aperture> {
+        let state = self.lock();
+        Aperture::begin(&state.line.as_ref()?.endpoint, cookie).ok()
+    }
+
+    /// The peer's number for the connection.
+    pub(crate) fn their_line(&self) -> u32 {
+        self.lock().line.as_ref().map_or(0, |line| line.theirs)
+    }
+
+    pub(super) fn notify(&self, queue: Queue, callback: Notify) -> Result<()> {
+        if self.lock().port.cq(queue).is_some() {
+            return Err(Error::Invalid("a callback for a queue with a completion queue"));
+        }
+        self.notify.lock().expect("no panic with callbacks")[queue as usize].push_back(Callback(callback));
+        self.nic.watch_callbacks()
+    }
+
+    /// Runs callbacks for what has completed. `true` if more are waiting.
+    pub(crate) fn run_callbacks(vi: &Vi) -> bool {
+        let mut waiting = false;
+        for queue in [Queue::Send, Queue::Receive] {
+            loop {
+                let core = &vi.core;
+                let callback = core.notify.lock().expect("no panic with callbacks")[queue as usize].pop_front();
+                let Some(callback) = callback else { break };
+                let completion = core.lock().pop(queue);
+                match completion {
+                    Some(completion) => (callback.0)(vi.clone(), completion),
+                    None => {
+                        let mut notify = core.notify.lock().expect("no panic with callbacks");
+                        notify[queue as usize].push_front(callback);
+                        waiting = true;
+                        break;
+                    }
+                }
+            }
+        }
+        waiting
+    }
+}

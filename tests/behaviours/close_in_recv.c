@@ -1,0 +1,39 @@
+/* A descriptor is closed while another thread waits in recv: the call keeps the connection until it returns. */
+#include "behaviour.h"
+
+static int the_fd;
+static char bytes[16];
+
+static void *receive(void *unused UNUSED) {
+    long got = recv(the_fd, bytes, sizeof bytes, 0);
+    return (void *)(got < 0 ? -(long)errno : got);
+}
+
+static void server(int fd) {
+    pthread_t thread;
+    void *result;
+    warm(fd);
+    the_fd = fd;
+    pthread_create(&thread, NULL, receive, NULL);
+    pause_ms(50);
+    DO(close(fd));
+    /* The number is free at once, and taken by something else. */
+    int again = open("/dev/null", O_RDWR);
+    DO(again == fd);
+    meet();
+    pthread_join(thread, &result);
+    note("received %ld", (long)result);
+    DO(write(again, "x", 1));
+    DO(close(again));
+    meet();
+}
+
+static void client(int fd) {
+    char byte;
+    warm(fd);
+    meet();
+    DO(send(fd, "hello", 5, 0));
+    DO(recv(fd, &byte, 1, 0));
+    meet();
+    DO(close(fd));
+}

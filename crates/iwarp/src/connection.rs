@@ -271,6 +271,12 @@ impl Connection {
         self.tx.holds(stag)
     }
 
+    /// Whether everything that was posted is gathered.
+    #[must_use]
+    pub fn has_gathered_all(&self) -> bool {
+        self.tx.has_gathered_all()
+    }
+
     /// Appends output to `gather` until it holds `budget` bytes or there is none left. One FPDU may
     /// go beyond the budget.
     pub fn poll_transmit(

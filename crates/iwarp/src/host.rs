@@ -40,6 +40,13 @@ pub trait Host {
     /// host.
     fn atomic(&mut self, stag: Stag, offset: u64, operation: Operation) -> u64;
 
+    /// The peer asks for `len` bytes at `offset` of the region, which the table allows. A driver whose readers expect the
+    /// bytes of this very moment keeps them now, and sends them when they are gathered; the answers are gathered in
+    /// the order of these calls. A read of length zero touches nothing and is told all the same.
+    fn read(&mut self, stag: Stag, offset: u64, len: u32) {
+        let _ = (stag, offset, len);
+    }
+
     /// Continues `crc` over the bytes of `slice`; [`crc32c`](sidestep_wire::mpa::crc32c) does it.
     ///
     /// The bytes that are transmitted later must be the ones seen here. A driver whose memory may

@@ -29,6 +29,14 @@ impl Connection {
         self.post(work, Request::Send { source, kind })
     }
 
+    /// Posts a message that goes out before all requests and answers that have not begun to.
+    pub fn post_send_first(&mut self, work: WorkId, source: SourceSlice, kind: SendKind) -> Result<(), Error> {
+        self.check_open()?;
+        self.check_room(self.tx.ledger.len())?;
+        self.tx.post_first(work, Request::Send { source, kind });
+        Ok(())
+    }
+
     /// Posts a write to the peer's memory.
     pub fn post_write(
         &mut self,
@@ -74,12 +82,14 @@ impl Connection {
     }
 
     fn post(&mut self, work: WorkId, request: Request) -> Result<(), Error> {
-        if !matches!(self.phase, Phase::Operating) {
-            return Err(Error::NotOpen);
-        }
+        self.check_open()?;
         self.check_room(self.tx.ledger.len())?;
         self.tx.post(work, request);
         Ok(())
+    }
+
+    fn check_open(&self) -> Result<(), Error> {
+        if matches!(self.phase, Phase::Operating) { Ok(()) } else { Err(Error::NotOpen) }
     }
 
     fn check_room(&self, used: usize) -> Result<(), Error> {

@@ -71,6 +71,8 @@ pub(crate) struct Tx {
     ended: bool,
     /// Segments that no program asked for: the ready signal, nudges.
     control: VecDeque<segment::Repr>,
+    /// Requests that go out before all others, by their numbers in the ledger.
+    first: VecDeque<(u64, Request)>,
     /// Requests by their numbers in the ledger.
     requests: VecDeque<(u64, Request)>,
     pub(crate) responses: VecDeque<Response>,
@@ -98,6 +100,7 @@ impl Tx {
             terminate: None,
             ended: false,
             control: VecDeque::new(),
+            first: VecDeque::new(),
             requests: VecDeque::new(),
             responses: VecDeque::new(),
             unanswered: VecDeque::new(),
@@ -129,6 +132,11 @@ impl Tx {
     pub(crate) fn post(&mut self, work: WorkId, request: Request) {
         let number = self.ledger.open(work);
         self.requests.push_back((number, request));
+    }
+
+    pub(crate) fn post_first(&mut self, work: WorkId, request: Request) {
+        let number = self.ledger.open(work);
+        self.first.push_back((number, request));
     }
 
     /// How many reads and atomics may be under way.
@@ -178,6 +186,7 @@ impl Tx {
     pub(crate) fn stop(&mut self) {
         self.terminate = None;
         self.control.clear();
+        self.first.clear();
         self.requests.clear();
         self.responses.clear();
         self.unanswered.clear();
@@ -187,9 +196,15 @@ impl Tx {
     pub(crate) fn is_idle(&self) -> bool {
         self.terminate.is_none()
             && self.control.is_empty()
+            && self.first.is_empty()
             && self.requests.is_empty()
             && self.responses.is_empty()
             && self.unanswered.is_empty()
+    }
+
+    /// Whether every request was emitted.
+    pub(crate) fn has_gathered_all(&self) -> bool {
+        self.first.is_empty() && self.requests.is_empty()
     }
 
     /// How many reads and atomics want an answer, those not yet sent included.
@@ -206,7 +221,7 @@ impl Tx {
 
     /// Whether the region may still be read from, or written by an answer.
     pub(crate) fn holds(&self, stag: Stag) -> bool {
-        let queued = self.requests.iter().any(|(_, request)| match request {
+        let queued = self.first.iter().chain(&self.requests).any(|(_, request)| match request {
             Request::Send { source, .. } | Request::Write { source, .. } => source.source == Source::Region(stag),
             Request::Read(request) => request.sink == stag,
             Request::Immediate { .. } | Request::Atomic { .. } => false,

@@ -10,7 +10,7 @@
 //! **What it never does.** It never sleeps to synchronise, never waits without a deadline, and never tests what a program
 //! could not see.
 
-#![forbid(unsafe_code)]
-
 pub mod conformance;
+pub mod hosts;
 pub mod process;
+pub mod sockets;

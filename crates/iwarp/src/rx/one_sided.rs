@@ -76,15 +76,13 @@ pub(super) fn read_request<H: Host>(
 ) -> Result<(), Fault> {
     let read_request::Repr { size, source: stag, source_offset: offset, .. } = request;
     // RFC 5040 §5.2.1: the source of a read of length zero is not looked at.
+    let mut at = 0;
     if size > 0 {
         let len = u64::from(size);
-        around.table.check(Access::RemoteRead, around.identity, stag, offset, len).map_err(|fault| Fault::Read {
-            fault,
-            stag,
-            offset,
-            len,
-        })?;
+        let checked = around.table.check(Access::RemoteRead, around.identity, stag, offset, len);
+        at = checked.map_err(|fault| Fault::Read { fault, stag, offset, len })?;
     }
+    around.host.read(stag, at, size);
     around.tx.responses.push_back(Response::Read { msn, request });
     Ok(())
 }

@@ -46,7 +46,11 @@ impl Tx {
                     return Ok(true);
                 }
                 let other = self.turn.other();
-                if self.is_ready(self.turn) {
+                if let Some(first) = self.first.pop_front() {
+                    // Nothing is under way, so the first request has not begun.
+                    self.requests.push_front(first);
+                    Lane::Requests
+                } else if self.is_ready(self.turn) {
                     self.turn
                 } else if self.is_ready(other) {
                     other

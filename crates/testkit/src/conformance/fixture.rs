@@ -1,14 +1,20 @@
 //! Where links come from.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{
+    OnceLock,
+    atomic::{AtomicU32, Ordering},
+};
 
 use sidestep_fabric::link::{
     AnyLink,
     faulty::{FaultPlan, FaultyLink, When},
+    iwarp::{IwarpLink, IwarpOptions},
     shm::ShmLink,
     sim::{LinkId, SimNet, SimOptions},
     traced::{Trace, TracedLink},
 };
+
+use crate::hosts::Hosts;
 
 /// Makes so many links that can reach each other.
 pub type Fixture = fn(usize) -> Links;
@@ -83,6 +89,63 @@ pub fn faulty_shm_late(count: usize) -> Links {
     shm(count).wrapped(|link| faulty(link, FaultPlan { delay_polls: 5, ..FaultPlan::default() }))
 }
 
+/// iWARP over the loopback interface.
+pub fn iwarp(count: usize) -> Links {
+    iwarp_with(count, IwarpOptions::default())
+}
+
+/// iWARP with markers as the standard has them.
+pub fn iwarp_markers(count: usize) -> Links {
+    iwarp_with(count, IwarpOptions { markers: Some(512), ..IwarpOptions::default() })
+}
+
+/// iWARP with markers so dense that many a word comes in two pieces, in small frames.
+pub fn iwarp_dense(count: usize) -> Links {
+    iwarp_with(count, IwarpOptions { markers: Some(100), frame: 1460, ..IwarpOptions::default() })
+}
+
+/// iWARP without checksums.
+pub fn iwarp_plain(count: usize) -> Links {
+    iwarp_with(count, IwarpOptions { crc: false, ..IwarpOptions::default() })
+}
+
+/// iWARP links of this host.
+pub fn iwarp_with(count: usize, options: IwarpOptions) -> Links {
+    iwarp_links((0..count).map(|_| IwarpLink::new(options).expect("an iWARP link")).collect())
+}
+
+fn iwarp_links(links: Vec<IwarpLink>) -> Links {
+    let cords: Vec<_> = links.iter().map(IwarpLink::cord).collect();
+    let kill: Kill = Box::new(move |index| cords[index].cut());
+    Links { links: links.into_iter().map(AnyLink::Iwarp).collect(), kill: Some(kill) }
+}
+
+/// iWARP between two hosts; on one, if two cannot be made here, which is said.
+pub fn iwarp_two_hosts(count: usize) -> Links {
+    static HOSTS: OnceLock<Option<Hosts>> = OnceLock::new();
+    let hosts = HOSTS.get_or_init(|| {
+        let made = Hosts::with_cable();
+        made.map_err(|why| eprintln!("skipped: two hosts cannot be made here ({why}); this runs on one")).ok()
+    });
+    match hosts {
+        None => iwarp(count),
+        Some(hosts) => {
+            let link = |index| IwarpLink::on(IwarpOptions::default(), hosts.network(index % 2)).expect("an iWARP link");
+            iwarp_links((0..count).map(link).collect())
+        }
+    }
+}
+
+/// iWARP in a faulty link that holds deliveries back.
+pub fn faulty_iwarp(count: usize) -> Links {
+    iwarp(count).wrapped(|link| faulty(link, FaultPlan { delay_polls: 3, ..FaultPlan::default() }))
+}
+
+/// iWARP with a trace.
+pub fn traced_iwarp(count: usize) -> Links {
+    iwarp(count).wrapped(|link| TracedLink::new(link, Trace::new(TRACED)).into())
+}
+
 /// Links of a simulated network.
 pub fn sim(count: usize, options: SimOptions) -> Links {
     let net = SimNet::new(options);
@@ -104,10 +167,13 @@ impl Links {
     }
 }
 
-/// A name that no other test uses at the same time, without its scheme.
+/// A name that no other test uses at the same time, without its scheme. It is good for every link: an address of the
+/// loopback interface that belongs to this process, and a port.
 pub fn unique_name() -> String {
     static NEXT: AtomicU32 = AtomicU32::new(0);
-    format!("conformance-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
+    let [high, middle, low, _] = std::process::id().to_le_bytes().map(u32::from);
+    let port = 10_000 + NEXT.fetch_add(1, Ordering::Relaxed) % 20_000;
+    format!("127.{}.{middle}.{high}:{port}/c", 64 + low)
 }
 
 const TRACED: usize = 1024;

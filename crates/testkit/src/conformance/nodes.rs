@@ -122,6 +122,11 @@ impl Pair {
         self.a.link().as_link().capabilities().maps
     }
 
+    /// Whether a node is served while its program is busy.
+    pub fn is_served(&self) -> bool {
+        self.a.link().as_link().needs_service()
+    }
+
     /// Opens a region of `b` at `a`.
     pub fn open(&self, cookie: &Cookie) -> Result<Aperture> {
         let aperture = Aperture::begin(&self.to_b, cookie)?;

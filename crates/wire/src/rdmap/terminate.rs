@@ -134,11 +134,18 @@ impl<T: AsRef<[u8]>> Header<T> {
     /// The reason.
     pub fn reason(&self) -> Reason {
         let data = self.buffer.as_ref();
-        Reason {
-            layer: data[field::LAYER_AND_TYPE] >> 4,
-            etype: data[field::LAYER_AND_TYPE] & 0x0f,
-            code: data[field::CODE],
-        }
+        let (high, low) = (data[field::LAYER_AND_TYPE] >> 4, data[field::LAYER_AND_TYPE] & 0x0f);
+        let (layer, etype) = if self.is_swapped() { (low, high) } else { (high, low) };
+        Reason { layer, etype, code: data[field::CODE] }
+    }
+
+    /// Whether the fields are in the bit order of a little-endian machine, as Linux siw sends them:
+    /// layer and type have changed places, and the three flags are at the wrong end of their byte. It
+    /// shows if a flag is set, since the wrong end is reserved.
+    fn is_swapped(&self) -> bool {
+        let flags = self.buffer.as_ref()[field::HEADERS];
+        let all = LENGTH_VALID | DDP_INCLUDED | RDMAP_INCLUDED;
+        flags & all == 0 && flags.reverse_bits() & all != 0
     }
 
     /// The length of the refused segment, if it is valid.
@@ -172,7 +179,8 @@ impl<T: AsRef<[u8]>> Header<T> {
     }
 
     fn flag(&self, mask: u8) -> bool {
-        self.buffer.as_ref()[field::HEADERS] & mask != 0
+        let flags = self.buffer.as_ref()[field::HEADERS];
+        (if self.is_swapped() { flags.reverse_bits() } else { flags }) & mask != 0
     }
 }
 

@@ -296,7 +296,11 @@ impl State {
 
     /// Whether a poll has something to do though nothing has come.
     pub(super) fn wants_look(&self) -> bool {
-        self.ended.is_some() || self.has_timed_out || self.wants_writable || self.memory.urgent || !self.unhandled.is_empty()
+        self.ended.is_some()
+            || self.has_timed_out
+            || self.wants_writable
+            || self.memory.urgent
+            || !self.unhandled.is_empty()
     }
 
     pub(super) fn is_reported(&self) -> bool {

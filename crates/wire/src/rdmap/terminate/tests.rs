@@ -55,6 +55,17 @@ fn golden_without_headers() {
     assert_eq!(repr.to_string(), "MPA (2, 0, 0x02) CRC error");
 }
 
+/// What Linux siw sends for a read beyond a region: RDMAP, type 1, code 1, with all three flags.
+#[test]
+fn fields_in_the_bit_order_of_the_machine_are_read() {
+    let mut bytes = vec![0x10, 0x01, 0x07, 0x00, 0x00, 0x00];
+    bytes.extend(UNTAGGED);
+    let repr = Repr::parse(&Header::new_checked(&bytes).unwrap()).unwrap();
+    assert_eq!(repr.reason, Reason::new(0, 1, 1));
+    assert_eq!(repr.ddp, Terminated::new(&UNTAGGED));
+    assert_eq!((repr.segment_len, repr.request), (Some(0), None));
+}
+
 #[test]
 fn announced_headers_that_are_cut_off_are_left_out() {
     let mut bytes = vec![0x01, 0x02, 0xe0, 0x00, 0x00, 46];

@@ -1,0 +1,66 @@
+//! The ways to run a socket program: plain, or under `sidestep run`.
+
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+/// When connections are promoted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Promote {
+    /// As users have it: on the second exchange.
+    Default,
+    /// From the first byte.
+    Eager,
+    /// To and fro at random byte positions.
+    Random(u64),
+}
+
+/// How to run a program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Launch {
+    /// Over kernel TCP.
+    Plain,
+    /// By this `sidestep` program.
+    Sidestep(PathBuf, Promote),
+}
+
+impl Launch {
+    /// Kernel TCP, and every way of promoting but the random one.
+    pub fn usual(sidestep: &Path) -> [Launch; 3] {
+        let with = |promote| Launch::Sidestep(sidestep.to_owned(), promote);
+        [Launch::Plain, with(Promote::Default), with(Promote::Eager)]
+    }
+
+    /// A command that runs `program` this way.
+    pub fn command(&self, program: &Path) -> Command {
+        match self {
+            Launch::Plain => Command::new(program),
+            Launch::Sidestep(sidestep, promote) => {
+                let mut command = Command::new(sidestep);
+                command.args(["run", "--promote", &promote.to_string(), "--"]).arg(program);
+                command
+            }
+        }
+    }
+}
+
+impl fmt::Display for Promote {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Promote::Default => write!(out, "default"),
+            Promote::Eager => write!(out, "eager"),
+            Promote::Random(seed) => write!(out, "random:{seed}"),
+        }
+    }
+}
+
+impl fmt::Display for Launch {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Launch::Plain => write!(out, "plain"),
+            Launch::Sidestep(_, promote) => write!(out, "--promote {promote}"),
+        }
+    }
+}

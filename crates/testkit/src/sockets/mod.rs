@@ -1,0 +1,14 @@
+//! Socket programs under test: built from C, run plain or under `sidestep run`, never without a limit, and judged.
+//!
+//! A program that hangs is reported with the stacks of all its processes.
+
+mod bounded;
+mod compile;
+pub mod judge;
+mod launch;
+
+pub use self::{
+    bounded::{Bounded, Ended, stacks_of_group},
+    compile::compile,
+    launch::{Launch, Promote},
+};

@@ -1,6 +1,6 @@
 //! Addresses of connection points, and the names of the fabric they stand for.
 
-use std::net::{Ipv4Addr, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
 
 use crate::{
     attributes::MAX_DISCRIMINATOR,
@@ -27,6 +27,9 @@ impl NetAddress {
         if self.discriminator.len() > MAX_DISCRIMINATOR {
             return Err(Error::Invalid("a discriminator of this length"));
         }
+        if scheme == IWARP {
+            return Ok(format!("{scheme}:{}/via-{}", self.socket(&self.discriminator), hash(&self.discriminator)));
+        }
         Ok(format!("{scheme}:via-{}", digest(&self.discriminator)))
     }
 
@@ -40,7 +43,26 @@ impl NetAddress {
             (one, two) = (two, one);
         }
         let both = [&(one.len() as u32).to_le_bytes()[..], one, two].concat();
+        if scheme == IWARP {
+            // Between hosts, the one whose discriminator comes first is where they meet.
+            let host = if *one == self.discriminator { self } else { other };
+            return Ok(format!("{scheme}:{}/viapeer-{}", host.socket(one), hash(&both)));
+        }
         Ok(format!("{scheme}:viapeer-{}", digest(&both)))
+    }
+
+    /// Where a TCP socket for a discriminator is: `HOST:PORT` if it begins so, with or without more behind a slash, or the
+    /// port of this host if it is a decimal number, or else a port that follows from its bytes.
+    fn socket(&self, discriminator: &[u8]) -> String {
+        let text = std::str::from_utf8(discriminator).unwrap_or_default();
+        let first = text.split_once('/').map_or(text, |(first, _)| first);
+        if let Ok(address) = first.parse::<SocketAddrV4>() {
+            return address.to_string();
+        }
+        let host = <[u8; 4]>::try_from(&self.host[..]).map_or(Ipv4Addr::UNSPECIFIED, Ipv4Addr::from);
+        let port = first.parse::<u16>().ok().filter(|port| *port != 0);
+        let spread = || FIRST_PORT + (fnv(discriminator) % u128::from(PORTS)) as u16;
+        format!("{host}:{}", port.unwrap_or_else(spread))
     }
 
     /// Whether the host is this one.
@@ -64,15 +86,41 @@ fn digest(bytes: &[u8]) -> String {
     if bytes.len() <= 24 {
         return bytes.iter().fold(String::from("x"), |text, byte| text + &format!("{byte:02x}"));
     }
+    hash(bytes)
+}
+
+fn hash(bytes: &[u8]) -> String {
+    format!("h{:032x}", fnv(bytes))
+}
+
+fn fnv(bytes: &[u8]) -> u128 {
     const BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
     const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
-    let hash = bytes.iter().fold(BASIS, |hash, byte| (hash ^ u128::from(*byte)).wrapping_mul(PRIME));
-    format!("h{hash:032x}")
+    bytes.iter().fold(BASIS, |hash, byte| (hash ^ u128::from(*byte)).wrapping_mul(PRIME))
 }
+
+/// The scheme whose names are those of TCP sockets.
+const IWARP: &str = "iwarp";
+/// The ports that discriminators are spread over.
+const FIRST_PORT: u16 = 20_000;
+const PORTS: u16 = 12_000;
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_between_hosts_are_sockets() {
+        let name = |host: &[u8], discriminator: &[u8]| NetAddress::new(host, discriminator).name("iwarp").unwrap();
+        assert!(name(&[10, 0, 0, 1], b"4791").starts_with("iwarp:10.0.0.1:4791/via-h"));
+        assert!(name(&[], b"4791").starts_with("iwarp:0.0.0.0:4791/via-h"));
+        assert!(name(&[10, 0, 0, 1], b"127.0.0.9:99/x").starts_with("iwarp:127.0.0.9:99/via-h"));
+        assert!(name(&[10, 0, 0, 1], b"printer").starts_with("iwarp:10.0.0.1:2"));
+        assert!(name(&[255; 4], &[255; 64]).len() <= 6 + 64);
+        let (a, b) = (NetAddress::new(&[10, 0, 0, 1], b"a"), NetAddress::new(&[10, 0, 0, 2], b"b"));
+        assert_eq!(a.meeting(&b, "iwarp").unwrap(), b.meeting(&a, "iwarp").unwrap());
+        assert!(a.meeting(&b, "iwarp").unwrap().starts_with("iwarp:10.0.0.1:"));
+    }
 
     #[test]
     fn both_sides_meet_under_one_name() {

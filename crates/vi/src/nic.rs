@@ -8,7 +8,7 @@ use std::{
     },
 };
 
-use sidestep_fabric::{EventQueue, Listener, Node};
+use sidestep_fabric::{EventQueue, Listener, Node, link::iwarp::IwarpOptions};
 use sidestep_shm::{
     Memory,
     lock::{Guard, Lock},
@@ -41,7 +41,8 @@ pub(crate) struct NicCore {
     name: String,
     address: Vec<u8>,
     pub(crate) memory: MemoryTable,
-    vis: Lock<Slab<Weak<Owner>>>,
+    /// The handles of each VI, and the VI itself for who only looks at it.
+    vis: Lock<Slab<(Weak<Owner>, Weak<ViCore>)>>,
     cqs: AtomicUsize,
     pub(crate) listeners: Mutex<HashMap<String, Arc<Listener>>>,
     pub(crate) service: Service,
@@ -83,10 +84,12 @@ pub struct NicAttributes {
 }
 
 impl Nic {
-    /// Opens the NIC of this host under a name such as `nic0`.
+    /// Opens the NIC of this host under a name such as `nic0`: on shared memory, or under the name `iwarp` on iWARP over
+    /// TCP, which reaches other hosts too.
     pub fn open(name: &str) -> Result<Nic> {
         names::check_device(name)?;
-        Self::on(Node::new()?, name)
+        let node = if name == "iwarp" { Node::iwarp(IwarpOptions::default())? } else { Node::new()? };
+        Self::on(node, name)
     }
 
     /// A NIC on a given node of the fabric.
@@ -196,7 +199,7 @@ impl Nic {
             let core = Arc::new_cyclic(|own| ViCore::new(own, &self.core, id, attributes, [send_cq, receive_cq]));
             let core = Arc::new(Owner(core));
             made = Some(core.clone());
-            Arc::downgrade(&core)
+            (Arc::downgrade(&core), Arc::downgrade(&core.0))
         });
         match made {
             Some(core) => Ok(Vi { core }),
@@ -237,17 +240,17 @@ impl Nic {
 }
 
 impl NicCore {
-    fn vis(&self) -> Guard<'_, Slab<Weak<Owner>>> {
+    fn vis(&self) -> Guard<'_, Slab<(Weak<Owner>, Weak<ViCore>)>> {
         self.vis.lock()
     }
 
     pub(crate) fn vi(&self, id: u32) -> Option<Vi> {
-        let core = self.vis().get(id)?.upgrade()?;
+        let core = self.vis().get(id)?.0.upgrade()?;
         Some(Vi { core })
     }
 
     pub(crate) fn all_vis(&self) -> Vec<Vi> {
-        self.vis().iter().filter_map(Weak::upgrade).map(|core| Vi { core }).collect()
+        self.vis().iter().filter_map(|(owner, _)| owner.upgrade()).map(|core| Vi { core }).collect()
     }
 
     /// Lets the process see to other things, and to connections that have ended.
@@ -260,8 +263,10 @@ impl NicCore {
     /// Ends VIs whose peers have closed or died.
     pub(crate) fn see_endings(&self) {
         while let Some(event) = self.endings.poll() {
-            if let Some(vi) = self.vi(event.token as u32) {
-                vi.core.see_end();
+            // Not by a handle: the program's last one takes a VI out of use at once.
+            let vi = self.vis().get(event.token as u32).and_then(|(_, core)| core.upgrade());
+            if let Some(vi) = vi {
+                vi.see_end();
             }
         }
     }

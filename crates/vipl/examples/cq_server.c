@@ -34,7 +34,7 @@ int main(int count, char **arguments) {
     int server = count > 1 && !strcmp(arguments[1], "server"), i;
     const char *point = count > 2 ? arguments[2] : "cq_server";
     int connections = count > 3 ? atoi(arguments[3]) : 10, open = connections;
-    long requests = count > 4 ? atol(arguments[4]) : 100000, answered = 0;
+    long requests = count > 4 ? atol(arguments[4]) : 100000, answered = 0, posted = connections;
     struct timespec begin, end;
 
     memcpy(there.net.HostAddress, "\x7f\0\0\1", 4);
@@ -61,15 +61,13 @@ int main(int count, char **arguments) {
     clock_gettime(CLOCK_MONOTONIC, &begin);
     while (server ? open > 0 : answered < requests) {
         CHECK(VipCQWait(cq, VIP_INFINITE, &vi, &receive));
-        if (VipRecvDone(vi, &done) != VIP_SUCCESS) {
-            open--; /* this client has gone */
-            continue;
-        }
+        if (VipRecvDone(vi, &done) != VIP_SUCCESS) { open--; continue; } /* this client has gone */
         i = (int)((Slot *)done - slots);
+        answered++;
+        if (!server && posted++ >= requests) continue; /* the last answers are waited for */
         CHECK(VipPostRecv(vi, prepare(&slots[i].in, slots[i].request), memory));
         CHECK(VipPostSend(vi, prepare(&slots[i].out, slots[i].answer), memory));
         CHECK(VipSendDone(vi, &done));
-        answered++;
     }
     clock_gettime(CLOCK_MONOTONIC, &end);
     if (!server)

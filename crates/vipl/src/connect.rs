@@ -14,7 +14,7 @@ use crate::{
 };
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn VipConnectWait(
+pub(crate) unsafe extern "C" fn VipConnectWait(
     nic: Handle,
     local: *const NetAddress,
     timeout: c_ulong,
@@ -36,7 +36,7 @@ unsafe extern "C" fn VipConnectWait(
 
 /// If the two VIs do not agree, the connection handle stays.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn VipConnectAccept(connection: Handle, vi: Handle) -> Return {
+pub(crate) unsafe extern "C" fn VipConnectAccept(connection: Handle, vi: Handle) -> Return {
     answer(|| {
         let (entry, vi) = (CONNECTIONS.find(connection)?, VIS.find(vi)?);
         if vi.nic.handle != entry.nic {
@@ -62,7 +62,7 @@ unsafe extern "C" fn VipConnectReject(connection: Handle) -> Return {
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn VipConnectRequest(
+pub(crate) unsafe extern "C" fn VipConnectRequest(
     vi: Handle,
     local: *const NetAddress,
     remote: *const NetAddress,

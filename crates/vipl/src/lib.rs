@@ -30,5 +30,7 @@ mod names;
 mod nic;
 mod pointer;
 mod post;
+#[doc(hidden)]
+pub mod probe;
 mod types;
 mod vi;

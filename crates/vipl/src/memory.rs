@@ -14,7 +14,7 @@ use crate::{
 };
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn VipCreatePtag(nic: Handle, out: *mut Handle) -> Return {
+pub(crate) unsafe extern "C" fn VipCreatePtag(nic: Handle, out: *mut Handle) -> Return {
     answer(|| {
         let (entry, out) = (NICS.find(nic)?, some(out)?);
         write(out, ptag_handle(entry.nic.create_ptag()?));
@@ -31,7 +31,7 @@ unsafe extern "C" fn VipDestroyPtag(nic: Handle, tag: Handle) -> Return {
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn VipRegisterMem(
+pub(crate) unsafe extern "C" fn VipRegisterMem(
     nic: Handle,
     address: *mut c_void,
     length: c_ulong,

@@ -15,7 +15,7 @@ use crate::{
 };
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn VipOpenNic(device: *const c_char, out: *mut Handle) -> Return {
+pub(crate) unsafe extern "C" fn VipOpenNic(device: *const c_char, out: *mut Handle) -> Return {
     answer(|| {
         let out = some(out)?;
         let nic = Nic::open(&string(device)?)?;
@@ -35,7 +35,7 @@ unsafe extern "C" fn VipOpenNic(device: *const c_char, out: *mut Handle) -> Retu
 
 /// Everything that was made with the NIC goes with it.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn VipCloseNic(nic: Handle) -> Return {
+pub(crate) unsafe extern "C" fn VipCloseNic(nic: Handle) -> Return {
     answer(|| {
         let entry = NICS.remove(nic)?;
         let _ = entry.nic.set_error_handler(None);

@@ -18,7 +18,7 @@ use crate::{
 };
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn VipPostSend(vi: Handle, descriptor: *mut types::Descriptor, handle: u32) -> Return {
+pub(crate) unsafe extern "C" fn VipPostSend(vi: Handle, descriptor: *mut types::Descriptor, handle: u32) -> Return {
     answer(|| {
         let descriptor = parse(descriptor, handle, false)?;
         with_vi(vi, |entry| entry.vi.post_send(&descriptor))?;
@@ -27,7 +27,7 @@ unsafe extern "C" fn VipPostSend(vi: Handle, descriptor: *mut types::Descriptor,
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn VipPostRecv(vi: Handle, descriptor: *mut types::Descriptor, handle: u32) -> Return {
+pub(crate) unsafe extern "C" fn VipPostRecv(vi: Handle, descriptor: *mut types::Descriptor, handle: u32) -> Return {
     answer(|| {
         let descriptor = parse(descriptor, handle, true)?;
         with_vi(vi, |entry| entry.vi.post_receive(&descriptor))?;
@@ -63,7 +63,7 @@ pub(crate) fn flow_of(flow: c_ulong) -> Result<FlowControl> {
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn VipSendDone(vi: Handle, out: *mut *mut types::Descriptor) -> Return {
+pub(crate) unsafe extern "C" fn VipSendDone(vi: Handle, out: *mut *mut types::Descriptor) -> Return {
     answer(|| {
         let out = some(out)?;
         with_vi(vi, |entry| Ok(taken(entry.vi.poll_send(), out)))
@@ -71,7 +71,7 @@ unsafe extern "C" fn VipSendDone(vi: Handle, out: *mut *mut types::Descriptor) -
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn VipRecvDone(vi: Handle, out: *mut *mut types::Descriptor) -> Return {
+pub(crate) unsafe extern "C" fn VipRecvDone(vi: Handle, out: *mut *mut types::Descriptor) -> Return {
     answer(|| {
         let out = some(out)?;
         with_vi(vi, |entry| Ok(taken(entry.vi.poll_receive(), out)))

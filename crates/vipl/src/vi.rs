@@ -12,7 +12,7 @@ use crate::{
 };
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn VipCreateVi(
+pub(crate) unsafe extern "C" fn VipCreateVi(
     nic: Handle,
     attributes: *const ViAttributes,
     send_cq: Handle,

@@ -39,6 +39,47 @@ fn examples_run() {
     assert!(client.contains("requests a second"), "{client}");
 }
 
+/// As `docs/via.md` says: a folder with library, header, manual page and description, and nothing of the source tree.
+#[test]
+fn an_installed_library_is_enough() {
+    let prefix = folder().join("c").join(format!("prefix-{}", word()));
+    install(&prefix);
+    let out = prefix.join("pingpong");
+    let described = Command::new("pkg-config")
+        .env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig"))
+        .args(["--cflags", "--libs", "vipl"])
+        .output()
+        .expect("pkg-config runs");
+    let flags = text_of(described, "pkg-config");
+    let status = Command::new("cc")
+        .current_dir(&prefix)
+        .args(["-O1", "-o"])
+        .arg(&out)
+        .arg(manifest().join("examples/pingpong.c"))
+        .args(flags.split_whitespace())
+        .arg(format!("-Wl,-rpath,{}", prefix.join("lib").display()))
+        .status()
+        .expect("a C compiler");
+    assert!(status.success(), "cc pingpong.c {flags}");
+    let (_, client) = two(&out, &["200", "4"]);
+    assert!(client.contains("half a round trip"), "{client}");
+    assert!(fs::read_to_string(prefix.join("share/man/man3/vipl.3")).unwrap().starts_with(".TH VIPL 3"));
+    fs::remove_dir_all(&prefix).unwrap();
+}
+
+/// What belongs to the library, put where it belongs.
+fn install(prefix: &Path) {
+    for folder in ["lib/pkgconfig", "include", "share/man/man3"] {
+        fs::create_dir_all(prefix.join(folder)).unwrap();
+    }
+    fs::copy(library(), prefix.join("lib/libvipl.so")).unwrap();
+    fs::copy(manifest().join("include/vipl.h"), prefix.join("include/vipl.h")).unwrap();
+    fs::copy(manifest().join("man/vipl.3"), prefix.join("share/man/man3/vipl.3")).unwrap();
+    let described = fs::read_to_string(manifest().join("vipl.pc.in")).unwrap();
+    let described = described.replace("@PREFIX@", prefix.to_str().unwrap());
+    fs::write(prefix.join("lib/pkgconfig/vipl.pc"), described).unwrap();
+}
+
 #[test]
 fn cplusplus_takes_the_header() {
     let out = Command::new(build("tests/c/plus.cc")).output().unwrap();

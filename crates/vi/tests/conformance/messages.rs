@@ -174,5 +174,6 @@ impl Pair {
                 side.vi.progress();
             }
         }
+        self.settle_stream();
     }
 }

@@ -2,7 +2,7 @@
 #include "common.h"
 #include <signal.h>
 
-static VIP_DESCRIPTOR d[2];
+static VIP_DESCRIPTOR d[3];
 static char bytes[64];
 
 static double now(void) {
@@ -23,15 +23,20 @@ int main(int count, char **arguments) {
         OK(VipPostRecv(vi, fill(&d[1], 0, bytes, data, 32), mem));
     join_at(vi, "killed");
     if (is_server()) {
+        /* The client has its connection. */
+        expect_done(vi, 1, VIP_STATUS_DONE | VIP_STATUS_OP_RECEIVE);
         OK(VipPostSend(vi, fill(&d[1], 0, bytes, data, 4), mem));
         expect_done(vi, 0, VIP_STATUS_DONE | VIP_STATUS_OP_SEND);
         kill(getpid(), SIGKILL);
     }
+    OK(VipPostSend(vi, fill(&d[2], 0, bytes, data, 4), mem));
     expect_done(vi, 1, VIP_STATUS_DONE | VIP_STATUS_OP_RECEIVE);
     began = now();
     /* Without calling: the service thread sees it. */
-    while (!(*(volatile VIP_UINT32 *)&d[1].CS.Status & VIP_STATUS_DONE))
+    while (!(*(volatile VIP_UINT32 *)&d[1].CS.Status & VIP_STATUS_DONE)) {
         CHECK(now() - began < 0.1);
+        usleep(50);
+    }
     expect_done(vi, 1, VIP_STATUS_DONE | VIP_STATUS_OP_RECEIVE | VIP_STATUS_DESC_FLUSHED_ERROR);
     CHECK(state_of(vi) == VIP_STATE_ERROR);
     printf("codes %x status %x\n", seen_codes, seen_status);

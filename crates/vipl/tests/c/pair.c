@@ -301,11 +301,13 @@ static void completion_queues(void) {
 
 static void callbacks_and_flow(void) {
     VIP_VI_HANDLE vi = make_vi(VIP_SERVICE_RELIABLE_RECEPTION, NULL, NULL);
+    VIP_VI_HANDLE other = make_vi(VIP_SERVICE_RELIABLE_RECEPTION, NULL, NULL);
     join_at(vi, "callbacks");
     notified = 0;
     if (is_server()) {
         OK(VipRecvNotify(vi, global, on_done));
-        usleep(20000);
+        /* The client has seen that nothing is posted. */
+        join_at(other, "refused");
         OK(VipPostRecv(vi, fill(&d[0], 0, global, data, 100), mem));
         until_flag(&notified, 1);
         CHECK(notified_descriptor == &d[0]);
@@ -320,6 +322,7 @@ static void callbacks_and_flow(void) {
         EXPECT(VIP_NOT_DONE, VipExtPostSend(vi, fill(&d[0], 0, global, data, 10), mem, VIP_EXT_FLOW_NONBLOCKING, 0));
         EXPECT(VIP_TIMEOUT, VipExtPostSend(vi, fill(&d[0], 0, global, data, 10), mem, VIP_EXT_FLOW_BLOCKING, 1));
         EXPECT(VIP_INVALID_PARAMETER, VipExtPostSend(vi, fill(&d[0], 0, global, data, 10), mem, 9, 0));
+        join_at(other, "refused");
         OK(VipSendNotify(vi, global, on_done));
         OK(VipExtSetFlow(vi, VIP_EXT_FLOW_ASYNCHRONOUS));
         OK(VipPostSend(vi, fill(&d[0], 0, global, data, 10), mem));
@@ -331,6 +334,7 @@ static void callbacks_and_flow(void) {
         OK(VipExtSetFlow(vi, VIP_EXT_FLOW_COMPLIANT));
     }
     meet(vi);
+    finish(other);
     finish(vi);
 }
 

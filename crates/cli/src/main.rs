@@ -12,7 +12,12 @@
 #![forbid(unsafe_code)]
 
 mod bench;
+mod demo;
+mod install;
 mod options;
+mod rping;
+mod stat;
+mod run;
 
 use std::process::ExitCode;
 
@@ -22,8 +27,14 @@ use options::{Command, Options};
 
 fn main() -> ExitCode {
     let outcome = match Options::parse().command {
+        Command::Run(options) => return run::run(&options),
+        Command::Install(options) => install::run(&options),
         Command::Bench(options) => bench::run(&options),
+        Command::Stat(options) => stat::run(&options),
+        Command::Rping(options) => rping::run(&options),
         Command::BenchWorker(options) => bench::worker::serve(&options),
+        Command::SocketEnd(options) => bench::sockets::end::run(&options.job),
+        Command::Demo => demo::run(),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

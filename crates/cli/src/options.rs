@@ -1,6 +1,10 @@
 //! Every option of the program, declared once: its help, its default and its environment variable.
 
-use clap::{Args, Parser, Subcommand, value_parser};
+use std::net::IpAddr;
+
+use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
+
+use crate::{install::Install, run::options::Run};
 
 /// Programs talk to each other without going through the kernel on every message.
 #[derive(Debug, Parser)]
@@ -14,11 +18,36 @@ pub struct Options {
 /// The jobs of the program.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Run a program so that its connections to others on this host leave the kernel
+    Run(Run),
+    /// Copy the program, the libraries, the header and the manual into a folder
+    Install(Install),
     /// Measure: named workloads, candidates and baselines interleaved in one run
     Bench(Bench),
+    /// Show every socket of every accelerated process of this user
+    Stat(Stat),
+    /// RDMA ping over iWARP, wire compatible with rdma-core's `rping`
+    Rping(Rping),
     /// The second process of a measurement; started by `bench`, not by people
     #[command(hide = true)]
     BenchWorker(BenchWorker),
+    /// One end of a socket measurement; started by `bench sockets` and `demo`, not by people
+    #[command(hide = true)]
+    SocketEnd(SocketEnd),
+    /// The same small client and server over kernel TCP and over Sidestep, side by side
+    Demo,
+}
+
+/// Options of `sidestep stat`.
+#[derive(Debug, Args)]
+pub struct Stat {
+    /// Only the sockets of this process
+    #[arg(value_name = "PID")]
+    pub process: Option<u32>,
+
+    /// Print one JSON object a line instead of a table
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Options of `sidestep bench`.
@@ -67,4 +96,99 @@ pub struct BenchWorker {
     /// The cores it may run on
     #[arg(long, value_delimiter = ',', required = true)]
     pub cores: Vec<usize>,
+}
+
+/// Options of the hidden `sidestep socket-end`.
+#[derive(Debug, Args)]
+pub struct SocketEnd {
+    /// What to do, in JSON
+    pub job: String,
+}
+
+/// Options of `sidestep rping`: the letters mean what they mean to `rping`.
+#[derive(Debug, Args)]
+#[command(group = clap::ArgGroup::new("role").required(true).args(["server", "client"]))]
+pub struct Rping {
+    /// Be the server
+    #[arg(short)]
+    pub server: bool,
+
+    /// Be the client
+    #[arg(short)]
+    pub client: bool,
+
+    /// The address to listen on or to connect to [default for a server: 0.0.0.0]
+    #[arg(short, value_name = "ADDRESS")]
+    pub address: Option<String>,
+
+    /// The address to connect from
+    #[arg(short = 'I', value_name = "ADDRESS")]
+    pub source: Option<IpAddr>,
+
+    /// The port
+    #[arg(short, default_value_t = 7174)]
+    pub port: u16,
+
+    /// Serve every client that comes, not only the first
+    #[arg(short = 'P', requires = "server")]
+    pub persistent: bool,
+
+    /// How many pings to send, 0 for no end
+    #[arg(short = 'C', default_value_t = 0)]
+    pub count: u32,
+
+    /// How many bytes a ping has, or the server has room for
+    #[arg(short = 'S', default_value_t = 64, value_parser = value_parser!(u32).range(27..=65535))]
+    pub size: u32,
+
+    /// Print the data
+    #[arg(short)]
+    pub verbose: bool,
+
+    /// Compare what comes back with what was sent
+    #[arg(short = 'V')]
+    pub validate: bool,
+
+    /// Print each step
+    #[arg(short)]
+    pub debug: bool,
+
+    /// Do not ask for CRC; it is still used if the peer asks
+    #[arg(long)]
+    pub no_crc: bool,
+
+    /// Ask the peer for markers
+    #[arg(long)]
+    pub markers: bool,
+
+    /// The revision of MPA to ask in
+    #[arg(long, default_value_t = 2, value_parser = value_parser!(u8).range(1..=2))]
+    pub revision: u8,
+
+    /// Ask for the peer-to-peer model of revision 2
+    #[arg(long, requires = "client")]
+    pub peer_to_peer: bool,
+
+    /// The ways of saying "ready to receive" to use in the peer-to-peer model [default: all]
+    #[arg(long, value_name = "MODES", value_delimiter = ',')]
+    pub ready: Vec<Ready>,
+
+    /// Wake a server that says nothing after so many milliseconds, 0 for never
+    #[arg(long, value_name = "MS", default_value_t = 50)]
+    pub nudge: u64,
+
+    /// How many seconds the peer may take for one step
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = value_parser!(u64).range(1..=3600))]
+    pub timeout: u64,
+}
+
+/// The ways of saying "ready to receive" (RFC 6581).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Ready {
+    /// A write of length zero
+    Write,
+    /// A read of length zero
+    Read,
+    /// A send of length zero
+    Send,
 }

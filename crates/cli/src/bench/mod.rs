@@ -8,6 +8,7 @@
 //! To add a path: write a file with a `pub const PATH: Path` (see [`path`]) and name it in its
 //! suite below. To add a suite: add it to [`SUITES`].
 
+mod busy;
 mod cacheline;
 mod clock;
 mod control;
@@ -17,6 +18,8 @@ mod duo;
 mod events;
 mod exercise;
 mod floor;
+mod hosts;
+mod iwarp;
 mod memcpy;
 mod pair;
 mod path;
@@ -30,14 +33,18 @@ mod report;
 mod ring;
 mod rounds;
 mod shared;
+pub mod sockets;
 mod stats;
 mod table;
 mod tcp;
 mod unix;
 mod via;
+mod via_calls;
+mod via_server;
 mod wake;
 pub mod worker;
 
+use std::io::{IsTerminal, Write, stderr};
 use std::time::Duration;
 
 use anyhow::{Result, anyhow, ensure};
@@ -91,13 +98,47 @@ static SUITES: &[Suite] = &[
         paths: &[
             cacheline::PATH,
             via::LIBRARY,
+            via::PIO,
+            via::RDMA,
             via::MALLOC,
-            via::SERVER,
-            via::EMPTY,
             via::QUEUE,
             via::TCP,
+            via_server::SERVER,
+            via_server::IDLE,
+            via_calls::RECV_NONE,
+            via_calls::SEND_NONE,
+            via_calls::CLOCK,
+            via_calls::LOCK,
+            via_calls::POST_RECV,
+            via_calls::POST_SEND,
+            via_calls::RECV_DONE,
+            via_calls::SEND_DONE,
+            via_calls::TRANSMIT_PIO,
+            via_calls::TRANSMIT_RDMA,
             rdma::PATH,
             ring::PATH,
+        ],
+    },
+    Suite {
+        name: "iwarp",
+        about: "iWARP over TCP between two processes: send, RDMA write and read, by size, marker interval and checksum, \
+                against plain TCP over the same path",
+        paths: &[
+            cacheline::PATH,
+            tcp::PATH,
+            iwarp::WRITE,
+            iwarp::PLAIN,
+            iwarp::READ,
+            iwarp::SEND,
+            iwarp::M512,
+            iwarp::M4096,
+            iwarp::M32768,
+            iwarp::M512_PLAIN,
+            iwarp::M4096_PLAIN,
+            iwarp::M32768_PLAIN,
+            busy::TCP,
+            busy::IWARP,
+            busy::SHM,
         ],
     },
 ];
@@ -106,7 +147,7 @@ impl Suite {
     /// The suite of this name.
     fn named(name: &str) -> Result<&'static Suite> {
         SUITES.iter().find(|suite| suite.name == name).ok_or_else(|| {
-            let names: Vec<&str> = SUITES.iter().map(|suite| suite.name).collect();
+            let names: Vec<&str> = SUITES.iter().map(|suite| suite.name).chain(["sockets"]).collect();
             anyhow!("no suite {name}; there are: {}", names.join(", "))
         })
     }
@@ -141,6 +182,9 @@ pub fn run(options: &options::Bench) -> Result<()> {
         list();
         return Ok(());
     }
+    if options.suite == "sockets" {
+        return sockets::run(options);
+    }
     let suite = Suite::named(&options.suite)?;
     let parts = suite.parts(&options.only)?;
     let cores = Cores::choose(&options.cores)?;
@@ -174,6 +218,18 @@ fn list() {
             benches.dedup();
             println!("  {:<10} {} ({})", path.name, path.about, benches.join(", "));
         }
+    }
+    println!("sockets: {}", sockets::ABOUT);
+    for bench in sockets::benches() {
+        println!("  {:<11} {}", bench.name, bench.about);
+    }
+}
+
+/// Tells a person at a terminal how far it is.
+fn show_progress(text: &str) {
+    if stderr().is_terminal() {
+        // Nothing depends on it.
+        let _ = write!(stderr(), "\r\x1b[K{text}");
     }
 }
 

@@ -120,12 +120,14 @@ pub enum Bench {
     Events,
     /// Cost of making and reusing things.
     Cost,
+    /// Time to get something from a busy process, by number of its computing threads.
+    Busy,
 }
 
 impl Bench {
     /// Every bench, in the order of the tables.
-    pub const ALL: [Bench; 6] =
-        [Bench::Latency, Bench::Rate, Bench::Bandwidth, Bench::Wake, Bench::Events, Bench::Cost];
+    pub const ALL: [Bench; 7] =
+        [Bench::Latency, Bench::Rate, Bench::Bandwidth, Bench::Wake, Bench::Events, Bench::Cost, Bench::Busy];
 
     /// Its name without the suite.
     pub fn name(self) -> &'static str {
@@ -136,6 +138,7 @@ impl Bench {
             Bench::Wake => "wake",
             Bench::Events => "events",
             Bench::Cost => "cost",
+            Bench::Busy => "busy",
         }
     }
 
@@ -143,10 +146,10 @@ impl Bench {
     pub fn metrics(self) -> &'static [Metric] {
         const ONE_WAY: &[Metric] = &[Metric::OneWayP50, Metric::OneWayP99, Metric::OneWayP999, Metric::CpuPerMessage];
         match self {
-            Bench::Latency | Bench::Wake | Bench::Events => ONE_WAY,
+            Bench::Latency | Bench::Wake | Bench::Events | Bench::Busy => ONE_WAY,
             Bench::Rate => &[Metric::Rate, Metric::CpuPerMessage],
             Bench::Bandwidth => &[Metric::Bandwidth, Metric::CpuPerMessage],
-            Bench::Cost => &[Metric::Cost],
+            Bench::Cost => &[Metric::Cost, Metric::Cycles],
         }
     }
 
@@ -157,6 +160,7 @@ impl Bench {
             Bench::Rate => &["ring", "tcp"],
             Bench::Bandwidth => &["ring", "memcpy", "tcp"],
             Bench::Wake => &["eventfd", "yield"],
+            Bench::Busy => &["tcp"],
             Bench::Events | Bench::Cost => &[],
         }
     }

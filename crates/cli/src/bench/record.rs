@@ -54,6 +54,18 @@ pub enum Metric {
     /// Time of one operation.
     #[serde(rename = "cost")]
     Cost,
+    /// Ticks of the processor's counter in one operation.
+    #[serde(rename = "cycles")]
+    Cycles,
+    /// Requests answered per second.
+    #[serde(rename = "requests")]
+    Requests,
+    /// Connections made, used and closed per second.
+    #[serde(rename = "connections")]
+    Connections,
+    /// How many times better than something.
+    #[serde(rename = "ratio")]
+    Ratio,
 }
 
 impl Metric {
@@ -64,12 +76,15 @@ impl Metric {
             Metric::Rate => "messages/s",
             Metric::Bandwidth => "bytes/s",
             Metric::CpuPerMessage | Metric::Cost => "ns",
+            Metric::Cycles => "cycles",
+            Metric::Requests | Metric::Connections => "1/s",
+            Metric::Ratio => "x",
         }
     }
 
     /// Whether a larger value is the better one.
     pub fn larger_is_better(self) -> bool {
-        matches!(self, Metric::Rate | Metric::Bandwidth)
+        matches!(self, Metric::Rate | Metric::Bandwidth | Metric::Requests | Metric::Connections | Metric::Ratio)
     }
 
     /// How tables head its column.
@@ -82,6 +97,10 @@ impl Metric {
             Metric::Bandwidth => "bandwidth",
             Metric::CpuPerMessage => "cpu/message",
             Metric::Cost => "cost",
+            Metric::Cycles => "cycles",
+            Metric::Requests => "requests",
+            Metric::Connections => "connections",
+            Metric::Ratio => "ratio",
         }
     }
 
@@ -90,6 +109,9 @@ impl Metric {
         match self {
             Metric::Rate => format!("{} M/s", digits(value / 1e6)),
             Metric::Bandwidth => format!("{} GB/s", digits(value / 1e9)),
+            Metric::Cycles => digits(value),
+            Metric::Requests | Metric::Connections => format!("{} k/s", digits(value / 1e3)),
+            Metric::Ratio => format!("{} times", digits(value)),
             _ if value < 1e3 => format!("{} ns", digits(value)),
             _ if value < 1e6 => format!("{} us", digits(value / 1e3)),
             _ => format!("{} ms", digits(value / 1e6)),

@@ -1,11 +1,10 @@
 //! The rounds of a run: every path once per round, so that all see the same machine.
 
-use std::io::{IsTerminal, Write, stderr};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
-use super::Suite;
+use super::{Suite, show_progress};
 use super::clock::Stopwatch;
 use super::exercise::Run;
 use super::floor::{Around, Floor};
@@ -245,14 +244,6 @@ fn running_share(wait: Wait, placement: Placement, outcome: &Outcome) -> f64 {
         (Placement::Cross, Wait::Spin) => shares[0].min(shares[1]),
         (Placement::Same, _) => shares[0] + shares[1],
         _ => 1.0,
-    }
-}
-
-/// Tells a person at a terminal how far it is.
-fn show_progress(text: &str) {
-    if stderr().is_terminal() {
-        // Nothing depends on it.
-        let _ = write!(stderr(), "\r\x1b[K{text}");
     }
 }
 

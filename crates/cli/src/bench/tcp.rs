@@ -21,7 +21,8 @@ fn open(opening: &mut Opening<'_>) -> Result<Box<dyn Exercise>> {
     descriptor::open(opening, Descriptors::both_ways(here)?, Descriptors::both_ways(there)?)
 }
 
-fn connected() -> std::io::Result<(TcpStream, TcpStream)> {
+/// Both ends of a connection.
+pub fn connected() -> std::io::Result<(TcpStream, TcpStream)> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     let here = TcpStream::connect(listener.local_addr()?)?;
     let (there, _) = listener.accept()?;

@@ -1,53 +1,69 @@
-//! Candidates: the VIA provider. Send and receive in memory of the library and of the caller, polling and waiting; a
-//! server with one completion queue and many connections; what single calls cost.
+//! Candidates: the VIA provider. Send and receive in memory of the library and of the caller, small messages by PIO and all
+//! messages by RDMA, polling and waiting.
 //!
 //! Each side has four receives posted. A sender waits until its send has completed, and keeps sends back until a receive is
 //! posted. As with `rdma`, the first and the last byte of a message are written and looked at, and the rest is not copied
 //! by the benchmark itself.
 
-use std::hint::black_box;
-
 use anyhow::{Result, ensure};
 use sidestep_vi::{
-    Buffer, Completion, Cq, Descriptor, FlowControl, MemAttributes, Memory, NetAddress, Nic, Ptag, Segment, Vi,
-    ViAttributes,
+    Buffer, Completion, Descriptor, FlowControl, MemAttributes, Memory, NetAddress, Nic, Ptag, Segment, Vi,
+    ViAttributes, Way,
 };
 
 use super::clock;
 use super::control::Peer;
 use super::exercise::Exercise;
-use super::path::{BANDWIDTH_SIZES, Bench, End, Offer, Opening, Operation, Part, Path, RATE_SIZES, Solo, Wait, Work};
+use super::path::{BANDWIDTH_SIZES, Bench, End, Offer, Opening, Operation, Part, Path, RATE_SIZES, Wait, Work};
 use super::place::Placement;
-use super::record::Metric;
 use super::{queue, shared, tcp};
 
-/// Memory of the library.
+/// Memory of the library, as programs use it.
 pub const LIBRARY: Path = Path {
     name: "via",
     about: "VIA send and receive, reliable delivery, in memory that the library allocated",
-    work: Work::Pair { open: |opening| open(opening, false), attach: |offer| attach(offer, false) },
+    work: Work::Pair { open: |opening| open(opening, Kind::Library), attach: |offer| attach(offer, Kind::Library) },
     parts: &[
         part(Bench::Latency, "via", Operation::PingPong, Wait::Spin, SIZES),
+        part(Bench::Latency, "via-wait", Operation::PingPong, Wait::Block, WAIT_SIZES),
         part(Bench::Rate, "via", Operation::Stream, Wait::Spin, RATE_SIZES),
         part(Bench::Bandwidth, "via", Operation::Stream, Wait::Spin, BANDWIDTH_SIZES),
-        part(Bench::Latency, "via-wait", Operation::PingPong, Wait::Block, &[4]),
+    ],
+};
+
+/// All messages in the ring.
+pub const PIO: Path = Path {
+    name: "via-pio",
+    about: "the same with all messages in the ring",
+    work: Work::Pair { open: |opening| open(opening, Kind::Pio), attach: |offer| attach(offer, Kind::Pio) },
+    parts: &[
+        part(Bench::Latency, "via-pio", Operation::PingPong, Wait::Spin, WAY_SIZES),
+        part(Bench::Latency, "via-pio-wait", Operation::PingPong, Wait::Block, WAIT_SIZES),
+        part(Bench::Bandwidth, "via-pio", Operation::Stream, Wait::Spin, SWITCH_SIZES),
+    ],
+};
+
+/// All messages straight into the receive buffer.
+pub const RDMA: Path = Path {
+    name: "via-rdma",
+    about: "the same with all messages placed in the receive buffer",
+    work: Work::Pair { open: |opening| open(opening, Kind::Rdma), attach: |offer| attach(offer, Kind::Rdma) },
+    parts: &[
+        part(Bench::Latency, "via-rdma", Operation::PingPong, Wait::Spin, WAY_SIZES),
+        part(Bench::Latency, "via-rdma-wait", Operation::PingPong, Wait::Block, WAIT_SIZES),
+        part(Bench::Bandwidth, "via-rdma", Operation::Stream, Wait::Spin, SWITCH_SIZES),
     ],
 };
 
 /// Memory of the caller.
 pub const MALLOC: Path = Path {
     name: "via-malloc",
-    about: "the same in memory of the caller, which is copied",
-    work: Work::Pair { open: |opening| open(opening, true), attach: |offer| attach(offer, true) },
-    parts: &[part(Bench::Bandwidth, "via-malloc", Operation::Stream, Wait::Spin, BANDWIDTH_SIZES)],
-};
-
-/// A server with one completion queue.
-pub const SERVER: Path = Path {
-    name: "via-cq",
-    about: "a request and its answer over connections in turn, one completion queue; the size is the number of them",
-    work: Work::Pair { open: open_many, attach: attach_many },
-    parts: &[part(Bench::Events, "via-cq", Operation::PingPong, Wait::Spin, &[1, 10, 100, 1000])],
+    about: "the same in memory of the caller, which is copied in and out",
+    work: Work::Pair { open: |opening| open(opening, Kind::Malloc), attach: |offer| attach(offer, Kind::Malloc) },
+    parts: &[
+        part(Bench::Latency, "via-malloc", Operation::PingPong, Wait::Spin, SIZES),
+        part(Bench::Bandwidth, "via-malloc", Operation::Stream, Wait::Spin, BANDWIDTH_SIZES),
+    ],
 };
 
 /// The fabric's own queue at the sizes of the seeds.
@@ -55,58 +71,88 @@ pub const QUEUE: Path = Path {
     name: "queue",
     about: "a message queue of the fabric, as a stream of bytes",
     work: queue::STREAM.work,
-    parts: &[part(Bench::Latency, "queue", Operation::PingPong, Wait::Spin, SIZES.split_at(1).1)],
+    parts: &[
+        part(Bench::Latency, "queue", Operation::PingPong, Wait::Spin, SIZES.split_at(1).1),
+        part(Bench::Rate, "queue", Operation::Stream, Wait::Spin, RATE_SIZES),
+        part(Bench::Bandwidth, "queue", Operation::Stream, Wait::Spin, BANDWIDTH_SIZES),
+    ],
 };
 
-/// Kernel TCP at the same sizes.
+/// Kernel TCP at the same sizes: blocking, where the kernel puts it or on one core, whichever is better; and spinning.
 pub const TCP: Path = Path {
     name: "tcp",
-    about: "kernel TCP over loopback",
+    about: "kernel TCP over loopback, blocking; tcp-spin: non-blocking in a loop",
     work: tcp::PATH.work,
-    parts: &[part(Bench::Latency, "tcp", Operation::PingPong, Wait::Spin, SIZES.split_at(1).1)],
-};
-
-/// Calls that find nothing, and one reading of the clock.
-pub const EMPTY: Path = Path {
-    name: "via-calls",
-    about: "RecvDone and SendDone that find nothing (0, 1), a reading of the clock (2), PostRecv (3)",
-    work: Work::Solo { make: || Ok(Box::new(Calls::new()?)) },
-    parts: &[part(Bench::Cost, "via-calls", Operation::Stream, Wait::Spin, &[0, 1, 2, 3])],
+    parts: &[
+        Part { placements: FREE_OR_SAME, ..part(Bench::Latency, "tcp", Operation::PingPong, Wait::Block, STREAMED) },
+        part(Bench::Latency, "tcp-spin", Operation::PingPong, Wait::Spin, STREAMED),
+        Part { placements: FREE_OR_SAME, ..part(Bench::Rate, "tcp", Operation::Stream, Wait::Block, RATE_SIZES) },
+        Part {
+            placements: FREE_OR_SAME,
+            ..part(Bench::Bandwidth, "tcp", Operation::Stream, Wait::Block, BANDWIDTH_SIZES)
+        },
+    ],
 };
 
 /// The sizes of seed 003's table, and some more.
 const SIZES: &[usize] = &[0, 4, 40, 400, 4096, 65536];
+/// A stream has no empty messages.
+const STREAMED: &[usize] = SIZES.split_at(1).1;
+const WAY_SIZES: &[usize] = &[0, 4, 40, 400, 1024, 2048, 4096, 8192, 16384, 65536];
+const WAIT_SIZES: &[usize] = &[0, 4, 40, 400, 4096];
+/// Where the switch from one way to the other may lie.
+const SWITCH_SIZES: &[usize] = &[256, 512, 1 << 10, 2 << 10, 4 << 10, 8 << 10, 16 << 10];
+const FREE_OR_SAME: &[Placement] = &[Placement::Free, Placement::Same];
 
-const fn part(bench: Bench, row: &'static str, operation: Operation, wait: Wait, sizes: &'static [usize]) -> Part {
+pub(super) const fn part(
+    bench: Bench,
+    row: &'static str,
+    operation: Operation,
+    wait: Wait,
+    sizes: &'static [usize],
+) -> Part {
     Part { bench, row, operation, wait, placements: &[Placement::Cross], sizes, shift: 0 }
 }
 
-fn open(opening: &mut Opening<'_>, malloc: bool) -> Result<Box<dyn Exercise>> {
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Library,
+    Pio,
+    Rdma,
+    Malloc,
+}
+
+fn open(opening: &mut Opening<'_>, kind: Kind) -> Result<Box<dyn Exercise>> {
     let name = shared::fabric_name();
-    let (nic, vi, memory) = make(malloc)?;
+    let (nic, vi, memory) = make(kind)?;
     opening.offer(&name, &[])?;
     nic.connect_wait(&point(&name), clock::in_seconds(10))?.accept(&vi)?;
     let (wait, peer) = (opening.wait == Wait::Block, opening.peer());
     Ok(Box::new(ViaEnd { vi, memory, taken: None, wait, peer, _nic: nic }))
 }
 
-fn attach(offer: Offer, malloc: bool) -> Result<Box<dyn Exercise>> {
-    let (nic, vi, memory) = make(malloc)?;
+fn attach(offer: Offer, kind: Kind) -> Result<Box<dyn Exercise>> {
+    let (nic, vi, memory) = make(kind)?;
     vi.connect(&NetAddress::default(), &point(&offer.note), clock::in_seconds(10))?;
     Ok(Box::new(ViaEnd { vi, memory, taken: None, wait: offer.wait == Wait::Block, peer: offer.peer, _nic: nic }))
 }
 
-fn point(name: &str) -> NetAddress {
+pub(super) fn point(name: &str) -> NetAddress {
     NetAddress::new(&[127, 0, 0, 1], name.as_bytes())
 }
 
 /// A VI with its receives posted.
-fn make(malloc: bool) -> Result<(Nic, Vi, Place)> {
+fn make(kind: Kind) -> Result<(Nic, Vi, Place)> {
     let nic = Nic::open("nic0")?;
     let ptag = nic.create_ptag()?;
     let vi = nic.create_vi(&ViAttributes::new(ptag), None, None)?;
     vi.set_flow_control(FlowControl::Asynchronous);
-    let memory = Place::new(&nic, ptag, malloc)?;
+    vi.set_way(match kind {
+        Kind::Library | Kind::Malloc => Way::BySize,
+        Kind::Pio => Way::Pio,
+        Kind::Rdma => Way::Rdma,
+    });
+    let memory = Place::new(&nic, ptag, kind == Kind::Malloc)?;
     for slot in 0..RECEIVES {
         vi.post_receive(&Descriptor::new(slot, &[memory.segment(slot as usize, BUFFER)]))?;
     }
@@ -219,156 +265,9 @@ impl ViaEnd {
     }
 }
 
-fn check(completion: &Completion) -> Result<()> {
+pub(super) fn check(completion: &Completion) -> Result<()> {
     ensure!(!completion.status.is_error(), "a descriptor completed with status {:x}", completion.status.0);
     Ok(())
-}
-
-fn open_many(opening: &mut Opening<'_>) -> Result<Box<dyn Exercise>> {
-    let name = shared::fabric_name();
-    opening.offer(&name, &[])?;
-    Many::boxed(name, opening.peer(), true)
-}
-
-fn attach_many(offer: Offer) -> Result<Box<dyn Exercise>> {
-    Many::boxed(offer.note, offer.peer, false)
-}
-
-/// As many connections as the size of the messages says, used in turn; made when they are first needed.
-struct Many {
-    nic: Nic,
-    ptag: Ptag,
-    cq: Cq,
-    buffer: Buffer,
-    vis: Vec<Vi>,
-    point: NetAddress,
-    client: bool,
-    next: usize,
-    peer: Peer,
-}
-
-impl Many {
-    fn boxed(name: String, peer: Peer, client: bool) -> Result<Box<dyn Exercise>> {
-        let nic = Nic::open("nic0")?;
-        let ptag = nic.create_ptag()?;
-        let buffer = nic.allocate(4096, &MemAttributes::new(ptag))?;
-        let cq = nic.create_cq(4096)?;
-        Ok(Box::new(Many { ptag, cq, buffer, vis: Vec::new(), point: point(&name), client, next: 0, peer, nic }))
-    }
-
-    fn connect(&mut self, count: usize) -> Result<()> {
-        while self.vis.len() < count {
-            let vi = self.nic.create_vi(&ViAttributes::new(self.ptag), None, Some(&self.cq))?;
-            vi.set_flow_control(FlowControl::Asynchronous);
-            vi.post_receive(&Descriptor::new(0, &[self.buffer.segment(0, 64)]))?;
-            match self.client {
-                true => {
-                    vi.connect(&NetAddress::default(), &self.point, clock::in_seconds(20))?;
-                }
-                false => self.nic.connect_wait(&self.point, clock::in_seconds(20))?.accept(&vi)?,
-            }
-            vi.set_user_word(self.vis.len() as u64);
-            self.vis.push(vi);
-        }
-        Ok(())
-    }
-}
-
-impl End for Many {
-    fn send(&mut self, payload: &[u8]) -> Result<()> {
-        self.connect(payload.len())?;
-        let vi = &self.vis[self.next];
-        if self.client {
-            self.next = (self.next + 1) % payload.len();
-        }
-        let ends = [payload[0], payload[payload.len() - 1]];
-        self.buffer.write(64, &ends)?;
-        vi.post_send(&Descriptor::new(0, &[self.buffer.segment(64, 8)]))?;
-        let mut spin = self.peer.spin();
-        while vi.poll_send().is_none() {
-            spin.turn()?;
-        }
-        Ok(())
-    }
-
-    fn receive(&mut self, payload: &mut [u8]) -> Result<()> {
-        self.connect(payload.len())?;
-        let mut spin = self.peer.spin();
-        let (vi, _) = loop {
-            match self.cq.poll() {
-                Some(found) => break found,
-                None => spin.turn()?,
-            }
-        };
-        if let Some(received) = vi.poll_receive() {
-            check(&received)?;
-        }
-        if !self.client {
-            self.next = vi.user_word() as usize;
-        }
-        let (mut ends, last) = ([0; 2], payload.len() - 1);
-        self.buffer.read(0, &mut ends)?;
-        (payload[0], payload[last]) = (ends[0], ends[1]);
-        Ok(vi.post_receive(&Descriptor::new(0, &[self.buffer.segment(0, 64)]))?)
-    }
-}
-
-/// Two VIs of one process, and calls on one of them.
-struct Calls {
-    vi: Vi,
-    idle: Vi,
-    buffer: Buffer,
-    _nics: [Nic; 2],
-}
-
-impl Calls {
-    fn new() -> Result<Calls> {
-        let nics = [Nic::open("nic0")?, Nic::open("nic1")?];
-        let tags = [nics[0].create_ptag()?, nics[1].create_ptag()?];
-        let vis = [
-            nics[0].create_vi(&ViAttributes::new(tags[0]), None, None)?,
-            nics[1].create_vi(&ViAttributes::new(tags[1]), None, None)?,
-        ];
-        let at = point(&shared::fabric_name());
-        std::thread::scope(|scope| -> Result<()> {
-            let accept = scope.spawn(|| nics[0].connect_wait(&at, clock::in_seconds(10))?.accept(&vis[0]));
-            vis[1].connect(&NetAddress::default(), &at, clock::in_seconds(10))?;
-            Ok(accept.join().expect("no panic while accepting")?)
-        })?;
-        let buffer = nics[0].allocate(4096, &MemAttributes::new(tags[0]))?;
-        let [vi, idle] = vis;
-        Ok(Calls { vi, idle, buffer, _nics: nics })
-    }
-}
-
-impl Solo for Calls {
-    fn measure(&mut self, size: usize, count: usize) -> Result<Vec<(Metric, f64)>> {
-        let begin = clock::now();
-        match size {
-            0 => (0..count).for_each(|_| assert!(black_box(self.idle.poll_receive()).is_none())),
-            1 => (0..count).for_each(|_| assert!(black_box(self.idle.poll_send()).is_none())),
-            2 => (0..count).for_each(|_| assert!(black_box(clock::now()) > 0)),
-            _ => return self.posts(count),
-        }
-        Ok(vec![(Metric::Cost, (clock::now() - begin) as f64 / count as f64)])
-    }
-}
-
-impl Calls {
-    /// Posts receives, with a connection each time they are flushed.
-    fn posts(&mut self, count: usize) -> Result<Vec<(Metric, f64)>> {
-        let mut time = 0;
-        let descriptor = Descriptor::new(0, &[self.buffer.segment(0, 64)]);
-        for _ in 0..count.div_ceil(512) {
-            let unconnected = self._nics[0].create_vi(&self.vi.attributes(), None, None)?;
-            let begin = clock::now();
-            for _ in 0..512 {
-                unconnected.post_receive(&descriptor)?;
-            }
-            time += clock::now() - begin;
-        }
-        Ok(vec![(Metric::Cost, time as f64 / (count.div_ceil(512) * 512) as f64)])
-    }
 }
 
 const BUFFER: usize = 4 << 20;

@@ -1,0 +1,13 @@
+//! Programs that people run, unmodified, on both ends: the answers are right, and after a connection's first second at
+//! least 90 % of its bytes go over the ring, as both ends' control blocks say.
+//!
+//! A program that is not installed is said to be left out; `./test packages` installs them all.
+
+mod real_programs {
+    mod bench;
+    mod database;
+    mod kit;
+    mod middleware;
+    mod transfer;
+    mod web;
+}

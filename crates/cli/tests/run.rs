@@ -1,0 +1,197 @@
+//! `sidestep run`: what becomes of the program's status, its signals, its name; and `sidestep install`.
+
+use std::{
+    env, fs,
+    io::{BufRead, BufReader},
+    os::unix::{fs::PermissionsExt, process::ExitStatusExt},
+    path::{Path, PathBuf},
+    process::{Command, Output, Stdio},
+};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+#[test]
+fn the_status_is_the_programs() {
+    for more in [&[][..], &["--verbose"]] {
+        assert_eq!(run(more, &["true"]).status.code(), Some(0));
+        assert_eq!(run(more, &["sh", "-c", "exit 7"]).status.code(), Some(7));
+        assert_eq!(run(more, &["sh", "-c", "kill -TERM $$"]).status.signal(), Some(15));
+        assert_eq!(run(more, &["sh", "-c", "kill -KILL $$"]).status.signal(), Some(9));
+    }
+}
+
+#[test]
+fn what_cannot_run_is_told_as_a_shell_does() {
+    let output = run(&[], &["no-such-program-at-all"]);
+    assert_eq!(output.status.code(), Some(127));
+    assert_eq!(text(&output.stderr), "sidestep: no-such-program-at-all: not found\n");
+    let file = folder().join("not-executable");
+    fs::write(&file, "#!/bin/sh\n").unwrap();
+    assert_eq!(run(&[], &[file.to_str().unwrap()]).status.code(), Some(126));
+    assert_eq!(run(&[], &["/"]).status.code(), Some(126));
+    let output = run(&["--carrier", "via"], &["true"]);
+    assert_eq!(output.status.code(), Some(125));
+    assert!(text(&output.stderr).contains("use --carrier ring"));
+    assert_eq!(run(&["--rule", "deny:colour=red"], &["true"]).status.code(), Some(2));
+    assert_eq!(run(&["--promote", "often"], &["true"]).status.code(), Some(2));
+}
+
+#[test]
+fn options_reach_the_program_by_its_environment() {
+    let script = "echo $SIDESTEP_PROFILE $SIDESTEP_RULE $SIDESTEP_CARRIER $SIDESTEP_PROMOTE";
+    let all = ["--profile", "frugal", "--rule", "deny:port=80", "--rule", "allow:all", "--promote", "random:7"];
+    assert_eq!(text(&run(&all, &["sh", "-c", script]).stdout), "frugal deny:port=80,allow:all ring random:7\n");
+    assert_eq!(text(&run(&[], &["sh", "-c", script]).stdout), "latency ring default\n");
+    let mut command = sidestep();
+    command.env("SIDESTEP_PROMOTE", "eager").args(["run", "--", "sh", "-c", script]);
+    assert_eq!(text(&command.output().unwrap().stdout), "latency ring eager\n");
+}
+
+#[test]
+fn arguments_and_names_are_kept() {
+    let output = run(&[], &["sh", "-c", "echo $0 \"$@\"", "zero", "--verbose", "--", "a b"]);
+    assert_eq!(text(&output.stdout), "zero --verbose -- a b\n");
+    let output = run(&[], &["sh", "-c", "tr '\\0' ' ' < /proc/$$/cmdline"]);
+    assert!(text(&output.stdout).starts_with("sh -c "), "{output:?}");
+}
+
+#[test]
+fn other_preloaded_libraries_stay_in_their_order() {
+    let mut command = sidestep();
+    command.env("LD_PRELOAD", "libm.so.6:libdl.so.2").args(["run", "--", "sh", "-c", "echo $LD_PRELOAD"]);
+    let output = text(&command.output().unwrap().stdout);
+    let libraries: Vec<&str> = output.trim().split(':').collect();
+    assert!(libraries[0].ends_with("/libsidestep.so"), "{output}");
+    assert_eq!(libraries[1..], ["libm.so.6", "libdl.so.2"]);
+}
+
+#[test]
+fn the_library_is_loaded() {
+    let output = run(&[], &["grep", "-c", "libsidestep.so", "/proc/self/maps"]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+}
+
+#[test]
+fn a_static_program_runs_and_is_named() {
+    let program = compile("static-program", &["-static"]);
+    let output = run(&[], &[program.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(3));
+    let name = program.file_name().unwrap().to_str().unwrap();
+    assert_eq!(text(&output.stderr), format!("sidestep: {name} is statically linked: it runs, over TCP\n"));
+    let script = folder().join("script");
+    fs::write(&script, format!("#!{}\n", program.display())).unwrap();
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    let output = run(&[], &[script.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(3));
+    assert!(text(&output.stderr).contains("script has an interpreter that is statically linked"), "{output:?}");
+}
+
+#[test]
+fn an_ordinary_program_is_not_talked_about() {
+    let program = compile("dynamic-program", &[]);
+    let output = run(&[], &[program.to_str().unwrap()]);
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(3), String::new()));
+}
+
+#[test]
+fn signals_are_handed_on() {
+    for more in [&[][..], &["--verbose"]] {
+        let script = "trap 'echo usr1' USR1; trap 'echo term; exit 4' TERM; echo ready; while :; do sleep 0.01; done";
+        let mut command = sidestep();
+        command.arg("run").args(more).args(["--", "sh", "-c", script]);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let pid = Pid::from_child(&child);
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+        assert_eq!(lines.next().unwrap(), "ready");
+        kill_process(pid, Signal::USR1).unwrap();
+        assert_eq!(lines.next().unwrap(), "usr1");
+        kill_process(pid, Signal::TERM).unwrap();
+        assert_eq!(lines.next().unwrap(), "term");
+        assert_eq!(child.wait().unwrap().code(), Some(4));
+    }
+}
+
+#[test]
+fn help_and_summary() {
+    let output = run(&["--verbose"], &["true"]);
+    assert!(text(&output.stderr).contains("true ended"), "{output:?}");
+    let help = text(&sidestep().args(["run", "--help"]).output().unwrap().stdout);
+    for part in ["--profile", "--rule", "--carrier", "--promote", "SIDESTEP_PROMOTE", "deny:port=5432"] {
+        assert!(help.contains(part), "{part} is not in\n{help}");
+    }
+}
+
+#[test]
+fn an_installed_tree_works() {
+    let prefix = folder().join("prefix with blank").join("..").join(format!("prefix-{}", std::process::id()));
+    fs::create_dir_all(folder().join("prefix with blank")).unwrap();
+    // A build tree that has everything, whatever this test was built with.
+    let built = folder().join("built");
+    fs::create_dir_all(&built).unwrap();
+    let program = built.join("sidestep");
+    fs::copy(env!("CARGO_BIN_EXE_sidestep"), &program).unwrap();
+    fs::copy(library(), built.join("libsidestep.so")).unwrap();
+    let install = || Command::new(&program).arg("install").arg("--prefix").arg(&prefix).output().unwrap();
+    let output = install();
+    assert!(text(&output.stderr).contains("libvipl.so was not built"), "{output:?}");
+    assert!(!prefix.exists(), "nothing is half installed");
+    fs::write(built.join("libvipl.so"), "a library").unwrap();
+    let output = install();
+    assert!(output.status.success(), "{output:?}");
+    let prefix = prefix.canonicalize().unwrap();
+    let files = [
+        "bin/sidestep",
+        "lib/sidestep/libsidestep.so",
+        "lib/libvipl.so",
+        "include/vipl.h",
+        "lib/pkgconfig/vipl.pc",
+        "share/man/man3/vipl.3",
+    ];
+    for file in files {
+        assert!(prefix.join(file).is_file(), "{file}");
+    }
+    let described = fs::read_to_string(prefix.join("lib/pkgconfig/vipl.pc")).unwrap();
+    assert!(described.contains(&format!("prefix={}\n", prefix.display())), "{described}");
+    let script = "echo $LD_PRELOAD; exit 6";
+    let output = Command::new(prefix.join("bin/sidestep")).args(["run", "--", "sh", "-c", script]).output().unwrap();
+    assert_eq!(output.status.code(), Some(6), "{output:?}");
+    assert_eq!(text(&output.stdout).trim(), prefix.join("lib/sidestep/libsidestep.so").to_str().unwrap());
+    fs::remove_dir_all(prefix).unwrap();
+}
+
+fn run(options: &[&str], command: &[&str]) -> Output {
+    sidestep().arg("run").args(options).arg("--").args(command).output().unwrap()
+}
+
+fn sidestep() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sidestep"));
+    command.env_remove("LD_PRELOAD");
+    command
+}
+
+/// A program that exits with 3.
+fn compile(name: &str, flags: &[&str]) -> PathBuf {
+    let out = folder().join(name);
+    let source = out.with_extension("c");
+    fs::write(&source, "int main(void) { return 3; }\n").unwrap();
+    let status = Command::new("cc").args(flags).arg("-o").arg(&out).arg(&source).status().expect("a C compiler");
+    assert!(status.success());
+    out
+}
+
+/// A folder of this run.
+fn folder() -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("run-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+fn library() -> PathBuf {
+    let profile = Path::new(env!("CARGO_BIN_EXE_sidestep")).parent().unwrap();
+    let built = ["libsidestep.so", "deps/libsidestep.so"].map(|name| profile.join(name));
+    built.into_iter().find(|library| library.exists()).expect("libsidestep.so is built")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}

@@ -1,0 +1,113 @@
+//! Connections where something is short: descriptors, file sizes, room in the registry, a registry at all. They work, on
+//! TCP where it must be. And many connections at once.
+
+use std::{fs, path::Path, process::Command, time::Duration};
+
+use sidestep_testkit::{
+    process::full,
+    sockets::{Bounded, Ended},
+};
+
+/// Both ends run under this limit of the shell.
+fn works_under(limit: &str, registry: Option<&Path>) {
+    let exchange = r#"{"Exchange":{"size":64,"wait":"block","pause_us":0,"span":{"warm_ms":50,"run_ms":150}}}"#;
+    let (server, client) = both(limit, registry, r#"{"Echo":{"size":64,"wait":"block","connections":1}}"#, exchange);
+    assert!(client.success(), "{limit}: the client: {:?}\n{}", client.status, client.stderr);
+    assert!(server.success(), "{limit}: the server: {:?}\n{}", server.status, server.stderr);
+    assert!(client.stdout.contains("half_trip"), "{limit}: {}", client.stdout);
+}
+
+#[test]
+fn few_descriptors() {
+    // Standard ones, a listener, a connection, a few for the program: and hardly any for us.
+    for most in [6, 8, 10, 16, 32] {
+        works_under(&format!("ulimit -n {most}"), None);
+    }
+}
+
+#[test]
+fn no_files_may_grow() {
+    // A file, also one in memory, that grows beyond the limit brings a deadly signal.
+    works_under("ulimit -f 0", None);
+    works_under("ulimit -f 8", None);
+}
+
+#[test]
+fn little_address_space() {
+    works_under("ulimit -v 65536", None);
+    works_under("ulimit -v 262144", None);
+}
+
+#[test]
+fn no_locked_memory() {
+    works_under("ulimit -l 0", None);
+}
+
+#[test]
+fn a_registry_that_cannot_be() {
+    works_under("true", Some(Path::new("/proc/none")));
+    works_under("true", Some(Path::new("/dev/null")));
+    works_under("true", Some(Path::new("/dev/full")));
+    let file = std::env::temp_dir().join(format!("sidestep-no-folder-{}", std::process::id()));
+    fs::write(&file, "not a folder").expect("a file");
+    works_under("true", Some(&file));
+    fs::remove_file(&file).expect("it is there");
+}
+
+#[test]
+fn a_registry_of_rubbish() {
+    let folder = Path::new("/dev/shm").join(format!("sidestep-rubbish-{}", std::process::id()));
+    fs::create_dir_all(&folder).expect("a folder");
+    works_under("true", Some(&folder));
+    // Whatever it keeps there, it is found overwritten.
+    for entry in fs::read_dir(&folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_file() {
+            let len = fs::metadata(&path).expect("a size").len() as usize;
+            let rubbish: Vec<u8> = (0..len.min(64 << 20)).map(|at| (at * 131 >> 3) as u8).collect();
+            fs::write(&path, rubbish).expect("a file");
+        }
+    }
+    works_under("true", Some(&folder));
+    fs::remove_dir_all(&folder).expect("it is there");
+}
+
+#[test]
+fn thousands_of_connections() {
+    let connections = if full() { 10_000 } else { 1_500 };
+    let limit = format!("ulimit -n {}", connections * 2 + 1000);
+    let serve = format!(r#"{{"Echo":{{"size":64,"wait":"epoll","connections":{connections}}}}}"#);
+    let (server, client) = both(&limit, None, &serve, &format!(r#"{{"Idle":{{"connections":{connections}}}}}"#));
+    assert!(client.success(), "the client: {:?}\n{}", client.status, client.stderr);
+    assert!(server.success(), "the server: {:?}\n{}", server.status, server.stderr);
+    let expected = format!("\"messages\":{}", connections * 30);
+    assert!(server.stdout.contains(&expected), "{}", server.stdout);
+}
+
+/// Runs a server and a client under `sidestep run`, each in a shell that first sets a limit.
+fn both(limit: &str, registry: Option<&Path>, server: &str, client: &str) -> (Ended, Ended) {
+    let sidestep = env!("CARGO_BIN_EXE_sidestep");
+    let port = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("a port").local_addr().expect("an address").port();
+    let start = |work: &str| {
+        let parent = std::process::id();
+        let job = format!(r#"{{"work":{work},"address":"tcp:127.0.0.1:{port}","cores":[],"parent":{parent}}}"#);
+        let mut command = Command::new("sh");
+        let line = format!(r#"{limit} && exec "{sidestep}" run -- "{sidestep}" socket-end '{job}'"#);
+        command.args(["-c", &line]);
+        if let Some(registry) = registry {
+            command.env("SIDESTEP_DIR", registry);
+        }
+        Bounded::start(&mut command, Duration::from_secs(100))
+    };
+    let server = start(server);
+    let listening = format!(":{port:04X} ");
+    for _ in 0..2000 {
+        let table = fs::read_to_string("/proc/net/tcp").expect("a readable /proc");
+        if table.lines().any(|line| line.contains(&listening) && line.split_whitespace().nth(3) == Some("0A")) {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let client = start(client).wait();
+    (server.wait(), client)
+}

@@ -275,10 +275,9 @@ pub(crate) fn leave_stream(stream: &Stream, reason: Reason) {
     }
     let deadline = clock::now() + LEAVE_NS;
     stream.reader().leave();
+    stream.writer().leave(stream);
     loop {
-        let written = stream.writer().leave(stream);
-        let read = stream.reader().has_left(stream);
-        if written && read || clock::now() >= deadline {
+        if stream.reader().has_left(stream) || clock::now() >= deadline {
             break;
         }
         if let Some(carrier) = stream.carrier() {
@@ -327,7 +326,25 @@ pub fn any_owned(fds: &[libc::pollfd]) -> bool {
 
 /// `poll`, `ppoll`; `select` and `pselect` come here as lists. A time-out of `None` is for ever.
 pub fn poll(fds: &mut [libc::pollfd], timeout: Option<Duration>, mask: Option<&libc::sigset_t>) -> Result<usize> {
-    poll::poll(fds, timeout, mask.map(Mask::from))
+    let (before, mask) = (signal::runs(), mask.map(Mask::from));
+    let _masked = mask.map(Masked::new);
+    poll::poll(fds, timeout, mask, before)
+}
+
+/// A wait with a mask of its own: what it blocks is blocked from the beginning, also while the call only looks. What it
+/// lets in comes in the sleep.
+struct Masked(Mask);
+
+impl Masked {
+    fn new(mask: Mask) -> Masked {
+        Masked(kernel::block(mask))
+    }
+}
+
+impl Drop for Masked {
+    fn drop(&mut self) {
+        kernel::set_mask(self.0);
+    }
 }
 
 /// `epoll_create` has made this set.
@@ -361,7 +378,11 @@ pub fn set_wait(
     mask: Option<&libc::sigset_t>,
 ) -> Result<usize> {
     match table::set(set) {
-        Some(set) => set.wait(events, timeout, mask.map(Mask::from)),
+        Some(set) => {
+            let (before, mask) = (signal::runs(), mask.map(Mask::from));
+            let _masked = mask.map(Masked::new);
+            set.wait(events, timeout, mask, before)
+        }
         None => kernel::epoll_wait(set, events, timeout, mask.map(Mask::from)),
     }
 }

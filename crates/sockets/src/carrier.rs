@@ -3,8 +3,8 @@
 //! The *writer's notes* announce switches: from this position of the stream on, bytes take that path. One note is for
 //! switches to the ring, which have odd numbers, one for those to TCP, which have even ones. The *reader's note* says
 //! whether the direction is open, and which switch it has carried out. A writer goes to the ring only when everything
-//! before has been carried out, and leaves it likewise; so at most one switch is on the way, and the reader needs no list:
-//! it drains the old path up to the position, and goes on with the new one.
+//! before has been carried out, and leaves it at any time; so at most two switches are on the way, one in each note, and
+//! the reader needs no list: it drains the old path up to the position, and goes on with the new one.
 
 use std::sync::{
     Arc,
@@ -29,6 +29,8 @@ pub struct Carrier {
     pub pushed: AtomicU64,
     /// The last switch that this side's reader has carried out.
     pub switched: AtomicU8,
+    /// Bytes that were read from TCP and come after the ring's.
+    pub kept: AtomicU64,
     /// Size of the peer's ring.
     pub capacity: AtomicU64,
     /// The connection on the fabric has ended.

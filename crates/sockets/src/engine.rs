@@ -262,6 +262,7 @@ impl Half {
             taken: AtomicU64::new(0),
             pushed: AtomicU64::new(0),
             switched: AtomicU8::new(0),
+            kept: AtomicU64::new(0),
             capacity: AtomicU64::new(self.capacity),
             lost: AtomicBool::new(false),
         };

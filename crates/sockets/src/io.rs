@@ -101,7 +101,11 @@ fn receive_slowly(
                     continue;
                 }
                 Ok(reader::Step::Empty) => stream.carrier(),
-                Err(errno) => return if total > 0 { Ok(total) } else { Err(errno) },
+                Err(errno) if total > 0 => {
+                    reader.hold(errno);
+                    return Ok(total);
+                }
+                Err(errno) => return Err(errno),
             }
         };
         let Some(carrier) = carrier else {
@@ -151,7 +155,7 @@ fn receive_nothing(stream: &'static Stream, flags: i32, nonblocking: bool) -> Re
     let mut entry = [libc::pollfd { fd: stream.fd(), events: libc::POLLIN, revents: 0 }];
     let timeout = if nonblocking { Some(std::time::Duration::ZERO) } else { None };
     let _ = flags;
-    match crate::poll::poll(&mut entry, timeout, None)? {
+    match crate::poll::poll(&mut entry, timeout, None, signal::runs())? {
         0 => Err(Errno(libc::EAGAIN)),
         _ => Ok(0),
     }
@@ -315,7 +319,7 @@ pub fn splice_in(fd: i32, stream: &'static Stream, pipe: i32, count: usize) -> R
             Ok(more) => sent += more,
             Err(Errno(libc::EAGAIN)) => {
                 let mut entry = [libc::pollfd { fd, events: libc::POLLOUT, revents: 0 }];
-                crate::poll::poll(&mut entry, None, None)?;
+                crate::poll::poll(&mut entry, None, None, signal::runs())?;
             }
             Err(Errno(libc::EINTR) | Errno::RESTART) => {}
             Err(errno) => return if sent > 0 { Ok(sent) } else { Err(errno) },

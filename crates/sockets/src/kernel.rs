@@ -44,9 +44,17 @@ impl From<&libc::sigset_t> for Mask {
 
 /// Sets the signal mask of this thread; returns the one before.
 pub fn set_mask(mask: Mask) -> Mask {
+    change_mask(libc::SIG_SETMASK, mask)
+}
+
+/// Adds to the signal mask of this thread; returns the one before.
+pub fn block(mask: Mask) -> Mask {
+    change_mask(libc::SIG_BLOCK, mask)
+}
+
+fn change_mask(how: i32, mask: Mask) -> Mask {
     let mut old = Mask(0);
-    let arguments =
-        [libc::SIG_SETMASK as usize, &raw const mask.0 as usize, &raw mut old.0 as usize, KERNEL_MASK, 0, 0];
+    let arguments = [how as usize, &raw const mask.0 as usize, &raw mut old.0 as usize, KERNEL_MASK, 0, 0];
     // It cannot fail: the arguments are fixed and valid.
     let _ = plain(libc::SYS_rt_sigprocmask, arguments);
     old

@@ -13,7 +13,7 @@ use crate::{
     config::config,
     kernel::{self, Errno, Mask, Result},
     reason::Reason,
-    signal::{self, Inside},
+    signal::{self, Inside, Runs},
     sleep,
     stream::{READ, Stream, WRITE},
     table,
@@ -46,8 +46,7 @@ thread_local! {
 pub const LOOK_TICKS: u64 = 50_000;
 
 /// `ppoll` on a list that has streams of ours.
-pub fn poll(fds: &mut [libc::pollfd], timeout: Option<Duration>, mask: Option<Mask>) -> Result<usize> {
-    let before = signal::runs();
+pub fn poll(fds: &mut [libc::pollfd], timeout: Option<Duration>, mask: Option<Mask>, before: Runs) -> Result<usize> {
     let deadline = timeout.map(|timeout| clock::now().saturating_add(timeout.as_nanos() as u64));
     loop {
         let inside = Inside::enter();
@@ -58,7 +57,12 @@ pub fn poll(fds: &mut [libc::pollfd], timeout: Option<Duration>, mask: Option<Ma
             if held {
                 drop(inside);
                 let left = deadline.map(|deadline| Duration::from_nanos(deadline.saturating_sub(clock::now())));
+                let left = if sleep::is_interrupted(before, true) { Some(Duration::ZERO) } else { left };
                 let outcome = kernel::poll(fds, left, mask);
+                let outcome = match outcome {
+                    Ok(0) if sleep::is_interrupted(before, true) => Err(Errno(libc::EINTR)),
+                    outcome => outcome,
+                };
                 let_go(&list.plain);
                 put_by(list);
                 return outcome;
@@ -83,6 +87,9 @@ pub fn poll(fds: &mut [libc::pollfd], timeout: Option<Duration>, mask: Option<Ma
                 put_by(list);
                 return Ok(count);
             }
+        }
+        if sleep::is_interrupted(before, true) {
+            return Err(Errno(libc::EINTR));
         }
         if !hold(&list.plain) {
             continue;
@@ -242,7 +249,9 @@ const OUT: i16 = libc::POLLOUT | libc::POLLWRNORM;
 #[inline]
 pub fn ring_events(stream: &Stream, carrier: &Carrier) -> i16 {
     let mut events = 0;
-    if stream.open.load(Ordering::Relaxed) && carrier.has_at_least(stream.low_water.load(Ordering::Relaxed)) {
+    if stream.open.load(Ordering::Relaxed)
+        && (carrier.has_at_least(stream.low_water.load(Ordering::Relaxed)) || carrier.kept.load(Ordering::Relaxed) != 0)
+    {
         events |= IN;
     }
     if stream.on_ring[WRITE].load(Ordering::Relaxed)

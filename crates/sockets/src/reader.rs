@@ -1,6 +1,7 @@
 //! The reading direction of a stream.
 
 use std::{
+    collections::VecDeque,
     io::IoSliceMut,
     sync::{Arc, atomic::Ordering},
 };
@@ -50,6 +51,10 @@ pub struct Reader {
     crowded: u32,
     grown: bool,
     cut_off: bool,
+    /// Bytes from TCP that come after those of the ring.
+    kept: VecDeque<u8>,
+    /// An error that came after bytes of the same call: for the next one.
+    error: Option<Errno>,
 }
 
 /// Ticks between two looks at the anchor by calls that do not wait: some 20 microseconds.
@@ -75,6 +80,9 @@ impl Reader {
         patient: bool,
         anchor: bool,
     ) -> Result<Step> {
+        if let Some(errno) = self.error.take() {
+            return Err(errno);
+        }
         if self.on_ring {
             let count = self.take(parts, flags)?;
             if count > 0 {
@@ -117,13 +125,27 @@ impl Reader {
                     continue;
                 }
             }
+            if !self.on_ring && !self.kept.is_empty() {
+                let count = self.take_kept(parts, flags);
+                if flags & libc::MSG_PEEK == 0 {
+                    stream.count(READ, count);
+                }
+                return Ok(Step::Got(count));
+            }
             let outcome = kernel::receive(stream.fd(), parts, flags | libc::MSG_DONTWAIT);
+            let outcome = match outcome {
+                Ok(count) if count > 0 => match self.sort_out(stream, parts, count, flags) {
+                    0 => continue,
+                    count => Ok(count),
+                },
+                outcome => outcome,
+            };
             // A switch is announced before anything that follows it, the end included.
             if matches!(outcome, Ok(0) | Err(Errno(libc::EAGAIN))) && (self.cross(stream)? || self.has_news()) {
                 continue;
             }
             return match outcome {
-                Ok(0) if self.is_cut_off(stream) => Err(Errno(libc::ECONNRESET)),
+                Ok(0) if !self.shut && self.is_cut_off(stream) => Err(Errno(libc::ECONNRESET)),
                 Ok(count) => {
                     if flags & libc::MSG_PEEK == 0 {
                         stream.count(READ, count);
@@ -147,6 +169,41 @@ impl Reader {
         true
     }
 
+    /// Bytes have come over TCP. If a switch to the ring was announced meanwhile, those from its position on were sent
+    /// after the ring was left again: they are kept until then. Returns how many are not.
+    fn sort_out(&mut self, stream: &Stream, parts: &[IoSliceMut<'_>], count: usize, flags: i32) -> usize {
+        let (Some(carrier), Some(ring)) = (&self.carrier, &mut self.ring) else { return count };
+        let Some(switch) = carrier.announced(self.note.done).filter(|switch| switch.to_ring()) else { return count };
+        let position = stream.over_tcp[READ].load(Ordering::Relaxed) + ring.position();
+        let before = switch.position.saturating_sub(position).min(count as u64) as usize;
+        if before < count && flags & libc::MSG_PEEK == 0 {
+            let bytes = parts.iter().flat_map(|part| part.iter().copied());
+            self.kept.extend(bytes.take(count).skip(before));
+            carrier.kept.store(self.kept.len() as u64, Ordering::Relaxed);
+        }
+        before
+    }
+
+    /// Takes bytes that were kept.
+    fn take_kept(&mut self, parts: &mut [IoSliceMut<'_>], flags: i32) -> usize {
+        let room: usize = parts.iter().map(|part| part.len()).sum();
+        let count = room.min(self.kept.len());
+        let places = parts.iter_mut().flat_map(|part| part.iter_mut());
+        places.zip(&self.kept).for_each(|(place, byte)| *place = *byte);
+        if flags & libc::MSG_PEEK == 0 {
+            self.kept.drain(..count);
+            if let Some(carrier) = &self.carrier {
+                carrier.kept.store(self.kept.len() as u64, Ordering::Relaxed);
+            }
+        }
+        count
+    }
+
+    /// Keeps an error for the next call.
+    pub fn hold(&mut self, errno: Errno) {
+        self.error = Some(errno);
+    }
+
     /// Bytes that can be read now; the kernel's and the ring's.
     pub fn available(&mut self, stream: &Stream) -> Result<usize> {
         // Near a switch there are bytes on both paths, and all of them come.
@@ -154,7 +211,7 @@ impl Reader {
         let asked = !self.on_ring || switching;
         let in_kernel = if asked { kernel::ask(stream.fd(), libc::FIONREAD)? as usize } else { 0 };
         let in_ring = self.ring.as_mut().map_or(0, |ring| ring.available().unwrap_or(0));
-        Ok(in_kernel + in_ring)
+        Ok(in_kernel + in_ring + self.kept.len())
     }
 
     /// The program reads no more.
@@ -185,7 +242,7 @@ impl Reader {
     /// The program has closed the stream. Bytes that nobody will read are a reset, as on TCP.
     pub fn end(&mut self, stream: &Stream) {
         let Some(ring) = &mut self.ring else { return };
-        if ring.available().unwrap_or(0) > 0 {
+        if ring.available().unwrap_or(0) > 0 || !self.kept.is_empty() {
             let linger = [1i32.to_ne_bytes(), 0i32.to_ne_bytes()].concat();
             let _ = kernel::set_option(stream.fd(), libc::SOL_SOCKET, libc::SO_LINGER, &linger);
         }

@@ -25,7 +25,7 @@ use crate::{
     kernel::{self, Errno, Mask, Result},
     member::{EDGE, ENDS, IN, Member, Members, OUT, RDHUP, Ring, Seen},
     poll::{EXPORTED, LOOK_TICKS},
-    signal::{self, Inside},
+    signal::{self, Inside, Runs},
     sleep,
     stream::{Stage, Stream, lock},
     table,
@@ -225,12 +225,12 @@ impl Set {
         events: &mut [libc::epoll_event],
         timeout: Option<Duration>,
         mask: Option<Mask>,
+        before: Runs,
     ) -> Result<usize> {
         let set = self.fd.load(Ordering::Relaxed);
         if events.is_empty() {
             return kernel::epoll_wait(set, events, timeout, mask);
         }
-        let before = signal::runs();
         let deadline = timeout.map(|timeout| clock::now().saturating_add(timeout.as_nanos() as u64));
         loop {
             let inside = Inside::enter();
@@ -239,7 +239,12 @@ impl Set {
                 drop(state);
                 drop(inside);
                 let left = deadline.map(|deadline| Duration::from_nanos(deadline.saturating_sub(clock::now())));
+                let interrupted = sleep::is_interrupted(before, true);
+                let left = if interrupted { Some(Duration::ZERO) } else { left };
                 let count = kernel::epoll_wait(set, events, left, mask)?;
+                if count == 0 && interrupted {
+                    return Err(Errno(libc::EINTR));
+                }
                 // Mostly nothing of ours is among them. A member may have got its ring meanwhile.
                 if !events[..count].iter().any(|event| (event.u64 >> 32) as u32 == salt()) {
                     return Ok(count);
@@ -270,6 +275,9 @@ impl Set {
                     return Ok(count);
                 }
                 continue;
+            }
+            if sleep::is_interrupted(before, true) {
+                return Err(Errno(libc::EINTR));
             }
             state.arm();
             let Some(berth) = state.berth.clone() else { continue };

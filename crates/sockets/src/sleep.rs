@@ -82,7 +82,7 @@ pub fn sleep(
     outcome
 }
 
-/// Runs a call that sleeps with a mask, such that no handler runs between the last look at what was put off and the
+/// Runs a call that sleeps with a mask, the thread's own if there is none, such that no handler runs between the last look at what was put off and the
 /// sleep.
 pub fn sleep_unmasked(mask: Option<Mask>, sleep: impl FnOnce(Mask) -> kernel::Result<usize>) -> kernel::Result<usize> {
     let old = kernel::set_mask(Mask::ALL);

@@ -71,7 +71,8 @@ impl Writer {
     #[inline]
     pub fn step(&mut self, stream: &Stream, parts: &[IoSlice<'_>], patient: bool) -> Result<Step> {
         if self.shut {
-            return Err(Errno(libc::EPIPE));
+            // The kernel knows which error it is.
+            return Ok(Step::Kernel);
         }
         if !self.on_ring && !self.enter_ring(stream)? {
             return Ok(Step::Kernel);
@@ -82,7 +83,8 @@ impl Writer {
             // The kernel knows what becomes of bytes for a closed peer.
             return Ok(Step::Kernel);
         }
-        if (reading.leaving || self.left || self.would_rather_leave()) && self.leave_ring(stream, Reason::Demoted)? {
+        if reading.leaving || self.left || self.would_rather_leave() {
+            self.leave_ring(stream, Reason::Demoted)?;
             return Ok(Step::Kernel);
         }
         self.watch_reader();
@@ -113,10 +115,12 @@ impl Writer {
         self.on_ring
     }
 
-    /// Goes back to TCP for good, as soon as the reader has seen the last switch. `true`: done.
-    pub fn leave(&mut self, stream: &Stream) -> bool {
+    /// Goes back to TCP for good.
+    pub fn leave(&mut self, stream: &Stream) {
         self.left = true;
-        !self.on_ring || self.leave_ring(stream, Reason::Demoted).unwrap_or(true)
+        if self.on_ring {
+            let _ = self.leave_ring(stream, Reason::Demoted);
+        }
     }
 
     /// Goes over to the ring before a call that the kernel would carry out, if it may. `true`: the ring it is.
@@ -157,15 +161,12 @@ impl Writer {
         true
     }
 
-    /// Goes on over TCP, if the reader has carried out the switch to the ring: bytes on TCP from before and after the
-    /// ring would be one to it. `true`: done.
-    fn leave_ring(&mut self, stream: &Stream, reason: Reason) -> Result<bool> {
-        if self.carrier.as_ref().is_some_and(|carrier| carrier.peer_reading().done != self.number) {
-            return Ok(false);
-        }
+    /// Goes on over TCP, also if the reader has not seen the switch to the ring: it sorts out what it reads then
+    /// (`Reader::sort_out`).
+    fn leave_ring(&mut self, stream: &Stream, reason: Reason) -> Result<()> {
         self.announce(stream)?;
         stream.moved(WRITE, false, reason);
-        Ok(true)
+        Ok(())
     }
 
     /// Announces a switch at the present position, to the path that is not the present one.
@@ -293,7 +294,8 @@ impl Writer {
                 false
             }
         };
-        if (stalled || !patient && idle && self.overflows == 0) && self.leave_ring(stream, Reason::Overflow)? {
+        if stalled || !patient && idle && self.overflows == 0 {
+            self.leave_ring(stream, Reason::Overflow)?;
             self.stalled = None;
             self.overflows += 1;
             return Ok(Step::Kernel);

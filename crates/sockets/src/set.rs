@@ -524,6 +524,13 @@ impl State {
                 self.progress();
             } else if let Some(ring) = self.members.get_mut(id).and_then(|member| member.ring.as_mut()) {
                 ring.anchor |= event.events & ENDS;
+                // News of TCP is new, whatever the ring says.
+                if event.events & IN != 0 {
+                    ring.seen.written = u64::MAX;
+                }
+                if event.events & OUT != 0 {
+                    ring.seen.read = u64::MAX;
+                }
                 let carrier = ring.carrier.clone();
                 if event.events & ENDS != 0
                     && let Some(member) = self.members.get(id)

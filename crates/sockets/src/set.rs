@@ -279,12 +279,14 @@ impl Set {
             if sleep::is_interrupted(before, true) {
                 return Err(Errno(libc::EINTR));
             }
-            state.arm();
             let Some(berth) = state.berth.clone() else { continue };
             let node = engine::running().map(|engine| engine.node.clone());
             let Some(node) = node else { continue };
-            drop(state);
+            // What another thread dispatches from here on changes the epoch. What it dispatched before is in the queue.
             let epoch = node.epoch();
+            state.arm();
+            state.progress();
+            drop(state);
             let mut outcome = Ok(0);
             if berth.occupy() && !lock(&self.state).has_news() && node.epoch() == epoch {
                 outcome = sleep::sleep_unmasked(mask, |mask| {

@@ -16,8 +16,8 @@ mod demo;
 mod install;
 mod options;
 mod rping;
-mod stat;
 mod run;
+mod stat;
 
 use std::process::ExitCode;
 

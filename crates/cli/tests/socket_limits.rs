@@ -75,7 +75,7 @@ fn a_registry_of_rubbish() {
 #[test]
 fn thousands_of_connections() {
     let connections = if full() { 10_000 } else { 1_500 };
-    let limit = format!("ulimit -n {}", connections * 2 + 1000);
+    let limit = format!("ulimit -n {}", connections + 1000);
     let serve = format!(r#"{{"Echo":{{"size":64,"wait":"epoll","connections":{connections}}}}}"#);
     let (server, client) = both(&limit, None, &serve, &format!(r#"{{"Idle":{{"connections":{connections}}}}}"#));
     assert!(client.success(), "the client: {:?}\n{}", client.status, client.stderr);

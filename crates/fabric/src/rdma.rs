@@ -90,7 +90,7 @@ enum Operation {
 }
 
 /// Pieces of a queue's requests under way over a link that does not map.
-const WINDOW: usize = 16;
+const WINDOW: usize = 64;
 
 impl RdmaQueue {
     /// A queue for at most `limit` requests that have not ended.

@@ -20,6 +20,9 @@ use sidestep_fabric::{
 };
 use sidestep_iwarp::{Event, Operation, Stag};
 
+/// What a peer does that it may not, and what that is.
+type Attack<'a> = (&'a str, &'a dyn Fn(&mut Peer));
+
 const TAG: Stag = Stag(5);
 
 /// Bytes that are no set-up, and set-up that never ends.
@@ -69,7 +72,7 @@ fn silent_peers_keep_nobody_out() {
 /// Segments that ask for what they may not end the connection with a terminate message, and touch nothing.
 #[test]
 fn forbidden_segments_are_terminated() {
-    let attacks: &[(&str, &dyn Fn(&mut Peer))] = &[
+    let attacks: &[Attack<'_>] = &[
         ("a write to a tag that is not bound", &|peer| peer.write(Stag(99), 0, b"x")),
         ("a write outside", &|peer| peer.write(TAG, LEN as u64 - 3, b"1234")),
         ("a write that wraps", &|peer| peer.write(TAG, u64::MAX - 1, b"1234")),

@@ -291,12 +291,12 @@ impl Connection {
             gather.push_bytes(&frame);
             self.tx.ledger.count_emitted(frame.len() as u64, None);
         }
-        if matches!(self.phase, Phase::Operating | Phase::Closing | Phase::Ending) {
-            if let Err(failed) = self.tx.poll(budget, table, host, gather) {
-                self.fail(now, failed.fault, Some(&failed.refused));
-                // A terminate message has no source to check, so this cannot fail again.
-                let _ = self.tx.poll(budget, table, host, gather);
-            }
+        if matches!(self.phase, Phase::Operating | Phase::Closing | Phase::Ending)
+            && let Err(failed) = self.tx.poll(budget, table, host, gather)
+        {
+            self.fail(now, failed.fault, Some(&failed.refused));
+            // A terminate message has no source to check, so this cannot fail again.
+            let _ = self.tx.poll(budget, table, host, gather);
         }
         self.advance(now);
     }

@@ -169,11 +169,11 @@ pub(crate) fn agree(config: &Config, reply: &PeerFrame) -> (Agreement, Result<Op
     if let Some(limit) = theirs.ird.negotiated().filter(|_| config.negotiate_depths) {
         agreement.ord = agreement.ord.min(limit);
     }
-    if let Some(needed) = theirs.ord.negotiated().filter(|_| config.negotiate_depths) {
-        if needed > config.ird {
-            let fault = Fault::ReadDepthShort { needed, have: config.ird };
-            return (agreement, Err(fault));
-        }
+    if let Some(needed) = theirs.ord.negotiated().filter(|_| config.negotiate_depths)
+        && needed > config.ird
+    {
+        let fault = Fault::ReadDepthShort { needed, have: config.ird };
+        return (agreement, Err(fault));
     }
     let Some(offered) = theirs.peer_to_peer.filter(|_| config.peer_to_peer) else {
         return (agreement, Ok(None));

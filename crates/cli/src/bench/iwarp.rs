@@ -221,6 +221,14 @@ impl WriteEnd {
         Ok(())
     }
 
+    /// Waits until a write has ended.
+    fn wait_end(&self, id: RequestId) -> Result<()> {
+        match self.wait {
+            Wait::Spin => self.until(|| Ok(self.queue.test(id)?)),
+            _ => Ok(self.queue.wait(id, None)?),
+        }
+    }
+
     /// Waits until `found`, driving the node.
     fn until(&self, mut found: impl FnMut() -> Result<bool>) -> Result<()> {
         let node = self.endpoint.node();
@@ -247,7 +255,7 @@ impl End for WriteEnd {
     fn send(&mut self, payload: &[u8]) -> Result<()> {
         let (slot, word, slots) = place(payload.len(), self.sent);
         if let Some(before) = self.under_way[slot].take() {
-            self.queue.wait(before, None)?;
+            self.wait_end(before)?;
         }
         let taken = self.target.word32(TAKEN)?;
         if self.sent.wrapping_sub(taken.load(Ordering::Acquire)) >= slots as u32 {
@@ -285,10 +293,8 @@ impl End for WriteEnd {
     }
 
     fn flush(&mut self) -> Result<()> {
-        for id in self.under_way.iter_mut().filter_map(Option::take) {
-            self.queue.wait(id, None)?;
-        }
-        Ok(())
+        let under_way: Vec<_> = self.under_way.iter_mut().filter_map(Option::take).collect();
+        under_way.into_iter().try_for_each(|id| self.wait_end(id))
     }
 }
 
@@ -493,7 +499,7 @@ const SWEEP_SIZES: &[usize] = &[64 << 10];
 /// Messages that one confirmation stands for; two such lots fit into an inbox.
 const CONFIRMED: usize = 64;
 /// The slots of small messages lie in as much memory as fits the caches of a core.
-const USED_LEN: usize = 512 << 10;
+const USED_LEN: usize = 1 << 20;
 const SLOTS_LEN: usize = 8 << 20;
 const MAX_SLOTS: usize = 64;
 const TAKEN: usize = SLOTS_LEN + 64;

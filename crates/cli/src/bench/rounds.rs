@@ -4,7 +4,6 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
-use super::{Suite, show_progress};
 use super::clock::Stopwatch;
 use super::exercise::Run;
 use super::floor::{Around, Floor};
@@ -13,6 +12,7 @@ use super::path::{Bench, Operation, Part, Path, Solo, Wait, Work};
 use super::place::{Cores, Placement, pin};
 use super::record::Metric;
 use super::stats::OneWay;
+use super::{Suite, show_progress};
 
 /// How much to measure.
 pub struct Effort {

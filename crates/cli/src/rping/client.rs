@@ -41,10 +41,10 @@ fn exchange(session: &mut Session<'_>, ping: u32, source: Stag, sink: Stag) -> R
     }
     let regions = &session.driver.memory.regions;
     let (sent, found) = (&regions[&source], &regions[&sink]);
-    if session.options.validate {
-        if let Some(at) = (0..sent.len()).find(|at| sent[*at] != found[*at]) {
-            bail!("data mismatch: byte {at} is {:#04x} instead of {:#04x}", found[at], sent[at]);
-        }
+    if session.options.validate
+        && let Some(at) = (0..sent.len()).find(|at| sent[*at] != found[*at])
+    {
+        bail!("data mismatch: byte {at} is {:#04x} instead of {:#04x}", found[at], sent[at]);
     }
     if session.options.verbose {
         println!("ping data: {}", session::text(found));

@@ -76,7 +76,7 @@ impl Stage {
     /// Waits for the end of a client and looks at all sockets meanwhile.
     pub fn watch(&self, mut client: Bounded) -> (Ended, Sockets) {
         let mut sockets = Sockets::default();
-        while client.is_alive() {
+        while client.is_working() {
             sockets.look(self);
             sleep(Duration::from_millis(60));
         }
@@ -195,7 +195,7 @@ pub fn root() -> &'static Path {
 }
 
 /// No program of a test runs longer.
-pub const LIMIT: Duration = Duration::from_secs(90);
+pub const LIMIT: Duration = Duration::from_secs(60);
 
 /// A connection with less traffic than this after its first second says nothing.
 const ENOUGH: u64 = 20_000;

@@ -310,12 +310,10 @@ impl Pair {
         let moved = transfer(*now, initiator, responder) | transfer(*now, responder, initiator);
         let delivered = deliver(*now, initiator, *chunk) | deliver(*now, responder, *chunk);
         let asked = responder.events.iter().any(|event| matches!(event, Event::Requested { .. }));
-        if asked {
-            if let Some(private_data) = self.accept_with.take() {
-                self.responder.connection.accept(&private_data).unwrap();
-                self.responder.collect();
-                return true;
-            }
+        if asked && let Some(private_data) = self.accept_with.take() {
+            self.responder.connection.accept(&private_data).unwrap();
+            self.responder.collect();
+            return true;
         }
         moved || delivered
     }

@@ -85,6 +85,11 @@ impl Bounded {
         let _ = self.child.wait();
     }
 
+    /// Whether it still runs, and still may.
+    pub fn is_working(&mut self) -> bool {
+        self.is_alive() && Instant::now() < self.deadline
+    }
+
     /// Whether it still runs.
     pub fn is_alive(&mut self) -> bool {
         self.child.try_wait().expect("a status").is_none()

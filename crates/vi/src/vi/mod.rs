@@ -2,6 +2,7 @@
 
 mod core;
 mod item;
+mod posted;
 mod receive;
 mod send;
 mod settings;

@@ -1,60 +1,25 @@
 //! The receive queue: posting, and placing what arrives.
 
-use std::collections::VecDeque;
-
 use crate::{
     attributes::{MAX_DESCRIPTORS, Reliability},
     code::{ErrorCode, Resource, Status, ViState},
     cq::Queue,
-    descriptor::{Completion, Descriptor, List},
+    descriptor::{Completion, Descriptor},
     entry::{Fault, Header, Kind},
     error::{Error, Result},
-    fifo::Fifo,
-    memory::{Key, Piece},
+    memory::Piece,
     trunk::Source,
     vi::{
         item::DIRECT_MIN,
+        posted::Receive,
         send::Response,
         state::{Loss, State},
     },
 };
 
-#[derive(Debug, Default)]
-pub(crate) struct ReceiveQueue {
-    posted: Fifo<Receive>,
-    pub(super) done: Fifo<Completion>,
-    /// How many of `posted` the peer knows of.
-    told: usize,
-    /// Receives used up so far, and the number of the next one that the peer is told of.
-    taken: u32,
-    next: u32,
-    /// How many the entry names that is about to go out.
-    pub(super) telling: u32,
-    /// Whether the peer wants to be told of receives at all: it holds sends back, or can place messages itself.
-    telling_pays: bool,
-    /// Whether it has asked and not been told anything since.
-    pub(super) asked: bool,
-    /// Whether messages are so large that it is told at once.
-    eager: bool,
-    /// Messages placed and not told, where the sender waits for that.
-    pub(super) answers: u32,
-    pub(super) failures: VecDeque<Fault>,
-    incoming: Option<Box<Incoming>>,
-}
-
-#[derive(Debug)]
-pub(super) struct Receive {
-    token: u64,
-    pub(super) pieces: List<Piece>,
-    pub(super) total: u32,
-    /// The memory as it was known when this was posted.
-    key: Option<Key>,
-    fault: Option<Status>,
-}
-
 /// A message of which not all bytes have arrived.
 #[derive(Debug)]
-struct Incoming {
+pub(super) struct Incoming {
     header: Header,
     target: Target,
     arrived: usize,
@@ -71,87 +36,6 @@ enum Target {
     Read,
     /// The bytes are stepped over.
     Nowhere,
-}
-
-impl ReceiveQueue {
-    pub(crate) fn is_empty(&self) -> bool {
-        self.posted.is_empty() && self.done.is_empty()
-    }
-
-    pub(crate) fn is_busy(&self) -> bool {
-        !self.posted.is_empty()
-    }
-
-    /// Whether the peer does not know of all receives.
-    #[inline]
-    pub(super) fn owes_cookies(&self) -> bool {
-        self.telling_pays && self.told < self.posted.len()
-    }
-
-    #[inline]
-    pub(super) fn owes_answers(&self) -> bool {
-        self.answers > 0 || !self.failures.is_empty()
-    }
-
-    /// Whether the peer should be told now.
-    #[inline]
-    pub(super) fn cookies_are_due(&self) -> bool {
-        self.owes_cookies() && (self.eager || 2 * self.told <= self.posted.len())
-    }
-
-    /// The receives the peer does not know of.
-    pub(super) fn untold(&self) -> impl Iterator<Item = &Receive> {
-        self.posted.from(self.told).filter(|receive| receive.fault.is_none())
-    }
-
-    /// The number of the first of them.
-    pub(super) fn next_number(&self) -> u32 {
-        self.next
-    }
-
-    /// The peer has been told of the next `telling` of them.
-    #[inline]
-    pub(super) fn note_told(&mut self) {
-        let mut left = std::mem::take(&mut self.telling);
-        self.next = self.next.wrapping_add(left);
-        while let Some(receive) = self.posted.get(self.told) {
-            if receive.fault.is_none() {
-                if left == 0 {
-                    break;
-                }
-                left -= 1;
-            }
-            self.told += 1;
-        }
-    }
-
-    /// A receive is used up, or a message found none.
-    #[inline]
-    fn count(&mut self) {
-        self.taken = self.taken.wrapping_add(1);
-        if self.taken.wrapping_sub(self.next) as i32 > 0 {
-            self.next = self.taken;
-        }
-    }
-
-    #[inline]
-    fn pop(&mut self) -> Option<Receive> {
-        self.told = self.told.saturating_sub(1);
-        self.posted.pop()
-    }
-
-    /// Receives that are placeable make telling pay.
-    pub(super) fn look_for_places(&mut self) {
-        self.telling_pays |= self.posted.from(0).any(Receive::pays_telling);
-    }
-}
-
-impl Receive {
-    /// Whether a large message can be placed in it by the peer.
-    #[inline]
-    fn pays_telling(&self) -> bool {
-        self.total >= DIRECT_MIN && matches!(self.pieces.as_slice(), [piece] if piece.registration.own)
-    }
 }
 
 impl State {

@@ -11,7 +11,7 @@ use crate::{
     memory::{Piece, Recent},
     nic::NicCore,
     peer::Meeting,
-    vi::{ViCore, receive::ReceiveQueue, send::SendQueue},
+    vi::{ViCore, posted::ReceiveQueue, send::SendQueue},
 };
 
 /// What to do with a send when no receive is posted at the other side.

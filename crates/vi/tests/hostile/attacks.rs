@@ -41,7 +41,8 @@ pub fn scribble_beside_traffic(point: &str, seed: u64, until: u64) {
 fn talk(point: &str, random: &mut Seeded, until: u64) -> sidestep_vi::Result<()> {
     let nic = Nic::open("nic0")?;
     let ptag = nic.create_ptag()?;
-    let reliability = [Reliability::Unreliable, Reliability::Delivery, Reliability::Reception][random.below(3) as usize];
+    let reliability =
+        [Reliability::Unreliable, Reliability::Delivery, Reliability::Reception][random.below(3) as usize];
     let vi = nic.create_vi(&ViAttributes { reliability, ..ViAttributes::new(ptag) }, None, None)?;
     let buffer = nic.allocate(64 << 10, &MemAttributes::new(ptag))?;
     vi.connect(&NetAddress::default(), &point_of(point), Some(clock::now() + 200_000_000))?;
@@ -82,8 +83,7 @@ fn send_entries(node: &Node, point: &str, random: &mut Seeded) -> sidestep_fabri
     let spec = QueueSpec::from_bytes(theirs.get(28..28 + QueueSpec::WIRE_LEN).unwrap_or(&[]))?;
     let aperture = Aperture::open(&endpoint, &spec.cookie, deadline)?;
     let block = block.expect("lent before the request was sent");
-    let (mut sender, _receiver) =
-        queue::attach(&endpoint, block.block(), &aperture, &spec, &queue::private_family()?)?;
+    let (mut sender, _receiver) = queue::attach(&endpoint, block.block(), &aperture, &spec, &queue::private_family()?)?;
     for _ in 0..random.below(300) {
         let entry = entry(line, random);
         sender.send(&entry, Some(clock::now() + 20_000_000))?;

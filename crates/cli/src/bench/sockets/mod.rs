@@ -63,7 +63,7 @@ pub fn run(options: &options::Bench) -> Result<()> {
         ensure!(benches().any(|bench| bench.name == word), "--only {word}: no such bench; see `sidestep bench list`");
     }
     let begin = Instant::now();
-    let rounds = options.rounds.map_or(if options.quick { 3 } else { 9 }, |rounds| rounds as usize);
+    let rounds = options.rounds.map_or(if options.quick { 5 } else { 9 }, |rounds| rounds as usize);
     let effort = Effort {
         rounds,
         run_ms: if options.quick { 60 } else { 150 },

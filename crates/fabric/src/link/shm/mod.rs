@@ -114,7 +114,9 @@ impl ShmLink {
             sleeper.add_doorbell(session.doorbell.as_fd(), token)?;
         }
         let mut sessions = self.sessions.write().expect("no panic in session table");
-        *sessions = sessions.iter().cloned().chain([session]).collect();
+        // Two threads may get here in another order than they got their numbers.
+        let at = sessions.partition_point(|other| other.id < id);
+        *sessions = sessions[..at].iter().chain([&session]).chain(&sessions[at..]).cloned().collect();
         Ok(id)
     }
 

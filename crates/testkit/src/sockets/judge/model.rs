@@ -50,9 +50,6 @@ pub struct Interest {
     pub spent: bool,
     /// Edge-triggered: something has happened since the last look.
     pub fresh: bool,
-    /// Edge-triggered: things happen that a program cannot know of (space, for one who sends). Stays so until it is set
-    /// again.
-    pub unsure: bool,
 }
 
 /// What a call must give.
@@ -178,9 +175,6 @@ impl Model {
             self.arrives_reset(end);
         }
         self.stir(1 - end);
-        if let Some(interest) = &mut self.ends[end].interest {
-            interest.unsure |= interest.events & OUT as u32 != 0;
-        }
     }
 
     /// An end shuts down. Gives what the call must give.
@@ -228,9 +222,7 @@ impl Model {
     fn stir(&mut self, end: usize) {
         if let Some(interest) = &mut self.ends[end].interest {
             // One who asks for space only is told of arrivals or not, as the kernel likes.
-            let asks = interest.events & IN as u32 != 0;
-            interest.fresh |= asks;
-            interest.unsure |= !asks;
+            interest.fresh |= interest.events & IN as u32 != 0;
         }
     }
 
@@ -242,17 +234,13 @@ impl Model {
             return Some((0, -1));
         }
         let asked = interest.events as i16 & (IN | OUT | RDHUP) | HUP | ERR;
-        let (fresh, unsure) = (interest.fresh, interest.unsure);
-        interest.fresh = false;
+        let fresh = std::mem::take(&mut interest.fresh);
         let shown = (events & asked, certain | !asked);
         if interest.events & EPOLLET == 0 {
             return Some(shown);
         }
-        match (fresh, unsure) {
-            (true, _) => Some(shown),
-            (false, true) => None,
-            (false, false) => Some((0, -1)),
-        }
+        // Without news there is mostly nothing, but Linux does not promise that.
+        fresh.then_some(shown)
     }
 
     /// An `epoll_wait` has reported something.

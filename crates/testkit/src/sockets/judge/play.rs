@@ -3,7 +3,7 @@
 use super::{
     Failure, Judged,
     driver::{Answer, Driver},
-    model::{AGAIN, Expected, Model, OUT},
+    model::{AGAIN, Expected, Model},
     random::Random,
 };
 
@@ -212,9 +212,6 @@ impl Game<'_> {
             if was {
                 self.plain(which, "do nonblock 1")?;
             }
-        }
-        if let Some(interest) = &mut self.model.ends[end].interest {
-            interest.unsure |= interest.events & OUT as u32 != 0;
         }
         Ok(())
     }

@@ -153,7 +153,7 @@ impl Game<'_> {
             self.require(end, expected.permits(&answer), &answer, &format!("{expected:?}"))?;
             match (operation, has) {
                 (1, false) | (3, true) => {
-                    let interest = Interest { events, spent: false, fresh: true, unsure: false };
+                    let interest = Interest { events, spent: false, fresh: true };
                     self.model.ends[end].interest = Some(interest);
                 }
                 (2, true) => self.model.ends[end].interest = None,
@@ -245,7 +245,6 @@ impl Game<'_> {
         if kind == 4 {
             // What came in several pieces may be told of again.
             if let Some(interest) = &mut self.model.ends[end].interest {
-                interest.unsure = true;
                 interest.fresh = false;
             }
             self.model.reported(end);
@@ -269,12 +268,8 @@ impl Game<'_> {
             }
             3 => {
                 let water = self.random.of(&[1, 1, 10, 500]);
-                // A change of the mark is itself an edge, or not, as the kernel likes.
                 self.plain(end, &format!("do lowat {water}"))?;
                 self.model.ends[end].low_water = water;
-                if let Some(interest) = &mut self.model.ends[end].interest {
-                    interest.unsure = true;
-                }
                 Ok(())
             }
             4 => self.plain(end, &format!("do keepalive {on}")),

@@ -64,7 +64,7 @@ fn a_registry_of_rubbish() {
         let path = entry.expect("an entry").path();
         if path.is_file() {
             let len = fs::metadata(&path).expect("a size").len() as usize;
-            let rubbish: Vec<u8> = (0..len.min(64 << 20)).map(|at| (at * 131 >> 3) as u8).collect();
+            let rubbish: Vec<u8> = (0..len.min(64 << 20)).map(|at| ((at * 131) >> 3) as u8).collect();
             fs::write(&path, rubbish).expect("a file");
         }
     }

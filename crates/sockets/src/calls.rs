@@ -168,6 +168,10 @@ pub fn duplicated(old: i32, new: i32) {
         && table::put_stream(new, stream)
     {
         stream.add_number(new);
+        let sets = lock(&stream.sets).clone();
+        for set in sets.into_iter().filter_map(table::set_at) {
+            set.renumbered(new, stream);
+        }
     }
 }
 

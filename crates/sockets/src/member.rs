@@ -94,12 +94,17 @@ impl Members {
             self.all.push(None);
         }
         self.all[id as usize] = Some(Box::new(member));
+        self.set_number(fd, id);
+        id
+    }
+
+    /// Lets a number lead to a member.
+    pub fn set_number(&mut self, fd: i32, id: u32) {
         let at = fd as usize;
         if self.by_number.len() <= at {
             self.by_number.resize(at + 1, 0);
         }
         self.by_number[at] = id + 1;
-        id
     }
 
     /// A number leads to its member no more.

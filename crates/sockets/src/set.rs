@@ -219,6 +219,15 @@ impl Set {
         state.members.forget_number(fd);
     }
 
+    /// A number leads to a stream again: a registration that was made under it is its own once more.
+    pub fn renumbered(&self, fd: i32, stream: &Stream) {
+        let mut state = lock(&self.state);
+        let id = state.members.iter().find(|(_, member)| member.fd == fd && member.stream.index == stream.index);
+        if let Some(id) = id.map(|(id, _)| id) {
+            state.members.set_number(fd, id);
+        }
+    }
+
     /// `epoll_wait` and its relatives.
     pub fn wait(
         &'static self,

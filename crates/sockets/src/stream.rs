@@ -397,6 +397,10 @@ impl Stream {
     /// It stays on TCP, for this reason.
     #[cold]
     pub fn stay(&self, reason: Reason) {
+        // What has a carrier leaves it by itself.
+        if self.stage() == Stage::Carried {
+            return;
+        }
         self.stage.store(Stage::Never as u8, Ordering::Release);
         if let Some(place) = self.known_place() {
             place.engine.forget(&place.key);

@@ -2,9 +2,8 @@
 //!
 //! Cookies are told only if that pays: if large messages can be placed, or the peer holds sends back until a receive is
 //! posted. Then they are told late, as long as the peer has enough of them: with the next message to the peer, which
-//! carries them for nothing, or when it has half of what is posted (with a quarter, one-way streams of small messages
-//! were a third as fast). A peer that does not know of a receive may send all the same; whether one is posted is settled
-//! where the message arrives.
+//! carries them for nothing, or when it has half of what is posted. A peer that does not know of a receive may send all
+//! the same; whether one is posted is settled where the message arrives.
 
 use crate::{
     entry::{CREDIT, Credit, Fault, HEAD, Header, Kind, LINE, MAX_CREDITS, Reach},

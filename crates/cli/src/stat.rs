@@ -34,7 +34,9 @@ pub fn run(options: &Stat) -> Result<()> {
 pub fn sockets(process: Option<u32>) -> Vec<Snapshot> {
     let registry = Registry::look(&config().directory);
     let mut sockets = registry.map_or(Vec::new(), |registry| registry.snapshot());
-    sockets.retain(|socket| process.is_none_or(|process| socket.process == process));
+    // The places of a process that was killed stay until another one needs them.
+    let lives = |process: u32| std::path::Path::new(&format!("/proc/{process}")).exists();
+    sockets.retain(|socket| process.is_none_or(|process| socket.process == process) && lives(socket.process));
     sockets.sort_by_key(|socket| (socket.process, socket.field(Field::Descriptor)));
     sockets
 }

@@ -8,6 +8,5 @@ mod real_programs {
     mod database;
     mod kit;
     mod middleware;
-    mod transfer;
     mod web;
 }

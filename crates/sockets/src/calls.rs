@@ -212,7 +212,7 @@ pub fn shutdown(fd: i32, how: i32) -> Result<()> {
     // Everything written before is in the ring, so the peer finds it before the end.
     let (mut reader, mut writer) = (stream.reader(), stream.writer());
     if matches!(how, libc::SHUT_WR | libc::SHUT_RDWR) {
-        writer.end();
+        writer.end(stream);
     }
     stream.is_shut.store(true, Ordering::Relaxed);
     let outcome = kernel::shutdown(stream.fd(), how);
@@ -423,7 +423,7 @@ pub fn at_exit() {
         stream.publish_counts();
         if let Some((mut reader, mut writer)) = stream.try_both() {
             reader.end(stream);
-            writer.end();
+            writer.end(stream);
         }
         if let Some(place) = stream.known_place().filter(|_| stream.fd() == fd) {
             place.engine.registry.add_totals(place.engine.process, place.entry);

@@ -32,13 +32,41 @@ pub fn receive(fd: i32, stream: &'static Stream, parts: &mut [IoSliceMut<'_>], f
         let mut reader = stream.reader();
         if table::slot(fd).is_some_and(|slot| slot.is(stream)) {
             match reader.step(stream, parts, flags, !nonblocking, false)? {
-                reader::Step::Got(count) => return Ok(count),
+                reader::Step::Got(count) => {
+                    let more = count > 0 && flags & libc::MSG_PEEK == 0 && reader.is_switching();
+                    return Ok(if more { count + fill_up(&mut reader, stream, parts, flags, count) } else { count });
+                }
                 reader::Step::Empty if nonblocking => return Err(Errno(libc::EAGAIN)),
                 _ => {}
             }
         }
     }
     receive_slowly(fd, stream, parts, flags, nonblocking)
+}
+
+/// What has come lies on two paths, near a switch: one call gives all of it, as on one path.
+#[cold]
+fn fill_up(
+    reader: &mut reader::Reader,
+    stream: &Stream,
+    parts: &mut [IoSliceMut<'_>],
+    flags: i32,
+    got: usize,
+) -> usize {
+    let [part] = parts else { return 0 };
+    let mut more = 0;
+    while got + more < part.len() {
+        let mut rest = [IoSliceMut::new(&mut part[got + more..])];
+        match reader.step(stream, &mut rest, flags, false, false) {
+            Ok(reader::Step::Got(count)) if count > 0 => more += count,
+            Ok(_) => break,
+            Err(errno) => {
+                reader.hold(errno);
+                break;
+            }
+        }
+    }
+    more
 }
 
 #[inline(never)]

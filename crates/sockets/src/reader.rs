@@ -227,6 +227,12 @@ impl Reader {
         }
     }
 
+    /// Whether bytes may follow on the other path.
+    #[inline]
+    pub fn is_switching(&self) -> bool {
+        self.carrier.as_ref().is_some_and(|carrier| carrier.is_switching())
+    }
+
     /// Carries out a switch that waits for nothing else: calls that do not read do this too, so that a peer whose bytes
     /// nobody reads yet can move on.
     pub fn keep_up(&mut self, stream: &Stream) {

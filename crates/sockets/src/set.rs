@@ -199,6 +199,7 @@ impl Set {
 
     /// A descriptor of the program's is closed; with `last`, the stream with it.
     pub fn closed(&self, fd: i32, stream: &Stream, last: bool) {
+        let set = self.fd.load(Ordering::Relaxed);
         let mut state = lock(&self.state);
         let ids: Vec<u32> = state
             .members
@@ -208,6 +209,11 @@ impl Set {
             .collect();
         for id in ids {
             let keeps = state.members.get(id).is_some_and(|member| member.present && member.ring.is_some());
+            let stale = state.members.get(id).is_some_and(|member| !member.present);
+            if stale && !last {
+                // Taken out in memory only: the kernel must not find it again under this number.
+                let _ = kernel::epoll_control(set, libc::EPOLL_CTL_DEL, fd, None);
+            }
             if last || !keeps {
                 state.remove(id);
             }

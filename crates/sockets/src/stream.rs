@@ -517,7 +517,7 @@ impl Stream {
         let (mut reader, mut writer) = (self.reader(), self.writer());
         if self.stage() == Stage::Carried {
             reader.end(self);
-            writer.end();
+            writer.end(self);
         }
         crate::custody::releasing(fd);
         // The anchor first: who finds the carrier gone must find the end of the stream behind it.

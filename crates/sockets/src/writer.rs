@@ -51,8 +51,9 @@ pub struct Writer {
     checked: u64,
     /// Since when the ring has been full, and how far the peer had read then.
     stalled: Option<(u64, u64)>,
-    /// How often the ring gave way to TCP.
+    /// How often the ring gave way to TCP, and when it did last.
     overflows: u32,
+    overflown: u64,
     /// How far the peer had read when this side last saw it move, and how much had been written then.
     head: (u64, u64),
     random: u64,
@@ -61,6 +62,8 @@ pub struct Writer {
 /// A full ring whose reader does not move for so long gives way to TCP, which has buffers of its own.
 const STALL_NS: u64 = 2_000_000;
 const MOST_STALL_NS: u64 = 1_000_000_000;
+/// A writer that does not wait gives way at once, but not more often than this, and four times as seldom each time.
+const SELDOM_NS: u64 = 50_000_000;
 /// Messages between two looks at the clock, and
 const CHECK_MESSAGES: u64 = 16;
 /// ticks between two looks at whether the peer lives: some 300 microseconds.
@@ -182,8 +185,11 @@ impl Writer {
     }
 
     /// Tells the reader that nothing follows; the anchor's word for it comes after.
-    pub fn end(&mut self) {
+    pub fn end(&mut self, stream: &Stream) {
         self.shut = true;
+        if self.ring.is_none() {
+            self.take_up(stream);
+        }
         let Some(ring) = &mut self.ring else { return };
         // Either note will do; the one of the last switch keeps what it says.
         let note = Switch::note(self.number);
@@ -294,8 +300,10 @@ impl Writer {
                 false
             }
         };
-        if stalled || !patient && idle && self.overflows == 0 {
+        let seldom = now.saturating_sub(self.overflown) > SELDOM_NS << (2 * self.overflows.min(4));
+        if stalled || !patient && idle && seldom {
             self.leave_ring(stream, Reason::Overflow)?;
+            self.overflown = now;
             self.stalled = None;
             self.overflows += 1;
             return Ok(Step::Kernel);

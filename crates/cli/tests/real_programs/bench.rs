@@ -54,6 +54,7 @@ fn redis() {
     assert!(said == answers, "redis-cli: wrong answers");
 
     for clients in ["1", "20"] {
+        stage.wait_for_quiet();
         let mut load = stage.run(&bench);
         load.args(["-p", &number, "-t", "set,get", "-c", clients, "-n", "20000000", "-q"]);
         let mut load = start(&mut load);

@@ -83,6 +83,20 @@ impl Stage {
         (client.wait(), sockets)
     }
 
+    /// Waits until no socket of the test is left: the ends of clients that are gone go with their connections.
+    pub fn wait_for_quiet(&self) {
+        let end = Instant::now() + Duration::from_secs(5);
+        loop {
+            let mut sockets = Sockets::default();
+            sockets.look(self);
+            if sockets.0.is_empty() {
+                return;
+            }
+            assert!(Instant::now() < end, "sockets stay behind:\n{}", sockets.shown());
+            sleep(Duration::from_millis(20));
+        }
+    }
+
     /// Looks at all sockets for a while.
     pub fn watch_for(&self, time: Duration) -> Sockets {
         let (mut sockets, end) = (Sockets::default(), Instant::now() + time);

@@ -1,6 +1,6 @@
 //! `libsidestep.so`: the names by which a program reaches libc's socket calls, led to the socket engine.
 //!
-//! **What it is.** One list of calls ([`list`](export)), a wrapper for each, and the next function of that name behind it.
+//! **What it is.** One list of calls (`list.rs`), a wrapper for each, and the next function of that name behind it.
 //! A wrapper decides whether the call is for a descriptor of the engine, and hands it over or passes it on.
 //!
 //! **Who calls it.** Programs that never heard of it, through the dynamic linker (`LD_PRELOAD`).
@@ -17,7 +17,7 @@
 //!
 //! - **P1** The arguments are the program's. What it promised to libc by making the call (a pointer is valid for what the
 //!   call reads or writes there, or null where that is allowed) is promised to the wrapper.
-//! - **P2** A [`real::Next`] holds the address of a function of its own name, hence of its own signature.
+//! - **P2** A `real::Next` holds the address of a function of its own name, hence of its own signature.
 //! - **P3** On the supported targets (x86_64, aarch64 Linux) a variadic function whose arguments are integers or pointers
 //!   is called like one with fixed arguments, and may be given more than it reads.
 //! - **P4** A descriptor is a number: a wrong one is an error of the program, never undefined behaviour.

@@ -227,10 +227,11 @@ impl Reader {
         }
     }
 
-    /// Whether bytes may follow on the other path.
+    /// Whether bytes may follow on the ring. (Those that follow on TCP may lie behind an urgent mark.)
     #[inline]
-    pub fn is_switching(&self) -> bool {
-        self.carrier.as_ref().is_some_and(|carrier| carrier.is_switching())
+    pub fn goes_to_ring(&self) -> bool {
+        let carrier = self.carrier.as_ref();
+        carrier.is_some_and(|carrier| carrier.announced(self.note.done).is_some_and(|switch| switch.to_ring()))
     }
 
     /// Carries out a switch that waits for nothing else: calls that do not read do this too, so that a peer whose bytes

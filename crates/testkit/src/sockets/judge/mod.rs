@@ -2,7 +2,7 @@
 //! permits. Kernel TCP must pass it, and so must anything that stands in for it.
 //!
 //! A program is made from a seed while it runs: each step picks an end, picks a call that can end in the present state,
-//! executes it in that end's process ([`driver`]), and compares what it gave with the [`model`].
+//! executes it in that end's process (`driver`), and compares what it gave with the `model`.
 
 mod driver;
 mod model;

@@ -11,7 +11,7 @@ use crate::{
     carrier::Carrier,
     kernel::{self, Errno, Result},
     reader,
-    signal::{self, Inside},
+    signal::{self, Inside, Runs},
     sleep,
     stream::{READ, Stream, WRITE},
     table, writer,
@@ -154,7 +154,7 @@ fn receive_slowly(
         if deadline.is_some_and(|deadline| clock::now() >= deadline) {
             return over(libc::EAGAIN);
         }
-        let (news, slept) = wait_to_read(stream, &carrier, deadline);
+        let (news, slept) = wait_to_read(stream, &carrier, deadline, before);
         anchor = news;
         // With the thread outside, what was put off has run.
         let ended = slept == Err(Errno(libc::EINTR)) || signal::was_cancelled(before);
@@ -190,14 +190,20 @@ fn receive_nothing(stream: &'static Stream, flags: i32, nonblocking: bool) -> Re
 }
 
 /// Sleeps until there may be something to read. `true`: the anchor has news.
-fn wait_to_read(stream: &'static Stream, carrier: &Carrier, deadline: Option<u64>) -> (bool, Result<usize>) {
+fn wait_to_read(
+    stream: &'static Stream,
+    carrier: &Carrier,
+    deadline: Option<u64>,
+    before: Runs,
+) -> (bool, Result<usize>) {
     let _inside = Inside::enter();
     count_sleep(stream);
     let ended = carrier.has_ended();
     carrier.monitor.arrival().arm();
     let anchor = libc::pollfd { fd: stream.fd(), events: libc::POLLIN | libc::POLLRDHUP, revents: 0 };
     let mut fds = [anchor, anchor];
-    let ready = || carrier.has_bytes() || carrier.is_switching() || carrier.has_ended() != ended;
+    let news = || carrier.has_bytes() || carrier.is_switching() || carrier.has_ended() != ended;
+    let ready = || news() || signal::was_cancelled(before);
     let slept = sleep::sleep(carrier.node(), &mut fds, deadline, None, &ready);
     (fds[1].revents != 0, slept)
 }

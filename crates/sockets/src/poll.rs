@@ -96,7 +96,8 @@ pub fn poll(fds: &mut [libc::pollfd], timeout: Option<Duration>, mask: Option<Ma
         }
         list.arm(fds);
         let List { ringed, fds: kernel_fds, .. } = &mut list;
-        let ready = || ringed.iter().any(|ringed| ringed.events(fds[ringed.at].events) != 0);
+        let news = || ringed.iter().any(|ringed| ringed.events(fds[ringed.at].events) != 0);
+        let ready = || news() || signal::was_cancelled(before);
         let outcome = sleep::sleep(&node, kernel_fds, deadline, mask, &ready);
         let_go(&list.plain);
         let count = list.report(fds);

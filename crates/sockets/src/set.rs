@@ -303,7 +303,8 @@ impl Set {
             state.progress();
             drop(state);
             let mut outcome = Ok(0);
-            if berth.occupy() && !lock(&self.state).has_news() && node.epoch() == epoch {
+            let cancelled = || signal::was_cancelled(before);
+            if berth.occupy() && !lock(&self.state).has_news() && node.epoch() == epoch && !cancelled() {
                 outcome = sleep::sleep_unmasked(mask, |mask| {
                     let left = deadline.map(|deadline| Duration::from_nanos(deadline.saturating_sub(clock::now())));
                     kernel::epoll_wait(set, events, left, Some(mask))

@@ -30,6 +30,8 @@ pub fn ensure() {
     }
     // What is put off inside the engine is delivered when it is left.
     signal::set_raise_again(handler::deliver);
+    // First, so that whatever it registers for a fork runs before the handlers below.
+    calls::start();
     // SAFETY: three functions that live as long as the library, which is never unloaded.
     unsafe { pthread_atfork(Some(prepare), Some(parent), Some(child)) };
     // SAFETY: as above.

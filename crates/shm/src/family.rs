@@ -300,8 +300,9 @@ pub fn process_generation() -> u32 {
 
 /// Which process of a line of forks this is; never 0. Costs two loads, not a system call.
 ///
-/// The word is cleared in a forked child twice over: by the kernel, since its page is wiped on fork (that
-/// covers `_Fork` and bare `clone`), and by a `pthread_atfork` handler (that covers kernels without it).
+/// The word is cleared in a forked child by the kernel, since its page is wiped on fork (that covers `_Fork` and bare
+/// `clone`). Where the kernel cannot, a `pthread_atfork` handler clears it; not both, since the handler may run after
+/// others that have asked already, and the child would be told of two forks.
 #[inline]
 fn generation() -> u32 {
     let word = GENERATION.load(Acquire);
@@ -319,13 +320,16 @@ fn generation() -> u32 {
 #[inline(never)]
 fn generation_cold(mut word: *mut u32) -> u32 {
     if word.is_null() {
-        let made = wiped_page().unwrap_or(UNWIPED.as_ptr());
+        let wiped = wiped_page();
+        let made = wiped.unwrap_or(UNWIPED.as_ptr());
         // Pairs with the Acquire in `generation`. A thread that loses the race leaks its page, once.
         word = match GENERATION.compare_exchange(std::ptr::null_mut(), made, Release, Acquire) {
             Ok(_) => {
-                // SAFETY: the handler does one atomic store, which any child may do. Out of memory: then
-                // the kernel's wiping must do, as it does since Linux 4.14.
-                let _ = unsafe { libc::pthread_atfork(None, None, Some(forget_generation)) };
+                if wiped.is_none() {
+                    // SAFETY: the handler does one atomic store, which any child may do. It fails only where memory
+                    // has run out.
+                    let _ = unsafe { libc::pthread_atfork(None, None, Some(forget_generation)) };
+                }
                 made
             }
             Err(other) => other,

@@ -399,6 +399,11 @@ pub fn cancelled() {
     }
 }
 
+/// Before anything else, and before the handlers for `fork` are registered.
+pub fn start() {
+    fork::check();
+}
+
 /// `pthread_atfork`, before.
 pub fn before_fork() {
     fork::before();

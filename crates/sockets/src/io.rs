@@ -265,7 +265,9 @@ fn send_slowly(
                         outcome
                     } else {
                         stream.in_kernel[WRITE].fetch_add(1, Ordering::SeqCst);
-                        stream.keep_up();
+                        if let Some(carrier) = stream.carrier() {
+                            stream.keep_up(&carrier);
+                        }
                         drop(writer);
                         drop(inside);
                         send_in_kernel(stream, parts, flags)
@@ -300,7 +302,7 @@ fn send_slowly(
             return over(libc::EAGAIN);
         }
         let Some(carrier) = carrier else { continue };
-        stream.keep_up();
+        stream.keep_up(&carrier);
         let until = deadline.into_iter().chain(stall).min();
         let slept = wait_to_write(stream, &carrier, until);
         let ended = slept == Err(Errno(libc::EINTR)) || signal::was_cancelled(before);

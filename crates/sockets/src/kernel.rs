@@ -245,6 +245,12 @@ pub fn set_option(fd: i32, level: i32, name: i32, value: &[u8]) -> Result<()> {
     plain(libc::SYS_setsockopt, arguments).map(drop)
 }
 
+/// The end of this connection will be a reset.
+pub fn reset_at_close(fd: i32) {
+    let linger = [1i32.to_ne_bytes(), 0i32.to_ne_bytes()].concat();
+    let _ = set_option(fd, libc::SOL_SOCKET, libc::SO_LINGER, &linger);
+}
+
 /// The address of this end, or of the other one, as the kernel's bytes.
 pub fn address(fd: i32, of_peer: bool) -> Result<([u8; 28], usize)> {
     let mut bytes = [0; 28];

@@ -51,12 +51,12 @@ pub fn poll(fds: &mut [libc::pollfd], timeout: Option<Duration>, mask: Option<Ma
     loop {
         let inside = Inside::enter();
         let mut list = List::of(fds);
-        list.ringed.iter().for_each(|ringed| ringed.stream.keep_up());
+        list.ringed.iter().for_each(|ringed| ringed.stream.keep_up(&ringed.carrier));
         let Some(node) = list.ringed.first().map(|ringed| ringed.carrier.node().clone()) else {
             let held = hold(&list.plain);
             if held {
                 drop(inside);
-                let left = deadline.map(|deadline| Duration::from_nanos(deadline.saturating_sub(clock::now())));
+                let left = sleep::left(deadline);
                 let left = if sleep::is_interrupted(before, true) { Some(Duration::ZERO) } else { left };
                 let outcome = kernel::poll(fds, left, mask);
                 let outcome = match outcome {

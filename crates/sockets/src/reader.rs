@@ -250,8 +250,7 @@ impl Reader {
     pub fn end(&mut self, stream: &Stream) {
         let Some(ring) = &mut self.ring else { return };
         if ring.available().unwrap_or(0) > 0 || !self.kept.is_empty() {
-            let linger = [1i32.to_ne_bytes(), 0i32.to_ne_bytes()].concat();
-            let _ = kernel::set_option(stream.fd(), libc::SOL_SOCKET, libc::SO_LINGER, &linger);
+            kernel::reset_at_close(stream.fd());
         }
         self.note.closed = true;
         let _ = ring.set_note(self.note.to_note());

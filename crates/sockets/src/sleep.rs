@@ -71,10 +71,7 @@ pub fn sleep(
     let mut outcome = Ok(0);
     if berth.occupy() && !ready() && node.epoch() == epoch {
         fds[0] = libc::pollfd { fd: berth.as_fd().as_raw_fd(), events: libc::POLLIN, revents: 0 };
-        outcome = sleep_unmasked(mask, |mask| {
-            let timeout = deadline.map(|deadline| Duration::from_nanos(deadline.saturating_sub(clock::now())));
-            kernel::poll(fds, timeout, Some(mask))
-        });
+        outcome = sleep_unmasked(mask, |mask| kernel::poll(fds, left(deadline), Some(mask)));
     } else {
         fds.iter_mut().for_each(|entry| entry.revents = 0);
     }
@@ -82,14 +79,19 @@ pub fn sleep(
     outcome
 }
 
-/// Runs a call that sleeps with a mask, the thread's own if there is none, such that no handler runs between the last look at what was put off and the
-/// sleep.
+/// Runs a call that sleeps with a mask, the thread's own if there is none, such that no handler runs between the last
+/// look at what was put off and the sleep.
 pub fn sleep_unmasked(mask: Option<Mask>, sleep: impl FnOnce(Mask) -> kernel::Result<usize>) -> kernel::Result<usize> {
     let old = kernel::set_mask(Mask::ALL);
     let outcome =
         if signal::has_put_off() { Err(Errno(libc::EINTR)) } else { signal::outside(|| sleep(mask.unwrap_or(old))) };
     kernel::set_mask(old);
     outcome
+}
+
+/// The time until a deadline, for the kernel.
+pub fn left(deadline: Option<u64>) -> Option<Duration> {
+    deadline.map(|deadline| Duration::from_nanos(deadline.saturating_sub(clock::now())))
 }
 
 /// Whether a call that began at `before` must end with EINTR. A call with a time-out is ended by every handler.

@@ -269,8 +269,8 @@ impl Stream {
     }
 
     /// Carries out a switch of the reading direction that waits for nothing else.
-    pub fn keep_up(&self) {
-        if self.carrier().is_some_and(|carrier| carrier.is_switching())
+    pub fn keep_up(&self, carrier: &Carrier) {
+        if carrier.is_switching()
             && let Some(mut reader) = self.reader.try_lock()
         {
             reader.keep_up(self);

@@ -258,8 +258,7 @@ impl Writer {
         }
         let events = kernel::look(stream.fd(), libc::POLLRDHUP);
         if events & (libc::POLLHUP | libc::POLLERR | libc::POLLRDHUP) == 0 && !carrier.peer_reading().closed {
-            let linger = [1i32.to_ne_bytes(), 0i32.to_ne_bytes()].concat();
-            let _ = kernel::set_option(stream.fd(), libc::SOL_SOCKET, libc::SO_LINGER, &linger);
+            kernel::reset_at_close(stream.fd());
             let _ = kernel::shutdown(stream.fd(), libc::SHUT_RDWR);
             return Err(Errno(libc::ECONNRESET));
         }

@@ -13,4 +13,5 @@
 pub mod conformance;
 pub mod hosts;
 pub mod process;
+pub mod shared;
 pub mod sockets;

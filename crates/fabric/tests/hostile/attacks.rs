@@ -1,9 +1,7 @@
 //! What a hostile process does to a victim. Each attack goes on until its time is over.
 
 use std::{
-    fs,
     os::fd::{AsFd, BorrowedFd, OwnedFd},
-    path::Path,
     sync::atomic::{AtomicBool, Ordering},
     thread,
 };
@@ -18,6 +16,7 @@ use sidestep_fabric::{
     queue::Kind,
 };
 use sidestep_shm::{Memory, clock, event_ring::EventPoster, pair_bell::PairBell, passing::Lifeline};
+use sidestep_testkit::shared::shared_memories;
 
 use crate::raw::{Raw, any_descriptor, cookie};
 
@@ -195,24 +194,6 @@ fn scribble(memory: &Memory, count: u64, random: &mut Seeded) {
         };
         word.store(value, Ordering::Relaxed);
     }
-}
-
-/// A second mapping of every memory file of the library that this process has open.
-fn shared_memories() -> Vec<Memory> {
-    let Ok(entries) = fs::read_dir("/proc/self/fd") else { return Vec::new() };
-    let files = entries.flatten().map(|entry| entry.path());
-    files.filter(|path| fs::read_link(path).is_ok_and(is_ours)).filter_map(|path| map_again(&path)).collect()
-}
-
-fn is_ours(target: impl AsRef<Path>) -> bool {
-    let target = target.as_ref().to_string_lossy();
-    target.contains("memfd:sidestep-pair") || target.contains("memfd:sidestep-region")
-}
-
-fn map_again(path: &Path) -> Option<Memory> {
-    let file = fs::File::options().read(true).write(true).open(path).ok()?;
-    let len = file.metadata().ok()?.len() as usize;
-    Memory::attach(file.into(), len).ok()
 }
 
 fn any_frame(name: &str, random: &mut Seeded) -> Vec<u8> {

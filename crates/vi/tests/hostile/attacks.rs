@@ -1,8 +1,6 @@
 //! What a hostile process does to a victim. Each attack goes on until its time is over.
 
 use std::{
-    fs,
-    path::Path,
     sync::atomic::{AtomicBool, Ordering},
     thread,
 };
@@ -13,6 +11,7 @@ use sidestep_fabric::{
     queue::{self, Kind, QueueSpec},
 };
 use sidestep_shm::Memory;
+use sidestep_testkit::shared::shared_memories;
 use sidestep_vi::{Descriptor, MemAttributes, NetAddress, Nic, Reliability, ViAttributes, clock};
 
 use super::point_of;
@@ -168,24 +167,6 @@ fn name_of(point: &str) -> String {
     const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
     let hash = point.bytes().fold(BASIS, |hash, byte| (hash ^ u128::from(byte)).wrapping_mul(PRIME));
     format!("shm:via-h{hash:032x}")
-}
-
-/// Every memory that this process shares with others, mapped once more.
-fn shared_memories() -> Vec<Memory> {
-    let Ok(entries) = fs::read_dir("/proc/self/fd") else { return Vec::new() };
-    let files = entries.flatten().map(|entry| entry.path());
-    files.filter(|path| fs::read_link(path).is_ok_and(is_ours)).filter_map(|path| map_again(&path)).collect()
-}
-
-fn is_ours(target: impl AsRef<Path>) -> bool {
-    let target = target.as_ref().to_string_lossy();
-    target.contains("memfd:sidestep-pair") || target.contains("memfd:sidestep-region")
-}
-
-fn map_again(path: &Path) -> Option<Memory> {
-    let file = fs::File::options().read(true).write(true).open(path).ok()?;
-    let len = file.metadata().ok()?.len() as usize;
-    Memory::attach(file.into(), len).ok()
 }
 
 fn scribble(memory: &Memory, count: u64, random: &mut Seeded) {

@@ -16,6 +16,9 @@ use sidestep_shm::doorbell::{Sleeper, Tokens};
 
 use crate::{error::Result, link::KERNEL, node::Node};
 
+/// Tokens with this bit, and without the one above, are free for descriptors that the occupant adds to the berth's set.
+pub const GUEST: u64 = 1 << 62;
+
 /// A place to sleep for one thread at a time, or for threads that each look again when woken.
 #[derive(Debug)]
 pub struct Berth {
@@ -40,11 +43,32 @@ impl Berth {
         !self.node.has_news()
     }
 
-    /// After the sleep: empties the descriptor and sees to what has come.
-    pub fn leave(&self) {
+    /// After the sleep: empties the descriptor and sees to what has come. Returns what was taken out.
+    pub fn leave(&self) -> Tokens {
         self.node.remove_outside();
         let mut tokens = Tokens::new();
         let _ = self.sleeper.sleep(Some(0), &mut tokens);
+        self.see_to(&tokens);
+        tokens
+    }
+
+    /// After a sleep in which the occupant took these tokens out of the descriptor itself.
+    pub fn leave_with(&self, tokens: &[u64]) {
+        self.node.remove_outside();
+        self.see_to(tokens);
+    }
+
+    /// After a sleep in which the descriptor, as an edge-triggered member of another set, was reported or not. It need not
+    /// be emptied while there is news that everyone can see: the next ring is an edge all the same.
+    pub fn leave_as_member(&self, reported: bool) {
+        if reported && !self.node.has_news() {
+            self.leave();
+        } else {
+            self.leave_with(&[]);
+        }
+    }
+
+    fn see_to(&self, tokens: &[u64]) {
         if tokens.contains(&KERNEL) {
             self.node.progress_kernel();
         } else if !tokens.is_empty() || self.node.has_news() {

@@ -70,6 +70,26 @@ pub fn allowed_cores() -> Vec<u32> {
     if cores.is_empty() { vec![current_core()] } else { cores }
 }
 
+/// Moves this thread to another core that it may use, if one seems idle; where it may run stays as it was. For two
+/// busy ends that the kernel keeps on one core, since each looks too warm there to be moved.
+pub fn move_away() -> bool {
+    let Ok(allowed) = rustix::thread::sched_getaffinity(None) else { return false };
+    let mut others = allowed;
+    others.unset(current_core() as usize);
+    // This thread and its peer are two of those that run.
+    if others.count() == 0 || running_threads().is_none_or(|count| count > allowed.count()) {
+        return false;
+    }
+    let moved = rustix::thread::sched_setaffinity(None, &others).is_ok();
+    moved && rustix::thread::sched_setaffinity(None, &allowed).is_ok()
+}
+
+/// How many threads of the machine run or want to, now.
+fn running_threads() -> Option<u32> {
+    let text = std::fs::read_to_string("/proc/loadavg").ok()?;
+    text.split(' ').nth(3)?.split('/').next()?.parse().ok()
+}
+
 #[cfg(not(any(miri, loom)))]
 mod rseq {
     use std::sync::atomic::{AtomicIsize, Ordering::Relaxed};

@@ -5,7 +5,8 @@
 //! a busy third program costs a time slice too. So:
 //!
 //! - the peer's core is mine: yield, for about as long as a wake-up takes; if a yield lasted a slice, someone
-//!   else wants this core: sleep at once for a while;
+//!   else wants this core: sleep at once for a while; if yields go on being answered, the kernel keeps the two
+//!   together: one of them moves to another core, if one idles;
 //! - the peer runs elsewhere: spin for about as long as a wake-up takes; after several spins in a row for
 //!   nothing, sleep at once for a while, and for twice as long if the next spin is for nothing, too.
 
@@ -42,8 +43,16 @@ impl Default for Patience {
 
 /// A rest from looking is doubled so often: 2 ms become 64.
 const MOST_DOUBLED: u32 = 5;
+/// Looks of a busy pair without a clock, and of one that rests from looking: about an answer's time.
+const BRIEF_LOOKS: u32 = 64;
+const RESTING_LOOKS: u32 = 16;
 /// Yields before the clock is looked at.
 const FIRST_YIELDS: u32 = 8;
+/// Answered yields after which one end moves away, the other later: they must not follow each other.
+const TOGETHER: u32 = 128;
+/// How long to stay where a move led to, at first; twice as long after every move that the next one follows soon.
+const STAY_NS: u64 = 1_000_000;
+const MOST_STAYS: u32 = 8;
 
 /// What one waiter has learnt.
 #[derive(Debug, Clone, Default)]
@@ -53,6 +62,11 @@ pub struct Waiter {
     /// Times in a row that looking was given up; each doubles the next.
     given_up: u32,
     sleep_at_once_until: u64,
+    /// Answered yields since the last try to move away.
+    together: u32,
+    /// When the next try may be made, and how many came soon after the one before.
+    move_after: u64,
+    moves: u32,
 }
 
 impl Waiter {
@@ -74,7 +88,8 @@ impl Waiter {
     #[inline]
     pub fn look_briefly(&mut self, peer_core: impl Fn() -> u32, mut news: impl FnMut() -> bool) -> bool {
         if peer_core() != cpu::current_core() {
-            for _ in 0..64 {
+            let looks = if self.is_resting() { RESTING_LOOKS } else { BRIEF_LOOKS };
+            for _ in 0..looks {
                 if news() {
                     self.found();
                     return true;
@@ -83,6 +98,12 @@ impl Waiter {
             }
         }
         false
+    }
+
+    /// Whether looking did not pay lately, so that a sleep is likely.
+    #[inline]
+    pub fn is_resting(&self) -> bool {
+        self.sleep_at_once_until != 0
     }
 
     #[inline(never)]
@@ -109,7 +130,7 @@ impl Waiter {
                     return news();
                 }
                 if news() {
-                    self.found();
+                    self.found_together();
                     return true;
                 }
             }
@@ -126,7 +147,7 @@ impl Waiter {
                     return news();
                 }
                 if news() {
-                    self.found();
+                    self.found_together();
                     return true;
                 }
                 now = after;
@@ -154,5 +175,26 @@ impl Waiter {
     fn found(&mut self) {
         self.misses = 0;
         self.given_up = 0;
+        self.sleep_at_once_until = 0;
+    }
+
+    /// A yield was answered: the peer runs on this core, and nobody else wants it.
+    fn found_together(&mut self) {
+        self.found();
+        self.together += 1;
+        // Where this lies in memory differs from process to process.
+        let odd = std::ptr::from_ref(self).addr() as u32 >> 4 & 3;
+        if self.together < TOGETHER + odd * (TOGETHER / 4) {
+            return;
+        }
+        self.together = 0;
+        let now = clock::now();
+        if now < self.move_after {
+            return;
+        }
+        let soon = now - self.move_after < 1000 * STAY_NS;
+        self.moves = if soon { (self.moves + 1).min(MOST_STAYS) } else { 0 };
+        self.move_after = now + (STAY_NS << self.moves);
+        cpu::move_away();
     }
 }

@@ -19,6 +19,8 @@ use sidestep_fabric::{
 /// What both directions and every waiter of a promoted stream share.
 #[derive(Debug)]
 pub struct Carrier {
+    /// No other carrier of this process has, had or will have it.
+    pub serial: u64,
     /// The connection on the fabric. Dropping it ends the carrier, not the stream.
     pub endpoint: Endpoint,
     /// The words that the peer writes.
@@ -114,6 +116,12 @@ impl Reading {
 }
 
 impl Carrier {
+    /// A serial number for the next one.
+    pub fn next_serial() -> u64 {
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        LAST.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
     /// The node underneath.
     pub fn node(&self) -> &Node {
         self.endpoint.node()

@@ -257,6 +257,7 @@ impl Half {
 
     fn with(self, endpoint: Endpoint) -> Parts {
         let carrier = Carrier {
+            serial: Carrier::next_serial(),
             endpoint,
             monitor: self.monitor,
             taken: AtomicU64::new(0),

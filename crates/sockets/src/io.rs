@@ -10,7 +10,7 @@ use sidestep_shm::clock;
 use crate::{
     carrier::Carrier,
     kernel::{self, Errno, Result},
-    reader,
+    reader::{self, Anchor},
     signal::{self, Inside, Runs},
     sleep,
     stream::{READ, Stream, WRITE},
@@ -31,7 +31,7 @@ pub fn receive(fd: i32, stream: &'static Stream, parts: &mut [IoSliceMut<'_>], f
         let _inside = Inside::enter();
         let mut reader = stream.reader();
         if table::slot(fd).is_some_and(|slot| slot.is(stream)) {
-            match reader.step(stream, parts, flags, !nonblocking, false)? {
+            match reader.step(stream, parts, flags, !nonblocking, Anchor::before(nonblocking))? {
                 reader::Step::Got(count) => {
                     let more = count > 0 && flags & libc::MSG_PEEK == 0 && reader.goes_to_ring();
                     return Ok(if more { count + fill_up(&mut reader, stream, parts, flags, count) } else { count });
@@ -57,7 +57,7 @@ fn fill_up(
     let mut more = 0;
     while got + more < part.len() && (more == 0 || reader.goes_to_ring()) {
         let mut rest = [IoSliceMut::new(&mut part[got + more..])];
-        match reader.step(stream, &mut rest, flags, false, false) {
+        match reader.step(stream, &mut rest, flags, false, Anchor::Unknown) {
             Ok(reader::Step::Got(count)) if count > 0 => more += count,
             Ok(_) => break,
             Err(errno) => {
@@ -88,7 +88,7 @@ fn receive_slowly(
         (false, false) => all.min(stream.low_water.load(Ordering::Relaxed) as usize),
     };
     let mut total = 0;
-    let mut anchor = false;
+    let mut anchor = Anchor::before(nonblocking);
     let _in_use = stream.in_use();
     if !table::slot(fd).is_some_and(|slot| slot.is(stream)) {
         return kernel::receive(fd, parts, flags);
@@ -125,7 +125,7 @@ fn receive_slowly(
                         return Ok(total);
                     }
                     IoSliceMut::advance_slices(&mut parts, count);
-                    anchor = false;
+                    anchor = Anchor::before(nonblocking);
                     continue;
                 }
                 Ok(reader::Step::Empty) => stream.carrier(),
@@ -155,7 +155,7 @@ fn receive_slowly(
             return over(libc::EAGAIN);
         }
         let (news, slept) = wait_to_read(stream, &carrier, deadline, before);
-        anchor = news;
+        anchor = if news { Anchor::News } else { Anchor::SleptOn };
         // With the thread outside, what was put off has run.
         let ended = slept == Err(Errno(libc::EINTR)) || signal::was_cancelled(before);
         if ended && total == 0 && !sleep::is_interrupted(before, timeout != 0) {
@@ -200,12 +200,9 @@ fn wait_to_read(
     count_sleep(stream);
     let ended = carrier.has_ended();
     carrier.monitor.arrival().arm();
-    let anchor = libc::pollfd { fd: stream.fd(), events: libc::POLLIN | libc::POLLRDHUP, revents: 0 };
-    let mut fds = [anchor, anchor];
     let news = || carrier.has_bytes() || carrier.is_switching() || carrier.has_ended() != ended;
     let ready = || news() || signal::was_cancelled(before);
-    let slept = sleep::sleep(carrier.node(), &mut fds, deadline, None, &ready);
-    (fds[1].revents != 0, slept)
+    sleep::sleep_on(stream, carrier, (libc::EPOLLIN | libc::EPOLLRDHUP) as u32, deadline, &ready)
 }
 
 /// Any of the sending calls.
@@ -328,9 +325,7 @@ fn wait_to_write(stream: &'static Stream, carrier: &Carrier, deadline: Option<u6
     count_sleep(stream);
     let read = carrier.monitor.read();
     carrier.monitor.space().arm();
-    let anchor = libc::pollfd { fd: stream.fd(), events: 0, revents: 0 };
-    let mut fds = [anchor, anchor];
-    sleep::sleep(carrier.node(), &mut fds, deadline, None, &|| carrier.monitor.read() != read)
+    sleep::sleep_on(stream, carrier, 0, deadline, &|| carrier.monitor.read() != read).1
 }
 
 /// `splice` from a stream to a pipe: what the pipe takes is taken from the stream, and nothing more.

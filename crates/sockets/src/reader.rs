@@ -33,6 +33,25 @@ pub enum Step {
     Kernel,
 }
 
+/// What a reading call knows of the anchor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Anchor {
+    /// It has news.
+    News,
+    /// The call sleeps on it, if there is nothing: no need to look before.
+    SleptOn,
+    /// Nothing: it is looked at now and then.
+    Unknown,
+}
+
+impl Anchor {
+    /// What a call knows that has just begun.
+    #[inline]
+    pub fn before(nonblocking: bool) -> Anchor {
+        if nonblocking { Anchor::Unknown } else { Anchor::SleptOn }
+    }
+}
+
 /// The reading direction. Under the lock of its stream.
 #[derive(Debug, Default)]
 pub struct Reader {
@@ -69,8 +88,7 @@ impl Reader {
         if self.on_ring { self.ring.as_mut() } else { None }
     }
 
-    /// Reads what is there, and looks for a while if there is nothing and `patient`. With `anchor`, the anchor is known
-    /// to have news.
+    /// Reads what is there, and looks for a while if there is nothing and `patient`.
     #[inline]
     pub fn step(
         &mut self,
@@ -78,7 +96,7 @@ impl Reader {
         parts: &mut [IoSliceMut<'_>],
         flags: i32,
         patient: bool,
-        anchor: bool,
+        anchor: Anchor,
     ) -> Result<Step> {
         if let Some(errno) = self.error.take() {
             return Err(errno);
@@ -99,14 +117,24 @@ impl Reader {
     }
 
     #[inline(never)]
-    fn step_slowly(&mut self, stream: &Stream, parts: &mut [IoSliceMut<'_>], flags: i32, anchor: bool) -> Result<Step> {
+    fn step_slowly(
+        &mut self,
+        stream: &Stream,
+        parts: &mut [IoSliceMut<'_>],
+        flags: i32,
+        anchor: Anchor,
+    ) -> Result<Step> {
         if self.ring.is_none() && !self.take_up(stream) {
             return Ok(Step::Kernel);
         }
         self.cross(stream)?;
         let now = cpu::ticks();
         let ended = self.carrier.as_ref().is_some_and(|carrier| carrier.has_ended());
-        let due = anchor || ended || now.wrapping_sub(self.looked) > LOOK_TICKS;
+        let due = match anchor {
+            Anchor::News => true,
+            Anchor::SleptOn => ended,
+            Anchor::Unknown => ended || now.wrapping_sub(self.looked) > LOOK_TICKS,
+        };
         loop {
             if self.on_ring {
                 let count = self.take(parts, flags)?;
@@ -116,10 +144,13 @@ impl Reader {
                 if self.shut {
                     return Ok(Step::Got(0));
                 }
-                if !due || kernel::look(stream.fd(), libc::POLLIN | libc::POLLRDHUP) == 0 {
+                if !due {
                     return Ok(Step::Empty);
                 }
                 self.looked = now;
+                if kernel::look(stream.fd(), libc::POLLIN | libc::POLLRDHUP) == 0 {
+                    return Ok(Step::Empty);
+                }
                 // What was published before the anchor's news is visible now.
                 if self.has_news() || self.cross(stream)? {
                     continue;

@@ -284,12 +284,10 @@ impl Set {
             let mut outcome = Ok(0);
             let cancelled = || signal::was_cancelled(before);
             if berth.occupy() && !lock(&self.state).has_news() && node.epoch() == epoch && !cancelled() {
-                outcome = sleep::sleep_unmasked(mask, |mask| {
-                    let left = sleep::left(deadline);
-                    kernel::epoll_wait(set, events, left, Some(mask))
-                });
+                outcome = sleep::in_kernel(|| kernel::epoll_wait(set, events, sleep::left(deadline), mask));
             }
-            berth.leave();
+            let reported = events[..outcome.unwrap_or(0)].iter().any(state::is_berth);
+            berth.leave_as_member(reported);
             let mut state = lock(&self.state);
             state.looked = cpu::ticks();
             state.progress();

@@ -285,6 +285,10 @@ impl State {
         let ring = |id: &u32| members.get(*id).and_then(|member| member.ring.as_ref());
         let core = || active.last().and_then(ring).map_or(u32::MAX, |ring| ring.carrier.monitor.peer_core());
         let node = engine::running().map(|engine| &engine.node).filter(|_| *carried > active.len());
+        if waiter.is_resting() {
+            // The sleep that follows sees what the kernel has.
+            *looked = cpu::ticks();
+        }
         waiter.look(deadline, core, || {
             if active.iter().any(|id| members.get(*id).is_some_and(|member| member.ready() != 0)) {
                 return true;
@@ -305,6 +309,11 @@ impl State {
 /// Whether an event of the kernel's is for us, not for the program.
 pub fn is_ours(event: &libc::epoll_event) -> bool {
     (event.u64 >> 32) as u32 == salt()
+}
+
+/// Whether it is for the berth of a set.
+pub fn is_berth(event: &libc::epoll_event) -> bool {
+    event.u64 == token(BERTH)
 }
 
 /// The upper half of every token of ours.

@@ -212,6 +212,7 @@ pub fn shutdown(fd: i32, how: i32) -> Result<()> {
     // Everything written before is in the ring, so the peer finds it before the end.
     let (mut reader, mut writer) = (stream.reader(), stream.writer());
     if matches!(how, libc::SHUT_WR | libc::SHUT_RDWR) {
+        stream.sends_no_more.store(true, Ordering::SeqCst);
         writer.end(stream);
     }
     stream.is_shut.store(true, Ordering::Relaxed);

@@ -17,6 +17,8 @@ use crate::{
     table, writer,
 };
 
+mod peek;
+
 /// Bytes of a file that are copied at a time.
 const FILE_PIECE: usize = 64 << 10;
 
@@ -24,7 +26,7 @@ const FILE_PIECE: usize = 64 << 10;
 #[inline]
 pub fn receive(fd: i32, stream: &'static Stream, parts: &mut [IoSliceMut<'_>], flags: i32) -> Result<usize> {
     let nonblocking = stream.nonblocking.load(Ordering::Relaxed) || flags & libc::MSG_DONTWAIT != 0;
-    if flags & libc::MSG_WAITALL == 0
+    if flags & (libc::MSG_WAITALL | libc::MSG_PEEK) == 0
         && !parts.iter().all(|part| part.is_empty())
         && stream.low_water.load(Ordering::Relaxed) <= 1
     {
@@ -33,7 +35,7 @@ pub fn receive(fd: i32, stream: &'static Stream, parts: &mut [IoSliceMut<'_>], f
         if table::slot(fd).is_some_and(|slot| slot.is(stream)) {
             match reader.step(stream, parts, flags, !nonblocking, Anchor::before(nonblocking))? {
                 reader::Step::Got(count) => {
-                    let more = count > 0 && flags & libc::MSG_PEEK == 0 && reader.goes_to_ring();
+                    let more = count > 0 && reader.goes_to_ring();
                     return Ok(if more { count + fill_up(&mut reader, stream, parts, flags, count) } else { count });
                 }
                 reader::Step::Empty if nonblocking => return Err(Errno(libc::EAGAIN)),
@@ -41,7 +43,10 @@ pub fn receive(fd: i32, stream: &'static Stream, parts: &mut [IoSliceMut<'_>], f
             }
         }
     }
-    receive_slowly(fd, stream, parts, flags, nonblocking)
+    match flags & libc::MSG_PEEK {
+        0 => receive_slowly(fd, stream, parts, flags, nonblocking),
+        _ => peek::peek(fd, stream, parts, flags, nonblocking),
+    }
 }
 
 /// What has come lies on two paths, near a switch: one call gives all of it, as on one path.
@@ -82,11 +87,8 @@ fn receive_slowly(
     let deadline = (timeout != 0).then(|| clock::now() + timeout);
     let all: usize = parts.iter().map(|part| part.len()).sum();
     // A blocking call returns with so many bytes, or with what there was at the end.
-    let target = match (flags & libc::MSG_PEEK != 0, flags & libc::MSG_WAITALL != 0) {
-        (true, _) => 0,
-        (false, true) => all,
-        (false, false) => all.min(stream.low_water.load(Ordering::Relaxed) as usize),
-    };
+    let low_water = stream.low_water.load(Ordering::Relaxed) as usize;
+    let target = if flags & libc::MSG_WAITALL != 0 { all } else { all.min(low_water) };
     let mut total = 0;
     let mut anchor = Anchor::before(nonblocking);
     let _in_use = stream.in_use();
@@ -104,16 +106,10 @@ fn receive_slowly(
             let step = reader.step(stream, parts, flags & !libc::MSG_WAITALL, false, anchor);
             match step {
                 Ok(reader::Step::Kernel) => {
-                    if nonblocking || total > 0 {
-                        let count = kernel::receive(stream.fd(), parts, flags | libc::MSG_DONTWAIT);
-                        if let Ok(count) = count
-                            && flags & libc::MSG_PEEK == 0
-                        {
-                            stream.count(READ, count);
-                        }
-                        if total == 0 {
-                            return count;
-                        }
+                    if nonblocking {
+                        let count = kernel::receive(stream.fd(), parts, flags | libc::MSG_DONTWAIT)?;
+                        stream.count(READ, count);
+                        return Ok(total + count);
                     }
                     // S3: counted before the lock is given back.
                     stream.in_kernel[READ].fetch_add(1, Ordering::SeqCst);

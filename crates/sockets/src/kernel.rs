@@ -332,6 +332,11 @@ pub fn state(fd: i32) -> Result<u8> {
     read_option(fd, libc::IPPROTO_TCP, libc::TCP_INFO, &mut info).map(|_| info[0])
 }
 
+/// Whether the peer has closed or shut down, or the connection is gone. (A `shutdown` of one's own does not count.)
+pub fn has_peer_ended(fd: i32) -> bool {
+    !matches!(state(fd), Ok(TCP_ESTABLISHED | TCP_FIN_WAIT1 | TCP_FIN_WAIT2))
+}
+
 /// The hook behind a pointer that was made from one.
 pub(crate) fn function_of(pointer: *mut ()) -> fn() {
     // SAFETY: the only caller keeps pointers made from `fn()` values.
@@ -353,6 +358,8 @@ const TCPI_BYTES_RETRANS: usize = 208;
 
 /// Established, in `tcp_info`.
 pub const TCP_ESTABLISHED: u8 = 1;
+const TCP_FIN_WAIT1: u8 = 4;
+const TCP_FIN_WAIT2: u8 = 5;
 const TCP_TIME_WAIT: u8 = 6;
 const TCP_CLOSE: u8 = 7;
 const TCP_CLOSE_WAIT: u8 = 8;

@@ -23,6 +23,7 @@ pub mod kernel;
 mod member;
 mod poll;
 mod reader;
+mod readiness;
 pub mod reason;
 pub mod registry;
 mod set;

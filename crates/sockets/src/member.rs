@@ -7,7 +7,7 @@ use sidestep_fabric::event::SourceId;
 use crate::{
     carrier::Carrier,
     kernel,
-    poll::ring_events,
+    readiness::{look_again, ring_events},
     stream::{READ, Stream, WRITE, lock},
 };
 
@@ -140,8 +140,8 @@ impl Member {
         }
         let mut ready = ring_events(self.stream, &ring.carrier) as u32 & (IN | OUT);
         if ring.anchor != 0 || ring.carrier.has_ended() || self.stream.is_shut.load(Ordering::Relaxed) {
-            let anchor = ring.anchor | kernel::look(self.stream.fd(), libc::POLLRDHUP) as u32 & ENDS;
-            ready |= anchor_ready(anchor);
+            // Asked anew: an error that was told is no more.
+            ready |= anchor_ready(kernel::look(self.stream.fd(), libc::POLLRDHUP) as u32 & ENDS);
         }
         let [reads, writes] = [READ, WRITE].map(|direction| self.stream.on_ring[direction].load(Ordering::Relaxed));
         if !reads || !writes || ring.carrier.is_switching() {
@@ -189,6 +189,19 @@ impl Member {
                 anchor: ring.anchor,
             };
         }
+    }
+
+    /// When a wait must look again at the latest, if it must ([`look_again`]).
+    pub fn look_again(&mut self) -> Option<u64> {
+        let ring = self.ring.as_mut().filter(|_| self.present && !self.spent)?;
+        let on_ring = || self.stream.on_ring[WRITE].load(Ordering::Relaxed);
+        let before = on_ring();
+        let until = look_again(self.stream, &ring.carrier, self.events as i16);
+        if before && !on_ring() {
+            // The ring has given way: there is space, and that is new.
+            ring.seen.read = u64::MAX;
+        }
+        until
     }
 
     /// Arms its tripwires; `false` if there is news after all.

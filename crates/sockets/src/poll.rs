@@ -12,6 +12,7 @@ use crate::{
     carrier::Carrier,
     config::config,
     kernel::{self, Errno, Mask, Result},
+    readiness::{IN, OUT, look_again, ring_events},
     reason::Reason,
     signal::{self, Inside, Runs},
     sleep,
@@ -98,7 +99,9 @@ pub fn poll(fds: &mut [libc::pollfd], timeout: Option<Duration>, mask: Option<Ma
         let List { ringed, fds: kernel_fds, .. } = &mut list;
         let news = || ringed.iter().any(|ringed| ringed.events(fds[ringed.at].events) != 0);
         let ready = || news() || signal::was_cancelled(before);
-        let outcome = sleep::sleep(&node, kernel_fds, deadline, mask, &ready);
+        let again = ringed.iter().filter_map(|ringed| ringed.look_again(fds[ringed.at].events));
+        let until = again.chain(deadline).min();
+        let outcome = sleep::sleep(&node, kernel_fds, until, mask, &ready);
         let_go(&list.plain);
         let count = list.report(fds);
         put_by(list);
@@ -234,6 +237,15 @@ impl Ringed {
         ring_events(self.stream, &self.carrier) & asked
     }
 
+    /// When a wait must look again at the latest.
+    fn look_again(&self, asked: i16) -> Option<u64> {
+        let on_ring = || self.stream.on_ring[WRITE].load(Ordering::Relaxed);
+        let before = on_ring();
+        let until = look_again(self.stream, &self.carrier, asked);
+        // The kernel has not been asked about space that TCP has: it is, at once.
+        if before && !on_ring() { Some(clock::now()) } else { until }
+    }
+
     /// What the kernel is asked in its stead: the end of the stream always shows at the anchor.
     fn kernel_events(&self, asked: i16) -> i16 {
         let asked = if self.stream.on_ring[WRITE].load(Ordering::Relaxed) { asked & !OUT } else { asked };
@@ -241,26 +253,6 @@ impl Ringed {
         let watched = !self.carrier.has_ended() && !self.stream.is_shut.load(Ordering::Relaxed);
         if watched { asked | libc::POLLRDHUP } else { asked }
     }
-}
-
-const IN: i16 = libc::POLLIN | libc::POLLRDNORM;
-const OUT: i16 = libc::POLLOUT | libc::POLLWRNORM;
-
-/// What the rings of a stream say.
-#[inline]
-pub fn ring_events(stream: &Stream, carrier: &Carrier) -> i16 {
-    let mut events = 0;
-    if stream.open.load(Ordering::Relaxed)
-        && (carrier.has_at_least(stream.low_water.load(Ordering::Relaxed)) || carrier.kept.load(Ordering::Relaxed) != 0)
-    {
-        events |= IN;
-    }
-    if stream.on_ring[WRITE].load(Ordering::Relaxed)
-        && (carrier.has_space() || carrier.peer_reading().closed || carrier.lost.load(Ordering::Relaxed))
-    {
-        events |= OUT;
-    }
-    events
 }
 
 /// Whether the kernel's descriptors are due for a look by this thread.

@@ -22,6 +22,8 @@ use crate::{
     stream::{READ, Stream},
 };
 
+mod peek;
+
 /// What a try to read gave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
@@ -78,6 +80,8 @@ pub struct Reader {
 
 /// Ticks between two looks at the anchor by calls that do not wait: some 20 microseconds.
 const LOOK_TICKS: u64 = 50_000;
+/// Not an error of the kernel's: all that came over TCP comes after bytes of the ring.
+const AFTER_THE_RING: Errno = Errno(-2);
 /// Crowded reads before a larger ring is offered.
 const CROWDED: u32 = 8;
 
@@ -163,14 +167,17 @@ impl Reader {
                 }
                 return Ok(Step::Got(count));
             }
-            let outcome = kernel::receive(stream.fd(), parts, flags | libc::MSG_DONTWAIT);
-            let outcome = match outcome {
-                Ok(count) if count > 0 => match self.sort_out(stream, parts, count, flags) {
-                    0 => continue,
-                    count => Ok(count),
-                },
-                outcome => outcome,
+            let outcome = if flags & (libc::MSG_TRUNC | libc::MSG_PEEK) == libc::MSG_TRUNC {
+                // The kernel does not show what it drops, and some of that may have to be kept.
+                let mut dropped = room_for(stream, parts);
+                self.from_tcp(stream, &mut [IoSliceMut::new(&mut dropped)], flags & !libc::MSG_TRUNC)
+            } else {
+                self.from_tcp(stream, parts, flags)
             };
+            if outcome == Err(AFTER_THE_RING) {
+                self.cross(stream)?;
+                continue;
+            }
             // A switch is announced before anything that follows it, the end included.
             if matches!(outcome, Ok(0) | Err(Errno(libc::EAGAIN))) && (self.cross(stream)? || self.has_news()) {
                 continue;
@@ -198,6 +205,15 @@ impl Reader {
         }
         self.cut_off = true;
         true
+    }
+
+    /// Reads from TCP.
+    fn from_tcp(&mut self, stream: &Stream, parts: &mut [IoSliceMut<'_>], flags: i32) -> Result<usize> {
+        let count = kernel::receive(stream.fd(), parts, flags | libc::MSG_DONTWAIT)?;
+        match self.sort_out(stream, parts, count, flags) {
+            0 if count > 0 => Err(AFTER_THE_RING),
+            count => Ok(count),
+        }
     }
 
     /// Bytes have come over TCP. If a switch to the ring was announced meanwhile, those from its position on were sent
@@ -290,7 +306,7 @@ impl Reader {
     /// Takes up the receiving end of a fresh carrier, and opens the direction (S3).
     #[cold]
     fn take_up(&mut self, stream: &Stream) -> bool {
-        let Some(carrier) = stream.carrier() else { return false };
+        let Some(carrier) = stream.carrier().filter(|_| set::can_open(stream)) else { return false };
         // SeqCst: pairs with `Stream::in_kernel` and then `open` in calls that are about to sleep in the kernel.
         stream.open.store(true, Ordering::SeqCst);
         if stream.in_kernel[READ].load(Ordering::SeqCst) != 0 {
@@ -316,9 +332,19 @@ impl Reader {
         true
     }
 
-    /// Carries out a switch that has been announced, if its position is reached. `true`: the path has changed.
+    /// Carries out the switches that have been announced, if their position is reached. `true`: the path has changed, or
+    /// has changed and changed back, since the writer left the ring without a byte.
     #[inline]
     fn cross(&mut self, stream: &Stream) -> Result<bool> {
+        let crossed = self.cross_once(stream)?;
+        if crossed {
+            self.cross_once(stream)?;
+        }
+        Ok(crossed)
+    }
+
+    #[inline]
+    fn cross_once(&mut self, stream: &Stream) -> Result<bool> {
         let (Some(carrier), Some(ring)) = (&self.carrier, &mut self.ring) else { return Ok(false) };
         let Some(switch) = carrier.announced(self.note.done) else { return Ok(false) };
         let position = stream.over_tcp[READ].load(Ordering::Relaxed) + ring.position();
@@ -423,6 +449,12 @@ impl Reader {
             carrier.endpoint.own(block);
         }
     }
+}
+
+/// Room for what TCP has for a call with these parts.
+fn room_for(stream: &Stream, parts: &[IoSliceMut<'_>]) -> Vec<u8> {
+    let there = kernel::ask(stream.fd(), libc::FIONREAD).unwrap_or(0).max(1) as usize;
+    vec![0; parts.iter().map(|part| part.len()).sum::<usize>().min(there)]
 }
 
 fn take_parts(ring: &mut Receiver, parts: &mut [IoSliceMut<'_>], flags: i32) -> sidestep_fabric::Result<usize> {

@@ -22,7 +22,7 @@ use crate::{
     config::config,
     engine,
     kernel::{self, Errno, Mask, Result},
-    member::Member,
+    member::{Member, ONE_SHOT},
     poll::EXPORTED,
     signal::{self, Inside, Runs},
     sleep,
@@ -137,8 +137,14 @@ impl Set {
             }
             (_, Some(event)) => {
                 let (events, data) = (event.events, event.u64);
-                match id.and_then(|id| state.members.get_mut(id)) {
-                    Some(member) => (member.events, member.data) = (events, data),
+                match id.and_then(|id| Some((id, state.members.get_mut(id)?))) {
+                    Some((id, member)) => {
+                        (member.events, member.data) = (events, data);
+                        if events & ONE_SHOT != 0 && stream.carrier().is_some() {
+                            state.carry(set, id);
+                            wake();
+                        }
+                    }
                     None => {
                         let member = Member { stream, fd, events, data, present: true, spent: false, ring: None };
                         let id = state.members.insert(fd, member);
@@ -174,6 +180,18 @@ impl Set {
         for id in ids {
             state.carry(set, id);
         }
+    }
+
+    fn can_carry(&self, stream: &Stream) -> bool {
+        let state = lock(&self.state);
+        let can = |member: &Member| member.ring.is_some() || member.events & ONE_SHOT == 0;
+        let own = |member: &&Member| member.stream.index == stream.index;
+        if stream.has_one_number()
+            && let Some(member) = state.members.id(stream.fd()).and_then(|id| state.members.get(id)).filter(own)
+        {
+            return can(member);
+        }
+        state.members.iter().map(|(_, member)| member).filter(own).all(can)
     }
 
     /// A descriptor of the program's is closed; with `last`, the stream with it.
@@ -278,13 +296,14 @@ impl Set {
             let Some(node) = node else { continue };
             // What another thread dispatches from here on changes the epoch. What it dispatched before is in the queue.
             let epoch = node.epoch();
-            state.arm();
+            let again = state.arm();
             state.progress();
             drop(state);
             let mut outcome = Ok(0);
             let cancelled = || signal::was_cancelled(before);
             if berth.occupy() && !lock(&self.state).has_news() && node.epoch() == epoch && !cancelled() {
-                outcome = sleep::in_kernel(|| kernel::epoll_wait(set, events, sleep::left(deadline), mask));
+                let left = sleep::left(deadline.into_iter().chain(again).min());
+                outcome = sleep::in_kernel(|| kernel::epoll_wait(set, events, left, mask));
             }
             let reported = events[..outcome.unwrap_or(0)].iter().any(state::is_berth);
             berth.leave_as_member(reported);
@@ -317,6 +336,13 @@ pub fn opened(stream: &Stream) {
     for set in sets.into_iter().filter_map(table::set_at) {
         set.opened(stream);
     }
+}
+
+/// Whether all sets of a stream can look at a ring of it. One-shot members cannot before they are armed anew: nobody knows
+/// whether the kernel has reported them.
+pub fn can_open(stream: &Stream) -> bool {
+    let sets = lock(&stream.sets).clone();
+    sets.into_iter().filter_map(table::set_at).all(|set| set.can_carry(stream))
 }
 
 fn wake() {

@@ -22,7 +22,7 @@ use sidestep_shm::{
 
 use crate::{
     address::Key,
-    carrier::{Carrier, Parts},
+    carrier::{Carrier, ENDED, Parts, Switch},
     config::{Promote, config},
     engine::{self, Engine},
     kernel,
@@ -59,6 +59,8 @@ pub struct Stream {
     pub over_tcp: [AtomicU64; 2],
     /// The program has shut a direction down.
     pub is_shut: AtomicBool,
+    /// The writing direction, that is.
+    pub sends_no_more: AtomicBool,
     /// The reading direction is open: its waits cover the ring.
     pub open: AtomicBool,
     /// Where bytes are read from and written to: `true` is the ring.
@@ -146,6 +148,7 @@ impl Stream {
             in_kernel: Default::default(),
             over_tcp: Default::default(),
             is_shut: AtomicBool::new(false),
+            sends_no_more: AtomicBool::new(false),
             open: AtomicBool::new(false),
             on_ring: Default::default(),
             stage: AtomicU8::new(Stage::Young as u8),
@@ -176,6 +179,7 @@ impl Stream {
         self.on_ring.iter().for_each(|word| word.store(false, Ordering::Relaxed));
         self.open.store(false, Ordering::Relaxed);
         self.is_shut.store(false, Ordering::Relaxed);
+        self.sends_no_more.store(false, Ordering::Relaxed);
         self.stage.store(Stage::Young as u8, Ordering::Relaxed);
         for word in [&self.turns, &self.tries, &self.skip] {
             word.store(0, Ordering::Relaxed);
@@ -221,6 +225,16 @@ impl Stream {
         self.writer.lock()
     }
 
+    /// The reading direction, unless someone else has it.
+    pub fn try_reader(&self) -> Option<Guard<'_, Reader>> {
+        self.reader.try_lock()
+    }
+
+    /// The writing direction, unless someone else has it.
+    pub fn try_writer(&self) -> Option<Guard<'_, Writer>> {
+        self.writer.try_lock()
+    }
+
     /// Both, unless someone else has one of them.
     pub fn try_both(&self) -> Option<(Guard<'_, Reader>, Guard<'_, Writer>)> {
         Some((self.reader.try_lock()?, self.writer.try_lock()?))
@@ -235,7 +249,7 @@ impl Stream {
     /// How far it has come.
     #[inline]
     pub fn stage(&self) -> Stage {
-        match self.stage.load(Ordering::Acquire) {
+        match self.stage.load(Ordering::SeqCst) {
             0 => Stage::Young,
             1 => Stage::Offered,
             2 => Stage::Carried,
@@ -280,7 +294,7 @@ impl Stream {
     /// The kernel says that the peer's end has come. If it came without the peer's word, by its death, and bytes of ours
     /// lay unread, TCP would have been reset: the anchor is shut, so that every wait sees it.
     pub fn notice_end(&self, carrier: &Carrier) {
-        if carrier.has_ended() || carrier.peer_reading().closed {
+        if carrier.has_ended() || carrier.peer_reading().closed || !kernel::has_peer_ended(self.fd()) {
             return;
         }
         if self.writer.try_lock().is_some_and(|mut writer| writer.is_cut_off()) {
@@ -387,11 +401,17 @@ impl Stream {
         self.read_options();
         *lock(&self.carrier) = Some(parts.carrier.clone());
         *lock(&self.inbox) = Some(parts);
-        self.stage.store(Stage::Carried as u8, Ordering::Release);
+        self.stage.store(Stage::Carried as u8, Ordering::SeqCst);
         if let Some(place) = self.known_place() {
             place.engine.registry.set_willing(place.entry, false);
         }
         self.set_reason(Reason::Promoted);
+        // SeqCst: a shutdown sees the carrier, or this sees the shutdown and says so in the writer's stead.
+        if self.sends_no_more.load(Ordering::SeqCst)
+            && let Some(sender) = lock(&self.inbox).as_mut().and_then(|parts| parts.sender.as_mut())
+        {
+            let _ = sender.set_note(Switch::note(0), ENDED);
+        }
     }
 
     /// It stays on TCP, for this reason.
@@ -456,6 +476,11 @@ impl Stream {
     /// Another number leads here.
     pub fn add_number(&self, fd: i32) {
         lock(&self.numbers).push(fd);
+    }
+
+    /// Whether a single number leads here.
+    pub fn has_one_number(&self) -> bool {
+        lock(&self.numbers).len() == 1
     }
 
     /// A number leads here no more. `true`: it was the last one.

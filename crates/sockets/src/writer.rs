@@ -51,9 +51,8 @@ pub struct Writer {
     checked: u64,
     /// Since when the ring has been full, and how far the peer had read then.
     stalled: Option<(u64, u64)>,
-    /// How often the ring gave way to TCP, and when it did last.
+    /// How often the ring gave way to TCP.
     overflows: u32,
-    overflown: u64,
     /// How far the peer had read when this side last saw it move, and how much had been written then.
     head: (u64, u64),
     random: u64,
@@ -62,8 +61,6 @@ pub struct Writer {
 /// A full ring whose reader does not move for so long gives way to TCP, which has buffers of its own.
 const STALL_NS: u64 = 2_000_000;
 const MOST_STALL_NS: u64 = 1_000_000_000;
-/// A writer that does not wait gives way at once, but not more often than this, and four times as seldom each time.
-const SELDOM_NS: u64 = 50_000_000;
 /// Messages between two looks at the clock, and
 const CHECK_MESSAGES: u64 = 16;
 /// ticks between two looks at whether the peer lives: some 300 microseconds.
@@ -140,7 +137,7 @@ impl Writer {
         if !may || carrier.lost.load(Ordering::Relaxed) || stream.in_kernel[WRITE].load(Ordering::SeqCst) != 0 {
             return Ok(false);
         }
-        if matches!(config().promote, Promote::Random(_)) && self.dice() % 4 != 0 {
+        if matches!(config().promote, Promote::Random(_)) && self.dice() % 4 != 0 || !crate::set::can_open(stream) {
             return Ok(false);
         }
         self.announce(stream)?;
@@ -276,7 +273,10 @@ impl Writer {
         if count > 0 {
             return Ok(Step::Sent(count));
         }
-        if patient && self.look() {
+        // Who does not wait cannot be stalled: a reader that took nothing of the last half a ring, and takes nothing for
+        // as long as one needs to wake up, does not read.
+        let idle = !patient && self.reader_is_idle();
+        if (patient || idle) && self.look() {
             let count = self.push(parts)?;
             if count > 0 {
                 self.stalled = None;
@@ -287,27 +287,48 @@ impl Writer {
         if !self.on_ring {
             return Ok(Step::Kernel);
         }
-        let Some(carrier) = &self.carrier else { return Ok(Step::Kernel) };
-        let (read, now) = (carrier.monitor.read(), clock::now());
-        // Who does not wait cannot be stalled: a reader that took nothing of the last half a ring does not read.
-        let half = carrier.capacity.load(Ordering::Relaxed) / 2;
-        let idle = self.head.0 == read && carrier.pushed.load(Ordering::Relaxed) - self.head.1 >= half;
-        let stalled = match self.stalled {
-            Some((since, then)) if then == read => now - since > self.stall_limit(),
-            _ => {
-                self.stalled = Some((now, read));
-                false
-            }
-        };
-        let seldom = now.saturating_sub(self.overflown) > SELDOM_NS << (2 * self.overflows.min(4));
-        if stalled || !patient && idle && seldom {
-            self.leave_ring(stream, Reason::Overflow)?;
-            self.overflown = now;
-            self.stalled = None;
-            self.overflows += 1;
+        if idle && self.reader_is_idle() || self.stall().is_some_and(|until| clock::now() >= until) {
+            self.give_way(stream)?;
             return Ok(Step::Kernel);
         }
         Ok(Step::Full)
+    }
+
+    /// Goes on over TCP, since the ring is full.
+    fn give_way(&mut self, stream: &Stream) -> Result<()> {
+        self.stalled = None;
+        self.overflows += 1;
+        self.leave_ring(stream, Reason::Overflow)
+    }
+
+    fn reader_is_idle(&self) -> bool {
+        self.carrier.as_ref().is_some_and(|carrier| {
+            let half = carrier.capacity.load(Ordering::Relaxed) / 2;
+            let pushed = carrier.pushed.load(Ordering::Relaxed);
+            self.head.0 == carrier.monitor.read() && pushed - self.head.1 >= half
+        })
+    }
+
+    /// Notes that the ring is full, and since when its reader has not moved. Returns when TCP takes over.
+    fn stall(&mut self) -> Option<u64> {
+        let read = self.carrier.as_ref()?.monitor.read();
+        if self.stalled.is_none_or(|(_, then)| then != read) {
+            self.stalled = Some((clock::now(), read));
+        }
+        self.stall_deadline()
+    }
+
+    /// For a call that waits for space in some other way: when TCP takes over. `None`: there is space, be it on TCP.
+    pub fn stalls_until(&mut self, stream: &Stream) -> Option<u64> {
+        if !self.on_ring || self.carrier.as_ref()?.has_space() {
+            return None;
+        }
+        let until = self.stall()?;
+        if clock::now() < until {
+            return Some(until);
+        }
+        let _ = self.give_way(stream);
+        None
     }
 
     /// When a sleep on a full ring must end at the latest, so that TCP can take over.

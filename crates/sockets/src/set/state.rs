@@ -34,6 +34,8 @@ pub struct State {
     pub looked: u64,
     /// Where the next look begins, so that nobody is left out.
     next: usize,
+    /// Members for which a sleep must end in time.
+    watched: Vec<u32>,
 }
 
 const EXCLUSIVE: u32 = libc::EPOLLEXCLUSIVE as u32;
@@ -216,10 +218,32 @@ impl State {
         });
     }
 
-    /// Before a sleep: everyone becomes idle who has no news.
-    pub fn arm(&mut self) {
-        let State { members, active, .. } = self;
+    /// Before a sleep: everyone becomes idle who has no news. Returns when the sleep must end at the latest.
+    pub fn arm(&mut self) -> Option<u64> {
+        let State { members, active, watched, .. } = self;
+        watched.extend(active.iter());
         active.retain(|id| members.get_mut(*id).is_some_and(|member| !member.becomes_idle()));
+        self.look_again()
+    }
+
+    /// Looks at members that no tripwire tells of.
+    fn look_again(&mut self) -> Option<u64> {
+        let mut watched = std::mem::take(&mut self.watched);
+        watched.sort_unstable();
+        watched.dedup();
+        let mut least = None;
+        watched.retain(|id| {
+            let Some(member) = self.members.get_mut(*id) else { return false };
+            let was = member.ring.as_ref().map(|ring| ring.seen.read);
+            let until = member.look_again();
+            if member.ring.as_ref().map(|ring| ring.seen.read) != was {
+                self.activate(*id);
+            }
+            least = least.into_iter().chain(until).min();
+            until.is_some()
+        });
+        self.watched = watched;
+        least
     }
 
     pub fn kernel_is_due(&mut self) -> bool {

@@ -1,0 +1,86 @@
+//! Looking at what comes next without taking it, also where it lies on several paths.
+
+use std::{io::IoSliceMut, sync::atomic::Ordering};
+
+use crate::{
+    kernel::{self, Errno, Result},
+    stream::{READ, Stream},
+};
+
+use super::{Anchor, Reader, Step};
+
+impl Reader {
+    /// As [`step`](Reader::step) with MSG_PEEK. Near a switch what has come lies on two or three paths, and all of it is
+    /// shown.
+    pub fn peek(
+        &mut self,
+        stream: &Stream,
+        parts: &mut [IoSliceMut<'_>],
+        flags: i32,
+        patient: bool,
+        anchor: Anchor,
+    ) -> Result<Step> {
+        let _ = self.cross(stream)?;
+        if self.error.is_none() && self.is_split() {
+            let wanted = parts.iter().map(|part| part.len()).sum();
+            let bytes = self.in_order(stream, wanted)?;
+            if !bytes.is_empty() {
+                if flags & libc::MSG_TRUNC == 0 {
+                    let places = parts.iter_mut().flat_map(|part| part.iter_mut());
+                    places.zip(&bytes).for_each(|(place, byte)| *place = *byte);
+                }
+                return Ok(Step::Got(bytes.len()));
+            }
+        }
+        self.step(stream, parts, flags, patient, anchor)
+    }
+
+    /// Whether bytes may lie on several paths.
+    fn is_split(&self) -> bool {
+        !self.kept.is_empty() || self.carrier.as_ref().is_some_and(|carrier| carrier.is_switching())
+    }
+
+    /// The next bytes, at most so many, from wherever they are.
+    #[cold]
+    fn in_order(&mut self, stream: &Stream, wanted: usize) -> Result<Vec<u8>> {
+        let (Some(carrier), Some(ring)) = (&self.carrier, &mut self.ring) else { return Ok(Vec::new()) };
+        // TCP before the notes: a switch is announced before anything that follows it.
+        let mut tcp = vec![0; wanted];
+        let there = kernel::receive(stream.fd(), &mut [IoSliceMut::new(&mut tcp)], libc::MSG_PEEK | libc::MSG_DONTWAIT);
+        tcp.truncate(there.unwrap_or(0));
+        let next = carrier.announced(self.note.done);
+        let mut position = stream.over_tcp[READ].load(Ordering::Relaxed) + ring.position();
+        let mut bytes = Vec::with_capacity(wanted);
+        let mut from_ring = |bytes: &mut Vec<u8>| -> Result<u64> {
+            let before = bytes.len();
+            bytes.resize(wanted, 0);
+            let count = ring.peek(0, &mut bytes[before..]).map_err(|_| Errno(libc::ECONNRESET))?;
+            bytes.truncate(before + count);
+            Ok(count as u64)
+        };
+        let reaches = |position: u64, switch: Option<crate::carrier::Switch>| {
+            switch.is_some_and(|switch| switch.position == position)
+        };
+        if self.on_ring {
+            position += from_ring(&mut bytes)?;
+            if reaches(position, next) {
+                bytes.extend(self.kept.iter().chain(&tcp));
+            }
+        } else {
+            let kept = self.kept.len();
+            let limit = next.map_or(u64::MAX, |switch| switch.position.saturating_sub(position + kept as u64));
+            let first = (tcp.len() as u64).min(limit) as usize;
+            bytes.extend(self.kept.iter().chain(&tcp[..first]).take(wanted));
+            position += (kept + first) as u64;
+            if reaches(position, next) && bytes.len() < wanted {
+                position += from_ring(&mut bytes)?;
+                let after = next.and_then(|switch| carrier.announced(switch.number));
+                if reaches(position, after) {
+                    bytes.extend(&tcp[first..]);
+                }
+            }
+        }
+        bytes.truncate(wanted);
+        Ok(bytes)
+    }
+}

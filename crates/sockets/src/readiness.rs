@@ -1,0 +1,66 @@
+//! Readiness of a stream: what its rings say, and when a wait must look again although nothing tells it to.
+
+use std::sync::atomic::Ordering;
+
+use sidestep_shm::clock;
+
+use crate::{
+    carrier::Carrier,
+    stream::{Stream, WRITE},
+};
+
+pub const IN: i16 = libc::POLLIN | libc::POLLRDNORM;
+pub const OUT: i16 = libc::POLLOUT | libc::POLLWRNORM;
+
+/// Time between two looks at what no tripwire tells.
+const LOOK_NS: u64 = 1_000_000;
+
+/// What the rings of a stream say.
+#[inline]
+pub fn ring_events(stream: &Stream, carrier: &Carrier) -> i16 {
+    let mut events = 0;
+    if stream.open.load(Ordering::Relaxed) {
+        let wanted = stream.low_water.load(Ordering::Relaxed);
+        let kept = carrier.kept.load(Ordering::Relaxed) != 0;
+        if carrier.has_at_least(wanted) || kept && wanted <= 1 || wanted > 1 && has_across(stream, carrier, wanted) {
+            events |= IN;
+        }
+    }
+    if stream.on_ring[WRITE].load(Ordering::Relaxed)
+        && (carrier.has_space() || carrier.peer_reading().closed || carrier.lost.load(Ordering::Relaxed))
+    {
+        events |= OUT;
+    }
+    events
+}
+
+/// When a wait for these events must look again at the latest: a full ring whose reader does not move gives way to TCP,
+/// and bytes on two paths count together for a low-water mark.
+pub fn look_again(stream: &Stream, carrier: &Carrier, events: i16) -> Option<u64> {
+    let mut until = None;
+    if events & OUT != 0 && stream.on_ring[WRITE].load(Ordering::Relaxed) && !carrier.has_space() {
+        until = match stream.try_writer() {
+            Some(mut writer) => writer.stalls_until(stream),
+            None => Some(clock::now() + LOOK_NS),
+        };
+    }
+    if events & IN != 0 && stream.low_water.load(Ordering::Relaxed) > 1 && is_split(carrier) {
+        let soon = clock::now() + LOOK_NS;
+        until = Some(until.map_or(soon, |until| until.min(soon)));
+    }
+    until
+}
+
+/// Whether bytes may lie on several paths.
+fn is_split(carrier: &Carrier) -> bool {
+    carrier.is_switching() || carrier.kept.load(Ordering::Relaxed) != 0
+}
+
+/// Whether so many bytes have come, on all paths together.
+#[cold]
+fn has_across(stream: &Stream, carrier: &Carrier, wanted: u32) -> bool {
+    is_split(carrier)
+        && stream
+            .try_reader()
+            .is_some_and(|mut reader| reader.available(stream).is_ok_and(|bytes| bytes >= wanted as usize))
+}

@@ -315,6 +315,13 @@ impl Consumer {
         self.read
     }
 
+    /// Where the next byte to read lies, or will, for hints to the processor.
+    #[cfg(not(loom))]
+    #[inline]
+    pub fn next_place(&self) -> *const u8 {
+        self.ring.place((self.read & self.mask) as usize)
+    }
+
     /// Readable bytes; looks at the producer's copy only if none are known.
     #[inline]
     pub fn available(&mut self) -> Result<usize> {

@@ -38,6 +38,21 @@ pub fn ticks() -> u64 {
     crate::clock::now()
 }
 
+/// Asks for the lines of memory that hold `bytes` bytes from `at` on, all at once, before they are needed one by one. A hint
+/// about an address: nothing is read or written, and it may point anywhere.
+#[inline]
+pub fn prefetch<T>(at: *const T, bytes: usize) {
+    const LINE: usize = 64;
+    #[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]
+    for line in (0..bytes).step_by(LINE) {
+        use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: a hint, which no address makes fault; every x86-64 processor has it.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(at.wrapping_byte_add(line).cast()) };
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri), not(loom))))]
+    let _ = (at, bytes, LINE);
+}
+
 /// Whether so many [`ticks`] are as long as a time slice rather than a switch: a quarter of a millisecond or more at any
 /// clock rate from 1 to 4 GHz, and a third of one where ticks are nanoseconds.
 #[inline]

@@ -47,6 +47,8 @@ pub mod memfd;
 pub mod pair_bell;
 #[cfg(not(loom))]
 pub mod passing;
+#[cfg(not(loom))]
+pub mod room;
 
 pub use error::{Error, Result};
 #[cfg(not(loom))]

@@ -22,6 +22,7 @@ use std::{
 
 /// A value that one thread at a time can reach.
 #[derive(Default)]
+#[repr(C)]
 pub struct Lock<T> {
     held: AtomicBool,
     value: UnsafeCell<T>,

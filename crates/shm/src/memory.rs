@@ -380,6 +380,12 @@ impl Span {
         &self.memory
     }
 
+    /// Where byte `at` lies, for hints to the processor ([`cpu::prefetch`](crate::cpu::prefetch)).
+    #[inline]
+    pub fn place(&self, at: usize) -> *const u8 {
+        self.base.as_ptr().wrapping_add(at).cast_const()
+    }
+
     /// Copies `bytes` in at `at`.
     #[inline]
     pub fn copy_in(&self, at: usize, bytes: &[u8]) -> Result<()> {

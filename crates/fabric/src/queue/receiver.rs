@@ -222,6 +222,12 @@ impl Receiver {
         self.consumer().position()
     }
 
+    /// Where the next byte to receive lies, or will, for hints to the processor.
+    #[inline]
+    pub fn next_place(&mut self) -> *const u8 {
+        self.consumer().next_place()
+    }
+
     /// Ring size in bytes.
     pub fn capacity(&mut self) -> usize {
         self.consumer().capacity()

@@ -253,6 +253,12 @@ impl Sender {
         Ok(self.producer().space(capacity)?)
     }
 
+    /// Bytes known to be free; asks how far the peer has read only if they are fewer than `wanted`.
+    #[inline]
+    pub fn space_for(&mut self, wanted: usize) -> Result<usize> {
+        Ok(self.producer().space(wanted)?)
+    }
+
     /// How often the receiver waited and was told.
     pub fn alarms(&self) -> u64 {
         self.wire.alarms()

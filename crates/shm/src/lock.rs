@@ -4,18 +4,22 @@
 //! kernel needs a second atomic step to learn of them. Who finds it taken looks for a while, then gives the core away, and
 //! then sleeps for short times, so that a holder of lower priority gets on.
 //!
+//! A lock may belong to one thread ([`Threads`]): that one takes it without an atomic step, and any other panics.
+//!
 //! # Invariants
 //!
 //! - **L1** `held` goes from false to true by one atomic step, whose doer alone has a [`Guard`]; it goes back when the guard
 //!   is dropped. So there is at most one guard, and it alone reaches the value.
+//! - **L2** Where a lock belongs to a thread, no other thread gets as far as `held`, so that looking and storing is one step.
+//!   Numbers of threads are given out once.
 
 #![allow(unsafe_code)]
 
 use std::{
-    cell::UnsafeCell,
+    cell::{Cell, UnsafeCell},
     fmt,
     ops::{Deref, DerefMut},
-    sync::atomic::{AtomicBool, Ordering},
+    sync::atomic::{AtomicBool, AtomicU32, Ordering},
     thread,
     time::Duration,
 };
@@ -25,7 +29,43 @@ use std::{
 #[repr(C)]
 pub struct Lock<T> {
     held: AtomicBool,
+    threads: Threads,
     value: UnsafeCell<T>,
+}
+
+/// Which threads may take a lock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Threads(u32);
+
+impl Threads {
+    /// Any.
+    pub const ANY: Threads = Threads(0);
+
+    /// The one that calls this, and no other.
+    pub fn this() -> Threads {
+        Threads(number_of_this())
+    }
+}
+
+thread_local! {
+    /// The number of a thread; zero until it is asked for.
+    static NUMBER: Cell<u32> = const { Cell::new(0) };
+}
+
+#[inline]
+fn number_of_this() -> u32 {
+    match NUMBER.get() {
+        0 => new_number(),
+        number => number,
+    }
+}
+
+#[cold]
+fn new_number() -> u32 {
+    static NEXT: AtomicU32 = AtomicU32::new(1);
+    let given = NEXT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |next| next.checked_add(1));
+    NUMBER.set(given.expect("fewer than four thousand million threads"));
+    NUMBER.get()
 }
 
 /// The right to the value, until it is dropped.
@@ -34,7 +74,7 @@ pub struct Guard<'a, T> {
     lock: &'a Lock<T>,
 }
 
-// SAFETY: L1: the value is reached by one thread at a time, so it need only be one that may move between threads.
+// SAFETY: L1, L2: the value is reached by one thread at a time, so it need only be one that may move between threads.
 unsafe impl<T: Send> Sync for Lock<T> {}
 
 const SPINS: u32 = 128;
@@ -44,7 +84,12 @@ const NAP: Duration = Duration::from_micros(20);
 impl<T> Lock<T> {
     /// A lock around a value.
     pub const fn new(value: T) -> Lock<T> {
-        Lock { held: AtomicBool::new(false), value: UnsafeCell::new(value) }
+        Lock::within(Threads::ANY, value)
+    }
+
+    /// A lock that only these threads may take.
+    pub const fn within(threads: Threads, value: T) -> Lock<T> {
+        Lock { held: AtomicBool::new(false), threads, value: UnsafeCell::new(value) }
     }
 
     /// Takes it, and waits if another thread has it.
@@ -59,10 +104,25 @@ impl<T> Lock<T> {
     /// Takes it if nobody has it.
     #[inline]
     pub fn try_lock(&self) -> Option<Guard<'_, T>> {
+        if self.threads != Threads::ANY {
+            return self.try_own();
+        }
         // Acquire pairs with the Release of `Guard::drop`: what the last holder did is visible.
         let taken = self.held.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed);
         // Not `then_some`: a guard that is made and dropped would give the lock of another thread back.
         if taken.is_ok() { Some(Guard { lock: self }) } else { None }
+    }
+
+    /// As `try_lock`, for the thread it belongs to.
+    #[inline]
+    fn try_own(&self) -> Option<Guard<'_, T>> {
+        assert!(self.threads.0 == number_of_this(), "it belongs to another thread");
+        // L2: nobody comes between the two.
+        if self.held.load(Ordering::Relaxed) {
+            return None;
+        }
+        self.held.store(true, Ordering::Relaxed);
+        Some(Guard { lock: self })
     }
 
     /// Whether some thread has it at this moment. If not, everything that was done under it before is visible.
@@ -120,6 +180,9 @@ impl<T> Drop for Guard<'_, T> {
 
 impl<T: fmt::Debug> fmt::Debug for Lock<T> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.threads != Threads::ANY && self.threads != Threads::this() {
+            return out.write_str("of another thread");
+        }
         match self.try_lock() {
             Some(guard) => guard.fmt(out),
             None => out.write_str("taken"),
@@ -154,5 +217,18 @@ mod tests {
         assert!(lock.try_lock().is_none());
         drop(held);
         assert!(lock.try_lock().is_some());
+    }
+
+    #[test]
+    fn one_that_belongs_to_a_thread_is_taken_by_no_other() {
+        let lock = Lock::within(Threads::this(), 7);
+        let held = lock.lock();
+        assert!(lock.try_lock().is_none());
+        drop(held);
+        *lock.lock() += 1;
+        let other = thread::scope(|scope| scope.spawn(|| *lock.lock()).join());
+        assert!(other.is_err(), "it panics");
+        assert_eq!(*lock.lock(), 8);
+        assert_ne!(thread::spawn(Threads::this).join().ok(), Some(Threads::this()));
     }
 }

@@ -100,7 +100,7 @@ fn fnv(bytes: &[u8]) -> u128 {
 }
 
 /// The scheme whose names are those of TCP sockets.
-const IWARP: &str = "iwarp";
+pub(crate) const IWARP: &str = "iwarp";
 /// The ports that discriminators are spread over.
 const FIRST_PORT: u16 = 20_000;
 const PORTS: u16 = 12_000;

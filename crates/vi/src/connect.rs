@@ -88,7 +88,7 @@ impl ConnectionRequest {
             return Err(Error::Invalid("the connection request"));
         };
         let deadline = Some(clock::now() + JOIN_NS);
-        let own = (&*vi.core.nic, &Arc::downgrade(&vi.core.0));
+        let own = (&*vi.core.nic, &Arc::downgrade(&vi.core));
         finish(vi, line::accept(request, &self.greeting, own, &attributes, &self.local, deadline))
     }
 
@@ -106,7 +106,7 @@ impl Vi {
     pub fn connect(&self, local: &NetAddress, remote: &NetAddress, deadline: Option<u64>) -> Result<RemoteAttributes> {
         let nic = &self.core.nic;
         let name = remote.name(nic.scheme())?;
-        if !remote.is_here(nic.address()) {
+        if !nic.reaches_hosts() && !remote.is_here(nic.address()) {
             return Err(Error::NotReachable);
         }
         let attributes = begin(self)?;
@@ -177,7 +177,7 @@ pub(crate) fn ask(
     let mut made = None;
     let endpoint = nic.node.begin_connect_with(name, |peer| {
         let full = FabricError::Full { what: "the trunk", limit: 0 };
-        let route = nic.trunks.of(&nic.node, peer)?.route(&Arc::downgrade(&vi.core.0)).map_err(|_| full)?;
+        let route = nic.trunks.of(&nic.node, peer)?.route(&Arc::downgrade(&vi.core)).map_err(|_| full)?;
         let greeting = Greeting::new(attributes, local, &route).to_bytes();
         made = Some(route);
         Ok(greeting)

@@ -53,6 +53,8 @@ pub(crate) struct CqCore {
     has_descriptor: AtomicBool,
     idle: AtomicU32,
     staging: Lock<VecDeque<(u32, Queue)>>,
+    /// How many are staged: none is seen without a lock.
+    staged: AtomicUsize,
     /// Threads that sleep or are about to; a descriptor counts as one.
     sleepers: AtomicU32,
     entries: AtomicUsize,
@@ -91,7 +93,8 @@ impl Cq {
             nudge,
             has_descriptor: AtomicBool::new(false),
             idle: AtomicU32::new(0),
-            staging: Lock::new(VecDeque::with_capacity(entries.min(64))),
+            staging: Lock::within(nic.threads, VecDeque::with_capacity(entries.min(64))),
+            staged: AtomicUsize::new(0),
             sleepers: AtomicU32::new(0),
             entries: AtomicUsize::new(entries),
             overrun: AtomicBool::new(false),
@@ -110,7 +113,7 @@ impl Cq {
         if let Some(found) = core.next() {
             return Some(found);
         }
-        core.nic.trunks.poll();
+        core.nic.trunks.poll(|| core.has_staged());
         let found = core.next();
         if found.is_none() { core.look_further() } else { found }
     }
@@ -186,10 +189,13 @@ impl Cq {
 
 impl CqCore {
     /// A descriptor of a VI has completed.
+    #[inline]
     pub(crate) fn stage(&self, vi: u32, queue: Queue) {
         let staged = {
             let mut staging = self.lock();
             staging.push_back((vi, queue));
+            // Pairs with `has_staged`.
+            self.staged.store(staging.len(), Ordering::Release);
             staging.len()
         };
         if staged > self.entries.load(Ordering::Relaxed) && !self.overrun.swap(true, Ordering::Relaxed) {
@@ -204,16 +210,29 @@ impl CqCore {
         }
     }
 
+    /// Whether something is staged, as far as can be seen without the lock.
+    #[inline]
+    fn has_staged(&self) -> bool {
+        // Pairs with `stage`. Whoever sleeps looks under the lock.
+        self.staged.load(Ordering::Acquire) > 0
+    }
+
     /// The next that is staged.
     #[inline]
     fn next(&self) -> Option<(Vi, Queue)> {
-        loop {
-            let (id, queue) = self.lock().pop_front()?;
+        while self.has_staged() {
+            let (id, queue) = {
+                let mut staging = self.lock();
+                let next = staging.pop_front()?;
+                self.staged.store(staging.len(), Ordering::Release);
+                next
+            };
             // A VI that is gone needs no answer.
             if let Some(vi) = self.nic.vi(id) {
                 return Some((vi, queue));
             }
         }
+        None
     }
 
     /// After a look that found nothing: now and then sees to other things. With a descriptor, makes the next news ring.
@@ -235,16 +254,16 @@ impl CqCore {
     fn prepare_descriptor(&self) -> Option<(Vi, Queue)> {
         // Empties the descriptor, and makes news of the link ring.
         self.events.poll();
-        for trunk in self.nic.trunks.list() {
+        for trunk in self.nic.trunks.list().iter() {
             if self
                 .watched
                 .lock()
                 .expect("no panic with trunks")
                 .iter()
-                .all(|known| !known.ptr_eq(&Arc::downgrade(&trunk)))
+                .all(|known| !known.ptr_eq(&Arc::downgrade(trunk)))
             {
                 trunk.watch();
-                self.watched.lock().expect("no panic with trunks").push(Arc::downgrade(&trunk));
+                self.watched.lock().expect("no panic with trunks").push(Arc::downgrade(trunk));
             }
             trunk.arm();
             trunk.poll(true);
@@ -263,7 +282,7 @@ impl CqCore {
         self.sleepers.fetch_add(1, Ordering::SeqCst);
         trunks.iter().for_each(|trunk| trunk.enter_sleep());
         let waited = self.nic.node.wait_for(&mut Waiter::with(Patience::NONE), deadline, &mut || {
-            for trunk in &trunks {
+            for trunk in trunks.iter() {
                 trunk.arm();
                 trunk.poll(true);
             }
@@ -279,6 +298,7 @@ impl CqCore {
         }
     }
 
+    #[inline]
     fn lock(&self) -> Guard<'_, VecDeque<(u32, Queue)>> {
         self.staging.lock()
     }

@@ -1,5 +1,7 @@
 //! What a call can refuse with, and the return code of each.
 
+use std::io::ErrorKind;
+
 use sidestep_fabric as fabric;
 
 use crate::code::{Code, ViState};
@@ -97,9 +99,17 @@ impl From<fabric::Error> for Error {
             fabric::Error::TimedOut(_) => Error::TimedOut,
             fabric::Error::Refused { .. } => Error::Rejected,
             error if is_nobody(&error) => Error::NoMatch,
+            error if is_far(&error) => Error::NotReachable,
             other => Error::Fabric(other),
         }
     }
+}
+
+/// Whether the network has no way there.
+fn is_far(error: &fabric::Error) -> bool {
+    let fabric::Error::Memory(sidestep_shm::Error::System { source, .. }) = error else { return false };
+    let kind = std::io::Error::from_raw_os_error(source.raw_os_error()).kind();
+    matches!(kind, ErrorKind::NetworkUnreachable | ErrorKind::HostUnreachable)
 }
 
 /// Whether nobody is there, as opposed to somebody who does not answer.

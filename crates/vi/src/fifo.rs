@@ -1,18 +1,29 @@
-//! A queue whose first entry lies in the queue itself: one that is mostly one long needs no memory elsewhere.
+//! Queues that lie where they are used as long as they are short: whoever finds them empty looks nowhere else.
 
 use std::collections::VecDeque;
 
-/// First in, first out.
+/// First in, first out; the first entry lies in the queue itself.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct Fifo<T> {
-    /// `None` only if `rest` is empty.
+    /// `None` only if there are no others.
     first: Option<T>,
-    rest: VecDeque<T>,
+    rest: Later<T>,
 }
+
+/// First in, first out; mostly empty. The entries lie elsewhere, and whether there are any is known here.
+#[derive(Debug)]
+pub(crate) struct Later<T> {
+    len: u32,
+    entries: Option<Box<Entries<T>>>,
+}
+
+#[derive(Debug)]
+struct Entries<T>(VecDeque<T>);
 
 impl<T> Default for Fifo<T> {
     fn default() -> Fifo<T> {
-        Fifo { first: None, rest: VecDeque::new() }
+        Fifo { first: None, rest: Later::default() }
     }
 }
 
@@ -34,28 +45,94 @@ impl<T> Fifo<T> {
 
     #[inline]
     pub(crate) fn get(&self, index: usize) -> Option<&T> {
-        if index == 0 { self.first.as_ref() } else { self.rest.get(index - 1) }
+        match index.checked_sub(1) {
+            None => self.first.as_ref(),
+            Some(behind) => self.rest.get(behind),
+        }
     }
 
     #[inline]
     pub(crate) fn push(&mut self, value: T) {
         match self.first {
             None => self.first = Some(value),
-            Some(_) => self.rest.push_back(value),
+            Some(_) => self.rest.push(value),
         }
     }
 
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<T> {
-        let next = if self.rest.is_empty() { None } else { self.rest.pop_front() };
+        let next = self.rest.pop();
         std::mem::replace(&mut self.first, next)
     }
 
     /// All entries from that one on.
     #[inline]
     pub(crate) fn from(&self, index: usize) -> impl Iterator<Item = &T> {
-        let first = self.first.iter().skip(index);
-        first.chain(self.rest.range(index.saturating_sub(1).min(self.rest.len())..))
+        self.first.iter().skip(index).chain(self.rest.from(index.saturating_sub(1)))
+    }
+}
+
+impl<T> Default for Later<T> {
+    fn default() -> Later<T> {
+        Later { len: 0, entries: None }
+    }
+}
+
+impl<T> Later<T> {
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.len as usize
+    }
+
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    #[inline]
+    pub(crate) fn front(&self) -> Option<&T> {
+        if self.is_empty() { None } else { self.get(0) }
+    }
+
+    #[inline]
+    pub(crate) fn front_mut(&mut self) -> Option<&mut T> {
+        if self.is_empty() { None } else { self.get_mut(0) }
+    }
+
+    pub(crate) fn get(&self, index: usize) -> Option<&T> {
+        self.entries.as_ref()?.0.get(index)
+    }
+
+    pub(crate) fn get_mut(&mut self, index: usize) -> Option<&mut T> {
+        self.entries.as_mut()?.0.get_mut(index)
+    }
+
+    pub(crate) fn push(&mut self, value: T) {
+        self.entries.get_or_insert_with(|| Box::new(Entries(VecDeque::new()))).0.push_back(value);
+        self.len += 1;
+    }
+
+    #[inline]
+    pub(crate) fn pop(&mut self) -> Option<T> {
+        if self.is_empty() { None } else { self.pop_there() }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        *self = Later::default();
+    }
+
+    /// All entries from that one on.
+    pub(crate) fn from(&self, index: usize) -> impl Iterator<Item = &T> {
+        self.entries.iter().flat_map(move |entries| entries.0.range(index.min(entries.0.len())..))
+    }
+
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.entries.iter_mut().flat_map(|entries| &mut entries.0)
+    }
+
+    fn pop_there(&mut self) -> Option<T> {
+        self.len -= 1;
+        self.entries.as_mut()?.0.pop_front()
     }
 }
 
@@ -77,6 +154,30 @@ mod tests {
             for index in 0..=model.len() {
                 assert_eq!(fifo.get(index), model.get(index));
                 assert!(fifo.from(index).eq(model.range(index..)), "from {index} of {}", model.len());
+            }
+        }
+    }
+
+    #[test]
+    fn so_is_the_one_that_is_mostly_empty() {
+        let (mut later, mut model) = (Later::default(), VecDeque::new());
+        for step in 0..1000u32 {
+            if step % 7 < 4 {
+                later.push(step);
+                model.push_back(step);
+            } else {
+                assert_eq!(later.pop(), model.pop_front());
+            }
+            if step == 500 {
+                later.clear();
+                model.clear();
+            }
+            assert_eq!((later.len(), later.is_empty(), later.front()), (model.len(), model.is_empty(), model.front()));
+            assert!(later.iter_mut().eq(&mut model) && later.front_mut() == model.front_mut());
+            for index in 0..=model.len() {
+                assert_eq!(later.get(index), model.get(index));
+                assert_eq!(later.get_mut(index), model.get_mut(index));
+                assert!(later.from(index).eq(model.range(index..)));
             }
         }
     }

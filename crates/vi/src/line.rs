@@ -1,6 +1,6 @@
 //! One connection: its place on a trunk, and how the two sides agree on it.
 
-use std::{collections::VecDeque, sync::Weak};
+use std::sync::Weak;
 
 use sidestep_fabric::{Endpoint, RdmaQueue, Request, event::SourceId, queue::QueueSpec};
 
@@ -9,6 +9,7 @@ use crate::{
     attributes::{Reliability, RemoteAttributes, ViAttributes},
     entry::{Credit, Reach},
     error::{Error, Result},
+    fifo::Later,
     memory::Key,
     nic::NicCore,
     trunk::Route,
@@ -26,7 +27,7 @@ pub(crate) struct Line {
     /// Receives used up at the peer by what was sent.
     pub(crate) sent: u32,
     /// Receives the peer has posted and nobody has used; the first is for message number `sent`.
-    pub(crate) credits: VecDeque<Credit>,
+    pub(crate) credits: Later<Credit>,
     /// RDMA writes that the peer carries out and has not answered.
     pub(crate) writes: u32,
     /// The window that a receive was announced in last.
@@ -55,6 +56,11 @@ pub(crate) struct Greeting {
     line: u32,
 }
 
+impl Line {
+    /// Bytes at its beginning that every message touches.
+    pub(crate) const HOT: usize = std::mem::offset_of!(Line, writes);
+}
+
 const MAGIC: u32 = u32::from_le_bytes(*b"via2");
 const FIXED: usize = 28;
 
@@ -65,7 +71,7 @@ impl Line {
             route,
             theirs: theirs.line,
             sent: 0,
-            credits: VecDeque::new(),
+            credits: Later::default(),
             writes: 0,
             window: None,
             reaches: Vec::new(),

@@ -14,7 +14,7 @@ use sidestep_shm::Memory;
 use crate::{
     attributes::{MAX_PTAGS, MAX_REGIONS, MemAttributes},
     code::Status,
-    descriptor::Segment,
+    descriptor::{List, Segment},
     error::{Error, Result},
     slab::Slab,
 };
@@ -236,6 +236,7 @@ impl MemoryTable {
         self.ptags().is_empty()
     }
 
+    #[inline]
     pub(crate) fn epoch(&self) -> u64 {
         self.epoch.load(Ordering::Acquire)
     }
@@ -249,7 +250,13 @@ impl Registration {
     /// Names it as peers know it: another one after they lost their reach.
     #[inline]
     pub(crate) fn key(&self) -> Key {
-        Key(u64::from(self.handle.0) << 32 | u64::from(self.turn.load(Ordering::Acquire)))
+        Key(u64::from(self.handle.0) << 32 | u64::from(self.turn()))
+    }
+
+    /// How often peers have lost their reach.
+    #[inline]
+    pub(crate) fn turn(&self) -> u32 {
+        self.turn.load(Ordering::Acquire)
     }
 
     /// Takes back what peers can reach: whoever has the pages mapped keeps the old ones.
@@ -266,6 +273,7 @@ impl Registration {
         self.alive.load(Ordering::Acquire)
     }
 
+    #[inline]
     pub(crate) fn ptag(&self) -> Ptag {
         Ptag(self.ptag.load(Ordering::Acquire))
     }
@@ -282,6 +290,7 @@ impl Registration {
         MemAttributes { ptag: self.ptag(), rdma_write: self.allows_write(), rdma_read: self.allows_read() }
     }
 
+    #[inline]
     pub(crate) fn contains(&self, address: u64, len: u64) -> bool {
         let size = self.region.len() as u64;
         address.checked_sub(self.base).is_some_and(|offset| offset <= size && len <= size - offset)
@@ -293,19 +302,34 @@ impl Registration {
 pub(crate) struct Recent {
     epoch: u64,
     entries: [Option<Arc<Registration>>; 4],
+    /// One that a receive held which is done: the next receive is likely to be in the same memory.
+    spare: Option<Arc<Registration>>,
 }
 
 impl Recent {
     /// The bytes that a segment names, if the tag allows it.
     #[inline]
     pub(crate) fn resolve(&mut self, table: &MemoryTable, segment: &Segment, ptag: Ptag) -> Result<Piece, Status> {
+        let spare = self.spare.take();
         let registration = self.find(table, segment.handle).ok_or(Status::PROTECTION_ERROR)?;
         let len = segment.len as usize;
         if registration.ptag() != ptag || !registration.contains(segment.address, len as u64) {
             return Err(Status::PROTECTION_ERROR);
         }
         let offset = (segment.address - registration.base) as usize;
-        Ok(Piece { registration: registration.clone(), offset, len })
+        let registration = match spare {
+            Some(spare) if Arc::ptr_eq(&spare, registration) => spare,
+            _ => registration.clone(),
+        };
+        Ok(Piece { registration, offset, len })
+    }
+
+    /// Takes back what a receive held. Counting it out, and in again for the next one, would cost more than keeping it.
+    #[inline]
+    pub(crate) fn keep(&mut self, pieces: List<Piece>) {
+        if let List::One(piece) = pieces {
+            self.spare = Some(piece.registration);
+        }
     }
 
     /// The memory that a segment names and where in it, if the tag allows it: for use within a call.

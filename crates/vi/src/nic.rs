@@ -11,10 +11,12 @@ use std::{
 use sidestep_fabric::{EventQueue, Listener, Node, link::iwarp::IwarpOptions};
 use sidestep_shm::{
     Memory,
-    lock::{Guard, Lock},
+    lock::{Guard, Lock, Threads},
+    room::Room,
 };
 
 use crate::{
+    address,
     attributes::{
         MAX_CQ_ENTRIES, MAX_CQS, MAX_DESCRIPTORS, MAX_DISCRIMINATOR, MAX_PTAGS, MAX_REGION_BYTES, MAX_REGIONS,
         MAX_SEGMENTS, MAX_TRANSFER, MAX_VIS, MemAttributes, ViAttributes,
@@ -26,7 +28,7 @@ use crate::{
     service::{ErrorHandler, Service},
     slab::Slab,
     trunk::Trunks,
-    vi::{Owner, Vi, ViCore},
+    vi::{Vi, ViCore},
 };
 
 /// A process's access to the provider. Clones are the same NIC.
@@ -41,8 +43,11 @@ pub(crate) struct NicCore {
     name: String,
     address: Vec<u8>,
     pub(crate) memory: MemoryTable,
-    /// The handles of each VI, and the VI itself for who only looks at it.
-    vis: Lock<Slab<(Weak<Owner>, Weak<ViCore>)>>,
+    /// Who may call.
+    pub(crate) threads: Threads,
+    vis: Lock<Slab<Weak<ViCore>>>,
+    /// Where the next VIs will be: beside each other, since programs with many use them in turn.
+    rooms: Mutex<Vec<Room<ViCore>>>,
     cqs: AtomicUsize,
     pub(crate) listeners: Mutex<HashMap<String, Arc<Listener>>>,
     pub(crate) service: Service,
@@ -51,6 +56,11 @@ pub(crate) struct NicCore {
     /// Where the ends of connections are reported, by VI.
     pub(crate) endings: EventQueue,
 }
+
+/// Behind the name of a device: for one thread.
+const SINGLE: &str = ",single";
+/// VIs that are given room together.
+const ROW: usize = 32;
 
 /// What a NIC can do.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -85,26 +95,37 @@ pub struct NicAttributes {
 
 impl Nic {
     /// Opens the NIC of this host under a name such as `nic0`: on shared memory, or under the name `iwarp` on iWARP over
-    /// TCP, which reaches other hosts too.
+    /// TCP, which reaches other hosts too. With `,single` behind the name it belongs to the thread that opens it: no lock
+    /// takes an atomic step, there is no service thread, and a call of another thread panics.
     pub fn open(name: &str) -> Result<Nic> {
         names::check_device(name)?;
-        let node = if name == "iwarp" { Node::iwarp(IwarpOptions::default())? } else { Node::new()? };
-        Self::on(node, name)
+        let (device, threads) = match name.strip_suffix(SINGLE) {
+            Some(device) => (device, Threads::this()),
+            None => (name, Threads::ANY),
+        };
+        let node = if device == "iwarp" { Node::iwarp(IwarpOptions::default())? } else { Node::new()? };
+        Self::within(node, name, threads)
     }
 
     /// A NIC on a given node of the fabric.
     pub fn on(node: Node, name: &str) -> Result<Nic> {
+        Self::within(node, name, Threads::ANY)
+    }
+
+    fn within(node: Node, name: &str, threads: Threads) -> Result<Nic> {
         let endings = EventQueue::new(&node);
         let core = NicCore {
             node,
             name: name.to_string(),
             address: names::own_address(),
             memory: MemoryTable::new(),
-            vis: Lock::new(Slab::new(MAX_VIS)),
+            threads,
+            vis: Lock::within(threads, Slab::new(MAX_VIS)),
+            rooms: Mutex::default(),
             cqs: AtomicUsize::new(0),
             listeners: Mutex::default(),
             service: Service::default(),
-            trunks: Trunks::default(),
+            trunks: Trunks::new(threads),
             endings,
         };
         Ok(Nic { core: Arc::new(core) })
@@ -168,6 +189,8 @@ impl Nic {
         if self.core.memory.deregister(address, handle)? {
             self.core.trunks.forbid();
         }
+        // The program may free it now.
+        self.core.trunks.settle();
         Ok(())
     }
 
@@ -181,6 +204,7 @@ impl Nic {
         if self.core.memory.set(address, handle, attributes)? {
             self.core.trunks.forbid();
         }
+        self.core.trunks.settle();
         Ok(())
     }
 
@@ -194,15 +218,16 @@ impl Nic {
     pub fn create_vi(&self, attributes: &ViAttributes, send_cq: Option<&Cq>, receive_cq: Option<&Cq>) -> Result<Vi> {
         attributes.check()?;
         self.core.memory.use_ptag(attributes.ptag, true)?;
-        let mut made = None;
+        let (room, mut made) = (self.core.room(), None);
         self.core.vis().insert_with(|id| {
-            let core = Arc::new_cyclic(|own| ViCore::new(own, &self.core, id, attributes, [send_cq, receive_cq]));
-            let core = Arc::new(Owner(core));
-            made = Some(core.clone());
-            (Arc::downgrade(&core), Arc::downgrade(&core.0))
+            let core = room.fill(ViCore::new(&self.core, id, attributes, [send_cq, receive_cq]));
+            let own = Arc::downgrade(&core);
+            core.lock().port.own = own.clone();
+            made = Some(core);
+            own
         });
         match made {
-            Some(core) => Ok(Vi { core }),
+            Some(core) => Ok(Vi::first(core)),
             None => {
                 self.core.memory.use_ptag(attributes.ptag, false)?;
                 Err(Error::Limit { what: "VIs", limit: MAX_VIS })
@@ -224,8 +249,16 @@ impl Nic {
 
     /// Hears of asynchronous errors, from the service thread.
     pub fn set_error_handler(&self, handler: Option<ErrorHandler>) -> Result<()> {
+        if handler.is_some() {
+            self.core.start_service()?;
+        }
         self.core.service.set_handler(handler);
-        self.core.start_service()
+        Ok(())
+    }
+
+    /// Whether it belongs to one thread.
+    pub fn is_single(&self) -> bool {
+        self.core.threads != Threads::ANY
     }
 
     /// Starts the service thread: progress for programs that do not call, callbacks, errors.
@@ -240,17 +273,29 @@ impl Nic {
 }
 
 impl NicCore {
-    fn vis(&self) -> Guard<'_, Slab<(Weak<Owner>, Weak<ViCore>)>> {
+    fn vis(&self) -> Guard<'_, Slab<Weak<ViCore>>> {
         self.vis.lock()
     }
 
+    /// Room for a VI. A program with few VIs has room for few.
+    fn room(&self) -> Room<ViCore> {
+        let made = self.vis().len();
+        let mut rooms = self.rooms.lock().expect("no panic with rooms");
+        if rooms.is_empty() {
+            rooms.extend(Room::row((made / 2).clamp(1, ROW)));
+        }
+        rooms.pop().expect("made above")
+    }
+
+    #[inline]
     pub(crate) fn vi(&self, id: u32) -> Option<Vi> {
-        let core = self.vis().get(id)?.0.upgrade()?;
-        Some(Vi { core })
+        let core = self.vis().get(id)?.upgrade()?;
+        Vi::another(core)
     }
 
     pub(crate) fn all_vis(&self) -> Vec<Vi> {
-        self.vis().iter().filter_map(|(owner, _)| owner.upgrade()).map(|core| Vi { core }).collect()
+        let cores: Vec<_> = self.vis().iter().filter_map(Weak::upgrade).collect();
+        cores.into_iter().filter_map(Vi::another).collect()
     }
 
     /// Lets the process see to other things, and to connections that have ended.
@@ -264,7 +309,7 @@ impl NicCore {
     pub(crate) fn see_endings(&self) {
         while let Some(event) = self.endings.poll() {
             // Not by a handle: the program's last one takes a VI out of use at once.
-            let vi = self.vis().get(event.token as u32).and_then(|(_, core)| core.upgrade());
+            let vi = self.vis().get(event.token as u32).and_then(Weak::upgrade);
             if let Some(vi) = vi {
                 vi.see_end();
             }
@@ -278,6 +323,11 @@ impl NicCore {
     /// The address as it is compared.
     pub(crate) fn address(&self) -> &[u8] {
         &self.address
+    }
+
+    /// Whether its link goes to other hosts.
+    pub(crate) fn reaches_hosts(&self) -> bool {
+        self.scheme() == address::IWARP
     }
 
     /// The link's part of names.

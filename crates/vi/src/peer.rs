@@ -40,7 +40,7 @@ impl Vi {
     pub fn connect_peer(&self, local: &NetAddress, remote: &NetAddress, deadline: Option<u64>) -> Result<()> {
         let nic = &self.core.nic;
         let name = local.meeting(remote, nic.scheme())?;
-        if !remote.is_here(nic.address()) {
+        if !nic.reaches_hosts() && !remote.is_here(nic.address()) {
             return Err(Error::NotReachable);
         }
         connect::begin(self)?;
@@ -120,7 +120,7 @@ impl Meeting {
                     return Err(Error::Reliability);
                 }
                 let deadline = Some(clock::now() + JOIN_NS);
-                let own = (&**nic, &Arc::downgrade(&vi.core.0));
+                let own = (&**nic, &Arc::downgrade(&vi.core));
                 line::accept(request, &theirs, own, attributes, &self.local, deadline).map(Some)
             }
             Role::Connecting(asked) => match asked.endpoint.is_connected() {

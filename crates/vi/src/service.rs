@@ -15,6 +15,7 @@ use std::{
 use sidestep_fabric::Node;
 use sidestep_shm::{
     clock,
+    lock::Threads,
     wait::{Patience, Waiter},
 };
 
@@ -111,6 +112,9 @@ impl Service {
 
 impl NicCore {
     pub(crate) fn start_service(self: &Arc<Self>) -> Result<()> {
+        if self.threads != Threads::ANY {
+            return Err(Error::Invalid("a service thread for a NIC that belongs to one thread"));
+        }
         if self.service.running.swap(true, Ordering::AcqRel) {
             return Ok(());
         }
@@ -158,8 +162,9 @@ impl NicCore {
     /// One look at everything. (trunks that nobody looks after, whether anything came, whether callbacks wait)
     fn pass(self: &Arc<Self>) -> (Vec<Arc<Trunk>>, bool, bool) {
         self.service.report_errors();
-        let mut neglected = self.trunks.list();
-        neglected.retain(|trunk| trunk.is_neglected());
+        let touched = self.trunks.were_touched();
+        let mut neglected = self.trunks.list().to_vec();
+        neglected.retain(|trunk| trunk.is_neglected() && !touched);
         let any = neglected.iter().any(|trunk| trunk.has_news());
         neglected.iter().for_each(|trunk| trunk.poll(false));
         self.see_endings();

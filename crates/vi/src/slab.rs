@@ -47,6 +47,7 @@ impl<T> Slab<T> {
     }
 
     /// The entry of an id.
+    #[inline]
     pub fn get(&self, id: u32) -> Option<&T> {
         let entry = self.entries.get((id & ((1 << PLACE_BITS) - 1)) as usize)?;
         if entry.generation == id >> PLACE_BITS { entry.value.as_ref() } else { None }

@@ -12,7 +12,7 @@ use crate::{
     code::Status,
     cq::Queue,
     descriptor::Completion,
-    entry::{Header, Kind, LONG},
+    entry::{Header, Kind, LINE},
     memory::Piece,
     slab::Slab,
     vi::ViCore,
@@ -92,17 +92,24 @@ impl Inward {
         (!self.held).then_some(self.position)
     }
 
+    /// Where the next entry lies, or will.
+    #[inline]
+    pub(super) fn next_place(&mut self) -> *const u8 {
+        self.receiver.as_mut().map_or(std::ptr::null(), Receiver::next_place)
+    }
+
     /// Takes every entry that is here and hands it to its VI; stops at a completion that is wanted.
     #[inline]
     pub(super) fn drain(
         &mut self,
         trunk: &Trunk,
-        wanted: Option<(&ViCore, Queue)>,
+        wanted: Option<(&ViCore, Option<Queue>)>,
     ) -> Result<Option<Completion>, &'static str> {
         let Inward { receiver: Some(receiver), lines, grown, position, untold, held } = self else { return Ok(None) };
         *held = false;
         loop {
-            let mut head = [0; LONG];
+            // A small entry is looked at once, with all it has.
+            let mut head = [0; LINE];
             let here = receiver.peek(0, &mut head).map_err(|_| BAD_RING)?;
             *position = receiver.position();
             let Some(header) = Header::parse(&head[..here])? else { return Ok(None) };
@@ -118,24 +125,28 @@ impl Inward {
                 return Ok(None);
             }
             let end = *position + whole as u64;
-            *untold |= is_full(receiver.consume(header.size()))?;
-            let found = match header.kind {
-                Kind::Want | Kind::Ring | Kind::Window => {
-                    take_own(&header, receiver, grown, trunk, lines)?;
+            let own = matches!(header.kind, Kind::Want | Kind::Ring | Kind::Window);
+            let near = if whole <= here && !own { head.get(header.size()..here) } else { None };
+            if near.is_none() {
+                *untold |= is_full(receiver.consume(header.size()))?;
+            }
+            let mut source = Source { receiver, untold, near };
+            let found = match (line, wanted) {
+                _ if own => {
+                    take_own(&header, source.receiver, grown, trunk, lines)?;
                     None
                 }
-                _ => match (line, wanted) {
-                    // The VI that is polled is there.
-                    (Some(entry), Some((vi, queue))) if std::ptr::eq(entry.vi.as_ptr(), vi) => {
-                        vi.take(&header, &mut Source { receiver, untold }, Some(queue))
-                    }
-                    (Some(entry), _) => {
-                        let vi = entry.vi.upgrade();
-                        vi.and_then(|vi| vi.take(&header, &mut Source { receiver, untold }, None))
-                    }
-                    // For a connection that has ended here.
-                    (None, _) => None,
-                },
+                // The VI that is polled is there.
+                (Some(entry), Some((vi, queue))) if std::ptr::eq(entry.vi.as_ptr(), vi) => {
+                    vi.take(&header, &mut source, queue)
+                }
+                (Some(entry), _) => {
+                    ViCore::prefetch(entry.vi.as_ptr());
+                    let vi = entry.vi.upgrade();
+                    vi.and_then(|vi| vi.take(&header, &mut source, None))
+                }
+                // For a connection that has ended here.
+                (None, _) => None,
             };
             let rest = end.checked_sub(receiver.position()).ok_or(BAD_RING)?;
             *untold |= is_full(receiver.consume(rest as usize))?;
@@ -151,6 +162,8 @@ impl Inward {
 pub(crate) struct Source<'a> {
     receiver: &'a mut Receiver,
     untold: &'a mut bool,
+    /// They were copied with the head, and what comes behind them too.
+    near: Option<&'a [u8]>,
 }
 
 impl Source<'_> {
@@ -171,8 +184,15 @@ impl Source<'_> {
                 return Ok(Some(Status::PROTECTION_ERROR));
             }
             let part = left.min(piece.len - skip);
-            let taken = self.receiver.take_into(&piece.registration.region, piece.offset + skip, part);
-            *self.untold |= is_full(taken.map(drop))?;
+            let (region, offset) = (&piece.registration.region, piece.offset + skip);
+            match &mut self.near {
+                Some(near) => {
+                    let (bytes, rest) = near.split_at_checked(part).ok_or(BAD_RING)?;
+                    region.write(offset, bytes).map_err(|_| BAD_RING)?;
+                    *near = rest;
+                }
+                None => *self.untold |= is_full(self.receiver.take_into(region, offset, part).map(drop))?,
+            }
             (skip, left) = (0, left - part);
         }
         Ok(None)
@@ -180,7 +200,11 @@ impl Source<'_> {
 
     /// Looks at a short body.
     pub(crate) fn read(&mut self, header: &Header, bytes: &mut [u8]) -> Result<(), &'static str> {
-        read_body(header, self.receiver, bytes)
+        match self.near.and_then(|near| near.get(..header.len as usize)) {
+            Some(near) if near.len() == bytes.len() => bytes.copy_from_slice(near),
+            _ => return read_body(header, self.receiver, bytes),
+        }
+        Ok(())
     }
 }
 

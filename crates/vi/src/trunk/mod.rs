@@ -8,12 +8,13 @@
 
 mod inward;
 mod outward;
+mod trunks;
 
-pub(crate) use self::{inward::Source, outward::Outward};
+pub(crate) use self::{inward::Source, outward::Outward, trunks::Trunks};
 
 use std::sync::{
     Arc, Mutex, MutexGuard, OnceLock, Weak,
-    atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
+    atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering},
 };
 
 use sidestep_fabric::{
@@ -22,7 +23,10 @@ use sidestep_fabric::{
     queue::{self, Kind, Monitor, QueueSpec},
 };
 
-use sidestep_shm::lock::{Guard, Lock};
+use sidestep_shm::{
+    cpu,
+    lock::{Guard, Lock, Threads},
+};
 
 use self::inward::Inward;
 use crate::{
@@ -36,8 +40,9 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct Trunk {
     monitor: Monitor,
-    /// How far it has been taken.
+    /// How far it has been taken, and where that is.
     seen: AtomicU64,
+    next: AtomicPtr<u8>,
     /// Whether something waits to be sent.
     busy: AtomicBool,
     /// Whether the program has polled since the service thread last looked.
@@ -74,16 +79,6 @@ pub(crate) struct Route {
     pub(crate) number: u32,
 }
 
-/// The trunks of a NIC.
-#[derive(Debug, Default)]
-pub(crate) struct Trunks {
-    /// The first one, which is often the only one.
-    first: OnceLock<Arc<Trunk>>,
-    /// Whether there is or was another.
-    several: AtomicBool,
-    all: Mutex<Vec<Arc<Trunk>>>,
-}
-
 /// The ring a trunk begins with.
 const FIRST_RING: usize = 32 << 10;
 /// The ring it gets when a large message has to be carried in it.
@@ -93,25 +88,20 @@ const BREATH: u32 = 512;
 /// Regions of one peer that are open at a time.
 const MAX_WINDOWS: usize = 1024;
 
-impl Trunks {
-    /// The trunk to a peer, made if there is none.
-    pub(crate) fn of(&self, node: &Node, peer: PeerId) -> sidestep_fabric::Result<Arc<Trunk>> {
-        let mut all = self.lock();
-        // Peers that are gone do not come again under the same number.
-        all.retain(|trunk| trunk.is_alive());
-        if let Some(trunk) = all.iter().find(|trunk| trunk.peer == peer) {
-            return Ok(trunk.clone());
-        }
+impl Trunk {
+    /// This side of the trunk to a peer.
+    fn new(node: &Node, peer: PeerId, threads: Threads) -> sidestep_fabric::Result<Trunk> {
         let block = node.lend_block(peer, FIRST_RING, Kind::Stream)?;
-        let trunk = Arc::new(Trunk {
+        Ok(Trunk {
             monitor: block.block().monitor(node)?,
             seen: AtomicU64::new(0),
+            next: AtomicPtr::default(),
             busy: AtomicBool::new(false),
             touched: AtomicBool::new(false),
             has_graves: AtomicBool::new(false),
             idle: AtomicU32::new(0),
-            inward: Lock::default(),
-            outward: Lock::default(),
+            inward: Lock::within(threads, Inward::default()),
+            outward: Lock::within(threads, Outward::default()),
             windows: Mutex::default(),
             graves: Mutex::default(),
             wanted: Mutex::default(),
@@ -120,52 +110,9 @@ impl Trunks {
             block,
             node: node.clone(),
             peer,
-        });
-        let first = self.first.get_or_init(|| trunk.clone());
-        self.several.store(!Arc::ptr_eq(first, &trunk), Ordering::Release);
-        all.push(trunk.clone());
-        Ok(trunk)
+        })
     }
 
-    /// All of them.
-    pub(crate) fn list(&self) -> Vec<Arc<Trunk>> {
-        self.lock().clone()
-    }
-
-    /// Takes what has arrived on any of them.
-    #[inline]
-    pub(crate) fn poll(&self) {
-        match self.first.get() {
-            Some(trunk) if !self.several.load(Ordering::Acquire) => {
-                trunk.touch();
-                if trunk.has_news() {
-                    trunk.poll(false);
-                }
-            }
-            Some(_) => self.poll_all(),
-            None => {}
-        }
-    }
-
-    fn poll_all(&self) {
-        let all = self.lock();
-        let news: Vec<_> = all.iter().filter(|trunk| trunk.has_news()).cloned().collect();
-        all.iter().for_each(|trunk| trunk.touch());
-        drop(all);
-        news.iter().for_each(|trunk| trunk.poll(false));
-    }
-
-    /// Memory has been withdrawn: no peer reaches for any before it has been told again.
-    pub(crate) fn forbid(&self) {
-        self.list().iter().for_each(|trunk| trunk.outward().forbid());
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Vec<Arc<Trunk>>> {
-        self.all.lock().expect("no panic with trunks")
-    }
-}
-
-impl Trunk {
     /// What the peer must know to send here.
     pub(crate) fn spec(&self) -> QueueSpec {
         self.block.block().spec()
@@ -215,6 +162,9 @@ impl Trunk {
 
     #[inline]
     fn has_arrivals(&self) -> bool {
+        // Where the next entry will be is watched along with the word that tells of it: when the peer writes both, both are
+        // on their way here at once, and not the entry only after the word.
+        cpu::prefetch(self.next.load(Ordering::Relaxed), 1);
         self.monitor.written() != self.seen.load(Ordering::Relaxed)
     }
 
@@ -243,6 +193,7 @@ impl Trunk {
     }
 
     /// Takes what has arrived, and goes on with what waits. Another thread may be at it, which `wait` waits for.
+    #[inline]
     pub(crate) fn poll(&self, wait: bool) {
         self.take(wait, None);
         if self.busy.load(Ordering::Relaxed) {
@@ -253,15 +204,24 @@ impl Trunk {
     /// As `poll`, and returns the completion of that VI's queue as soon as there is one.
     #[inline]
     pub(crate) fn poll_for(&self, vi: &ViCore, queue: Queue) -> Option<Completion> {
-        let completion = self.take(false, Some((vi, queue)));
+        let completion = self.take(false, Some((vi, Some(queue))));
         if completion.is_none() && self.busy.load(Ordering::Relaxed) {
             self.go_on();
         }
         completion
     }
 
+    /// As `poll`, for a VI that is at hand; what is for others is taken too.
     #[inline]
-    fn take(&self, wait: bool, wanted: Option<(&ViCore, Queue)>) -> Option<Completion> {
+    pub(crate) fn poll_beside(&self, vi: &ViCore) {
+        self.take(false, Some((vi, None)));
+        if self.busy.load(Ordering::Relaxed) {
+            self.go_on();
+        }
+    }
+
+    #[inline]
+    fn take(&self, wait: bool, wanted: Option<(&ViCore, Option<Queue>)>) -> Option<Completion> {
         if !self.has_arrivals() && !wait {
             return None;
         }
@@ -276,6 +236,7 @@ impl Trunk {
         let before = self.monitor.written();
         let taken = inward.drain(self, wanted);
         self.seen.store(inward.position().unwrap_or(before), Ordering::Relaxed);
+        self.next.store(inward.next_place().cast_mut(), Ordering::Relaxed);
         if inward.is_owing() {
             self.set_busy();
         }

@@ -59,6 +59,15 @@ impl Outward {
         }
     }
 
+    /// Whether so many bytes can go out now.
+    #[inline]
+    pub(crate) fn has_room(&mut self, wanted: usize) -> Result<bool, Loss> {
+        match &mut self.sender {
+            Some(sender) if self.owed.is_empty() => Ok(sender.space_for(wanted)? >= wanted),
+            _ => Ok(false),
+        }
+    }
+
     /// Puts bytes out that are whole entries and for which there is room.
     #[inline]
     pub(crate) fn push(&mut self, bytes: &[u8]) -> Result<(), Loss> {

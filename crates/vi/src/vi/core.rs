@@ -5,12 +5,13 @@ use std::{
     ops::{Deref, DerefMut},
     sync::{
         Arc, Mutex, OnceLock, Weak,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
     },
 };
 
 use sidestep_fabric::{Aperture, Cookie};
 use sidestep_shm::{
+    cpu,
     lock::{Guard, Lock},
     wait::Waiter,
 };
@@ -27,7 +28,7 @@ use crate::{
     trunk::{Source, Trunk},
     vi::{
         Notify, Vi,
-        state::{Loss, Port, State},
+        state::{self, Loss, Port, State},
     },
 };
 
@@ -36,6 +37,8 @@ use crate::{
 #[repr(C, align(64))]
 pub(crate) struct ViCore {
     pub(crate) id: u32,
+    /// Handles of the program.
+    handles: AtomicU32,
     /// Whether it was connected over more than one trunk, so that the first one means nothing.
     moved: AtomicBool,
     /// Whether completions wait, by queue.
@@ -49,6 +52,11 @@ pub(crate) struct ViCore {
     pub(super) waiter: Mutex<Waiter>,
     notify: Mutex<[VecDeque<Callback>; 2]>,
 }
+
+/// Bytes at the beginning of a VI that every message touches.
+const HOT: usize = std::mem::offset_of!(ViCore, state) + size_of::<usize>() + state::HOT;
+/// Eight lines of memory.
+const _: () = assert!(HOT <= 512);
 
 struct Callback(Notify);
 
@@ -92,7 +100,6 @@ impl Drop for Locked<'_> {
 
 impl ViCore {
     pub(crate) fn new(
-        own: &Weak<ViCore>,
         nic: &Arc<NicCore>,
         id: u32,
         attributes: &ViAttributes,
@@ -108,20 +115,35 @@ impl ViCore {
             sink: None,
             send_cq: send_cq.map(attach),
             receive_cq: receive_cq.map(attach),
-            own: own.clone(),
+            own: Weak::new(),
         };
         ViCore {
             id,
+            handles: AtomicU32::new(1),
             moved: AtomicBool::new(false),
             trunk: OnceLock::new(),
             ready: Default::default(),
             user_word: AtomicU64::new(0),
             tag: AtomicU64::new(0),
-            state: Lock::new(State::new(port, *attributes)),
+            state: Lock::within(nic.threads, State::new(port, *attributes)),
             nic: nic.clone(),
             waiter: Mutex::default(),
             notify: Mutex::default(),
         }
+    }
+
+    /// Counts another handle in, unless there is none: then it is going.
+    #[inline]
+    pub(super) fn hold(&self) -> bool {
+        let more = |handles: u32| if handles > 0 { handles.checked_add(1) } else { None };
+        self.handles.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()
+    }
+
+    /// Counts a handle out. `true` for the last one.
+    #[inline]
+    pub(super) fn let_go(&self) -> bool {
+        // What was done by the other handles has happened when the last one goes.
+        self.handles.fetch_sub(1, Ordering::AcqRel) == 1
     }
 
     pub(super) fn retire(&self, state: &mut State) {
@@ -135,6 +157,12 @@ impl ViCore {
             let _ = self.nic.memory.use_ptag(state.attributes.ptag, false);
             self.nic.forget(self.id);
         }
+    }
+
+    /// Asks for what a message will touch, all of it at once: one after the other would cost as many trips to memory.
+    #[inline]
+    pub(crate) fn prefetch(vi: *const ViCore) {
+        cpu::prefetch(vi, HOT);
     }
 
     #[inline]
@@ -196,7 +224,7 @@ impl ViCore {
         if let Some(trunk) = self.trunk.get()
             && trunk.has_news()
         {
-            trunk.poll(false);
+            trunk.poll_beside(self);
         }
     }
 

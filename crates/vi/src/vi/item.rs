@@ -57,7 +57,7 @@ pub(super) struct Circumstances {
     pub(super) split: bool,
     pub(super) way: Way,
     /// RDMA reads without an answer.
-    pub(super) reads: usize,
+    pub(super) reads: u32,
 }
 
 /// From this size on a message is placed in the receive buffer, where that can be reached, rather than carried in the
@@ -178,7 +178,7 @@ impl SendItem {
     /// the receiver knows better.
     #[inline]
     fn credit(&mut self, line: &mut Line, around: &Circumstances) -> Result<Option<Option<Credit>>, Loss> {
-        let credit = line.credits.pop_front();
+        let credit = line.credits.pop();
         if credit.is_none() {
             // How a message is split depends on what is posted.
             let unknown = around.split && line.asked && !line.told;

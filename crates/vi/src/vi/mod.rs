@@ -1,6 +1,7 @@
 //! A VI: a pair of queues of descriptors, connected to another one.
 
 mod core;
+mod hear;
 mod item;
 mod posted;
 mod receive;
@@ -13,7 +14,7 @@ mod wait;
 pub(crate) use self::core::ViCore;
 pub use self::state::{FlowControl, Sink, Way};
 
-use std::{ops::Deref, sync::Arc};
+use std::sync::Arc;
 
 use sidestep_shm::clock;
 
@@ -23,28 +24,39 @@ use crate::{
     error::{Error, Result},
 };
 
-/// One end of a connection between two VIs. Clones are the same VI; it goes with the last one.
-#[derive(Debug, Clone)]
+/// One end of a connection between two VIs. Clones are the same VI; the last one takes it out of use, whoever else looks at
+/// it at that moment.
+#[derive(Debug)]
 pub struct Vi {
-    pub(crate) core: Arc<Owner>,
+    pub(crate) core: Arc<ViCore>,
 }
 
-/// What the handles of a VI share. The last one takes the VI out of use, whoever else looks at it at that moment.
-#[derive(Debug)]
-pub(crate) struct Owner(pub(crate) Arc<ViCore>);
+impl Vi {
+    /// The first handle of a VI that was just made.
+    pub(crate) fn first(core: Arc<ViCore>) -> Vi {
+        Vi { core }
+    }
 
-impl Deref for Owner {
-    type Target = ViCore;
-
+    /// Another handle, unless the last one has gone.
     #[inline]
-    fn deref(&self) -> &ViCore {
-        &self.0
+    pub(crate) fn another(core: Arc<ViCore>) -> Option<Vi> {
+        if core.hold() { Some(Vi { core }) } else { None }
     }
 }
 
-impl Drop for Owner {
+impl Clone for Vi {
+    fn clone(&self) -> Vi {
+        self.core.hold();
+        Vi { core: self.core.clone() }
+    }
+}
+
+impl Drop for Vi {
+    #[inline]
     fn drop(&mut self) {
-        self.0.retire(&mut self.0.lock());
+        if self.core.let_go() {
+            self.core.retire(&mut self.core.lock());
+        }
     }
 }
 
@@ -55,6 +67,7 @@ impl Vi {
     /// Posts a receive: room for one message. Allowed before the VI is connected.
     #[inline]
     pub fn post_receive(&self, descriptor: &Descriptor) -> Result<()> {
+        ViCore::prefetch(&*self.core);
         let posted = self.core.lock().post_receive(descriptor);
         self.core.hear();
         posted
@@ -63,6 +76,7 @@ impl Vi {
     /// Posts a send or an RDMA operation, with the flow control of the VI.
     #[inline]
     pub fn post_send(&self, descriptor: &Descriptor) -> Result<()> {
+        ViCore::prefetch(&*self.core);
         let mut state = self.core.lock();
         match state.flow {
             FlowControl::Blocking => {

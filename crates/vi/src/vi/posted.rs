@@ -1,22 +1,23 @@
 //! The posted receives of a VI: which of them the peer knows of, and which message each is for.
 
-use std::collections::VecDeque;
-
 use crate::{
     code::Status,
     descriptor::{Completion, List},
     entry::Fault,
-    fifo::Fifo,
-    memory::{Key, Piece},
+    fifo::{Fifo, Later},
+    memory::Piece,
     vi::{item::DIRECT_MIN, receive::Incoming},
 };
 
+/// What every message touches comes first.
 #[derive(Debug, Default)]
+#[repr(C)]
 pub(crate) struct ReceiveQueue {
     pub(super) posted: Fifo<Receive>,
     pub(super) done: Fifo<Completion>,
+    pub(super) incoming: Option<Box<Incoming>>,
     /// How many of `posted` the peer knows of.
-    pub(super) told: usize,
+    pub(super) told: u32,
     /// Receives used up so far, and the number of the next one that the peer is told of.
     pub(super) taken: u32,
     pub(super) next: u32,
@@ -30,8 +31,7 @@ pub(crate) struct ReceiveQueue {
     pub(super) eager: bool,
     /// Messages placed and not told, where the sender waits for that.
     pub(super) answers: u32,
-    pub(super) failures: VecDeque<Fault>,
-    pub(super) incoming: Option<Box<Incoming>>,
+    pub(super) failures: Later<Fault>,
 }
 
 #[derive(Debug)]
@@ -39,8 +39,8 @@ pub(super) struct Receive {
     pub(super) token: u64,
     pub(super) pieces: List<Piece>,
     pub(super) total: u32,
-    /// The memory as it was known when this was posted.
-    pub(super) key: Option<Key>,
+    /// Which turn of its memory it was posted in: the peer knows it by that.
+    pub(super) turn: u32,
     pub(super) fault: Option<Status>,
 }
 
@@ -56,7 +56,7 @@ impl ReceiveQueue {
     /// Whether the peer does not know of all receives.
     #[inline]
     pub(super) fn owes_cookies(&self) -> bool {
-        self.telling_pays && self.told < self.posted.len()
+        self.telling_pays && (self.told as usize) < self.posted.len()
     }
 
     #[inline]
@@ -67,12 +67,12 @@ impl ReceiveQueue {
     /// Whether the peer should be told now: it knows of half of what is posted.
     #[inline]
     pub(super) fn cookies_are_due(&self) -> bool {
-        self.owes_cookies() && (self.eager || 2 * self.told <= self.posted.len())
+        self.owes_cookies() && (self.eager || 2 * self.told as usize <= self.posted.len())
     }
 
     /// The receives the peer does not know of.
     pub(super) fn untold(&self) -> impl Iterator<Item = &Receive> {
-        self.posted.from(self.told).filter(|receive| receive.fault.is_none())
+        self.posted.from(self.told as usize).filter(|receive| receive.fault.is_none())
     }
 
     /// The number of the first of them.
@@ -85,7 +85,7 @@ impl ReceiveQueue {
     pub(super) fn note_told(&mut self) {
         let mut left = std::mem::take(&mut self.telling);
         self.next = self.next.wrapping_add(left);
-        while let Some(receive) = self.posted.get(self.told) {
+        while let Some(receive) = self.posted.get(self.told as usize) {
             if receive.fault.is_none() {
                 if left == 0 {
                     break;

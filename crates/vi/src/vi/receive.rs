@@ -46,8 +46,8 @@ impl State {
             return Err(Error::Limit { what: "descriptors of a queue", limit: MAX_DESCRIPTORS });
         }
         let (pieces, total, fault) = self.resolve(descriptor, true);
-        let key = pieces.as_slice().first().map(|piece| piece.registration.key());
-        let receive = Receive { token: descriptor.token, pieces, total, key, fault };
+        let turn = pieces.as_slice().first().map_or(0, |piece| piece.registration.turn());
+        let receive = Receive { token: descriptor.token, pieces, total, turn, fault };
         self.receives.telling_pays |= receive.pays_telling();
         self.receives.posted.push(receive);
         match (self.status, fault) {
@@ -82,7 +82,7 @@ impl State {
         }
         if header.is_here() {
             // Withdrawn meanwhile: the peer wrote to pages that are not these any more.
-            let there = |piece: &Piece| piece.registration.is_alive() && receive.key == Some(piece.registration.key());
+            let there = |piece: &Piece| piece.registration.is_alive() && receive.turn == piece.registration.turn();
             let gone = !receive.pieces.as_slice().iter().all(there);
             return self.finish_receive(header, gone.then_some(Status::PROTECTION_ERROR));
         }
@@ -216,6 +216,7 @@ impl State {
         let flag = if immediate.is_some() { Status::IMMEDIATE } else { Status(0) };
         let Some(receive) = self.receives.pop() else { return Err("a message without a receive".into()) };
         self.receives.eager = header.total() >= DIRECT_MIN;
+        self.recent.keep(receive.pieces);
         let completion = Completion {
             token: receive.token,
             status: Status::DONE.and(operation).and(flag).and(failed.unwrap_or(Status(0))),
@@ -295,7 +296,7 @@ impl State {
         }
         match fault {
             Fault::None if self.receives.failures.is_empty() => self.receives.answers += 1,
-            fault => self.receives.failures.push_back(fault),
+            fault => self.receives.failures.push(fault),
         }
         self.tell()
     }

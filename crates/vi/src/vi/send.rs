@@ -1,17 +1,14 @@
 //! The send queue: what is posted is sent in order, as far as the connection lets it.
 
-use std::collections::VecDeque;
-
 use crate::{
     attributes::{MAX_DESCRIPTORS, Reliability},
     code::{Status, ViState},
     cq::Queue,
     descriptor::{Completion, Descriptor, Operation},
-    entry::{CREDIT, Credit, Fault, HEAD, Header, Kind, LINE, MAX_CREDITS, Reach},
+    entry::{CREDIT, Fault, HEAD, Header, Kind, LINE},
     error::{Error, Result},
-    fifo::Fifo,
+    fifo::{Fifo, Later},
     memory::Piece,
-    trunk::Source,
     vi::{
         item::{Circumstances, SendItem, Stage},
         state::{FlowControl, Loss, State, Way},
@@ -20,15 +17,16 @@ use crate::{
 };
 
 #[derive(Debug, Default)]
+#[repr(C)]
 pub(crate) struct SendQueue {
-    items: VecDeque<SendItem>,
     pub(super) done: Fifo<Completion>,
-    /// How many items have been handed over; they wait for an answer, or for their turn to complete.
-    started: usize,
-    /// RDMA reads without an answer.
-    reads: usize,
+    pub(super) items: Later<SendItem>,
     /// Answers to reads of the peer.
-    responses: VecDeque<Response>,
+    responses: Later<Response>,
+    /// How many items have been handed over; they wait for an answer, or for their turn to complete.
+    started: u32,
+    /// RDMA reads without an answer.
+    pub(super) reads: u32,
 }
 
 /// An answer to a read of the peer.
@@ -43,11 +41,11 @@ pub(crate) struct Response {
 const MAX_RESPONSES: usize = 2 * MAX_DESCRIPTORS;
 /// The longest message that goes out with its head in one copy.
 const SMALL: usize = 240;
+/// As long as most: fewer bytes are made ready for it.
+const TINY: usize = 48;
 /// Cookies that a small message takes with it.
 const MAX_BESIDE: usize = 3;
 const BESIDE: usize = HEAD + CREDIT * MAX_BESIDE;
-/// Memory of the peer that is remembered.
-const MAX_REACHES: usize = 1024;
 
 impl SendQueue {
     pub(crate) fn is_empty(&self) -> bool {
@@ -64,7 +62,7 @@ impl SendQueue {
         if self.responses.len() >= MAX_RESPONSES {
             return Err("too many reads at once".into());
         }
-        self.responses.push_back(response);
+        self.responses.push(response);
         Ok(())
     }
 
@@ -80,11 +78,11 @@ impl SendQueue {
     }
 
     fn oldest_read(&self) -> Option<&SendItem> {
-        self.items.iter().find(|item| matches!(item.stage, Stage::Reading))
+        self.items.from(0).find(|item| matches!(item.stage, Stage::Reading))
     }
 
     /// The oldest item the peer has to answer.
-    fn answered(&mut self) -> Result<&mut SendItem, Loss> {
+    pub(super) fn answered(&mut self) -> Result<&mut SendItem, Loss> {
         let found = self.items.iter_mut().find(|item| matches!(item.stage, Stage::Answer));
         found.ok_or("an answer to nothing".into())
     }
@@ -120,7 +118,17 @@ impl State {
         let Some((region, offset)) = recent.check(table, segment, attributes.ptag) else { return Ok(false) };
         let mut outward = line.route.trunk.outward();
         // The message, and then cookies, end with a line of memory.
-        let mut bytes = [0; HEAD + SMALL + BESIDE + LINE];
+        let (mut tiny, mut small);
+        let bytes: &mut [u8] = match len {
+            ..=TINY => {
+                tiny = [0; HEAD + TINY + BESIDE + LINE];
+                &mut tiny
+            }
+            _ => {
+                small = [0; HEAD + SMALL + BESIDE + LINE];
+                &mut small
+            }
+        };
         let header = Header::new(Kind::Message, line.theirs, segment.len).with_immediate(*immediate);
         let owing = receives.owes_cookies();
         let header = if owing { header } else { header.padded(outward.position()) };
@@ -133,7 +141,7 @@ impl State {
             let position = outward.position() + whole as u64;
             whole += cookies(line, receives, MAX_BESIDE, position, &mut bytes[whole..]);
         }
-        if outward.room()? < whole {
+        if !outward.has_room(whole)? {
             return Ok(false);
         }
         outward.push(&bytes[..whole])?;
@@ -142,7 +150,7 @@ impl State {
         if owing {
             receives.note_told();
         }
-        line.credits.pop_front();
+        line.credits.pop();
         line.sent = line.sent.wrapping_add(1);
         let flag = if immediate.is_some() { Status::IMMEDIATE } else { Status(0) };
         let status = Status::DONE.and(Status::OP_SEND).and(flag);
@@ -191,7 +199,7 @@ impl State {
             _ => Stage::Ended(Status::FLUSHED),
         };
         let item = SendItem { token, operation, immediate, fence, pieces, total, moved: 0, flow, stage };
-        self.sends.items.push_back(item);
+        self.sends.items.push(item);
         match self.status {
             ViState::Connected => self.pump_sends(),
             _ => self.retire(),
@@ -209,7 +217,7 @@ impl State {
 
     /// Whether a receive is posted at the peer that is not spoken for.
     pub(crate) fn may_send(&self) -> bool {
-        let waiting = self.sends.items.len() - self.sends.started;
+        let waiting = self.sends.items.len() - self.sends.started as usize;
         self.line.as_ref().is_none_or(|line| line.credits.len() > waiting)
     }
 
@@ -225,13 +233,13 @@ impl State {
     fn advance_sends(&mut self) -> Result<(), Loss> {
         // A message that has begun is finished first: nothing of this VI may come between its parts.
         let begun = |item: &SendItem| matches!(item.stage, Stage::Sending(_, _, sent) if sent > 0);
-        if !self.sends.items.get(self.sends.started).is_some_and(begun) && !self.advance_responses()? {
+        if !self.sends.items.get(self.sends.started as usize).is_some_and(begun) && !self.advance_responses()? {
             return Ok(());
         }
         loop {
             let State { line, sends, attributes, split, way, .. } = self;
             let Some(line) = line else { break };
-            let Some(item) = sends.items.get_mut(sends.started) else { break };
+            let Some(item) = sends.items.get_mut(sends.started as usize) else { break };
             let around =
                 Circumstances { reliability: attributes.reliability, split: *split, way: *way, reads: sends.reads };
             let going = item.step(line, &around)?;
@@ -289,97 +297,9 @@ impl State {
             };
             *sent += count;
             if *sent == total {
-                sends.responses.pop_front();
+                sends.responses.pop();
             }
         }
-    }
-
-    /// The peer has posted receives.
-    #[inline]
-    pub(crate) fn take_posted(&mut self, header: &Header, source: &mut Source<'_>) -> Result<(), Loss> {
-        let Some(line) = &mut self.line else { return Ok(()) };
-        let len = header.len as usize;
-        let mut bytes = [0; CREDIT * MAX_CREDITS];
-        let bytes = bytes.get_mut(..len).filter(|_| len % CREDIT == 0).ok_or("a bad number of cookies")?;
-        source.read(header, bytes)?;
-        line.told = true;
-        for (index, bytes) in bytes.chunks_exact(CREDIT).enumerate() {
-            let number = header.value.wrapping_add(index as u32);
-            if line.credits.is_empty() {
-                line.credits.clear();
-            }
-            let next = line.sent.wrapping_add(line.credits.len() as u32);
-            match number.wrapping_sub(next) as i32 {
-                // It was used before it was told.
-                ..0 => {}
-                0 if line.credits.len() < MAX_DESCRIPTORS => line.credits.push_back(Credit::parse(bytes)),
-                _ => return Err("cookies out of turn".into()),
-            }
-        }
-        if self.sends.is_busy() {
-            self.pump_sends();
-        }
-        Ok(())
-    }
-
-    /// The peer has told of memory that this side can reach.
-    pub(crate) fn take_reach(&mut self, header: &Header, source: &mut Source<'_>) -> Result<(), Loss> {
-        let mut bytes = [0; Reach::LEN];
-        source.read(header, &mut bytes)?;
-        if let Some(line) = self.line.as_mut().filter(|line| line.reaches.len() < MAX_REACHES) {
-            line.reaches.push(Reach::parse(&bytes));
-        }
-        Ok(())
-    }
-
-    /// The peer has placed so many.
-    pub(crate) fn take_placed(&mut self, count: u32) -> Result<(), Loss> {
-        for _ in 0..count {
-            self.end_answered(Status(0))?;
-        }
-        self.pump_sends();
-        Ok(())
-    }
-
-    /// The peer could not take one.
-    pub(crate) fn take_failed(&mut self, header: &Header) -> Result<(), Loss> {
-        let status = match Fault::from_bits(header.extra) {
-            Some(Fault::Protection) => Status::RDMA_PROT_ERROR,
-            Some(_) => Status::REMOTE_DESC_ERROR,
-            None => return Err("an unknown fault".into()),
-        };
-        self.end_answered(status)?;
-        // What came behind it was not looked at.
-        for item in self.sends.items.iter_mut().filter(|item| matches!(item.stage, Stage::Answer)) {
-            item.stage = Stage::Ended(Status::FLUSHED);
-        }
-        Err(Loss::TOLD)
-    }
-
-    fn end_answered(&mut self, status: Status) -> Result<(), Loss> {
-        let item = self.sends.answered()?;
-        item.stage = Stage::Ended(status);
-        if let (Operation::RdmaWrite(_), Some(line)) = (item.operation, &mut self.line) {
-            line.writes = line.writes.saturating_sub(1);
-        }
-        Ok(())
-    }
-
-    /// The answer to a read is complete.
-    pub(crate) fn finish_read(&mut self, header: &Header, failed: Option<Status>) -> Result<(), Loss> {
-        let found = self.sends.items.iter_mut().find(|item| matches!(item.stage, Stage::Reading));
-        let item = found.ok_or("data that nobody asked for")?;
-        self.sends.reads -= 1;
-        let status = match header.extra {
-            0 => failed.unwrap_or(Status(0)),
-            _ => Status::RDMA_PROT_ERROR,
-        };
-        item.stage = Stage::Ended(status);
-        if status.is_error() {
-            return Err(Loss::TOLD);
-        }
-        self.pump_sends();
-        Ok(())
     }
 
     /// Completes what has ended, in the order of posting.
@@ -406,7 +326,7 @@ impl State {
     }
 
     fn complete_send(&mut self, outcome: Status) {
-        let Some(item) = self.sends.items.pop_front() else { return };
+        let Some(item) = self.sends.items.pop() else { return };
         self.sends.started = self.sends.started.saturating_sub(1);
         let operation = match item.operation {
             Operation::Send => Status::OP_SEND,

@@ -43,7 +43,10 @@ pub enum Way {
 /// Called for each completion as it happens, before anyone asks for it, under the lock of the VI.
 pub type Sink = fn(&Completion);
 
+/// What every message touches lies together, in [`HOT`] bytes: with many connections each line of memory counts, and these
+/// are asked for all at once.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct State {
     pub(crate) status: ViState,
     pub(crate) flow: FlowControl,
@@ -56,12 +59,16 @@ pub(crate) struct State {
     pub(crate) retired: bool,
     pub(crate) attributes: ViAttributes,
     pub(crate) port: Port,
+    pub(crate) recent: Recent,
     pub(crate) receives: ReceiveQueue,
     pub(crate) sends: SendQueue,
-    pub(crate) recent: Recent,
+    /// Its first fields, that is.
     pub(crate) line: Option<Line>,
     pub(crate) meeting: Option<Box<Meeting>>,
 }
+
+/// Bytes of the state that every message touches.
+pub(crate) const HOT: usize = std::mem::offset_of!(State, line) + Line::HOT;
 
 /// Where a VI reports.
 #[derive(Debug)]
@@ -103,6 +110,7 @@ impl From<&'static str> for Loss {
 }
 
 impl Port {
+    #[inline]
     pub(crate) fn cq(&self, queue: Queue) -> Option<&Arc<CqCore>> {
         match queue {
             Queue::Send => self.send_cq.as_ref(),
@@ -148,6 +156,7 @@ impl State {
         }
     }
 
+    #[inline]
     pub(crate) fn is_reliable(&self) -> bool {
         self.attributes.reliability != Reliability::Unreliable
     }

@@ -173,7 +173,7 @@ fn put_answers(line: &Line, receives: &mut ReceiveQueue, outward: &mut Outward) 
         if !outward.put(&header, &[])? {
             return Ok(false);
         }
-        receives.failures.pop_front();
+        receives.failures.pop();
     }
     Ok(true)
 }

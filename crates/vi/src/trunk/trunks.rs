@@ -1,0 +1,155 @@
+//! The trunks of a NIC: finding the one to a peer, and looking at all of them.
+//!
+//! A program with one peer looks at one word. With several, whoever polls looks first at the few trunks that had something
+//! last, and takes it from there; at all of them only if there was nothing, or if that is a while ago. So a busy server pays
+//! for the peers that are busy, and a poll that finds nothing has looked everywhere.
+
+use std::sync::{
+    Arc, Mutex, OnceLock,
+    atomic::{AtomicBool, AtomicU64, Ordering},
+};
+
+use sidestep_fabric::{Node, link::PeerId};
+use sidestep_shm::{
+    cpu,
+    lock::{Lock, Threads},
+};
+
+use super::Trunk;
+
+#[derive(Debug)]
+pub(crate) struct Trunks {
+    threads: Threads,
+    /// The first one, which is often the only one.
+    first: OnceLock<Arc<Trunk>>,
+    /// Whether there is or was another.
+    several: AtomicBool,
+    /// Whether the program has polled several since the service thread last asked.
+    touched: AtomicBool,
+    /// The places of those that had something last, in 16 bits each. Only a hint.
+    warm: AtomicU64,
+    /// When all were looked at last, in ticks of the processor.
+    looked: AtomicU64,
+    all: Lock<Arc<[Arc<Trunk>]>>,
+    /// Held while one is looked for and made.
+    making: Mutex<()>,
+}
+
+/// Ticks after which all are looked at although some had something: about 20 microseconds.
+const WHILE: u64 = 1 << 16;
+/// Trunks that are looked at first.
+const WARM: u32 = 4;
+const PLACE_BITS: u32 = u64::BITS / WARM;
+
+impl Trunks {
+    pub(crate) fn new(threads: Threads) -> Trunks {
+        Trunks {
+            threads,
+            first: OnceLock::new(),
+            several: AtomicBool::new(false),
+            touched: AtomicBool::new(false),
+            warm: AtomicU64::new(0),
+            looked: AtomicU64::new(0),
+            all: Lock::within(threads, Arc::default()),
+            making: Mutex::default(),
+        }
+    }
+
+    /// The trunk to a peer, made if there is none.
+    pub(crate) fn of(&self, node: &Node, peer: PeerId) -> sidestep_fabric::Result<Arc<Trunk>> {
+        let _making = self.making.lock().expect("no panic with trunks");
+        let all = self.list();
+        if let Some(trunk) = all.iter().find(|trunk| trunk.peer == peer && trunk.is_alive()) {
+            return Ok(trunk.clone());
+        }
+        let trunk = Arc::new(Trunk::new(node, peer, self.threads)?);
+        let first = self.first.get_or_init(|| trunk.clone());
+        self.several.store(!Arc::ptr_eq(first, &trunk), Ordering::Release);
+        // Peers that are gone do not come again under the same number.
+        let standing = all.iter().filter(|trunk| trunk.is_alive()).cloned();
+        *self.all.lock() = standing.chain([trunk.clone()]).collect();
+        Ok(trunk)
+    }
+
+    /// All of them.
+    pub(crate) fn list(&self) -> Arc<[Arc<Trunk>]> {
+        self.all.lock().clone()
+    }
+
+    /// Takes what has arrived on any of them, or on some if `found` says that this was what is looked for.
+    #[inline]
+    pub(crate) fn poll(&self, found: impl Fn() -> bool) {
+        match self.first.get() {
+            Some(trunk) if !self.several.load(Ordering::Acquire) => {
+                trunk.touch();
+                if trunk.has_news() {
+                    trunk.poll(false);
+                }
+            }
+            Some(_) => self.poll_several(found),
+            None => {}
+        }
+    }
+
+    fn poll_several(&self, found: impl Fn() -> bool) {
+        self.touched.store(true, Ordering::Relaxed);
+        let (all, warm, now) = (self.list(), self.warm.load(Ordering::Relaxed), cpu::ticks());
+        for place in places(warm) {
+            if let Some(trunk) = all.get(place).filter(|trunk| trunk.has_news()) {
+                trunk.poll(false);
+            }
+        }
+        if found() && now.wrapping_sub(self.looked.load(Ordering::Relaxed)) < WHILE {
+            return;
+        }
+        self.looked.store(now, Ordering::Relaxed);
+        for (place, trunk) in all.iter().enumerate() {
+            if trunk.has_news() {
+                trunk.poll(false);
+                self.warm.store(with_place(self.warm.load(Ordering::Relaxed), place), Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Whether the program has polled several of them at once since this was last asked.
+    pub(crate) fn were_touched(&self) -> bool {
+        self.touched.swap(false, Ordering::Relaxed)
+    }
+
+    /// Waits until no thread is at bytes of a registration that it found alive: whoever looks from now on finds it gone.
+    pub(crate) fn settle(&self) {
+        for trunk in self.list().iter() {
+            drop(trunk.inward());
+            drop(trunk.outward());
+        }
+    }
+
+    /// Memory has been withdrawn: no peer reaches for any before it has been told again.
+    pub(crate) fn forbid(&self) {
+        self.list().iter().for_each(|trunk| trunk.outward().forbid());
+    }
+}
+
+fn places(warm: u64) -> impl Iterator<Item = usize> {
+    (0..WARM).map(move |which| (warm >> (which * PLACE_BITS)) as usize & ((1 << PLACE_BITS) - 1))
+}
+
+/// The same with a place in front, unless it is there.
+fn with_place(warm: u64, place: usize) -> u64 {
+    if places(warm).any(|known| known == place) { warm } else { warm << PLACE_BITS | place as u64 & 0xffff }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_few_are_remembered() {
+        let mut warm = 0;
+        for place in [7, 300, 7, 65_535, 9] {
+            warm = with_place(warm, place);
+        }
+        assert!(places(warm).eq([9, 65_535, 300, 7]));
+        assert!(places(with_place(warm, 12)).eq([12, 9, 65_535, 300]));
+    }
+}

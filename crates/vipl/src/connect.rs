@@ -120,7 +120,9 @@ unsafe extern "C" fn VipConnectPeerWait(vi: Handle, attributes: *mut ViAttribute
 
 /// From the first connection on, the program may look at memory without calling.
 fn serve(entry: &ViEntry) -> Result<Code> {
-    entry.nic.nic.serve()?;
+    if !entry.nic.nic.is_single() {
+        entry.nic.nic.serve()?;
+    }
     Ok(Code::Success)
 }
 

@@ -2,7 +2,7 @@
 
 use std::{
     collections::HashMap,
-    ffi::{c_char, c_void},
+    ffi::{c_char, c_int, c_void},
     sync::{Arc, Mutex},
 };
 
@@ -64,7 +64,7 @@ unsafe extern "C" fn VipQueryNic(nic: Handle, out: *mut NicAttributes) -> Return
                 provider_version: 1,
                 address_len: entry.address.len() as u16,
                 address: entry.address.as_ptr(),
-                thread_safe: 1,
+                thread_safe: c_int::from(!entry.nic.is_single()),
                 max_discriminator: own.max_discriminator as u16,
                 max_register_bytes: own.max_register_bytes as _,
                 max_register_regions: own.max_register_regions as _,

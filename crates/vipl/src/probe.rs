@@ -1,6 +1,9 @@
 //! The functions of the library as C calls them, for measurements: two VIs of one process, connected.
 
-use std::{ffi::c_void, ptr, thread};
+use std::{
+    ffi::{CStr, c_void},
+    ptr, thread,
+};
 
 use sidestep_vi::{Code, Error, Result};
 
@@ -48,15 +51,24 @@ impl Probe {
 
     /// Connects two VIs at a point that nobody else uses.
     pub fn new(point: &str) -> Result<Probe> {
+        Self::on(c"nic0", point)
+    }
+
+    /// The same without thread safety: the NIC of the first side belongs to the thread that calls this.
+    pub fn single(point: &str) -> Result<Probe> {
+        Self::on(c"nic0,single", point)
+    }
+
+    fn on(device: &CStr, point: &str) -> Result<Probe> {
         let mut room = Box::new(Room { descriptors: [[[0; 64]; Probe::BATCH]; 2], data: [[0; 64]; 2] });
-        let sides = [Side::new(&mut room, 0)?, Side::new(&mut room, 1)?];
+        let sides = [Side::new(&mut room, 0, device)?, Side::new(&mut room, 1, c"nic0")?];
         let probe = Probe { sides, _room: room };
         let address = Address::of(point);
         let accept = thread::spawn({
-            let (address, side) = (address.clone(), sides[0]);
+            let (address, side) = (address.clone(), sides[1]);
             move || side.accept(&address)
         });
-        let asked = sides[1].request(&address);
+        let asked = sides[0].request(&address);
         accept.join().map_err(|_| Error::TimedOut)??;
         asked?;
         Ok(probe)
@@ -110,11 +122,11 @@ impl Drop for Probe {
 }
 
 impl Side {
-    fn new(room: &mut Room, index: usize) -> Result<Side> {
+    fn new(room: &mut Room, index: usize, device: &CStr) -> Result<Side> {
         let (mut nic, mut ptag, mut vi, mut memory) = (ptr::null_mut(), ptr::null_mut(), ptr::null_mut(), 0);
         let base: *mut Room = room;
         // SAFETY: C1: everything passed is ours and lives.
-        check(unsafe { VipOpenNic(c"nic0".as_ptr(), &mut nic) })?;
+        check(unsafe { VipOpenNic(device.as_ptr(), &mut nic) })?;
         // SAFETY: as above.
         check(unsafe { VipCreatePtag(nic, &mut ptag) })?;
         let access = MemAttributes { ptag, rdma_write: 0, rdma_read: 0 };

@@ -31,6 +31,30 @@ fn a_killed_peer_is_noticed_without_a_call() {
     assert!(!server.wait().unwrap().success(), "it was killed");
 }
 
+/// The NIC called `iwarp`, at addresses of the form `HOST:PORT`.
+#[test]
+fn the_same_calls_work_over_iwarp() {
+    on_device("iwarp");
+}
+
+/// NICs that belong to one thread.
+#[test]
+fn the_same_calls_work_without_thread_safety() {
+    on_device("nic0,single");
+    on_device("iwarp,single");
+}
+
+fn on_device(device: &str) {
+    let program = build("tests/c/device.c");
+    // An address of this host that follows from the process: nobody else waits there.
+    let [_, high, middle, low] = std::process::id().to_be_bytes();
+    let socket = format!("127.{}.{middle}.{low}:4791", high | 0x80);
+    let server = start(&program, &["server", &socket, device]);
+    let client = start(&program, &["client", &socket, device]).wait_with_output().unwrap();
+    assert_eq!(text_of(client, "client"), "client done\n");
+    assert_eq!(text_of(server.wait_with_output().unwrap(), "server"), "server done\n");
+}
+
 #[test]
 fn examples_run() {
     let (_, client) = two(&build("examples/pingpong.c"), &["1000", "40"]);

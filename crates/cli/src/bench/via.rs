@@ -1,7 +1,7 @@
 //! Candidates: the VIA provider. Send and receive in memory of the library and of the caller, small messages by PIO and all
 //! messages by RDMA, polling and waiting.
 //!
-//! Each side has four receives posted. A sender waits until its send has completed, and keeps sends back until a receive is
+//! Each side has four receives posted; `via-two` has two, as many buffers as `rdma` has, so that both touch as much memory. A sender waits until its send has completed, and keeps sends back until a receive is
 //! posted. As with `rdma`, the first and the last byte of a message are written and looked at, and the rest is not copied
 //! by the benchmark itself.
 
@@ -29,6 +29,22 @@ pub const LIBRARY: Path = Path {
         part(Bench::Rate, "via", Operation::Stream, Wait::Spin, RATE_SIZES),
         part(Bench::Bandwidth, "via", Operation::Stream, Wait::Spin, BANDWIDTH_SIZES),
     ],
+};
+
+/// With as many buffers as `rdma`.
+pub const TWO: Path = Path {
+    name: "via-two",
+    about: "the same with two receive buffers, as many as rdma uses in turn",
+    work: Work::Pair { open: |opening| open(opening, Kind::Two), attach: |offer| attach(offer, Kind::Two) },
+    parts: &[part(Bench::Bandwidth, "via-two", Operation::Stream, Wait::Spin, LARGE_SIZES)],
+};
+
+/// On NICs that belong to one thread.
+pub const SINGLE: Path = Path {
+    name: "via-single",
+    about: "the same without thread safety: each NIC belongs to the thread that opened it",
+    work: Work::Pair { open: |opening| open(opening, Kind::Single), attach: |offer| attach(offer, Kind::Single) },
+    parts: &[part(Bench::Latency, "via-single", Operation::PingPong, Wait::Spin, &[4])],
 };
 
 /// All messages in the ring.
@@ -102,6 +118,7 @@ const WAY_SIZES: &[usize] = &[0, 4, 40, 400, 1024, 2048, 4096, 8192, 16384, 6553
 const WAIT_SIZES: &[usize] = &[0, 4, 40, 400, 4096];
 /// Where the switch from one way to the other may lie.
 const SWITCH_SIZES: &[usize] = &[256, 512, 1 << 10, 2 << 10, 4 << 10, 8 << 10, 16 << 10];
+const LARGE_SIZES: &[usize] = &[64 << 10, 256 << 10, 1 << 20];
 const FREE_OR_SAME: &[Placement] = &[Placement::Free, Placement::Same];
 
 pub(super) const fn part(
@@ -117,6 +134,8 @@ pub(super) const fn part(
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Library,
+    Two,
+    Single,
     Pio,
     Rdma,
     Malloc,
@@ -143,31 +162,32 @@ pub(super) fn point(name: &str) -> NetAddress {
 
 /// A VI with its receives posted.
 fn make(kind: Kind) -> Result<(Nic, Vi, Place)> {
-    let nic = Nic::open("nic0")?;
+    let nic = Nic::open(if kind == Kind::Single { "nic0,single" } else { "nic0" })?;
     let ptag = nic.create_ptag()?;
     let vi = nic.create_vi(&ViAttributes::new(ptag), None, None)?;
     vi.set_flow_control(FlowControl::Asynchronous);
     vi.set_way(match kind {
-        Kind::Library | Kind::Malloc => Way::BySize,
+        Kind::Library | Kind::Two | Kind::Single | Kind::Malloc => Way::BySize,
         Kind::Pio => Way::Pio,
         Kind::Rdma => Way::Rdma,
     });
-    let memory = Place::new(&nic, ptag, kind == Kind::Malloc)?;
-    for slot in 0..RECEIVES {
+    let receives = if kind == Kind::Two { 2 } else { 4 };
+    let memory = Place::new(&nic, ptag, receives, kind == Kind::Malloc)?;
+    for slot in SOURCE as u64 + 1..=receives {
         vi.post_receive(&Descriptor::new(slot, &[memory.segment(slot as usize, BUFFER)]))?;
     }
     Ok((nic, vi, memory))
 }
 
-/// Five buffers: four to receive, one to send.
+/// One buffer to send, and the others to receive.
 enum Place {
     Library(Buffer),
     Caller(Memory, Segment),
 }
 
 impl Place {
-    fn new(nic: &Nic, ptag: Ptag, malloc: bool) -> Result<Place> {
-        let (len, attributes) = (BUFFER * (RECEIVES as usize + 1), MemAttributes::new(ptag));
+    fn new(nic: &Nic, ptag: Ptag, receives: u64, malloc: bool) -> Result<Place> {
+        let (len, attributes) = (BUFFER * (receives as usize + 1), MemAttributes::new(ptag));
         if !malloc {
             return Ok(Place::Library(nic.allocate(len, &attributes)?));
         }
@@ -204,7 +224,7 @@ impl Place {
 struct ViaEnd {
     vi: Vi,
     memory: Place,
-    /// A receive to be posted again, once the answer is on its way: three others are posted meanwhile.
+    /// A receive to be posted again, once the answer is on its way: others are posted meanwhile.
     taken: Option<u64>,
     wait: bool,
     peer: Peer,
@@ -271,5 +291,4 @@ pub(super) fn check(completion: &Completion) -> Result<()> {
 }
 
 const BUFFER: usize = 4 << 20;
-const RECEIVES: u64 = 4;
-const SOURCE: usize = RECEIVES as usize;
+const SOURCE: usize = 0;

@@ -1,7 +1,7 @@
 //! What single calls of the VIA library cost, in time and in cycles: the functions as C calls them, on one core.
 //!
-//! The library is thread safe, always. What that costs can be seen from `via-lock`, one uncontended lock and unlock: a
-//! `Done` that finds nothing takes none, a `Done` that finds something and a post take two or three each.
+//! With thread safety, and without: on a NIC that belongs to one thread (`-single`). What is saved are atomic steps:
+//! `via-lock` is one uncontended lock and unlock. A `Done` that finds nothing takes none in either case.
 
 use std::hint::black_box;
 use std::sync::Mutex;
@@ -47,6 +47,21 @@ call!(/// `VipRecvDone` that finds a message.
 call!(/// `VipSendDone` that finds a send.
     SEND_DONE, "via-senddone", "VipSendDone that finds a send", Batch(probe()?, Call::SendDone));
 
+call!(/// `VipPostRecv` without thread safety.
+    POST_RECV_SINGLE, "via-postrecv-single", "VipPostRecv, NIC of one thread", Batch(single()?, Call::PostRecv));
+call!(/// `VipPostSend` without thread safety.
+    POST_SEND_SINGLE, "via-postsend-single", "VipPostSend of four bytes, NIC of one thread",
+    Batch(single()?, Call::PostSend));
+call!(/// `VipRecvDone` without thread safety.
+    RECV_DONE_SINGLE, "via-recvdone-single", "VipRecvDone that finds a message, NIC of one thread",
+    Batch(single()?, Call::RecvDone));
+call!(/// `VipSendDone` without thread safety.
+    SEND_DONE_SINGLE, "via-senddone-single", "VipSendDone that finds a send, NIC of one thread",
+    Batch(single()?, Call::SendDone));
+call!(/// `VipRecvDone` that finds nothing, without thread safety.
+    RECV_NONE_SINGLE, "via-recvdone-none-single", "VipRecvDone that finds nothing, NIC of one thread",
+    Done(single()?, false));
+
 /// What sending takes of the sender, by size: by PIO.
 pub const TRANSMIT_PIO: Path = Path {
     name: "via-send-pio",
@@ -67,6 +82,10 @@ const TRANSMIT_SIZES: &[usize] = &[0, 4, 40, 400, 1024, 4096, 16384, 65536];
 
 fn probe() -> Result<Probe> {
     Probe::new(&shared::fabric_name()).map_err(|error| anyhow!("cannot connect two VIs of this process: {error}"))
+}
+
+fn single() -> Result<Probe> {
+    Probe::single(&shared::fabric_name()).map_err(|error| anyhow!("cannot connect two VIs of this thread: {error}"))
 }
 
 /// Times a number of calls, and reports one.

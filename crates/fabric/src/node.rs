@@ -64,6 +64,8 @@ pub(crate) struct NodeCore {
     outbox: Outbox,
     pub(crate) scheduler: Scheduler,
     poller: Mutex<Poller>,
+    /// Polls that another thread was in the way of.
+    contended: AtomicU32,
     /// Raised by every dispatch.
     epoch: AtomicU64,
     /// Threads that sleep or are about to.
@@ -91,13 +93,13 @@ struct Leader {
 struct Poller {
     idle: u32,
     last_kernel_look: u64,
-    /// How often it was polled.
-    polls: u64,
 }
 
 /// Polls without news before the clock is looked at, and time between looks at the kernel's descriptors.
 const IDLE_POLLS: u32 = 64;
 const KERNEL_LOOK_NS: u64 = 1_000_000;
+/// Polls in vain because of another thread before the core is given away.
+const YIELD_AFTER: u32 = 16;
 /// The longest a sleeper stays away while the link is full.
 const FULL_LINK_NS: u64 = 50_000;
 /// The longest a sleeper stays away from its own condition.
@@ -131,6 +133,7 @@ impl Node {
             outbox: Outbox::default(),
             scheduler: Scheduler::default(),
             poller: Mutex::default(),
+            contended: AtomicU32::new(0),
             epoch: AtomicU64::new(0),
             sleepers: AtomicU32::new(0),
             ringing: AtomicBool::new(false),
@@ -193,18 +196,32 @@ impl Node {
     }
 
     fn make_progress(&self, kernel: bool) -> bool {
+        if let Some(service) = &self.core.service {
+            service.note_poll();
+        }
+        self.serve_once(kernel)
+    }
+
+    /// As `make_progress`, by the thread that stays away while the program polls.
+    pub(crate) fn serve_once(&self, kernel: bool) -> bool {
         let core = &*self.core;
         let mut any = false;
         if let Ok(mut poller) = core.poller.try_lock() {
-            poller.polls += 1;
             let kernel = kernel || poller.kernel_is_due();
             any = core.link().poll(core, kernel);
+            if core.service.as_ref().is_some_and(Service::is_serving) {
+                // Nobody may poll again for long: nothing is held back.
+                core.link().set_sleeping(true);
+            }
             if core.ringing.load(Ordering::Relaxed) {
                 any |= core.arm_descriptors();
             }
             if any {
                 poller.idle = 0;
             }
+        } else if core.service.is_some() && core.contended.fetch_add(1, Ordering::Relaxed) % YIELD_AFTER == 0 {
+            // The thread that serves may be in the midst of it, and wait for this very core.
+            std::thread::yield_now();
         }
         if !core.outbox.is_empty() {
             any |= core.outbox.flush(core.link(), |ticket, outcome| core.completed(ticket, outcome));
@@ -249,16 +266,23 @@ impl Node {
     ) -> Result<T> {
         let core = &*self.core;
         let _attending = core.service.as_ref().map(Service::attend);
+        let mut looked = false;
         loop {
             let epoch = core.epoch.load(Ordering::Acquire);
-            self.progress();
+            if !std::mem::take(&mut looked) {
+                self.progress();
+            }
             if let Some(answer) = check()? {
                 return Ok(answer);
             }
             if deadline.is_some_and(|deadline| clock::now() >= deadline) {
                 return Err(Error::TimedOut(what));
             }
-            let news = || core.link().has_news() || core.epoch.load(Ordering::Relaxed) != epoch;
+            // Where memory tells nothing, a poll is the only look.
+            let news = || {
+                looked = self.is_served() && self.progress();
+                looked || core.link().has_news() || core.epoch.load(Ordering::Relaxed) != epoch
+            };
             // A peer on this core runs only if this thread gives the core away.
             let peer_core = || {
                 let own = cpu::current_core();
@@ -339,6 +363,11 @@ impl Node {
     /// Whether this and the other are one node.
     pub fn is(&self, other: &Node) -> bool {
         Arc::ptr_eq(&self.core, &other.core)
+    }
+
+    /// Whether peers of this node are served by its polls.
+    pub(crate) fn is_served(&self) -> bool {
+        self.core.service.is_some()
     }
 
     /// Raised by everything that is dispatched in this process.
@@ -537,11 +566,6 @@ impl NodeCore {
     /// Wakes whoever sleeps on the node's descriptor by itself.
     pub(crate) fn ring(&self) {
         self.bell.ring();
-    }
-
-    /// How often the program has polled.
-    pub(crate) fn polls(&self) -> Option<u64> {
-        self.poller.try_lock().ok().map(|poller| poller.polls)
     }
 
     fn region(&self, cookie: &Cookie) -> Result<Arc<RegionCore>, Refusal> {

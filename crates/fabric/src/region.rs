@@ -371,21 +371,24 @@ impl RegionCore {
     pub(crate) fn place(&self, cookie: &Cookie, offset: u64, bytes: &[u8]) -> Result<(), Refusal> {
         let issued = self.issued();
         let at = self.admit(&issued, cookie, Rights::WRITE, (offset, bytes.len() as u64))?;
-        let range = |_| Refusal::Range { offset, len: bytes.len() as u64 };
-        // A single aligned word is stored as one: it may be a flag that someone polls.
-        let address = self.data.memory().base().as_ptr() as usize + at;
-        match (bytes.len(), address % bytes.len().max(1)) {
-            (8, 0) => {
-                let value = u64::from_le_bytes(bytes.try_into().expect("eight bytes"));
-                self.word64(at).map_err(range)?.store(value, Ordering::Release);
-            }
-            (4, 0) => {
-                let word = self.data.memory().word32(at).map_err(|error| range(error.into()))?;
-                word.store(u32::from_le_bytes(bytes.try_into().expect("four bytes")), Ordering::Release);
-            }
-            _ => self.data.copy_in(at, bytes).map_err(|error| range(error.into()))?,
-        }
+        self.copy_in_order(at, bytes).map_err(|_| Refusal::Range { offset, len: bytes.len() as u64 })?;
         self.touched(at, bytes.len(), Access::Write);
+        Ok(())
+    }
+
+    /// Copies bytes in. An aligned word at their end is stored as one, and last: it may be a flag that someone polls, and
+    /// that tells of the bytes before it.
+    fn copy_in_order(&self, at: usize, bytes: &[u8]) -> Result<()> {
+        let end = self.data.memory().base().as_ptr() as usize + at + bytes.len();
+        let word = [8, 4].into_iter().find(|word| bytes.len() >= *word && end % word == 0).unwrap_or(0);
+        let (before, last) = bytes.split_at(bytes.len() - word);
+        self.data.copy_in(at, before)?;
+        let at = at + before.len();
+        if let Ok(word) = last.try_into() {
+            self.word64(at)?.store(u64::from_le_bytes(word), Ordering::Release);
+        } else if let Ok(word) = last.try_into() {
+            self.data.memory().word32(at)?.store(u32::from_le_bytes(word), Ordering::Release);
+        }
         Ok(())
     }
 

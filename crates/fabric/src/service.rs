@@ -9,7 +9,7 @@ use std::{
     os::fd::AsFd,
     sync::{
         Arc, Weak,
-        atomic::{AtomicBool, AtomicU32, Ordering, fence},
+        atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence},
     },
 };
 
@@ -33,8 +33,12 @@ pub(crate) struct Service {
 struct Shared {
     /// Threads of the program that wait.
     attending: AtomicU32,
+    /// When the program polled last, in nanoseconds of the clock.
+    polled: AtomicU64,
     /// The program has slept on the node's descriptor by itself: what this thread takes must ring.
     outside: AtomicBool,
+    /// This thread sleeps on the link's descriptors, or is about to: nobody looks after what the link holds back.
+    serving: AtomicBool,
     bell: Doorbell,
 }
 
@@ -43,15 +47,21 @@ struct Shared {
 pub(crate) struct Attending<'a>(&'a Shared);
 
 /// How long the thread stays away from a program that attends: at first, and at most.
-const SHORT_PAUSE_NS: u64 = 1_000_000;
-const LONG_PAUSE_NS: u64 = 16_000_000;
+const SHORT_PAUSE_NS: u64 = 100_000;
+const LONG_PAUSE_NS: u64 = 4_000_000;
 /// A program that polls at least once in so long attends.
-const OFTEN_NS: u64 = 50_000;
+const OFTEN_NS: u64 = 1_000_000;
 const BELL: u64 = 0;
 
 impl Service {
     pub(crate) fn new() -> Result<Service> {
-        let shared = Shared { attending: AtomicU32::new(0), outside: AtomicBool::new(false), bell: Doorbell::new()? };
+        let shared = Shared {
+            attending: AtomicU32::new(0),
+            polled: AtomicU64::new(0),
+            outside: AtomicBool::new(false),
+            serving: AtomicBool::new(false),
+            bell: Doorbell::new()?,
+        };
         Ok(Service { shared: Arc::new(shared) })
     }
 
@@ -76,6 +86,18 @@ impl Service {
         Attending(&self.shared)
     }
 
+    /// The program polls.
+    pub(crate) fn note_poll(&self) {
+        self.shared.polled.store(clock::now(), Ordering::Relaxed);
+    }
+
+    /// Whether the thread sleeps on the link. Asked after a poll: SeqCst here and in `run`, so that what the poll held back
+    /// is found there, or the sleep is seen here.
+    pub(crate) fn is_serving(&self) -> bool {
+        fence(Ordering::SeqCst);
+        self.shared.serving.load(Ordering::Relaxed)
+    }
+
     /// The program is about to sleep on the node's descriptor by itself. It looks once more afterwards: SeqCst here and
     /// in `run`, so that it finds what was carried out before, or is rung for it.
     pub(crate) fn sleeps_outside(&self) {
@@ -96,36 +118,41 @@ impl Drop for Service {
     }
 }
 
+impl Shared {
+    /// Whether the program looks after its node by itself.
+    fn is_attended(&self) -> bool {
+        self.attending.load(Ordering::Relaxed) > 0
+            || clock::now().saturating_sub(self.polled.load(Ordering::Relaxed)) < OFTEN_NS
+    }
+}
+
 /// Until the node is gone.
 fn run(core: &Weak<NodeCore>, shared: &Shared, pause: &Sleeper, serve: &Sleeper) {
     let mut tokens = Tokens::new();
-    let (mut pause_ns, mut polls) = (SHORT_PAUSE_NS, 0);
+    let mut pause_ns = SHORT_PAUSE_NS;
     loop {
         let Some(node) = core.upgrade().map(Node::from_core) else { return };
-        let before = polls;
-        polls = node.core().polls().unwrap_or(before + pause_ns / OFTEN_NS);
-        let polls_often = polls.wrapping_sub(before) >= pause_ns / OFTEN_NS;
-        let attended = || shared.attending.load(Ordering::Relaxed) > 0;
-        let outcome = if attended() || polls_often {
+        let outcome = if shared.is_attended() {
             drop(node);
             pause_ns = (2 * pause_ns).min(LONG_PAUSE_NS);
             pause.sleep(Some(clock::now() + pause_ns), &mut tokens)
         } else {
+            shared.serving.store(true, Ordering::Relaxed);
+            fence(Ordering::SeqCst);
             node.core().link().set_sleeping(true);
             drop(node);
             pause_ns = SHORT_PAUSE_NS;
             let slept = serve.sleep(Some(clock::now() + LONGEST_SLEEP_NS), &mut tokens);
-            // Who waits is awake by now, too, and quicker.
-            if !attended()
+            shared.serving.store(false, Ordering::Relaxed);
+            // Who waits or polls has seen it by now, too, and is quicker.
+            if !shared.is_attended()
                 && let Some(node) = core.upgrade().map(Node::from_core)
+                && node.serve_once(true)
             {
-                if node.progress_kernel() {
-                    fence(Ordering::SeqCst);
-                    if shared.outside.load(Ordering::SeqCst) {
-                        node.core().ring();
-                    }
+                fence(Ordering::SeqCst);
+                if shared.outside.load(Ordering::SeqCst) {
+                    node.core().ring();
                 }
-                polls = node.core().polls().unwrap_or(polls);
             }
             slept
         };

@@ -110,8 +110,13 @@ impl Home {
         peer_core: &dyn Fn() -> u32,
         news: &dyn Fn() -> bool,
     ) -> Result<()> {
+        // Where a peer cannot reach memory by itself, news comes with a poll.
+        let served = match self {
+            Home::Node { node, .. } if node.is_served() => Some(node),
+            _ => None,
+        };
         loop {
-            if waiter.look(deadline, peer_core, news) {
+            if waiter.look(deadline, peer_core, || news() || served.is_some_and(|node| node.progress() && news())) {
                 return Ok(());
             }
             if deadline.is_some_and(|deadline| clock::now() >= deadline) {

@@ -71,7 +71,7 @@ pub fn good_cookie() -> Cookie {
 
 /// What a link says when a connection is made.
 pub fn hello() -> Vec<u8> {
-    Hello { max_message: 4096 + 128, max_transfer: 65536 }.to_bytes().to_vec()
+    Hello { max_message: 4096 + 128, max_transfer: 128 * 1024 }.to_bytes().to_vec()
 }
 
 impl Victim {

@@ -23,7 +23,9 @@ pub(super) struct Asks {
     bindings: HashMap<Stag, Binding>,
     by_cookie: HashMap<Cookie, Stag>,
     last_tag: u32,
+    /// Reads of length zero under way.
     flushes: usize,
+    unflushed: Unflushed,
     /// Counts uses, to find the binding that was not used for longest.
     uses: u64,
 }
@@ -34,6 +36,13 @@ struct Ask {
     stag: Stag,
     units: Range<u64>,
     kind: Kind,
+}
+
+/// What no read of length zero was sent behind.
+#[derive(Debug, Default)]
+struct Unflushed {
+    requests: usize,
+    bytes: u64,
 }
 
 /// What was asked.
@@ -73,8 +82,11 @@ struct Binding {
 
 /// Requests of one peer that may be under way.
 pub(super) const MAX_ASKS: usize = 1024;
-/// Reads of length zero that may be under way at a time.
-const MAX_FLUSHES: usize = 4;
+/// Reads of length zero that may be under way at a time; less than the depth of reads, of which some are for gets.
+const MAX_FLUSHES: usize = 16;
+/// While one is under way the next is sent only behind so much.
+const FLUSHED_BYTES: u64 = 128 * 1024;
+const FLUSHED_REQUESTS: usize = 64;
 /// Tags that are kept for the next use of their cookies.
 const KEPT_TAGS: usize = 512;
 /// Tags of the other side have the highest bit clear.
@@ -127,15 +139,24 @@ impl Asks {
             binding.under_way += 1;
         }
         self.queue.push_back(Ask { ticket, stag, units: start..start + units, kind });
+        if kind.is_answered() {
+            self.unflushed = Unflushed::default();
+        } else {
+            self.unflushed.requests += 1;
+            self.unflushed.bytes += units;
+        }
     }
 
-    /// Whether a read of length zero is to be sent, which is noted.
+    /// Whether a read of length zero is to be sent, which is noted: behind the first request, and while its answer is on
+    /// the way not behind each of the next.
     pub(super) fn flush(&mut self) -> bool {
-        let wanted = self.queue.back().is_some_and(|ask| !ask.kind.is_answered());
+        let Unflushed { requests, bytes } = self.unflushed;
+        let wanted = requests >= if self.flushes == 0 { 1 } else { FLUSHED_REQUESTS } || bytes >= FLUSHED_BYTES;
         if !wanted || self.flushes >= MAX_FLUSHES {
             return false;
         }
         self.flushes += 1;
+        self.unflushed = Unflushed::default();
         self.queue.push_back(Ask { ticket: Ticket(0), stag: Stag(0), units: 0..0, kind: Kind::Flush });
         true
     }
@@ -246,6 +267,25 @@ mod tests {
         let (ended, _) = answered(&mut asks, Answer::Bytes(vec![7]));
         assert_eq!(ended, [(1, "Done".to_string()), (2, "Bytes([7])".to_string())]);
         assert_eq!(answered(&mut asks, Answer::Flush).0, [(3, "Done".to_string())]);
+    }
+
+    #[test]
+    fn answers_are_asked_for_seldom() {
+        let mut asks = Asks::default();
+        let (stag, _) = asks.bind(&cookie(1));
+        let mut put = |asks: &mut Asks, bytes| {
+            asks.push(Ticket(1), stag, bytes, Kind::Put);
+            asks.flush()
+        };
+        assert!(put(&mut asks, 10) && !put(&mut asks, 10));
+        assert!(put(&mut asks, FLUSHED_BYTES) && !put(&mut asks, FLUSHED_BYTES - 1));
+        assert_eq!(answered(&mut asks, Answer::Flush).0.len(), 1);
+        assert!(!asks.flush(), "one is under way");
+        assert_eq!(answered(&mut asks, Answer::Flush).0.len(), 2);
+        assert!(asks.flush() && !asks.flush());
+        assert_eq!(answered(&mut asks, Answer::Flush).0.len(), 1);
+        assert!(put(&mut asks, 1));
+        assert_eq!((0..FLUSHED_REQUESTS).filter(|_| put(&mut asks, 1)).count(), 1);
     }
 
     #[test]

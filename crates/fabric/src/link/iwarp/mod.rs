@@ -21,41 +21,46 @@ mod address;
 mod answers;
 mod asks;
 pub mod control;
+mod cord;
+mod holding;
 mod input;
+mod listeners;
 mod memory;
 mod network;
 mod options;
 mod session;
 mod socket;
 mod state;
+mod timer;
 
 pub use self::{
+    cord::Cord,
     network::{HostNetwork, Network},
     options::IwarpOptions,
 };
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::BTreeMap,
     os::fd::{AsFd, OwnedFd},
     sync::{
         Arc, Mutex, MutexGuard, RwLock,
-        atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicU32, Ordering},
     },
     time::Duration,
 };
 
-use rustix::time::{
-    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
-};
 use sidestep_shm::{
-    self as shm, clock,
+    clock,
     doorbell::{Doorbell, Sleeper, Tokens},
 };
 
 use self::{
     address::Address,
+    holding::Holding,
+    listeners::{LISTENER, Listeners},
     session::{Around, Found, Session},
     state::State,
+    timer::Timer,
 };
 use crate::{
     cookie::{Cookie, RegionId},
@@ -76,24 +81,17 @@ pub struct IwarpLink {
     next_peer: AtomicU32,
     /// Every stream and listener, the timer and the bell.
     ready: Sleeper,
-    timer: Mutex<Timer>,
+    timer: Timer,
     /// Rung when a session has something to report that its stream does not tell.
     bell: Doorbell,
     due: Mutex<Vec<Arc<Session>>>,
     is_due: AtomicBool,
-    /// Sessions that hold an answer back for a moment.
-    holding: Mutex<Vec<Arc<Session>>>,
-    held: AtomicUsize,
+    holding: Holding,
+    /// The core on which the last packets were received, and how often a peer was heard.
+    peer_core: AtomicU32,
+    heard: AtomicU32,
     /// Held by the thread that polls: what a peer sent is handled in order.
     polling: Mutex<Polling>,
-    /// A descriptor in reserve, for turning peers away when there are no others.
-    spare: Mutex<Option<Doorbell>>,
-}
-
-/// All streams of a link.
-#[derive(Debug)]
-pub struct Cord {
-    sessions: Arc<RwLock<BTreeMap<PeerId, Arc<Session>>>>,
 }
 
 #[derive(Debug, Default)]
@@ -106,31 +104,8 @@ struct Polling {
     partial: u32,
 }
 
-#[derive(Debug, Default)]
-struct Listeners {
-    /// By `HOST:PORT`.
-    sockets: HashMap<String, Port>,
-    next: u64,
-}
-
-/// A listening socket, and the names under which it is listened.
-#[derive(Debug)]
-struct Port {
-    socket: OwnedFd,
-    token: u64,
-    number: u16,
-    names: Vec<String>,
-}
-
-#[derive(Debug)]
-struct Timer {
-    descriptor: OwnedFd,
-    /// When it goes off, if it is set.
-    at: Option<Duration>,
-}
-
 /// The most bytes of one put or get.
-const MAX_TRANSFER: usize = 64 * 1024;
+const MAX_TRANSFER: usize = 128 * 1024;
 const MAX_MESSAGE: usize = MAX_PRIVATE + 128;
 /// Peers that may be in set-up; a further one takes the place of the first.
 const MAX_SILENT: usize = 128;
@@ -138,10 +113,11 @@ const MAX_SILENT: usize = 128;
 const ACCEPTS_A_POLL: usize = 16;
 /// Polls of one session before all descriptors are looked at again.
 const PARTIAL_POLLS: u32 = 8;
+/// A peer is heard so often before its core is looked at again.
+const HEARD_A_LOOK: u32 = 16;
 /// Tokens; sessions have their number.
 const BELL: u64 = u64::MAX;
 const TIMER: u64 = u64::MAX - 1;
-const LISTENER: u64 = 1 << 40;
 
 impl IwarpLink {
     /// A link for this process.
@@ -153,27 +129,26 @@ impl IwarpLink {
     pub fn on(options: IwarpOptions, network: Arc<dyn Network>) -> Result<IwarpLink> {
         options.check()?;
         let ready = Sleeper::new()?;
-        let descriptor = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK)
-            .map_err(|errno| shm::Error::from_errno("make a timer", errno))?;
-        ready.add_level(descriptor.as_fd(), TIMER)?;
+        let began = clock::now();
+        let timer = Timer::new(began, &ready, TIMER)?;
         let bell = Doorbell::new()?;
         ready.add_doorbell(bell.as_fd(), BELL)?;
         Ok(IwarpLink {
             options,
             network,
-            began: clock::now(),
+            began,
             sessions: Arc::default(),
-            listeners: Mutex::default(),
+            listeners: Mutex::new(Listeners::new()?),
             next_peer: AtomicU32::new(1),
             ready,
-            timer: Mutex::new(Timer { descriptor, at: None }),
+            timer,
             bell,
             due: Mutex::default(),
             is_due: AtomicBool::new(false),
-            holding: Mutex::default(),
-            held: AtomicUsize::new(0),
+            holding: Holding::default(),
+            peer_core: AtomicU32::new(u32::MAX),
+            heard: AtomicU32::new(0),
             polling: Mutex::default(),
-            spare: Mutex::new(Some(Doorbell::new()?)),
         })
     }
 
@@ -209,7 +184,7 @@ impl IwarpLink {
         let session = Arc::new(Session::new(id, name, socket, state, around)?);
         sessions.insert(id, session.clone());
         drop(sessions);
-        self.set_timer(session.timeout());
+        self.timer.set(session.timeout());
         Ok(session)
     }
 
@@ -225,28 +200,8 @@ impl IwarpLink {
         self.bell.ring();
     }
 
-    /// Lets the timer go off by then.
-    fn set_timer(&self, at: Option<Duration>) {
-        let Some(at) = at else { return };
-        let mut timer = self.timer.lock().expect("no panic while a timer is set");
-        if timer.at.is_some_and(|earlier| earlier <= at) {
-            return;
-        }
-        // A time in the past goes off at once; zero would never.
-        let time = Duration::from_nanos(self.began) + at.max(Duration::from_nanos(1));
-        let value = Timespec { tv_sec: time.as_secs() as i64, tv_nsec: i64::from(time.subsec_nanos()) };
-        let setting = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value: value };
-        if timerfd_settime(&timer.descriptor, TimerfdTimerFlags::ABSTIME, &setting).is_ok() {
-            timer.at = Some(at);
-        }
-    }
-
     fn handle_timer(&self, target: &dyn Target) -> bool {
-        {
-            let mut timer = self.timer.lock().expect("no panic while a timer is set");
-            let _ = rustix::io::read(&timer.descriptor, &mut [0; 8]);
-            timer.at = None;
-        }
+        self.timer.clear();
         let mut any = false;
         let all: Vec<_> = self.sessions.read().expect("no panic in session table").values().cloned().collect();
         for session in all {
@@ -256,55 +211,79 @@ impl IwarpLink {
                     session.handle_timeout(around);
                     any |= self.look(&session, target);
                 }
-                self.set_timer(session.timeout());
+                self.timer.set(session.timeout());
             }
         }
         any
     }
 
     fn look(&self, session: &Arc<Session>, target: &dyn Target) -> bool {
-        self.look_closely(session, target).any
+        self.look_closely(session, self.around(), target).any
     }
 
     /// Takes in what one session has.
-    fn look_closely(&self, session: &Arc<Session>, target: &dyn Target) -> Found {
-        let found = session.poll(self.around(), target);
+    fn look_closely(&self, session: &Arc<Session>, around: Around<'_>, target: &dyn Target) -> Found {
+        let found = session.poll(around, target);
         if found.holds {
-            self.holding().push(session.clone());
-            self.held.store(1, Ordering::Release);
+            self.holding.add(session.clone());
         }
         if found.gone {
             self.remove(session);
         } else if found.over {
-            self.set_timer(session.timeout());
+            self.timer.set(session.timeout());
         }
         found
+    }
+
+    /// Takes in what the sessions have that have something to report.
+    fn look_at_due(&self, target: &dyn Target) -> bool {
+        if !self.is_due.load(Ordering::Relaxed) || !self.is_due.swap(false, Ordering::AcqRel) {
+            return false;
+        }
+        let due = std::mem::take(&mut *self.due.lock().expect("no panic in a list of sessions"));
+        due.iter().fold(false, |any, session| self.look(session, target) | any)
+    }
+
+    /// Takes in what all descriptors have.
+    fn look_at_all(&self, polling: &mut Polling, target: &dyn Target) -> bool {
+        let Polling { tokens, hot, .. } = polling;
+        if self.ready.sleep(Some(0), tokens).is_err() {
+            return false;
+        }
+        let mut any = false;
+        for token in tokens.iter() {
+            any |= match *token {
+                BELL => self.is_due.load(Ordering::Acquire),
+                TIMER => self.handle_timer(target),
+                token if token & LISTENER != 0 => self.accept(token),
+                peer => self.session(PeerId(peer as u32)).is_ok_and(|session| {
+                    let found = self.look_closely(&session, self.around(), target);
+                    self.note_core(&session);
+                    if !found.over {
+                        *hot = Some(session);
+                    }
+                    found.any
+                }),
+            };
+        }
+        any
+    }
+
+    /// Notes where a peer runs that is on this host: its packets are received on the core that sends them.
+    fn note_core(&self, session: &Session) {
+        if self.heard.fetch_add(1, Ordering::Relaxed) % HEARD_A_LOOK == 0 {
+            self.peer_core.store(session.incoming_core(), Ordering::Relaxed);
+        }
     }
 
     fn accept(&self, token: u64) -> bool {
         let mut any = false;
         for _ in 0..ACCEPTS_A_POLL {
-            let listeners = self.listeners();
-            let Some(port) = listeners.sockets.values().find(|port| port.token == token) else { break };
-            let accepted = socket::accept(port.socket.as_fd(), &self.options);
-            match accepted {
-                Ok(Some(socket)) => {
-                    drop(listeners);
-                    any = true;
-                    self.crowd_out();
-                    // A peer that there are no resources for is turned away by the close of its stream.
-                    let _ = self.add(None, socket);
-                }
-                Ok(None) => break,
-                Err(_) => {
-                    // The descriptors are used up: one peer is turned away, with the one in reserve.
-                    let mut spare = self.spare.lock().expect("no panic in an accept");
-                    drop(spare.take());
-                    drop(socket::accept(port.socket.as_fd(), &self.options));
-                    *spare = Doorbell::new().ok();
-                    break;
-                }
-            }
+            let Some(socket) = self.listeners().accept(token, &self.options) else { break };
+            any = true;
+            self.crowd_out();
+            // A peer that there are no resources for is turned away by the close of its stream.
+            let _ = self.add(None, socket);
         }
         any
     }
@@ -320,36 +299,8 @@ impl IwarpLink {
         }
     }
 
-    /// Sends what is held back, or what has been for long enough.
-    fn release(&self, all: bool, except: &[u64]) {
-        if self.held.load(Ordering::Acquire) == 0 {
-            return;
-        }
-        let mut holding = self.holding();
-        let around = self.around();
-        holding.retain(|session| {
-            if all {
-                session.release(around);
-                return false;
-            }
-            except.contains(&u64::from(session.id.0)) || session.idle(around)
-        });
-        self.held.store(holding.len(), Ordering::Release);
-    }
-
-    fn holding(&self) -> MutexGuard<'_, Vec<Arc<Session>>> {
-        self.holding.lock().expect("no panic in a list of sessions")
-    }
-
     fn listeners(&self) -> MutexGuard<'_, Listeners> {
         self.listeners.lock().expect("no panic in a table of listeners")
-    }
-}
-
-impl Cord {
-    /// Ends every stream as the kernel does when a process dies.
-    pub fn cut(&self) {
-        self.sessions.read().expect("no panic in session table").values().for_each(|session| session.cut());
     }
 }
 
@@ -359,33 +310,11 @@ impl Link for IwarpLink {
     }
 
     fn listen(&self, name: &str) -> Result<()> {
-        let address = Address::parse(name)?;
-        let mut listeners = self.listeners();
-        if let Some(port) = listeners.sockets.get_mut(address.text) {
-            if port.names.iter().any(|taken| taken == name) {
-                return Err(shm::Error::NameTaken(name.to_string()).into());
-            }
-            port.names.push(name.to_string());
-            return Ok(());
-        }
-        let socket = socket::listen(&*self.network, address.resolve()?[0], name)?;
-        let token = LISTENER | listeners.next;
-        listeners.next += 1;
-        self.ready.add_level(socket.as_fd(), token)?;
-        let port = Port { socket, token, number: address.port, names: vec![name.to_string()] };
-        listeners.sockets.insert(address.text.to_string(), port);
-        Ok(())
+        self.listeners().add(name, &*self.network, &self.ready)
     }
 
     fn unlisten(&self, name: &str) {
-        let Ok(address) = Address::parse(name) else { return };
-        let mut listeners = self.listeners();
-        let Some(port) = listeners.sockets.get_mut(address.text) else { return };
-        port.names.retain(|other| other != name);
-        if port.names.is_empty() {
-            self.ready.remove(port.socket.as_fd());
-            listeners.sockets.remove(address.text);
-        }
+        self.listeners().remove(name, &self.ready);
     }
 
     fn connect(&self, name: &str) -> Result<PeerId> {
@@ -401,18 +330,8 @@ impl Link for IwarpLink {
         Ok(self.add(Some(address.text.to_string()), socket)?.id)
     }
 
-    /// A peer may know this host by another name, or its listener may have given none.
     fn local_name(&self, _peer: PeerId, name: &str) -> Option<String> {
-        let address = Address::parse(name).ok()?;
-        let service = &name[address.text.len()..];
-        let listeners = self.listeners();
-        let names = listeners.sockets.values().filter(|port| port.number == address.port).flat_map(|port| &port.names);
-        let same = |known: &&String| Address::parse(known).is_ok_and(|of| known[of.text.len()..] == *service);
-        let mut matching = names.filter(same);
-        match (matching.next(), matching.next()) {
-            (Some(only), None) => Some(only.clone()),
-            _ => None,
-        }
+        self.listeners().local_name(name)
     }
 
     fn post(&self, peer: PeerId, bytes: &[u8]) -> Result<()> {
@@ -426,7 +345,7 @@ impl Link for IwarpLink {
             Request::Get { len, .. } => len,
             Request::Map | Request::Atomic { .. } => 0,
         };
-        check("transfer", "at most 65536 bytes", len, MAX_TRANSFER)?;
+        check("transfer", "at most 131072 bytes", len, MAX_TRANSFER)?;
         self.session(peer)?.request(ticket, cookie, request, self.around())
     }
 
@@ -435,50 +354,36 @@ impl Link for IwarpLink {
 
     fn poll(&self, target: &dyn Target, kernel: bool) -> bool {
         let Ok(mut polling) = self.polling.try_lock() else { return false };
-        let polling = &mut *polling;
-        let mut any = false;
-        if self.is_due.load(Ordering::Relaxed) && self.is_due.swap(false, Ordering::AcqRel) {
-            let due = std::mem::take(&mut *self.due.lock().expect("no panic in a list of sessions"));
-            for session in due {
-                any |= self.look(&session, target);
-            }
-        }
+        let (polling, around) = (&mut *polling, self.around());
+        let mut any = self.look_at_due(target);
         polling.tokens.clear();
-        let mut hot = None;
-        if let Some(session) = polling.hot.take_if(|_| !kernel && polling.partial < PARTIAL_POLLS) {
-            polling.partial += 1;
-            let found = self.look_closely(&session, target);
+        if let Some(session) = polling.hot.take() {
+            let found = self.look_closely(&session, around, target);
             if found.any {
                 any = true;
                 polling.tokens.push(u64::from(session.id.0));
+                self.note_core(&session);
             }
-            hot = (!found.over).then_some(session);
-        } else {
-            polling.partial = 0;
-            if self.ready.sleep(Some(0), &mut polling.tokens).is_err() {
+            polling.hot = (!found.over).then_some(session);
+            polling.partial += 1;
+            if (found.any || !kernel) && polling.hot.is_some() && polling.partial < PARTIAL_POLLS {
+                self.holding.grow_old(around, &polling.tokens);
                 return any;
             }
-            for token in polling.tokens.iter() {
-                any |= match *token {
-                    BELL => self.is_due.load(Ordering::Acquire),
-                    TIMER => self.handle_timer(target),
-                    token if token & LISTENER != 0 => self.accept(token),
-                    peer => self.session(PeerId(peer as u32)).is_ok_and(|session| {
-                        let found = self.look_closely(&session, target);
-                        hot = (!found.over).then_some(session);
-                        found.any
-                    }),
-                };
-            }
-            hot = hot.or(polling.hot.take().filter(|session| session.is_live()));
         }
-        polling.hot = hot;
-        self.release(false, &polling.tokens);
+        polling.partial = 0;
+        any |= self.look_at_all(polling, target);
+        self.holding.grow_old(around, &polling.tokens);
         any
     }
 
+    /// Memory tells only what this side does itself.
     fn has_news(&self) -> bool {
-        self.is_due.load(Ordering::Acquire) || socket::is_readable(&self.ready)
+        self.is_due.load(Ordering::Acquire)
+    }
+
+    fn shares_core(&self, core: u32) -> bool {
+        self.peer_core.load(Ordering::Relaxed) == core
     }
 
     fn watch(&self, sleeper: &Arc<Sleeper>) -> Result<()> {
@@ -488,7 +393,7 @@ impl Link for IwarpLink {
     /// The kernel tells of all news; what is held back does not wait for a sleeper.
     fn set_sleeping(&self, sleeping: bool) {
         if sleeping {
-            self.release(true, &[]);
+            self.holding.release(self.around());
         }
     }
 
@@ -499,7 +404,7 @@ impl Link for IwarpLink {
     fn close(&self, peer: PeerId, reason: CloseReason) {
         let Ok(session) = self.session(peer) else { return };
         if session.close(reason, self.around()) {
-            self.set_timer(session.timeout());
+            self.timer.set(session.timeout());
             self.make_due(session);
         }
     }

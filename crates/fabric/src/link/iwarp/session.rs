@@ -140,6 +140,11 @@ impl Session {
         socket::cut(&self.socket);
     }
 
+    /// The core on which its packets are received.
+    pub(super) fn incoming_core(&self) -> u32 {
+        socket::incoming_core(&self.socket)
+    }
+
     /// Whether the peer can still be used.
     pub(super) fn is_live(&self) -> bool {
         self.lock().ended.is_none()
@@ -183,7 +188,8 @@ impl Session {
         if holds {
             state.held_polls = 0;
         } else {
-            self.transmit(&mut state, around, None);
+            // Room on a stream that had none lets requests go on.
+            any |= self.transmit(&mut state, around, None);
             state.collect(around.now, target, &mut deliveries);
         }
         state.report(&mut deliveries);
@@ -287,11 +293,11 @@ impl Session {
         }
     }
 
-    /// Writes what is to go out, as much as the stream takes.
-    fn transmit(&self, state: &mut State, around: Around<'_>, lent: Option<(sidestep_iwarp::BufferId, &[u8])>) {
+    /// Writes what is to go out, as much as the stream takes. `true` if that was anything.
+    fn transmit(&self, state: &mut State, around: Around<'_>, lent: Option<(sidestep_iwarp::BufferId, &[u8])>) -> bool {
         state.memory.patient = 0;
         state.memory.urgent = false;
-        let mut blocked = false;
+        let (mut blocked, mut moved) = (false, false);
         while !state.cannot_send {
             let State { connection, table, gather, memory, .. } = &mut *state;
             let mut host = Hosting { memory, target: None, caller: lent };
@@ -306,6 +312,7 @@ impl Session {
                 Ok(count) => {
                     drop(pieces);
                     state.transmitted(around.now, count);
+                    moved |= count > 0;
                     if count < total {
                         blocked = true;
                         break;
@@ -329,5 +336,6 @@ impl Session {
             }
             Transport::Close | Transport::Reset => state.gone = true,
         }
+        moved
     }
 }

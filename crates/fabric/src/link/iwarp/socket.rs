@@ -3,7 +3,7 @@
 use std::{
     io::IoSlice,
     net::SocketAddr,
-    os::fd::{AsFd, BorrowedFd, OwnedFd},
+    os::fd::{BorrowedFd, OwnedFd},
     time::Duration,
 };
 
@@ -156,10 +156,9 @@ pub(super) fn make_reset(socket: &OwnedFd) {
     let _ = sockopt::set_socket_linger(socket, Some(Duration::ZERO));
 }
 
-/// Whether a descriptor is readable.
-pub(super) fn is_readable(descriptor: impl AsFd) -> bool {
-    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-    matches!(poll(&mut [PollFd::new(&descriptor, PollFlags::IN)], Some(&now)), Ok(1))
+/// The core on which the last packet was received; over the loopback interface that is where the peer runs.
+pub(super) fn incoming_core(socket: &OwnedFd) -> u32 {
+    sockopt::socket_incoming_cpu(socket).unwrap_or(u32::MAX)
 }
 
 fn timespec(duration: Duration) -> Timespec {

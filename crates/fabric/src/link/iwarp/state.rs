@@ -1,24 +1,29 @@
 //! What a session knows under its lock.
 
+mod ask;
+mod early;
+mod hear;
+
 use std::{collections::VecDeque, time::Duration};
 
 use rustix::io::Errno;
 use sidestep_iwarp::{
-    self as iwarp, BufferId, Connection, Event, Gather, Interval, MemoryTable, ReadRequest, SendKind, SetupFailure,
-    Source, SourceSlice, Stag, StreamId, StreamIdentity, TaggedOffset, WorkId,
+    self as iwarp, BufferId, Connection, Gather, Interval, MemoryTable, Source, StreamId, StreamIdentity, TaggedOffset,
+    WorkId,
 };
 
+use self::early::Early;
 use super::{
     MAX_MESSAGE, MAX_TRANSFER,
-    asks::{Answer, Asks, Kind, TAG_MASK},
+    asks::{Asks, TAG_MASK},
     control::{Control, Hello},
     memory::{Hosting, Memory},
     options::IwarpOptions,
 };
 use crate::{
-    cookie::{Cookie, Rights},
-    error::{CloseReason, Error, Refusal, Result},
-    link::{Atomic, Outcome, PeerId, Request, Target, Ticket},
+    cookie::Cookie,
+    error::{CloseReason, Error, Result},
+    link::{Outcome, PeerId, Request, Target, Ticket},
     random::Random,
 };
 
@@ -62,17 +67,10 @@ pub(super) enum Delivery {
     Closed(CloseReason),
 }
 
-#[derive(Debug)]
-enum Early {
-    Post(Vec<u8>),
-    Map(Ticket, Cookie),
-    Put(Ticket, Cookie, u64, Vec<u8>),
-    Get(Ticket, Cookie, u64, usize),
-    Atomic(Ticket, Cookie, u64, Atomic),
-}
-
-/// Bytes that wait for the stream before messages and requests are turned away.
+/// Bytes that wait for the stream before messages are turned away, and requests: what those write is better left where it
+/// is.
 const MAX_QUEUED: usize = 4 << 20;
+const MAX_WAITING: usize = 256 * 1024;
 /// Requests of the engine that may wait.
 const QUEUE_LIMIT: usize = 8192;
 /// Requests of the engine that one request of the fabric takes, with a tag given back.
@@ -81,7 +79,6 @@ const MOST_POSTS: usize = 4;
 const DEPTH: u16 = 32;
 /// Messages that may come before one is looked at; frames are handled one by one.
 const RECEIVES: usize = 4;
-const PLAIN: SendKind = SendKind { solicited: false, invalidate: None };
 
 impl State {
     /// The side that connects.
@@ -157,12 +154,7 @@ impl State {
     ) -> Result<Option<(BufferId, &'a [u8])>> {
         self.check_room(MOST_POSTS)?;
         if !self.open {
-            self.early.push_back(match request {
-                Request::Map => Early::Map(ticket, *cookie),
-                Request::Put { offset, bytes } => Early::Put(ticket, *cookie, offset, bytes.to_vec()),
-                Request::Get { offset, len } => Early::Get(ticket, *cookie, offset, len),
-                Request::Atomic { offset, atomic } => Early::Atomic(ticket, *cookie, offset, atomic),
-            });
+            self.early.push_back(Early::of(ticket, cookie, request));
             return Ok(None);
         }
         self.ask(ticket, cookie, request)
@@ -312,10 +304,11 @@ impl State {
             return Err(Error::Closed(reason));
         }
         let early: usize = if self.open { 0 } else { self.early.iter().map(Early::len).sum() };
-        let full = self.memory.queued + early >= MAX_QUEUED
+        let limit = if posts > 0 { MAX_WAITING } else { MAX_QUEUED };
+        let full = self.memory.queued + early >= limit
             || self.posted + self.early.len() + posts >= QUEUE_LIMIT / 2
             || (posts > 0 && self.asks.is_full());
-        if full { Err(Error::Full { what: "the stream to the peer", limit: MAX_QUEUED }) } else { Ok(()) }
+        if full { Err(Error::Full { what: "the stream to the peer", limit }) } else { Ok(()) }
     }
 
     fn end(&mut self, reason: CloseReason) {
@@ -325,293 +318,6 @@ impl State {
             self.open = false;
         }
     }
-
-    fn send(&mut self, control: &Control<'_>, invalidate: Option<Stag>) -> Result<()> {
-        let id = self.memory.name_outgoing();
-        let len = self.memory.keep(id, |bytes| control.emit(bytes));
-        let kind = SendKind { invalidate, ..PLAIN };
-        let posted = self.connection.post_send(work(SENT, id), whole(id, len), kind);
-        self.note_posted(id, posted)
-    }
-
-    /// Tells the peer of a refusal before anything else goes out.
-    fn tell_first(&mut self, notice: Vec<u8>) {
-        let id = self.memory.name_outgoing();
-        let len = self.memory.keep(id, |bytes| bytes.extend_from_slice(&notice));
-        let posted = self.connection.post_send_first(work(SENT, id), whole(id, len), PLAIN);
-        if self.note_posted(id, posted).is_err() && self.ended.is_none() {
-            self.memory.violation = Some("it asks for more than it hears the answers of");
-        }
-    }
-
-    fn note_posted(&mut self, id: BufferId, posted: Result<(), iwarp::Error>) -> Result<()> {
-        match posted {
-            Ok(()) => {
-                self.posted += 1;
-                Ok(())
-            }
-            Err(error) => {
-                self.memory.release(id.0);
-                Err(match error {
-                    iwarp::Error::QueueFull { limit } => Error::Full { what: "the engine of the link", limit },
-                    _ => Error::Closed(CloseReason::Link("the connection is closing")),
-                })
-            }
-        }
-    }
-
-    fn ask<'a>(
-        &mut self,
-        ticket: Ticket,
-        cookie: &Cookie,
-        request: Request<'a>,
-    ) -> Result<Option<(BufferId, &'a [u8])>> {
-        if let Request::Get { len, .. } = request
-            && len > 0
-            && self.memory.gets.len() >= DEPTH as usize
-        {
-            return Err(Error::Full { what: "the reads under way", limit: DEPTH as usize });
-        }
-        let (stag, new) = self.asks.bind(cookie);
-        if new {
-            if let Some(spare) = self.asks.spare() {
-                self.send(&Control::Unbind, Some(spare))?;
-            }
-            self.send(&Control::Bind { stag, cookie: *cookie }, None)?;
-        }
-        let mut lent = None;
-        match (request, impossible(cookie, &request)) {
-            (Request::Put { offset, bytes }, None) if !bytes.is_empty() => {
-                let id = self.memory.name_outgoing();
-                let source = whole(id, bytes.len() as u32);
-                let posted = self.connection.post_write(work(SENT, id), source, stag, TaggedOffset(offset));
-                self.note_posted(id, posted)?;
-                self.asks.push(ticket, stag, bytes.len() as u64, Kind::Put);
-                self.memory.lent = Some(id);
-                lent = Some((id, bytes));
-            }
-            (Request::Get { offset, len }, None) if len > 0 => {
-                let full = Error::Full { what: "the reads under way", limit: DEPTH as usize };
-                let sink_offset = TaggedOffset(self.memory.expect_get(len).ok_or(full)?);
-                let (sink, source, source_offset) = (self.memory.sink, stag, TaggedOffset(offset));
-                self.read(GET, ReadRequest { sink, sink_offset, size: len as u32, source, source_offset })?;
-                self.asks.push(ticket, stag, 1, Kind::Get);
-            }
-            (Request::Atomic { offset, atomic }, None) => {
-                let operation = match atomic {
-                    Atomic::FetchAdd(add) => iwarp::Operation::FetchAdd { add, mask: 0 },
-                    Atomic::CompareSwap { expected, new } => iwarp::Operation::CompareSwap {
-                        swap: new,
-                        swap_mask: u64::MAX,
-                        compare: expected,
-                        compare_mask: u64::MAX,
-                    },
-                };
-                let id = BufferId(0);
-                let posted = self.connection.post_atomic(work(ANSWERED, id), stag, TaggedOffset(offset), operation);
-                self.note_posted(id, posted)?;
-                self.asks.push(ticket, stag, 1, Kind::Atomic);
-            }
-            (request, impossible) => {
-                self.send(&Control::Check { stag }, None)?;
-                let kind = match (request, impossible) {
-                    (_, Some(refusal)) => Kind::Refused(refusal),
-                    (Request::Map, None) => Kind::Map,
-                    (Request::Get { .. }, None) => Kind::EmptyGet,
-                    _ => Kind::Put,
-                };
-                self.asks.push(ticket, stag, 0, kind);
-            }
-        }
-        self.flush()?;
-        Ok(lent)
-    }
-
-    /// Asks for an answer behind what was asked last, if it has none of its own.
-    fn flush(&mut self) -> Result<()> {
-        if self.asks.flush() {
-            let nothing = (Stag(0), TaggedOffset(0));
-            let ((sink, sink_offset), (source, source_offset)) = (nothing, nothing);
-            self.read(ANSWERED, ReadRequest { sink, sink_offset, size: 0, source, source_offset })?;
-        }
-        Ok(())
-    }
-
-    fn read(&mut self, kind: u64, request: ReadRequest) -> Result<()> {
-        let id = BufferId(0);
-        let posted = self.connection.post_read(work(kind, id), request, &self.table);
-        self.note_posted(id, posted)
-    }
-
-    fn complete(&mut self, completion: iwarp::Completion, target: &dyn Target, deliveries: &mut Vec<Delivery>) {
-        let (kind, id) = (completion.work.0 >> KIND_SHIFT, completion.work.0 & ID_MASK);
-        if completion.work == RECEIVE {
-            if let iwarp::Outcome::Received { invalidated, .. } = completion.outcome {
-                let _ = self.connection.post_receive(RECEIVE, MAX_MESSAGE as u32 + 1);
-                let message = std::mem::take(&mut self.memory.message);
-                if let Err(what) = self.heard(&message, invalidated, target, deliveries) {
-                    self.memory.violation = Some(what);
-                }
-                self.memory.message = message;
-                self.memory.message.clear();
-            } else if completion.outcome != iwarp::Outcome::Flushed {
-                self.memory.violation = Some("immediate data, which nobody waits for");
-            }
-            return;
-        }
-        self.posted -= 1;
-        let answer = match (kind, completion.outcome) {
-            (SENT, _) => return self.memory.release(id),
-            (_, iwarp::Outcome::Flushed) => return,
-            (GET, _) => self.memory.gets.pop_front().map_or(Answer::Flush, Answer::Bytes),
-            (_, iwarp::Outcome::Atomic { original }) => Answer::Value(original),
-            _ => Answer::Flush,
-        };
-        if self.ended.is_some() {
-            return;
-        }
-        let idle = self.asks.answered(answer, |ticket, outcome| deliveries.push(Delivery::Completed(ticket, outcome)));
-        // A connection that ends meanwhile has no use for tags.
-        for stag in idle {
-            let _ = self.send(&Control::Unbind, Some(stag));
-        }
-        let _ = self.flush();
-        self.memory.urgent |= !self.connection.has_gathered_all();
-    }
-
-    /// A send of the peer.
-    fn heard(
-        &mut self,
-        bytes: &[u8],
-        invalidated: Option<Stag>,
-        target: &dyn Target,
-        deliveries: &mut Vec<Delivery>,
-    ) -> Result<(), &'static str> {
-        if self.ended.is_some() {
-            return Ok(());
-        }
-        if let Some(stag) = invalidated {
-            self.memory.unbind(stag);
-            self.table.deregister(stag);
-        }
-        match Control::parse(bytes)? {
-            Control::Message(message) => deliveries.push(Delivery::Message(message.to_vec())),
-            Control::Bind { stag, cookie } => {
-                let (length, rights) = self.memory.bind(stag, cookie)?;
-                let (domain, stream) = (self.identity.domain, Some(self.identity.stream));
-                let region = iwarp::Region { base: TaggedOffset(0), length, rights, domain, stream };
-                self.table.register(region, || stag.0).map_err(|_| "it bound a tag that is not free")?;
-            }
-            Control::Check { stag } => self.memory.check(stag, target)?,
-            Control::Refused { stag, units, refusal } => self.asks.refuse(stag, units, refusal)?,
-            Control::Goodbye => self.lose(CloseReason::Peer),
-            Control::Unbind => {}
-        }
-        Ok(())
-    }
-
-    fn handle_event(&mut self, event: Event, now: Duration, deliveries: &mut Vec<Delivery>) {
-        match event {
-            Event::Requested { private_data, .. } => {
-                let answered = match Hello::parse(&private_data) {
-                    Ok(hello) if hello == HELLO => self.connection.accept(&HELLO.to_bytes()),
-                    _ => self.connection.reject(now, &HELLO.to_bytes()),
-                };
-                if answered.is_err() {
-                    self.lose(CloseReason::Link("set-up failed"));
-                }
-            }
-            Event::Established { private_data, agreement } => {
-                if self.known && Hello::parse(&private_data) != Ok(HELLO) {
-                    return self.lose(CloseReason::Violation("it does not speak the protocol of the fabric"));
-                }
-                if agreement.markers_received.is_some() {
-                    self.memory.expect_pieces();
-                }
-                self.established(deliveries);
-            }
-            Event::Rejected { .. } => self.lose(CloseReason::Link("the peer refused the set-up")),
-            Event::FallBack { .. } => self.lose(CloseReason::Died),
-            Event::SetupFailed(SetupFailure::TimedOut { .. }) => {
-                self.lose(CloseReason::Link("the peer did not finish set-up in time"));
-            }
-            Event::SetupFailed(SetupFailure::StreamEnded { .. }) => self.lose(CloseReason::Died),
-            Event::SetupFailed(_) => self.lose(CloseReason::Violation("a set-up frame that is none")),
-            // A peer that takes leave says goodbye first.
-            Event::PeerClosed | Event::Lost { .. } => self.lose(CloseReason::Died),
-            Event::PeerTerminated(_) => self.lose(CloseReason::Link("the peer ended it with a terminate message")),
-            Event::Failed(fault) => self.end(CloseReason::Violation(fault.check().description())),
-            Event::Closed => {
-                self.end(CloseReason::Link("the peer did not close in time"));
-                self.gone = true;
-            }
-        }
-    }
-
-    /// The connection is made: what was posted before goes out.
-    fn established(&mut self, deliveries: &mut Vec<Delivery>) {
-        self.open = true;
-        if !std::mem::replace(&mut self.known, true) {
-            deliveries.push(Delivery::Opened);
-        }
-        for early in std::mem::take(&mut self.early) {
-            let ticket = early.ticket();
-            let begun = match &early {
-                Early::Post(bytes) => self.send(&Control::Message(bytes), None).map(|()| None),
-                Early::Map(ticket, cookie) => self.ask(*ticket, cookie, Request::Map),
-                Early::Put(ticket, cookie, offset, bytes) => {
-                    self.ask(*ticket, cookie, Request::Put { offset: *offset, bytes })
-                }
-                Early::Get(ticket, cookie, offset, len) => {
-                    self.ask(*ticket, cookie, Request::Get { offset: *offset, len: *len })
-                }
-                Early::Atomic(ticket, cookie, offset, atomic) => {
-                    self.ask(*ticket, cookie, Request::Atomic { offset: *offset, atomic: *atomic })
-                }
-            };
-            match begun {
-                Ok(Some((id, bytes))) => {
-                    self.memory.keep(id, |kept| kept.extend_from_slice(bytes));
-                }
-                Ok(None) => {}
-                Err(error) => deliveries.extend(ticket.map(|it| Delivery::Completed(it, Outcome::Failed(error)))),
-            }
-        }
-        self.memory.urgent = true;
-    }
-}
-
-impl Early {
-    fn ticket(&self) -> Option<Ticket> {
-        match self {
-            Early::Post(_) => None,
-            Early::Map(ticket, ..) | Early::Put(ticket, ..) | Early::Get(ticket, ..) | Early::Atomic(ticket, ..) => {
-                Some(*ticket)
-            }
-        }
-    }
-
-    fn len(&self) -> usize {
-        match self {
-            Early::Post(bytes) | Early::Put(_, _, _, bytes) => bytes.len(),
-            _ => 0,
-        }
-    }
-}
-
-/// What a request asks that its own cookie says it may not.
-fn impossible(cookie: &Cookie, request: &Request<'_>) -> Option<Refusal> {
-    let (wanted, offset, len, aligned) = match *request {
-        Request::Map => return None,
-        Request::Put { offset, bytes } => (Rights::WRITE, offset, bytes.len() as u64, true),
-        Request::Get { offset, len } => (Rights::READ, offset, len as u64, true),
-        Request::Atomic { offset, .. } => (Rights::ATOMIC, offset, 8, offset % 8 == 0),
-    };
-    if !cookie.rights().allow(wanted) {
-        return Some(Refusal::Rights { held: cookie.rights(), wanted });
-    }
-    let inside = offset.checked_add(len).is_some_and(|end| end <= cookie.len);
-    (!inside || !aligned).then_some(Refusal::Range { offset, len })
 }
 
 fn config(peer: PeerId, options: &IwarpOptions) -> iwarp::Config {
@@ -629,14 +335,6 @@ fn config(peer: PeerId, options: &IwarpOptions) -> iwarp::Config {
         close_timeout: options.close_timeout,
         ..iwarp::Config::default()
     }
-}
-
-fn whole(id: BufferId, len: u32) -> SourceSlice {
-    SourceSlice { source: Source::Buffer(id), offset: 0, len }
-}
-
-fn work(kind: u64, id: BufferId) -> WorkId {
-    WorkId(kind << KIND_SHIFT | id.0)
 }
 
 /// What both sides say of themselves.

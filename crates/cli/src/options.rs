@@ -80,6 +80,10 @@ pub struct Bench {
     /// The two cores to pin to [default: the first two that this process may use]
     #[arg(long, value_name = "A,B", env = "SIDESTEP_BENCH_CORES", value_delimiter = ',')]
     pub cores: Vec<usize>,
+
+    /// Measure between two network namespaces joined by virtual interfaces, which takes root (suite `iwarp`)
+    #[arg(long, env = "SIDESTEP_BENCH_NETNS")]
+    pub netns: bool,
 }
 
 /// Options of the hidden `sidestep bench-worker`. Its control socket is its standard input.
@@ -96,6 +100,10 @@ pub struct BenchWorker {
     /// The cores it may run on
     #[arg(long, value_delimiter = ',', required = true)]
     pub cores: Vec<usize>,
+
+    /// The process that holds the network namespace to be in
+    #[arg(long)]
+    pub host: Option<u32>,
 }
 
 /// Options of the hidden `sidestep socket-end`.

@@ -5,7 +5,6 @@
 //! nothing for its readers.
 
 use std::net::TcpStream;
-use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -92,14 +91,11 @@ impl Exercise for OneSided {
 }
 
 fn open_tcp(opening: &mut Opening<'_>) -> Result<Box<dyn Exercise>> {
-    let (here, there) = tcp::connected().context("no TCP connection over loopback")?;
-    opening.offer("", &[there.as_fd()])?;
-    Ok(Box::new(TwoSided { stream: here }))
+    Ok(Box::new(TwoSided { stream: tcp::open_stream(opening)? }))
 }
 
 fn attach_tcp(offer: Offer) -> Result<Box<dyn Exercise>> {
-    let descriptor = offer.descriptors.into_iter().next().context("no socket was offered")?;
-    Ok(Box::new(TwoSided { stream: TcpStream::from(descriptor) }))
+    Ok(Box::new(TwoSided { stream: tcp::attach_stream(offer)? }))
 }
 
 struct TwoSided {

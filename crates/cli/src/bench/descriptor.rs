@@ -65,7 +65,8 @@ pub const fn parts(row: &'static str, spinning_row: &'static str) -> [Part; 6] {
     ]
 }
 
-struct StreamEnd {
+/// An end that reads and writes descriptors.
+pub struct StreamEnd {
     descriptors: Descriptors,
     peer: Peer,
     /// Takes several small messages of a stream with one call, as programs do.
@@ -73,7 +74,8 @@ struct StreamEnd {
 }
 
 impl StreamEnd {
-    fn boxed(descriptors: Descriptors, wait: Wait, peer: Peer) -> Result<Box<dyn Exercise>> {
+    /// The end of these descriptors.
+    pub fn boxed(descriptors: Descriptors, wait: Wait, peer: Peer) -> Result<Box<dyn Exercise>> {
         for descriptor in [&descriptors.reader, &descriptors.writer] {
             rustix::io::ioctl_fionbio(descriptor, wait == Wait::Spin).context("FIONBIO failed")?;
         }

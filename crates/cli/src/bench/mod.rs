@@ -50,6 +50,7 @@ use std::time::Duration;
 use anyhow::{Result, anyhow, ensure};
 
 use crate::options;
+use hosts::Hosts;
 use path::{Bench, Part, Path};
 use place::Cores;
 use rounds::Effort;
@@ -132,7 +133,7 @@ static SUITES: &[Suite] = &[
                 against plain TCP over the same path",
         paths: &[
             cacheline::PATH,
-            tcp::PATH,
+            iwarp::TCP,
             iwarp::WRITE,
             iwarp::PLAIN,
             iwarp::READ,
@@ -193,9 +194,21 @@ pub fn run(options: &options::Bench) -> Result<()> {
         return sockets::run(options);
     }
     let suite = Suite::named(&options.suite)?;
-    let parts = suite.parts(&options.only)?;
+    let mut parts = suite.parts(&options.only)?;
     let cores = Cores::choose(&options.cores)?;
-    let (measured, floor) = rounds::measure(suite, &parts, cores, &effort(options))?;
+    let hosts = match options.netns {
+        true => {
+            ensure!(
+                suite.name == "iwarp",
+                "--netns is for the suite iwarp: the paths of {} are on one host",
+                suite.name
+            );
+            parts.retain(|(path, _)| path.name != busy::SHM.name);
+            Some(Hosts::make()?)
+        }
+        false => None,
+    };
+    let (measured, floor) = rounds::measure(suite, &parts, cores, hosts.as_ref(), &effort(options))?;
     let lines = report::lines(&measured, floor);
     let floor = report::floor_record(suite, &measured, floor);
     if options.json {

@@ -11,6 +11,7 @@ use anyhow::{Context, Error, Result, anyhow, bail};
 
 use super::control::{Answer, Control, Order};
 use super::exercise::{Exercise, Run, Seen};
+use super::hosts::Hosts;
 use super::path::{Opening, Path, Wait, Work};
 use super::place::{Cores, Placement, pin};
 
@@ -36,14 +37,15 @@ pub struct Outcome {
 }
 
 impl Pair {
-    /// Starts a worker for the paths of a suite.
-    pub fn start(suite: &str, placement: Placement, cores: Cores) -> Result<Pair> {
+    /// Starts a worker for the paths of a suite, on the second of two hosts if there are any.
+    pub fn start(suite: &str, placement: Placement, cores: Cores, hosts: Option<&Hosts>) -> Result<Pair> {
         let (control, there) = Control::pair()?;
         let worker_cores: Vec<String> = cores.worker(placement).iter().map(usize::to_string).collect();
         let worker = Command::new("/proc/self/exe")
             .args(["bench-worker", "--suite", suite])
             .args(["--parent", &std::process::id().to_string()])
             .args(["--cores", &worker_cores.join(",")])
+            .args(hosts.map(|hosts| format!("--host={}", hosts.worker())))
             .stdin(Stdio::from(there))
             .spawn()
             .context("cannot start the worker process")?;

@@ -7,6 +7,7 @@ use anyhow::{Context, Result};
 use super::clock::Stopwatch;
 use super::exercise::Run;
 use super::floor::{Around, Floor};
+use super::hosts::Hosts;
 use super::pair::{EndId, Outcome, Pair};
 use super::path::{Bench, Operation, Part, Path, Solo, Wait, Work};
 use super::place::{Cores, Placement, pin};
@@ -67,10 +68,11 @@ pub fn measure(
     suite: &Suite,
     parts: &[(&'static Path, &'static Part)],
     cores: Cores,
+    hosts: Option<&Hosts>,
     effort: &Effort,
 ) -> Result<(Vec<Measured>, f64)> {
     let begin = Instant::now();
-    let mut pairs = Pairs::start(suite, parts, cores)?;
+    let mut pairs = Pairs::start(suite, parts, cores, hosts)?;
     let mut cells = Vec::new();
     for (path, part) in parts {
         for placement in part.placements {
@@ -112,12 +114,17 @@ struct Pairs {
 }
 
 impl Pairs {
-    fn start(suite: &Suite, parts: &[(&'static Path, &'static Part)], cores: Cores) -> Result<Pairs> {
+    fn start(
+        suite: &Suite,
+        parts: &[(&'static Path, &'static Part)],
+        cores: Cores,
+        hosts: Option<&Hosts>,
+    ) -> Result<Pairs> {
         let mut by_placement = Vec::new();
         for placement in Placement::ALL {
             let used = parts.iter().any(|(_, part)| part.placements.contains(&placement));
             if used || placement == Placement::Cross {
-                by_placement.push((placement, Pair::start(suite.name, placement, cores)?));
+                by_placement.push((placement, Pair::start(suite.name, placement, cores, hosts)?));
             }
         }
         let floor = Floor::open(&mut by_placement[0].1)?;

@@ -9,7 +9,7 @@ use rustix::process::{Signal, getppid, set_parent_process_death_signal};
 use super::control::{Answer, Control, Order};
 use super::exercise::Exercise;
 use super::path::{Offer, Work};
-use super::{Suite, place};
+use super::{Suite, hosts, place};
 use crate::options::BenchWorker;
 
 /// Serves the process that started this one until it ends.
@@ -31,6 +31,9 @@ pub fn serve(options: &BenchWorker) -> Result<()> {
 }
 
 fn take_orders(options: &BenchWorker, control: &mut Control) -> Result<()> {
+    if let Some(holder) = options.host {
+        hosts::enter(holder)?;
+    }
     place::pin(&options.cores)?;
     let suite = Suite::named(&options.suite)?;
     let mut ends: Vec<Box<dyn Exercise>> = Vec::new();

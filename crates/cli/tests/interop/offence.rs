@@ -11,6 +11,8 @@ use crate::raw;
 use crate::report::Report;
 
 const TRIES: usize = 5;
+/// Reads of which a guest with a depth of one has to find too many.
+const READS: u32 = 64;
 
 struct Offence {
     name: &'static str,
@@ -158,11 +160,26 @@ pub fn run(report: &mut Report, guest: &mut Guest) {
                 Err(error) => peer.terminated()?.map_or(Err(error), |found| verdict(found, (0, 1, 2))),
             }
         });
+        report.case("terminate from siw", "more reads at once than agreed", role.name(), || too_many_reads(guest, role));
         for (name, reason, change) in RESPONSES {
             report.case("terminate from siw", *name, role.name(), || {
                 several_times(|| wrong_response(guest, role, *change), *reason)
             });
         }
+    }
+}
+
+/// Asks for more reads than the guest serves, in one write to the stream.
+fn too_many_reads(guest: &mut Guest, role: Role) -> Result<String> {
+    let mut meeting = Meeting::new(role, true, "say:ready ended");
+    meeting.guest_options = "-i 1";
+    let (peer, mut running) = meeting.meet(guest)?;
+    running.wait_line("ready")?;
+    let requests: Vec<u8> = (0..READS).flat_map(|ahead| raw::fpdu(&read_segment(&peer, ahead))).collect();
+    raw::put(&peer.driver.socket, &requests)?;
+    match raw::last_word(&peer.driver.socket)? {
+        Some(found) => verdict(found, (1, 2, 2)),
+        None => Ok("siw closes without a terminate message".to_owned()),
     }
 }
 

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use sidestep_iwarp::Reason;
 use sidestep_wire::mpa::fpdu;
 use sidestep_wire::mpa::marker::Spacing;
@@ -42,8 +42,8 @@ pub fn put(mut stream: &TcpStream, mut bytes: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// Reads the next FPDU from a stream; its CRC is not looked at.
-fn read_segment(mut stream: &TcpStream) -> Result<segment::Repr> {
+/// Reads the next FPDU from a stream; its CRC is not looked at. `None` at the end of the stream.
+fn next_segment(mut stream: &TcpStream) -> Result<Option<segment::Repr>> {
     let until = Instant::now() + Duration::from_secs(20);
     let mut bytes = Vec::new();
     loop {
@@ -53,11 +53,13 @@ fn read_segment(mut stream: &TcpStream) -> Result<segment::Repr> {
         }
         let mut part = vec![0; needed - bytes.len()];
         match stream.read(&mut part) {
+            Ok(0) if bytes.is_empty() => return Ok(None),
             Ok(0) => bail!("the guest closed after {} bytes of an FPDU", bytes.len()),
             Ok(count) => bytes.extend_from_slice(&part[..count]),
             Err(error) if error.kind() == std::io::ErrorKind::WouldBlock && Instant::now() < until => {
                 sleep(Duration::from_millis(1));
             }
+            Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => return Ok(None),
             Err(error) => bail!("reading from the guest: {error}"),
         }
     }
@@ -65,7 +67,21 @@ fn read_segment(mut stream: &TcpStream) -> Result<segment::Repr> {
     let mut ulpdu = vec![0; packet.ulpdu_len()];
     packet.copy_ulpdu(&mut ulpdu);
     let header = segment::Header::new_checked(ulpdu.as_slice(), ulpdu.len())?;
-    Ok(segment::Repr::parse(&header)?)
+    Ok(Some(segment::Repr::parse(&header)?))
+}
+
+fn read_segment(stream: &TcpStream) -> Result<segment::Repr> {
+    next_segment(stream)?.context("the guest closed without a word")
+}
+
+/// Reads until the stream ends or is ended by a terminate message, and returns the reason of that.
+pub fn last_word(stream: &TcpStream) -> Result<Option<Reason>> {
+    while let Some(segment) = next_segment(stream)? {
+        if let segment::Repr::Terminate { terminate, .. } = segment {
+            return Ok(Some(terminate.reason));
+        }
+    }
+    Ok(None)
 }
 
 /// Reads a read request from a stream.

@@ -106,7 +106,7 @@ pub fn send(fd: i32, parts: &[IoSlice<'_>], flags: i32) -> Result<usize> {
 /// `sendfile` to a stream of ours.
 pub fn send_file(out: i32, file: i32, offset: Option<&mut i64>, count: usize) -> Result<usize> {
     match table::stream(out) {
-        Some(stream) => io::send_file(out, stream, file, offset, count),
+        Some(stream) => io::file::send_file(out, stream, file, offset, count),
         None => kernel::send_file(out, file, offset, count),
     }
 }
@@ -114,8 +114,8 @@ pub fn send_file(out: i32, file: i32, offset: Option<&mut i64>, count: usize) ->
 /// `splice` between a stream of ours and a pipe.
 pub fn splice(from: i32, to: i32, count: usize, nonblocking: bool) -> Result<usize> {
     match (table::stream(from), table::stream(to)) {
-        (Some(stream), _) => io::splice_out(from, stream, to, count, nonblocking),
-        (None, Some(stream)) => io::splice_in(to, stream, from, count),
+        (Some(stream), _) => io::file::splice_out(from, stream, to, count, nonblocking),
+        (None, Some(stream)) => io::file::splice_in(to, stream, from, count),
         (None, None) => Err(Errno(libc::EINVAL)),
     }
 }

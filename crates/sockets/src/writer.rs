@@ -110,6 +110,11 @@ impl Writer {
         }
     }
 
+    /// How many bytes fit into the ring now.
+    pub fn space(&mut self) -> usize {
+        self.ring.as_mut().map_or(0, |ring| ring.space().unwrap_or(0))
+    }
+
     /// Whether the next bytes would go to the ring.
     pub fn is_on_ring(&self) -> bool {
         self.on_ring

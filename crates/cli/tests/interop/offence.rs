@@ -160,7 +160,8 @@ pub fn run(report: &mut Report, guest: &mut Guest) {
                 Err(error) => peer.terminated()?.map_or(Err(error), |found| verdict(found, (0, 1, 2))),
             }
         });
-        report.case("terminate from siw", "more reads at once than agreed", role.name(), || too_many_reads(guest, role));
+        report
+            .case("terminate from siw", "more reads at once than agreed", role.name(), || too_many_reads(guest, role));
         for (name, reason, change) in RESPONSES {
             report.case("terminate from siw", *name, role.name(), || {
                 several_times(|| wrong_response(guest, role, *change), *reason)

@@ -1,5 +1,5 @@
 //! One small program per behaviour of sockets (`tests/behaviours`), run plain and under `sidestep run`, with both ends
-//! in one process and in two: the transcripts and the exit status are equal.
+//! in one process and in two: the transcripts and the exit status are equal. `SIDESTEP_SEED` repeats a random run.
 
 use std::{
     env, fs,
@@ -7,7 +7,10 @@ use std::{
     time::Duration,
 };
 
-use sidestep_testkit::sockets::{Bounded, Ended, Launch, compile};
+use sidestep_testkit::{
+    process::seed,
+    sockets::{Bounded, Ended, Launch, compile},
+};
 
 macro_rules! behaviours {
     ($($name:ident)*) => {
@@ -17,7 +20,7 @@ macro_rules! behaviours {
 }
 
 behaviours! {
-    bad_arguments both_ways buffers bulk cancel close_in_recv close_range close_unread close_unread_recv
+    bad_arguments both_ways buffers bulk cancel changed_root close_in_recv close_range close_unread close_unread_recv
     connect_nonblocking counts dontwait dup epoll_dup epoll_edge epoll_edge_stream epoll_errors
     epoll_exclusive epoll_level epoll_mixed epoll_nested epoll_oneshot epoll_threads exit_with_data
     fork_accept fork_holds fork_idle fortified half_close interrupted interrupted_send interrupted_waits ipv6
@@ -45,7 +48,7 @@ fn behaves_the_same(name: &str) {
     let program = compile(&source, &built, &[]);
     let modes: &[&str] = if own_roles { &["roles"] } else { &["alone", "pair"] };
     for mode in modes {
-        let [plain, others @ ..] = Launch::usual(Path::new(env!("CARGO_BIN_EXE_sidestep")));
+        let [plain, others @ ..] = Launch::all(Path::new(env!("CARGO_BIN_EXE_sidestep")), seed());
         let expected = run(&plain, &program, mode);
         assert!(expected.success(), "{name} {mode} {plain}: {}", shown(&expected));
         for launch in others {

@@ -22,17 +22,17 @@ fn kernel_tcp_passes() {
 
 #[test]
 fn promoted_by_default_passes() {
-    promoted("default", |_| under(Promote::Default));
+    judged("default", |_| under(Promote::Default));
 }
 
 #[test]
 fn promoted_from_the_first_byte_passes() {
-    promoted("eager", |_| under(Promote::Eager));
+    judged("eager", |_| under(Promote::Eager));
 }
 
 #[test]
 fn promoted_to_and_fro_passes() {
-    promoted("random", |seed| under(Promote::Random(seed)));
+    judged("random", |seed| under(Promote::Random(seed)));
 }
 
 fn judged(name: &str, launch: impl Fn(u64) -> Launch) {
@@ -52,15 +52,6 @@ fn judged(name: &str, launch: impl Fn(u64) -> Launch) {
     }
     eprintln!("{name}: {tally:?}");
     assert!(tally.programs == count && (count < BATCH || tally.bytes > 0));
-}
-
-/// The promoted forms judge thousands of programs in `./test full`; here only kernel TCP is judged.
-fn promoted(name: &str, launch: impl Fn(u64) -> Launch) {
-    if full() || env::var_os("SIDESTEP_PROGRAMS").is_some() {
-        judged(name, launch);
-    } else {
-        eprintln!("{name}: judged in ./test full only");
-    }
 }
 
 fn under(promote: Promote) -> Launch {

@@ -27,10 +27,10 @@ pub enum Launch {
 }
 
 impl Launch {
-    /// Kernel TCP, and every way of promoting but the random one.
-    pub fn usual(sidestep: &Path) -> [Launch; 3] {
+    /// Kernel TCP, and every way of promoting; the seed is for the random one.
+    pub fn all(sidestep: &Path, seed: u64) -> [Launch; 4] {
         let with = |promote| Launch::Sidestep(sidestep.to_owned(), promote);
-        [Launch::Plain, with(Promote::Default), with(Promote::Eager)]
+        [Launch::Plain, with(Promote::Default), with(Promote::Eager), with(Promote::Random(seed))]
     }
 
     /// A command that runs `program` this way.

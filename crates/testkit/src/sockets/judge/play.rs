@@ -16,6 +16,8 @@ pub struct Tally {
     pub calls: u64,
     /// Bytes received and compared.
     pub bytes: u64,
+    /// Looks at edge-triggered sets without news, and how many of them showed something.
+    pub quiet: (u64, u64),
 }
 
 /// Plays the program of a seed between two drivers.
@@ -115,6 +117,12 @@ impl Game<'_> {
     pub(super) fn plain(&mut self, end: usize, line: &str) -> Judged<()> {
         let answer = self.tell(end, line)?;
         self.require(end, answer.value == 0, &answer, "0")
+    }
+
+    /// An edge-triggered set was looked at without news.
+    pub(super) fn looked_without_news(&mut self, answer: &Answer) {
+        self.tally.quiet.0 += 1;
+        self.tally.quiet.1 += u64::from(answer.value > 0);
     }
 
     /// Says a line to an end, and notes it with the answer.

@@ -174,6 +174,7 @@ impl Game<'_> {
             None => {
                 let answer = self.tell(end, "do epoll 0")?;
                 self.require(end, answer.value >= 0, &answer, "no error")?;
+                self.looked_without_news(&answer);
                 if answer.value > 0 {
                     self.model.reported(end);
                 }

@@ -114,6 +114,14 @@ pub fn change_user() {
     }
 }
 
+/// The process is about to change its root.
+#[cold]
+pub fn keep_registry() {
+    if !signal::is_inside() {
+        tell(calls::keep_registry);
+    }
+}
+
 /// The process is about to be elsewhere. The engine cannot follow if it has begun; if not, it will begin there.
 #[cold]
 pub fn move_away() {

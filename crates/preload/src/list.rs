@@ -201,16 +201,12 @@ intercepted! {
             => sandbox::setresgid; passed "as `setuid`";
         [rust] setfsgid(group: gid_t) -> c_int
             => sandbox::setfsgid; passed "as `setuid`";
-        [rust] setgroups(count: size_t, groups: *const gid_t) -> c_int
-            => sandbox::setgroups; passed "as a `setuid` that changes something";
-        [rust] initgroups(user: *const c_char, group: gid_t) -> c_int
-            => sandbox::initgroups; passed "as `setgroups`";
         [rust] chroot(path: *const c_char) -> c_int
-            => sandbox::chroot; passed "if the process has had streams, all of them go back to TCP first, and new ones stay there";
+            => sandbox::chroot; passed "the registry is opened first: streams stay where they are, and new ones are promoted under the new root, too";
         [rust] unshare(flags: c_int) -> c_int
-            => sandbox::unshare; passed "as `chroot`, for namespaces of users, networks, processes, mounts and IPC, and for the table of descriptors";
+            => sandbox::unshare; passed "if the process has had streams, all of them go back to TCP first, and new ones stay there: for namespaces of users, networks, processes, mounts and IPC, and for the table of descriptors";
         [rust] setns(fd: c_int, kind: c_int) -> c_int
-            => sandbox::setns; passed "as `chroot`";
+            => sandbox::setns; passed "as `unshare`";
         [rust] prctl(option: c_int, a: usize, b: usize, c: usize, d: usize) -> c_int
             => sandbox::prctl; passed "PR_SET_SECCOMP: all streams go back to TCP first, for good, and from then on only the calls of the program itself are made";
     }

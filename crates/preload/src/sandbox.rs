@@ -1,8 +1,8 @@
-//! Calls after which the engine could no longer reach what it needs: streams leave before.
+//! Calls after which the engine could no longer reach what it needs: streams leave before, or it is opened before.
 
 use std::ffi::{c_char, c_int};
 
-use libc::{gid_t, size_t, uid_t};
+use libc::{gid_t, uid_t};
 
 use crate::{engine, real::call};
 
@@ -88,22 +88,8 @@ pub unsafe fn setfsgid(group: gid_t) -> c_int {
 
 /// # Safety
 /// P1.
-pub unsafe fn setgroups(count: size_t, groups: *const gid_t) -> c_int {
-    // SAFETY: P1.
-    unsafe { call::setgroups(count, groups) }
-}
-
-/// # Safety
-/// P1.
-pub unsafe fn initgroups(user: *const c_char, group: gid_t) -> c_int {
-    // SAFETY: P1.
-    unsafe { call::initgroups(user, group) }
-}
-
-/// # Safety
-/// P1.
 pub unsafe fn chroot(path: *const c_char) -> c_int {
-    engine::change_user();
+    engine::keep_registry();
     // SAFETY: P1.
     unsafe { call::chroot(path) }
 }
@@ -119,7 +105,7 @@ pub unsafe fn unshare(flags: c_int) -> c_int {
 /// # Safety
 /// P1.
 pub unsafe fn setns(fd: c_int, kind: c_int) -> c_int {
-    engine::change_user();
+    leave();
     // SAFETY: P1.
     unsafe { call::setns(fd, kind) }
 }

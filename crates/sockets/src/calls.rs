@@ -17,6 +17,7 @@ use crate::{
     kernel::{self, Errno, Mask, Result},
     poll,
     reason::Reason,
+    registry,
     signal::{self, Inside},
     stream::{READ, Stage, Stream, WRITE, lock},
     table,
@@ -106,7 +107,7 @@ pub fn send(fd: i32, parts: &[IoSlice<'_>], flags: i32) -> Result<usize> {
 /// `sendfile` to a stream of ours.
 pub fn send_file(out: i32, file: i32, offset: Option<&mut i64>, count: usize) -> Result<usize> {
     match table::stream(out) {
-        Some(stream) => io::file::send_file(out, stream, file, offset, count),
+        Some(stream) => io::send_file(out, stream, file, offset, count),
         None => kernel::send_file(out, file, offset, count),
     }
 }
@@ -114,8 +115,8 @@ pub fn send_file(out: i32, file: i32, offset: Option<&mut i64>, count: usize) ->
 /// `splice` between a stream of ours and a pipe.
 pub fn splice(from: i32, to: i32, count: usize, nonblocking: bool) -> Result<usize> {
     match (table::stream(from), table::stream(to)) {
-        (Some(stream), _) => io::file::splice_out(from, stream, to, count, nonblocking),
-        (None, Some(stream)) => io::file::splice_in(to, stream, from, count),
+        (Some(stream), _) => io::splice_out(from, stream, to, count, nonblocking),
+        (None, Some(stream)) => io::splice_in(to, stream, from, count),
         (None, None) => Err(Errno(libc::EINVAL)),
     }
 }
@@ -216,6 +217,7 @@ pub fn shutdown(fd: i32, how: i32) -> Result<()> {
         writer.end(stream);
     }
     stream.is_shut.store(true, Ordering::Relaxed);
+    stream.stirs.fetch_add(1, Ordering::Relaxed);
     let outcome = kernel::shutdown(stream.fd(), how);
     if outcome.is_ok() && matches!(how, libc::SHUT_RD | libc::SHUT_RDWR) {
         reader.shut();
@@ -240,7 +242,10 @@ pub fn option_was_set(fd: i32, level: i32, name: i32, value: &[u8]) {
             let direction = if name == libc::SO_RCVTIMEO { READ } else { WRITE };
             stream.timeouts[direction].store(nanos, Ordering::Relaxed);
         }
-        libc::SO_RCVLOWAT => stream.low_water.store(half(0).unwrap_or(1).max(1) as u32, Ordering::Relaxed),
+        libc::SO_RCVLOWAT => {
+            stream.low_water.store(half(0).unwrap_or(1).max(1) as u32, Ordering::Relaxed);
+            stream.stirs.fetch_add(1, Ordering::Relaxed);
+        }
         _ => {}
     }
 }
@@ -313,6 +318,12 @@ pub fn leave_all(reason: Reason) {
         engine.registry.withdraw(engine.process);
         engine::renew();
     }
+}
+
+/// The process is about to change its root: the registry is opened before.
+pub fn keep_registry() {
+    let _inside = Inside::enter();
+    registry::file::keep();
 }
 
 /// The program is about to pass this descriptor to another process.

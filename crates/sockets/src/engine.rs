@@ -27,7 +27,7 @@ use crate::{
     config::config,
     custody, kernel,
     reason::Reason,
-    registry::{Identity, Process, Registry, VERSION},
+    registry::{self, Identity, Process, Registry, VERSION},
     stream::{Place, READ, Stage, Stream, WRITE, lock},
     table,
 };
@@ -38,7 +38,7 @@ pub struct Engine {
     /// Its node.
     pub node: Node,
     /// The registry of this user.
-    pub registry: Registry,
+    pub registry: &'static Registry,
     /// This process in it.
     pub process: Process,
     listener: Listener,
@@ -106,7 +106,7 @@ impl Engine {
         let bits = u128::from_ne_bytes(bytes) | 1;
         let identity = Identity([(bits >> 64) as u64, bits as u64]);
         let listener = node.listen(&format!("shm:{}", identity.name())).ok()?;
-        let registry = Registry::open(&config().directory).ok()?;
+        let registry = registry::file::of_user()?;
         let process = registry.enter(identity, kernel::process())?;
         Some(Engine {
             node,

@@ -10,11 +10,11 @@ use std::{
 
 use sidestep_shm::{descriptor, family::process_generation};
 
-use crate::{custody, engine, kernel, sleep, stream::Stream, table};
+use crate::{custody, engine, kernel, registry::file, sleep, stream::Stream, table};
 
 thread_local! {
-    /// Held by the thread that forks, so that the table is whole in the child.
-    static HELD: RefCell<Option<MutexGuard<'static, ()>>> = const { RefCell::new(None) };
+    /// Held by the thread that forks, so that the table and the registry are whole in the child.
+    static HELD: RefCell<Option<[MutexGuard<'static, ()>; 2]>> = const { RefCell::new(None) };
 }
 
 /// The process that the table belongs to; 0 until it is first asked.
@@ -35,9 +35,9 @@ pub fn check() {
 /// Before.
 pub fn before() {
     check();
-    let guard = table::change();
+    let guards = [table::change(), file::none_keeps()];
     custody::forking();
-    HELD.with(|held| held.replace(Some(guard)));
+    HELD.with(|held| held.replace(Some(guards)));
 }
 
 /// After, in the parent.

@@ -13,12 +13,17 @@ use crate::{
     reader::{self, Anchor},
     signal::{self, Inside, Runs},
     sleep,
-    stream::{READ, Stream, WRITE},
+    stream::{READ, Stage, Stream, WRITE},
     table, writer,
 };
 
-pub mod file;
+mod file;
 mod peek;
+
+pub use file::{send_file, splice_in, splice_out};
+
+/// Bytes that the kernel is given at a time by calls that wait.
+const KERNEL_PIECE: usize = 256 << 10;
 
 /// Any of the receiving calls.
 #[inline]
@@ -253,6 +258,10 @@ fn send_slowly(
                         if let Ok(count) = outcome {
                             stream.count(WRITE, count);
                         }
+                        let all = parts.iter().map(|part| part.len()).sum();
+                        if matches!(outcome, Ok(count) if count < all) || outcome == Err(Errno(libc::EAGAIN)) {
+                            stream.is_full();
+                        }
                         outcome
                     } else {
                         stream.in_kernel[WRITE].fetch_add(1, Ordering::SeqCst);
@@ -261,7 +270,21 @@ fn send_slowly(
                         }
                         drop(writer);
                         drop(inside);
-                        send_in_kernel(stream, parts, flags)
+                        if stream.stage() != Stage::Never
+                            && let Some(piece) = parts.first().and_then(|part| part.get(..KERNEL_PIECE))
+                            && piece.len() < parts.iter().map(|part| part.len()).sum::<usize>()
+                        {
+                            // Not all at once: between two pieces the stream may go over to the ring.
+                            let outcome = send_in_kernel(stream, &[IoSlice::new(piece)], flags);
+                            if outcome == Ok(KERNEL_PIECE) && !sleep::is_interrupted(before, true) {
+                                total += KERNEL_PIECE;
+                                IoSlice::advance_slices(&mut parts, KERNEL_PIECE);
+                                continue;
+                            }
+                            outcome
+                        } else {
+                            send_in_kernel(stream, parts, flags)
+                        }
                     };
                     return match outcome {
                         Ok(count) => Ok(total + count),

@@ -41,11 +41,26 @@ pub struct Ring {
     pub seen: Seen,
 }
 
+/// How far things had come when a member was last reported. What has gone on since is news for an edge-triggered one.
 #[derive(Debug, Default, PartialEq, Eq, Clone, Copy)]
 pub struct Seen {
+    /// The peer's writing of the ring; `u64::MAX`: whatever is there is new.
     pub written: u64,
+    /// The peer's reading of the ring; `u64::MAX`: as above.
     pub read: u64,
+    /// What has come over TCP.
+    pub arrived: u64,
+    /// How often TCP was full.
+    pub fulls: u64,
+    /// What the program did that shows.
+    pub stirs: u64,
+    /// The end of the stream.
     pub anchor: u32,
+}
+
+impl Seen {
+    /// Whatever is there is new.
+    pub const NOTHING: Seen = Seen { written: u64::MAX, read: u64::MAX, arrived: 0, fulls: 0, stirs: 0, anchor: 0 };
 }
 
 /// The members of a set. A member has an id for as long as it is in the set; a descriptor number leads to one. Interest
@@ -143,24 +158,45 @@ impl Member {
             // Asked anew: an error that was told is no more.
             ready |= anchor_ready(kernel::look(self.stream.fd(), libc::POLLRDHUP) as u32 & ENDS);
         }
-        let [reads, writes] = [READ, WRITE].map(|direction| self.stream.on_ring[direction].load(Ordering::Relaxed));
-        if !reads || !writes || ring.carrier.is_switching() {
+        let on_tcp = self.uses_tcp(ring);
+        if on_tcp {
             ready |= self.kernel_ready();
         }
         ready &= self.events & (IN | OUT | RDHUP) | HUP | ERR;
-        if self.events & EDGE == 0 {
+        if self.events & EDGE == 0 || ready == 0 {
             return ready;
         }
-        let now =
-            Seen { written: ring.carrier.monitor.written(), read: ring.carrier.monitor.read(), anchor: ring.anchor };
+        let (now, seen) = (self.now(ring, on_tcp), ring.seen);
         let mut fresh = 0;
-        if now.written != ring.seen.written || now.anchor != ring.seen.anchor {
+        if now.written != seen.written || now.arrived > seen.arrived || now.anchor != seen.anchor {
             fresh |= IN | RDHUP | HUP | ERR;
         }
-        if ring.seen.read == u64::MAX || now.read != ring.seen.read && !self.had_space(ring) {
+        if seen.read == u64::MAX || now.read != seen.read && !self.had_space(ring) || now.fulls != seen.fulls {
             fresh |= OUT;
         }
-        if ready & fresh != 0 { ready } else { 0 }
+        let stirred = now.stirs != seen.stirs;
+        if stirred || ready & fresh != 0 { ready } else { 0 }
+    }
+
+    /// Whether a direction is on TCP, or about to be.
+    fn uses_tcp(&self, ring: &Ring) -> bool {
+        let on_ring = |direction: usize| self.stream.on_ring[direction].load(Ordering::Relaxed);
+        !on_ring(READ) || !on_ring(WRITE) || ring.carrier.is_switching()
+    }
+
+    /// How far things have come.
+    fn now(&self, ring: &Ring, on_tcp: bool) -> Seen {
+        let unread = if on_tcp { kernel::ask(self.stream.fd(), libc::FIONREAD).unwrap_or(0) as u64 } else { 0 };
+        Seen {
+            written: ring.carrier.monitor.written(),
+            read: ring.carrier.monitor.read(),
+            arrived: self.stream.over_tcp[READ].load(Ordering::Relaxed)
+                + ring.carrier.kept.load(Ordering::Relaxed)
+                + unread,
+            fulls: self.stream.fulls.load(Ordering::Relaxed),
+            stirs: self.stream.stirs.load(Ordering::Relaxed),
+            anchor: ring.anchor,
+        }
     }
 
     /// A direction that is not on the ring is the kernel's: it is asked.
@@ -170,7 +206,11 @@ impl Member {
         if !self.stream.on_ring[WRITE].load(Ordering::Relaxed) {
             asked |= self.events as i16 & libc::POLLOUT;
         }
-        kernel::look(self.stream.fd(), asked) as u32 & (IN | OUT | RDHUP | HUP | ERR)
+        let ready = kernel::look(self.stream.fd(), asked);
+        if asked & !ready & libc::POLLOUT != 0 {
+            self.stream.is_full();
+        }
+        ready as u32 & (IN | OUT | RDHUP | HUP | ERR)
     }
 
     pub fn had_space(&self, ring: &Ring) -> bool {
@@ -179,15 +219,15 @@ impl Member {
         pushed.saturating_sub(ring.seen.read & !(1 << 63)) <= capacity - capacity / 4
     }
 
-    pub fn reported(&mut self) {
+    /// These events have been reported.
+    pub fn reported(&mut self, events: u32) {
         self.spent = self.events & ONE_SHOT != 0;
-        if let Some(ring) = &mut self.ring {
+        let now = self.ring.as_ref().map(|ring| self.now(ring, self.events & EDGE != 0 && self.uses_tcp(ring)));
+        if let (Some(ring), Some(now)) = (&mut self.ring, now) {
             ring.quiet = 0;
-            ring.seen = Seen {
-                written: ring.carrier.monitor.written(),
-                read: ring.carrier.monitor.read(),
-                anchor: ring.anchor,
-            };
+            // Space on TCP is news until it is told.
+            let fulls = if events & OUT != 0 { now.fulls } else { ring.seen.fulls };
+            ring.seen = Seen { fulls, ..now };
         }
     }
 

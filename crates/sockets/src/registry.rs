@@ -13,15 +13,13 @@
 //! A place is claimed by swapping its claim word from 0, and given back by storing 0. The places of a dead process are
 //! given back by whoever needs room: a process lives as long as its rendezvous is bound.
 
-use std::{
-    os::fd::OwnedFd,
-    sync::atomic::Ordering::{Acquire, Relaxed, Release},
-};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use rustix::fs::{FallocateFlags, Mode, OFlags};
-use sidestep_shm::{Memory, Word64, descriptor, memory::Words, passing::Rendezvous};
+use sidestep_shm::{Memory, Word64, memory::Words, passing::Rendezvous};
 
 use crate::{address::Key, reason::Reason};
+
+pub mod file;
 
 /// The mapped registry of this user.
 #[derive(Debug)]
@@ -129,58 +127,6 @@ const READS_RING: u64 = 2;
 const WRITES_RING: u64 = 4;
 
 impl Registry {
-    /// Opens the registry of this user, and makes it if it is not there.
-    pub fn open(directory: &str) -> Result<Registry, Reason> {
-        Self::open_file(directory, true).ok_or(Reason::Resources)
-    }
-
-    /// Opens it for looking, if it is there.
-    pub fn look(directory: &str) -> Option<Registry> {
-        Self::open_file(directory, false)
-    }
-
-    fn open_file(directory: &str, create: bool) -> Option<Registry> {
-        if create {
-            // Everyone's, with the sticky bit; if it is there already, its owner's modes stand.
-            let made = rustix::fs::mkdir(directory, Mode::from_raw_mode(0o1777));
-            if made.is_ok() {
-                let _ = rustix::fs::chmod(directory, Mode::from_raw_mode(0o1777));
-            }
-        }
-        let user = rustix::process::geteuid();
-        let path = format!("{directory}/{}", user.as_raw());
-        let mut flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-        if create {
-            flags |= OFlags::CREATE;
-        }
-        let file = rustix::fs::open(path, flags, Mode::from_raw_mode(0o644)).ok()?;
-        let status = rustix::fs::fstat(&file).ok()?;
-        let regular = rustix::fs::FileType::from_raw_mode(status.st_mode).is_file();
-        if status.st_uid != user.as_raw() || !regular {
-            return None;
-        }
-        if (status.st_size as usize) < LEN {
-            // Space first: a full file system must be an error here, not a signal later.
-            rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, LEN as u64).ok()?;
-        }
-        Self::map(file)
-    }
-
-    fn map(file: OwnedFd) -> Option<Registry> {
-        let memory = Memory::map_own_file(descriptor::keep(file), LEN).ok()?;
-        let words = memory.words(0, LEN / 8).ok()?;
-        let (magic, version) = (words.word(0), words.word(1));
-        match magic.load(Acquire) {
-            0 => {
-                version.store(VERSION, Relaxed);
-                magic.store(MAGIC, Release);
-            }
-            MAGIC if version.load(Relaxed) == VERSION => {}
-            _ => return None,
-        }
-        Some(Registry { words, _memory: memory })
-    }
-
     /// Enters this process.
     pub fn enter(&self, identity: Identity, number: u32) -> Option<Process> {
         self.sweep();

@@ -184,14 +184,16 @@ impl Set {
 
     fn can_carry(&self, stream: &Stream) -> bool {
         let state = lock(&self.state);
-        let can = |member: &Member| member.ring.is_some() || member.events & ONE_SHOT == 0;
-        let own = |member: &&Member| member.stream.index == stream.index;
-        if stream.has_one_number()
-            && let Some(member) = state.members.id(stream.fd()).and_then(|id| state.members.get(id)).filter(own)
-        {
-            return can(member);
+        let can = |id: u32, member: &Member| {
+            let numbered = state.members.id(member.fd) == Some(id);
+            member.ring.is_some() || numbered && member.events & ONE_SHOT == 0
+        };
+        if stream.had_one_number() {
+            let own = state.members.id(stream.fd()).and_then(|id| Some((id, state.members.get(id)?)));
+            return own.is_none_or(|(id, member)| can(id, member));
         }
-        state.members.iter().map(|(_, member)| member).filter(own).all(can)
+        let mut own = state.members.iter().filter(|(_, member)| member.stream.index == stream.index);
+        own.all(|(id, member)| can(id, member))
     }
 
     /// A descriptor of the program's is closed; with `last`, the stream with it.
@@ -205,18 +207,13 @@ impl Set {
             .map(|(id, _)| id)
             .collect();
         for id in ids {
-            let keeps = state.members.get(id).is_some_and(|member| member.present && member.ring.is_some());
-            let stale = state.members.get(id).is_some_and(|member| !member.present);
-            if stale && !last {
+            let present = state.members.get(id).is_some_and(|member| member.present);
+            if !present && !last {
                 // Taken out in memory only: the kernel must not find it again under this number.
                 let _ = kernel::epoll_control(set, libc::EPOLL_CTL_DEL, fd, None);
             }
-            if last || !keeps {
+            if last || !present {
                 state.remove(id);
-            }
-            if !last && !keeps {
-                // The kernel keeps the registration of a number that is gone: nobody can change it any more.
-                stream.stay(EXPORTED);
             }
         }
         state.members.forget_number(fd);
@@ -339,7 +336,7 @@ pub fn opened(stream: &Stream) {
 }
 
 /// Whether all sets of a stream can look at a ring of it. One-shot members cannot before they are armed anew: nobody knows
-/// whether the kernel has reported them.
+/// whether the kernel has reported them. Nor can those whose number is gone: nobody can change their registration.
 pub fn can_open(stream: &Stream) -> bool {
     let sets = lock(&stream.sets).clone();
     sets.into_iter().filter_map(table::set_at).all(|set| set.can_carry(stream))

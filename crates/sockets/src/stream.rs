@@ -22,17 +22,17 @@ use sidestep_shm::{
 
 use crate::{
     address::Key,
-    carrier::{Carrier, ENDED, Parts, Switch},
-    config::{Promote, config},
+    carrier::{Carrier, Parts},
     engine::{self, Engine},
     kernel,
     reader::Reader,
     reason::Reason,
     registry::{Entry, Field},
-    signal::Inside,
-    table,
     writer::Writer,
 };
+
+mod number;
+mod promotion;
 
 /// One connection. Lives for ever and is used again; see [`table`].
 #[derive(Debug)]
@@ -43,6 +43,8 @@ pub struct Stream {
     fd: AtomicI32,
     /// All descriptor numbers of the program that lead here.
     numbers: Mutex<Vec<i32>>,
+    /// There were several of them.
+    had_copies: AtomicBool,
     /// Calls that are asleep, or in the kernel, and use the anchor.
     users: AtomicU32,
     /// The program has closed it; the last user closes the anchor.
@@ -57,6 +59,10 @@ pub struct Stream {
     pub in_kernel: [AtomicU32; 2],
     /// Bytes that went over TCP: read, written.
     pub over_tcp: [AtomicU64; 2],
+    /// How often TCP had no space.
+    pub fulls: AtomicU64,
+    /// How often the program did what wakes those who wait for edges: `shutdown`, another low-water mark.
+    pub stirs: AtomicU64,
     /// The program has shut a direction down.
     pub is_shut: AtomicBool,
     /// The writing direction, that is.
@@ -94,17 +100,6 @@ pub struct Place {
     pub cookie: u64,
 }
 
-/// A call that may sleep is under way.
-#[derive(Debug)]
-pub struct InUse(&'static Stream);
-
-impl Drop for InUse {
-    fn drop(&mut self) {
-        let _inside = Inside::enter();
-        self.0.unuse();
-    }
-}
-
 /// How far a stream has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd)]
 #[repr(u8)]
@@ -124,15 +119,6 @@ pub const READ: usize = 0;
 /// Index of the writing direction in pairs.
 pub const WRITE: usize = 1;
 
-/// Turns after which a stream is offered: the second exchange has begun.
-const TURNS: u32 = 3;
-/// Bytes in one direction after which it is offered.
-const BULK: u64 = 64 << 10;
-/// Calls of a stream that stays on TCP between two tellings of its counters.
-const TOLD_EVERY: u32 = 64;
-/// The most calls between two tries to find the peer.
-const MOST_SKIPPED: u32 = 4096;
-
 impl Stream {
     /// One that is not used yet.
     pub fn new(index: u32) -> Stream {
@@ -140,6 +126,7 @@ impl Stream {
             index,
             fd: AtomicI32::new(-1),
             numbers: Mutex::default(),
+            had_copies: AtomicBool::new(false),
             users: AtomicU32::new(0),
             orphan: AtomicBool::new(false),
             nonblocking: AtomicBool::new(false),
@@ -147,6 +134,8 @@ impl Stream {
             low_water: AtomicU32::new(1),
             in_kernel: Default::default(),
             over_tcp: Default::default(),
+            fulls: AtomicU64::new(0),
+            stirs: AtomicU64::new(0),
             is_shut: AtomicBool::new(false),
             sends_no_more: AtomicBool::new(false),
             open: AtomicBool::new(false),
@@ -168,6 +157,7 @@ impl Stream {
     pub fn begin(&self, fd: i32) {
         self.fd.store(fd, Ordering::Relaxed);
         *lock(&self.numbers) = vec![fd];
+        self.had_copies.store(false, Ordering::Relaxed);
         self.users.store(0, Ordering::Relaxed);
         self.orphan.store(false, Ordering::Relaxed);
         self.nonblocking.store(kernel::is_nonblocking(fd), Ordering::Relaxed);
@@ -178,6 +168,8 @@ impl Stream {
         self.in_kernel.iter().for_each(|word| word.store(0, Ordering::Relaxed));
         self.on_ring.iter().for_each(|word| word.store(false, Ordering::Relaxed));
         self.open.store(false, Ordering::Relaxed);
+        self.fulls.store(0, Ordering::Relaxed);
+        self.stirs.store(0, Ordering::Relaxed);
         self.is_shut.store(false, Ordering::Relaxed);
         self.sends_no_more.store(false, Ordering::Relaxed);
         self.stage.store(Stage::Young as u8, Ordering::Relaxed);
@@ -302,133 +294,6 @@ impl Stream {
         }
     }
 
-    /// Called by every call that goes to the kernel: counts turns and bytes, and sees to the promotion.
-    #[inline]
-    pub fn passes(&self, direction: usize) {
-        match self.stage() {
-            Stage::Young => {
-                let turns = self.turns.load(Ordering::Relaxed);
-                if turns & 1 != direction as u32 || turns == 0 {
-                    self.turns.store((turns & !1) + 2 + direction as u32, Ordering::Relaxed);
-                }
-                let due = turns / 2 >= TURNS
-                    || self.over_tcp[direction].load(Ordering::Relaxed) >= BULK
-                    || config().promote == Promote::Eager;
-                if due {
-                    self.offer();
-                }
-            }
-            Stage::Offered => self.pursue(),
-            Stage::Carried => {}
-            Stage::Never => {
-                // Counters are told now and then.
-                let calls = self.skip.fetch_add(1, Ordering::Relaxed);
-                if calls % TOLD_EVERY == 0 {
-                    self.publish_counts();
-                }
-            }
-        }
-    }
-
-    /// Makes the offer: from now on a peer may ask, or this side looks for one.
-    #[cold]
-    fn offer(&self) {
-        let Some(place) = self.place() else { return self.stay(Reason::Resources) };
-        if config().promote == Promote::Never || !config().allows(&place.key) {
-            return self.stay(Reason::Rule);
-        }
-        if self.stage.compare_exchange(0, Stage::Offered as u8, Ordering::AcqRel, Ordering::Acquire).is_err() {
-            return;
-        }
-        self.set_reason(Reason::PeerUnknown);
-        if !place.key.asks() {
-            place.engine.await_peer(&place, self.index);
-        }
-        self.pursue();
-    }
-
-    /// While an offer stands: sees to what has arrived, and looks for the peer now and then.
-    #[cold]
-    fn pursue(&self) {
-        let skip = self.skip.load(Ordering::Relaxed);
-        let Some(place) = self.known_place() else { return };
-        if place.engine.pump() {
-            self.publish_counts();
-        }
-        if !place.key.asks() || self.stage() != Stage::Offered {
-            return;
-        }
-        if skip > 0 {
-            self.skip.store(skip - 1, Ordering::Relaxed);
-            return;
-        }
-        let tries = self.tries.fetch_add(1, Ordering::Relaxed);
-        self.skip.store((1 << tries.min(12)).min(MOST_SKIPPED) - 1, Ordering::Relaxed);
-        place.engine.ask(&place, self);
-    }
-
-    /// Whether an option is set that only the kernel can carry out.
-    pub fn has_odd_options(&self) -> bool {
-        let fd = self.fd();
-        let is_set = |level, name| kernel::option(fd, level, name).is_ok_and(|value| value != 0);
-        let mut protocol = [0; 16];
-        let layered = kernel::read_option(fd, libc::IPPROTO_TCP, libc::TCP_ULP, &mut protocol).is_ok_and(|len| len > 0);
-        let peeks = kernel::option(fd, libc::SOL_SOCKET, libc::SO_PEEK_OFF).is_ok_and(|offset| offset >= 0);
-        layered && protocol[0] != 0
-            || peeks
-            || is_set(libc::IPPROTO_TCP, libc::TCP_INQ)
-            || [libc::SO_TIMESTAMP, libc::SO_TIMESTAMPNS, libc::SO_TIMESTAMPING, libc::SO_ZEROCOPY]
-                .into_iter()
-                .any(|name| is_set(libc::SOL_SOCKET, name))
-    }
-
-    /// Options that the program set before this library looked.
-    fn read_options(&self) {
-        let fd = self.fd();
-        for name in [libc::SO_RCVTIMEO, libc::SO_SNDTIMEO] {
-            let mut time = [0; 16];
-            if kernel::read_option(fd, libc::SOL_SOCKET, name, &mut time) == Ok(16) {
-                crate::calls::option_was_set(fd, libc::SOL_SOCKET, name, &time);
-            }
-        }
-        if let Ok(bytes) = kernel::option(fd, libc::SOL_SOCKET, libc::SO_RCVLOWAT) {
-            self.low_water.store(bytes.max(1) as u32, Ordering::Relaxed);
-        }
-    }
-
-    /// A carrier has been made: the directions take it up at their next calls.
-    pub fn carried(&self, parts: Parts) {
-        self.read_options();
-        *lock(&self.carrier) = Some(parts.carrier.clone());
-        *lock(&self.inbox) = Some(parts);
-        self.stage.store(Stage::Carried as u8, Ordering::SeqCst);
-        if let Some(place) = self.known_place() {
-            place.engine.registry.set_willing(place.entry, false);
-        }
-        self.set_reason(Reason::Promoted);
-        // SeqCst: a shutdown sees the carrier, or this sees the shutdown and says so in the writer's stead.
-        if self.sends_no_more.load(Ordering::SeqCst)
-            && let Some(sender) = lock(&self.inbox).as_mut().and_then(|parts| parts.sender.as_mut())
-        {
-            let _ = sender.set_note(Switch::note(0), ENDED);
-        }
-    }
-
-    /// It stays on TCP, for this reason.
-    #[cold]
-    pub fn stay(&self, reason: Reason) {
-        // What has a carrier leaves it by itself.
-        if self.stage() == Stage::Carried {
-            return;
-        }
-        self.stage.store(Stage::Never as u8, Ordering::Release);
-        if let Some(place) = self.known_place() {
-            place.engine.forget(&place.key);
-            place.engine.registry.set_willing(place.entry, false);
-        }
-        self.set_reason(reason);
-    }
-
     /// Writes paths and reason where `stat` looks.
     pub fn set_reason(&self, reason: Reason) {
         if let Some(place) = self.known_place() {
@@ -448,6 +313,11 @@ impl Stream {
                 promoted.store(clock::now(), Ordering::Relaxed);
             }
         }
+    }
+
+    /// TCP takes no more now: space will be news.
+    pub fn is_full(&self) {
+        self.fulls.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Bytes that the kernel has carried.
@@ -471,94 +341,6 @@ impl Stream {
                 }
             }
         }
-    }
-
-    /// Another number leads here.
-    pub fn add_number(&self, fd: i32) {
-        lock(&self.numbers).push(fd);
-    }
-
-    /// Whether a single number leads here.
-    pub fn has_one_number(&self) -> bool {
-        lock(&self.numbers).len() == 1
-    }
-
-    /// A number leads here no more. `true`: it was the last one.
-    pub fn drop_number(&self, fd: i32) -> bool {
-        let mut numbers = lock(&self.numbers);
-        numbers.retain(|number| *number != fd);
-        if let Some(other) = numbers.first() {
-            self.fd.store(*other, Ordering::Relaxed);
-        }
-        numbers.is_empty()
-    }
-
-    /// Begins a call that may sleep: the anchor stays until it has ended, also if the program closes the descriptor.
-    pub fn in_use(&'static self) -> InUse {
-        self.users.fetch_add(1, Ordering::SeqCst);
-        InUse(self)
-    }
-
-    fn unuse(&'static self) {
-        if self.users.fetch_sub(1, Ordering::SeqCst) == 1 && self.orphan.load(Ordering::SeqCst) {
-            let _change = table::change();
-            if self.users.load(Ordering::SeqCst) == 0 && self.orphan.swap(false, Ordering::SeqCst) {
-                let _ = self.end();
-            }
-        }
-    }
-
-    /// The program has closed its last number, which is still open. Under the lock of the table.
-    pub fn close(&'static self) -> kernel::Result<()> {
-        let fd = self.fd();
-        if self.users.load(Ordering::SeqCst) > 0 {
-            // Calls are under way. The anchor moves away, so that none of them touches a number that is used again.
-            if let Ok(moved) = kernel::duplicate_high(fd) {
-                self.fd.store(moved, Ordering::SeqCst);
-                self.orphan.store(true, Ordering::SeqCst);
-                return kernel::close(fd);
-            }
-        }
-        self.end()
-    }
-
-    /// Its last number is about to lead elsewhere, by someone else's doing. Under the lock of the table.
-    pub fn detach(&'static self, fd: i32) {
-        // The other end must not find the carrier gone before the end of the stream: a copy keeps the anchor meanwhile.
-        if let Ok(moved) = kernel::duplicate_high(fd) {
-            self.fd.store(moved, Ordering::SeqCst);
-            if self.users.load(Ordering::SeqCst) > 0 {
-                self.orphan.store(true, Ordering::SeqCst);
-                return;
-            }
-        }
-        let _ = self.end();
-    }
-
-    /// Closes the anchor and gives everything back.
-    fn end(&'static self) -> kernel::Result<()> {
-        self.publish_counts();
-        let fd = self.fd();
-        let (mut reader, mut writer) = (self.reader(), self.writer());
-        if self.stage() == Stage::Carried {
-            reader.end(self);
-            writer.end(self);
-        }
-        crate::custody::releasing(fd);
-        // The anchor first: who finds the carrier gone must find the end of the stream behind it.
-        let closed = kernel::close(fd);
-        *reader = Reader::default();
-        *writer = Writer::default();
-        if let Some(place) = lock(&self.place).take() {
-            place.engine.forget(&place.key);
-            place.engine.registry.add_totals(place.engine.process, place.entry);
-            place.engine.registry.remove(place.entry);
-        }
-        *lock(&self.inbox) = None;
-        *lock(&self.carrier) = None;
-        self.stage.store(Stage::Never as u8, Ordering::Release);
-        table::recycle_stream(self);
-        closed
     }
 }
 

@@ -1,4 +1,4 @@
-//! Calls that move bytes between a stream and a file or a pipe: by copies, since the kernel knows nothing of the ring.
+//! Bytes between streams and files or pipes: `sendfile` and `splice`.
 
 use std::{
     cell::Cell,
@@ -8,11 +8,14 @@ use std::{
 
 use crate::{
     kernel::{self, Errno, Result},
+    poll,
     signal::{self, Inside},
+    sleep,
     stream::{Stream, WRITE},
+    table,
 };
 
-use super::{receive, send};
+use super::{KERNEL_PIECE, receive, send};
 
 /// Bytes that are copied at a time: few enough to stay in the nearest caches between the two copies.
 const PIECE: usize = 32 << 10;
@@ -67,7 +70,7 @@ pub fn splice_in(fd: i32, stream: &'static Stream, pipe: i32, count: usize) -> R
             Ok(more) => sent += more,
             Err(Errno(libc::EAGAIN)) => {
                 let mut entry = [libc::pollfd { fd, events: libc::POLLOUT, revents: 0 }];
-                crate::poll::poll(&mut entry, None, None, signal::runs())?;
+                poll::poll(&mut entry, None, None, signal::runs())?;
             }
             Err(Errno(libc::EINTR) | Errno::RESTART) => {}
             Err(errno) => return if sent > 0 { Ok(sent) } else { Err(errno) },
@@ -76,24 +79,73 @@ pub fn splice_in(fd: i32, stream: &'static Stream, pipe: i32, count: usize) -> R
     Ok(sent)
 }
 
-/// `sendfile`: over the ring by copies, else by the kernel.
-pub fn send_file(fd: i32, stream: &'static Stream, file: i32, offset: Option<&mut i64>, count: usize) -> Result<usize> {
-    let on_ring = {
-        let _inside = Inside::enter();
-        stream.passes(WRITE);
-        stream.writer().prefers_ring(stream)
-    };
-    if !on_ring {
-        // Nothing of it may go to the ring meanwhile.
-        stream.in_kernel[WRITE].fetch_add(1, Ordering::SeqCst);
-        let still = !stream.writer().is_on_ring();
-        let outcome = if still { kernel::send_file(stream.fd(), file, offset, count) } else { Err(Errno(libc::EINTR)) };
-        if let Ok(count) = outcome {
-            stream.count(WRITE, count);
-        }
-        stream.in_kernel[WRITE].fetch_sub(1, Ordering::SeqCst);
-        return outcome;
+/// `sendfile`: over the ring by copies, else by the kernel. Also one call for a whole large file, as servers make it, goes
+/// over to the ring on its way.
+pub fn send_file(
+    fd: i32,
+    stream: &'static Stream,
+    file: i32,
+    mut offset: Option<&mut i64>,
+    count: usize,
+) -> Result<usize> {
+    let before = signal::runs();
+    let _in_use = stream.in_use();
+    if count == 0 || !table::slot(fd).is_some_and(|slot| slot.is(stream)) {
+        return kernel::send_file(fd, file, offset, count);
     }
+    let mut total = 0;
+    while total < count {
+        let rest = count - total;
+        let (outcome, asked) = if goes_over_ring(stream) {
+            (copy_file(fd, stream, file, offset.as_deref_mut(), rest), rest)
+        } else {
+            let piece = rest.min(KERNEL_PIECE);
+            match send_file_in_kernel(stream, file, offset.as_deref_mut(), piece) {
+                Some(outcome) => (outcome, piece),
+                None => continue,
+            }
+        };
+        match outcome {
+            Ok(sent) => total += sent,
+            Err(errno) if total == 0 => return Err(errno),
+            Err(_) => break,
+        }
+        // The end of the file, no space and no waiting, or a handler that ran: the kernel would end here, too.
+        if outcome.is_ok_and(|sent| sent < asked) || sleep::is_interrupted(before, true) {
+            break;
+        }
+    }
+    Ok(total)
+}
+
+fn goes_over_ring(stream: &Stream) -> bool {
+    let _inside = Inside::enter();
+    stream.passes(WRITE);
+    stream.writer().prefers_ring(stream)
+}
+
+/// `None`: another thread has taken the stream over to the ring.
+fn send_file_in_kernel(
+    stream: &'static Stream,
+    file: i32,
+    offset: Option<&mut i64>,
+    count: usize,
+) -> Option<Result<usize>> {
+    // Nothing of it may go to the ring meanwhile.
+    stream.in_kernel[WRITE].fetch_add(1, Ordering::SeqCst);
+    let still = !stream.writer().is_on_ring();
+    let outcome = still.then(|| kernel::send_file(stream.fd(), file, offset, count));
+    if let Some(Ok(count)) = outcome {
+        stream.count(WRITE, count);
+    }
+    if matches!(outcome, Some(Ok(sent)) if sent < count) || outcome == Some(Err(Errno(libc::EAGAIN))) {
+        stream.is_full();
+    }
+    stream.in_kernel[WRITE].fetch_sub(1, Ordering::SeqCst);
+    outcome
+}
+
+fn copy_file(fd: i32, stream: &'static Stream, file: i32, offset: Option<&mut i64>, count: usize) -> Result<usize> {
     let nonblocking = stream.nonblocking.load(Ordering::Relaxed);
     let mut at = offset.as_deref().copied();
     let mut buffer = Piece::new();

@@ -20,7 +20,7 @@ impl Reader {
         patient: bool,
         anchor: Anchor,
     ) -> Result<Step> {
-        let _ = self.cross(stream)?;
+        self.cross(stream)?;
         if self.error.is_none() && self.is_split() {
             let wanted = parts.iter().map(|part| part.len()).sum();
             let bytes = self.in_order(stream, wanted)?;

@@ -91,8 +91,7 @@ impl State {
         ];
         let anchor = kernel::look(fd, libc::POLLRDHUP) as u32 & ENDS;
         // For an edge-triggered member everything that is there is new.
-        let seen = Seen { written: u64::MAX, read: u64::MAX, anchor: 0 };
-        member.ring = Some(Ring { carrier, sources, active: true, quiet: 0, anchor, seen });
+        member.ring = Some(Ring { carrier, sources, active: true, quiet: 0, anchor, seen: Seen::NOTHING });
         self.active.push(id);
         self.carried += 1;
     }
@@ -146,7 +145,7 @@ impl State {
             _ => return Err(Errno(libc::EINVAL)),
         }
         if let Some(ring) = &mut member.ring {
-            ring.seen = Seen { written: u64::MAX, read: u64::MAX, anchor: 0 };
+            ring.seen = Seen::NOTHING;
         }
         self.activate(id);
         Ok(())
@@ -199,7 +198,7 @@ impl State {
             }
             events[count] = libc::epoll_event { events: ready, u64: member.data };
             count += 1;
-            member.reported();
+            member.reported(ready);
         }
         *next = if active.is_empty() { 0 } else { (first + at) % active.len() };
         if idle {
@@ -284,13 +283,6 @@ impl State {
                 self.progress();
             } else if let Some(ring) = self.members.get_mut(id).and_then(|member| member.ring.as_mut()) {
                 ring.anchor |= event.events & ENDS;
-                // News of TCP is new, whatever the ring says.
-                if event.events & IN != 0 {
-                    ring.seen.written = u64::MAX;
-                }
-                if event.events & OUT != 0 {
-                    ring.seen.read = u64::MAX;
-                }
                 let carrier = ring.carrier.clone();
                 if event.events & ENDS != 0
                     && let Some(member) = self.members.get(id)

@@ -1,0 +1,149 @@
+//! How a stream comes to its carrier: offered after a while, found by its peer or looking for it, carried; or staying on TCP.
+
+use std::sync::atomic::Ordering;
+
+use crate::{
+    carrier::{ENDED, Parts, Switch},
+    config::{Promote, config},
+    kernel,
+    reason::Reason,
+    stream::{Stage, Stream, lock},
+};
+
+/// Turns after which a stream is offered: the second exchange has begun.
+const TURNS: u32 = 3;
+/// Bytes in one direction after which it is offered.
+const BULK: u64 = 64 << 10;
+/// Calls of a stream that stays on TCP between two tellings of its counters.
+const TOLD_EVERY: u32 = 64;
+/// The most calls between two tries to find the peer.
+const MOST_SKIPPED: u32 = 4096;
+
+impl Stream {
+    /// Called by every call that goes to the kernel: counts turns and bytes, and sees to the promotion.
+    #[inline]
+    pub fn passes(&self, direction: usize) {
+        match self.stage() {
+            Stage::Young => {
+                let turns = self.turns.load(Ordering::Relaxed);
+                if turns & 1 != direction as u32 || turns == 0 {
+                    self.turns.store((turns & !1) + 2 + direction as u32, Ordering::Relaxed);
+                }
+                let due = turns / 2 >= TURNS
+                    || self.over_tcp[direction].load(Ordering::Relaxed) >= BULK
+                    || config().promote == Promote::Eager;
+                if due {
+                    self.offer();
+                }
+            }
+            Stage::Offered => self.pursue(),
+            Stage::Carried => {}
+            Stage::Never => {
+                // Counters are told now and then.
+                let calls = self.skip.fetch_add(1, Ordering::Relaxed);
+                if calls % TOLD_EVERY == 0 {
+                    self.publish_counts();
+                }
+            }
+        }
+    }
+
+    /// Makes the offer: from now on a peer may ask, or this side looks for one.
+    #[cold]
+    fn offer(&self) {
+        let Some(place) = self.place() else { return self.stay(Reason::Resources) };
+        if config().promote == Promote::Never || !config().allows(&place.key) {
+            return self.stay(Reason::Rule);
+        }
+        if self.stage.compare_exchange(0, Stage::Offered as u8, Ordering::AcqRel, Ordering::Acquire).is_err() {
+            return;
+        }
+        self.set_reason(Reason::PeerUnknown);
+        if !place.key.asks() {
+            place.engine.await_peer(&place, self.index);
+        }
+        self.pursue();
+    }
+
+    /// While an offer stands: sees to what has arrived, and looks for the peer now and then.
+    #[cold]
+    fn pursue(&self) {
+        let skip = self.skip.load(Ordering::Relaxed);
+        let Some(place) = self.known_place() else { return };
+        if place.engine.pump() {
+            self.publish_counts();
+        }
+        if !place.key.asks() || self.stage() != Stage::Offered {
+            return;
+        }
+        if skip > 0 {
+            self.skip.store(skip - 1, Ordering::Relaxed);
+            return;
+        }
+        let tries = self.tries.fetch_add(1, Ordering::Relaxed);
+        self.skip.store((1 << tries.min(12)).min(MOST_SKIPPED) - 1, Ordering::Relaxed);
+        place.engine.ask(&place, self);
+    }
+
+    /// Whether an option is set that only the kernel can carry out.
+    pub fn has_odd_options(&self) -> bool {
+        let fd = self.fd();
+        let is_set = |level, name| kernel::option(fd, level, name).is_ok_and(|value| value != 0);
+        let mut protocol = [0; 16];
+        let layered = kernel::read_option(fd, libc::IPPROTO_TCP, libc::TCP_ULP, &mut protocol).is_ok_and(|len| len > 0);
+        let peeks = kernel::option(fd, libc::SOL_SOCKET, libc::SO_PEEK_OFF).is_ok_and(|offset| offset >= 0);
+        layered && protocol[0] != 0
+            || peeks
+            || is_set(libc::IPPROTO_TCP, libc::TCP_INQ)
+            || [libc::SO_TIMESTAMP, libc::SO_TIMESTAMPNS, libc::SO_TIMESTAMPING, libc::SO_ZEROCOPY]
+                .into_iter()
+                .any(|name| is_set(libc::SOL_SOCKET, name))
+    }
+
+    /// Options that the program set before this library looked.
+    fn read_options(&self) {
+        let fd = self.fd();
+        for name in [libc::SO_RCVTIMEO, libc::SO_SNDTIMEO] {
+            let mut time = [0; 16];
+            if kernel::read_option(fd, libc::SOL_SOCKET, name, &mut time) == Ok(16) {
+                crate::calls::option_was_set(fd, libc::SOL_SOCKET, name, &time);
+            }
+        }
+        if let Ok(bytes) = kernel::option(fd, libc::SOL_SOCKET, libc::SO_RCVLOWAT) {
+            self.low_water.store(bytes.max(1) as u32, Ordering::Relaxed);
+        }
+    }
+
+    /// A carrier has been made: the directions take it up at their next calls.
+    pub fn carried(&self, parts: Parts) {
+        self.read_options();
+        *lock(&self.carrier) = Some(parts.carrier.clone());
+        *lock(&self.inbox) = Some(parts);
+        self.stage.store(Stage::Carried as u8, Ordering::SeqCst);
+        if let Some(place) = self.known_place() {
+            place.engine.registry.set_willing(place.entry, false);
+        }
+        self.set_reason(Reason::Promoted);
+        // SeqCst: a shutdown sees the carrier, or this sees the shutdown and says so in the writer's stead.
+        if self.sends_no_more.load(Ordering::SeqCst)
+            && let Some(sender) = lock(&self.inbox).as_mut().and_then(|parts| parts.sender.as_mut())
+        {
+            let _ = sender.set_note(Switch::note(0), ENDED);
+        }
+    }
+
+    /// It stays on TCP, for this reason.
+    #[cold]
+    pub fn stay(&self, reason: Reason) {
+        // What has a carrier leaves it by itself.
+        if self.stage() == Stage::Carried {
+            return;
+        }
+        self.stage.store(Stage::Never as u8, Ordering::Release);
+        if let Some(place) = self.known_place() {
+            place.engine.forget(&place.key);
+            place.engine.registry.set_willing(place.entry, false);
+        }
+        self.set_reason(reason);
+    }
+}

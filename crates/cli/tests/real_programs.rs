@@ -8,5 +8,6 @@ mod real_programs {
     mod database;
     mod kit;
     mod middleware;
+    mod transfer;
     mod web;
 }

@@ -5,8 +5,10 @@ use std::{fs, path::Path, process::Command, time::Duration};
 
 use sidestep_testkit::{
     process::full,
-    sockets::{Bounded, Ended},
+    sockets::{Bounded, Ended, compile},
 };
+
+const SIDESTEP: &str = env!("CARGO_BIN_EXE_sidestep");
 
 /// Both ends run under this limit of the shell.
 fn works_under(limit: &str, registry: Option<&Path>) {
@@ -73,6 +75,22 @@ fn a_registry_of_rubbish() {
 }
 
 #[test]
+fn a_full_file_system() {
+    let mount = "mount -t tmpfs -o size=64k none /dev/shm";
+    let unshare = |script: &str| {
+        let mut command = Command::new("unshare");
+        command.args(["--map-root-user", "--mount", "sh", "-c", script]);
+        command
+    };
+    if !unshare(mount).output().is_ok_and(|output| output.status.success()) {
+        eprintln!("left out: this user may not mount a file system of its own");
+        return;
+    }
+    let said = summary_of(unshare(&format!(r#"{mount} && exec "$0" "$@""#)).arg(SIDESTEP), "both_ways");
+    assert!(said.contains("there is no registry in /dev/shm/sidestep"), "{said}");
+}
+
+#[test]
 fn thousands_of_connections() {
     let connections = if full() { 10_000 } else { 1_500 };
     let limit = format!("ulimit -n {}", connections + 1000);
@@ -84,9 +102,20 @@ fn thousands_of_connections() {
     assert!(server.stdout.contains(&expected), "{}", server.stdout);
 }
 
+/// What `run --verbose` says of a behaviour program with both ends in one process, which must work.
+fn summary_of(sidestep: &mut Command, behaviour: &str) -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("crates/cli").join("tests/behaviours");
+    let built = std::env::current_exe().expect("a path").ancestors().nth(2).expect("a profile").join("limits");
+    let program = compile(&folder.join(behaviour).with_extension("c"), &built, &[]);
+    sidestep.args(["run", "--verbose", "--"]).arg(program).arg("alone");
+    let ended = Bounded::start(sidestep, Duration::from_secs(40)).wait();
+    assert!(ended.success(), "{:?}\n{}", ended.status, ended.stderr);
+    ended.stderr
+}
+
 /// Runs a server and a client under `sidestep run`, each in a shell that first sets a limit.
 fn both(limit: &str, registry: Option<&Path>, server: &str, client: &str) -> (Ended, Ended) {
-    let sidestep = env!("CARGO_BIN_EXE_sidestep");
+    let sidestep = SIDESTEP;
     let port = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("a port").local_addr().expect("an address").port();
     let start = |work: &str| {
         let parent = std::process::id();

@@ -7,8 +7,14 @@ use sidestep_sockets::{config::config, registry::Registry};
 /// Prints it. What the program's children did is theirs, and is not counted.
 pub fn print(name: &str, process: u32, status: ExitStatus, took: Duration) {
     eprintln!("sidestep: {name} ended after {:.3} s: {status}", took.as_secs_f64());
-    let totals = Registry::look(&config().directory).and_then(|registry| registry.totals(process));
-    match totals {
+    let directory = &config().directory;
+    let Some(registry) = Registry::look(directory) else {
+        eprintln!(
+            "sidestep: all connections stayed on TCP: there is no registry in {directory}, and none could be made"
+        );
+        return;
+    };
+    match registry.totals(process) {
         Some(totals) => eprintln!(
             "sidestep: {} of {} connections left TCP; {} bytes went over rings, {} over TCP",
             totals.promoted, totals.sockets, totals.ring, totals.tcp

@@ -91,6 +91,13 @@ fn a_full_file_system() {
 }
 
 #[test]
+fn another_root() {
+    // The registry is out of reach then, and was opened before.
+    let said = summary_of(&mut Command::new(SIDESTEP), "changed_root");
+    assert!(said.contains("2 of 2 connections"), "{said}");
+}
+
+#[test]
 fn thousands_of_connections() {
     let connections = if full() { 10_000 } else { 1_500 };
     let limit = format!("ulimit -n {}", connections + 1000);

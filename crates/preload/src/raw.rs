@@ -276,7 +276,7 @@ numbers! { |number, x|
         Some(unsafe { select::pselect(x[0] as c_int, readable, writable, special, at(x[4]).cast(), mask) as isize })
     },
     // SAFETY: P1.
-    SYS_epoll_ctl => a_set(x).then(|| unsafe {
+    SYS_epoll_ctl => (a_set(x) || engine::has(x[2] as c_int)).then(|| unsafe {
         set::epoll_ctl(x[0] as c_int, x[1] as c_int, x[2] as c_int, at(x[3]).cast()) as isize
     }),
     #[cfg(target_arch = "x86_64")]

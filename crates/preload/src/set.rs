@@ -32,6 +32,10 @@ pub unsafe fn epoll_ctl(set: c_int, op: c_int, fd: c_int, event: *mut epoll_even
     let needs_event = op == libc::EPOLL_CTL_ADD || op == libc::EPOLL_CTL_MOD;
     let known = needs_event && !is_nowhere(event) || op == libc::EPOLL_CTL_DEL;
     if !engine::has_set(set) || !known {
+        if op == libc::EPOLL_CTL_ADD && engine::has(fd) {
+            // A set from elsewhere: who waits on it waits in the kernel.
+            engine::leave(fd);
+        }
         // SAFETY: P1.
         return unsafe { call::epoll_ctl(set, op, fd, event) };
     }

@@ -48,6 +48,8 @@ pub mod pair_bell;
 #[cfg(not(loom))]
 pub mod passing;
 #[cfg(not(loom))]
+pub mod procfs;
+#[cfg(not(loom))]
 pub mod room;
 
 pub use error::{Error, Result};

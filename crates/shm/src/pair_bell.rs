@@ -6,17 +6,17 @@
 //! byte is one edge, and bytes are only taken out now and then, so that the pipe never fills up.
 
 use std::{
-    os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd},
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
     sync::atomic::{AtomicU32, Ordering},
 };
 
 use rustix::{
-    fs::{FileType, Mode, OFlags, fstat, fstatfs, open},
+    fs::{FileType, OFlags, fstat, fstatfs},
     io::Errno,
     pipe::{PipeFlags, pipe_with},
 };
 
-use crate::{Error, Result, descriptor};
+use crate::{Error, Result, descriptor, procfs};
 
 /// The sleeper's side.
 #[derive(Debug)]
@@ -83,9 +83,8 @@ impl Ringer {
         if FileType::from_raw_mode(status.st_mode) != FileType::Fifo || system.f_type as u64 != PIPEFS_MAGIC {
             return Err(foreign(Errno::INVAL));
         }
-        let path = format!("/proc/self/fd/{}", received.as_raw_fd());
         // For reading too: a pipe without a reader would kill who writes by SIGPIPE, after the peer's death.
-        match open(path, OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty()) {
+        match procfs::open_again(&received, OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC) {
             Ok(writer) => Ok(Ringer { writer: descriptor::keep(writer) }),
             Err(errno @ (Errno::MFILE | Errno::NFILE | Errno::NOMEM)) => {
                 Err(Error::from_errno("open a peer's doorbell", errno))

@@ -8,9 +8,9 @@ use std::{
     },
 };
 
-use sidestep_shm::{descriptor, family::process_generation};
+use sidestep_shm::{descriptor, family::process_generation, procfs};
 
-use crate::{custody, engine, kernel, registry::file, sleep, stream::Stream, table};
+use crate::{custody, engine, kernel, registry::file, set::Set, sleep, stream::Stream, table};
 
 thread_local! {
     /// Held by the thread that forks, so that the table and the registry are whole in the child.
@@ -52,11 +52,20 @@ pub fn in_child() {
     engine::after_fork();
     sleep::after_fork();
     table::forget_free();
-    // One new stream for each old one, however many numbers lead to it.
+    // One new stream for each old one, however many numbers lead to it; and one new set.
     let mut renewed: Vec<(&'static Stream, &'static Stream)> = Vec::new();
+    let mut renewed_sets: Vec<(&'static Set, &'static Set)> = Vec::new();
     for fd in table::numbers(0, u32::MAX) {
-        if table::set(fd).is_some() {
+        if let Some(old) = table::set(fd) {
             table::clear(fd);
+            if let Some((_, new)) = renewed_sets.iter().find(|(of, _)| std::ptr::eq(*of, old)) {
+                new.add_number();
+                table::put_set(fd, new);
+            } else if let Some(new) = table::new_set() {
+                new.inherit(fd);
+                table::put_set(fd, new);
+                renewed_sets.push((old, new));
+            }
             continue;
         }
         let Some(old) = table::stream(fd) else { continue };
@@ -74,7 +83,7 @@ pub fn in_child() {
     }
     custody::forked();
     // The parent's lifelines and doorbells would keep it alive in the eyes of its peers.
-    let kept: Vec<i32> = descriptor::all_kept().collect();
+    let kept: Vec<i32> = descriptor::all_kept().filter(|fd| !procfs::is_kept(*fd)).collect();
     for fd in kept {
         let _ = kernel::close(fd);
         descriptor::closed(fd);

@@ -66,6 +66,12 @@ impl Set {
         *lock(&self.state) = State::new(config().patience);
     }
 
+    /// In a forked child: the set is the parent's, too. The kernel answers alone.
+    pub fn inherit(&self, fd: i32) {
+        self.begin(fd);
+        self.exported.store(true, Ordering::Relaxed);
+    }
+
     /// Another number leads here.
     pub fn add_number(&self) {
         self.numbers.fetch_add(1, Ordering::Relaxed);

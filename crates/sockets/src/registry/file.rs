@@ -10,7 +10,7 @@ use std::{
 };
 
 use rustix::fs::{FallocateFlags, Mode, OFlags};
-use sidestep_shm::{Memory, descriptor};
+use sidestep_shm::{Memory, descriptor, procfs};
 
 use super::{LEN, MAGIC, Registry, VERSION};
 use crate::{config::config, reason::Reason, stream::lock};
@@ -30,6 +30,7 @@ pub fn of_user() -> Option<&'static Registry> {
 /// could not.
 pub fn keep() {
     let _keeping = lock(&KEEPING);
+    procfs::keep();
     if kept().is_none()
         && let Some(cell) = KEPT.iter().find(|cell| cell.get().is_none())
         && let Ok(registry) = Registry::open(&config().directory)

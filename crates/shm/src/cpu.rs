@@ -239,6 +239,22 @@ mod tests {
     }
 
     #[test]
+    fn who_moves_away_may_run_where_it_could_before() {
+        std::thread::spawn(|| {
+            let before = allowed_cores();
+            for _ in 0..100 {
+                move_away();
+                assert_eq!(allowed_cores(), before);
+            }
+            pin_to(before[0]).unwrap();
+            assert!(!move_away(), "there is nowhere to go");
+            assert_eq!(allowed_cores(), [before[0]]);
+        })
+        .join()
+        .unwrap();
+    }
+
+    #[test]
     fn cores_that_do_not_exist_are_errors() {
         assert!(matches!(pin_to(1024), Err(Error::Size { value: 1024, .. })));
         assert!(matches!(pin_to(u32::MAX), Err(Error::Size { .. })));

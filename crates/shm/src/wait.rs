@@ -4,9 +4,9 @@
 //! one 0.1 us; two spinners on *one* core cost a whole time slice per hand-over, a yield 2 us; and a yield beside
 //! a busy third program costs a time slice too. So:
 //!
-//! - the peer's core is mine: yield, for about as long as a wake-up takes; if a yield lasted a slice, someone
-//!   else wants this core: sleep at once for a while; if yields go on being answered, the kernel keeps the two
-//!   together: one of them moves to another core, if one idles;
+//! - the peer's core is mine: yield, for about as long as a wake-up takes; if a yield lasted a slice, or if yields
+//!   go on being answered, the kernel keeps together what need not be: one moves to another core, if one idles.
+//!   If none does, after a yield that lasted a slice: sleep at once for a while;
 //! - the peer runs elsewhere: spin for about as long as a wake-up takes; after several spins in a row for
 //!   nothing, sleep at once for a while, and for twice as long if the next spin is for nothing, too.
 
@@ -50,6 +50,8 @@ const RESTING_LOOKS: u32 = 16;
 const FIRST_YIELDS: u32 = 8;
 /// Answered yields after which one end moves away, the other later: they must not follow each other.
 const TOGETHER: u32 = 128;
+/// Only if one came at least this often.
+const BUSY_NS: u64 = 50_000;
 /// How long to stay where a move led to, at first; twice as long after every move that the next one follows soon.
 const STAY_NS: u64 = 1_000_000;
 const MOST_STAYS: u32 = 8;
@@ -62,8 +64,9 @@ pub struct Waiter {
     /// Times in a row that looking was given up; each doubles the next.
     given_up: u32,
     sleep_at_once_until: u64,
-    /// Answered yields since the last try to move away.
+    /// Answered yields since the last try to move away, and when that was.
     together: u32,
+    counted_since: u64,
     /// When the next try may be made, and how many came soon after the one before.
     move_after: u64,
     moves: u32,
@@ -126,7 +129,7 @@ impl Waiter {
                 let before = cpu::ticks();
                 rustix::thread::sched_yield();
                 if cpu::is_long(cpu::ticks().wrapping_sub(before)) {
-                    self.sleep_at_once_until = clock::now() + self.patience.no_yield;
+                    self.gave_a_slice(clock::now());
                     return news();
                 }
                 if news() {
@@ -143,7 +146,7 @@ impl Waiter {
                 rustix::thread::sched_yield();
                 let after = clock::now();
                 if after - now > self.patience.long_yield {
-                    self.sleep_at_once_until = after + self.patience.no_yield;
+                    self.gave_a_slice(after);
                     return news();
                 }
                 if news() {
@@ -187,14 +190,32 @@ impl Waiter {
         if self.together < TOGETHER + odd * (TOGETHER / 4) {
             return;
         }
-        self.together = 0;
-        let now = clock::now();
+        let (count, now) = (std::mem::take(&mut self.together), clock::now());
+        let since = std::mem::replace(&mut self.counted_since, now);
+        // A pair that mostly sleeps is best off on one core: waking a neighbour is cheap.
+        if now - since <= u64::from(count) * BUSY_NS {
+            self.move_away(now);
+        }
+    }
+
+    /// A yield lasted a time slice: someone works on this core, be it the peer itself. On another core there may be room;
+    /// if not, it is not worth yielding for a while.
+    #[cold]
+    fn gave_a_slice(&mut self, now: u64) {
+        if !self.move_away(now) {
+            self.sleep_at_once_until = now + self.patience.no_yield;
+        }
+    }
+
+    /// Tries another core, if the last try is long enough ago.
+    #[cold]
+    fn move_away(&mut self, now: u64) -> bool {
         if now < self.move_after {
-            return;
+            return false;
         }
         let soon = now - self.move_after < 1000 * STAY_NS;
         self.moves = if soon { (self.moves + 1).min(MOST_STAYS) } else { 0 };
         self.move_after = now + (STAY_NS << self.moves);
-        cpu::move_away();
+        cpu::move_away()
     }
 }

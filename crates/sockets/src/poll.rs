@@ -82,7 +82,9 @@ pub fn poll(fds: &mut [libc::pollfd], timeout: Option<Duration>, mask: Option<Ma
         }
         let expired = deadline.is_some_and(|deadline| clock::now() >= deadline);
         if expired || list.look_longer(fds, deadline)? {
-            list.look_at_kernel()?;
+            if !list.rings_ready(fds) || looks_again() || list.needs_kernel(fds) {
+                list.look_at_kernel()?;
+            }
             let count = list.report(fds);
             if count > 0 || expired {
                 put_by(list);

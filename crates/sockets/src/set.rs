@@ -285,7 +285,8 @@ impl Set {
                 drop(state);
                 let mut state = lock(&self.state);
                 let count = state.collect(events);
-                let count = state.add_kernel(set, events, count);
+                let due = count == 0 || state.kernel_is_due();
+                let count = if due { state.add_kernel(set, events, count) } else { count };
                 if count > 0 {
                     return Ok(count);
                 }

@@ -148,6 +148,7 @@ impl Aperture {
     pub fn flush(&self, deadline: Option<u64>) -> Result<()> {
         let mut waiter = Waiter::default();
         self.node.wait_until(&mut waiter, deadline, "stores to arrive", &mut || {
+            self.node.core().link().push();
             let all = self.core.in_flight.load(Ordering::Acquire) == 0;
             self.core.check_failed()?;
             Ok(all.then_some(()))

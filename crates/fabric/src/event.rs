@@ -185,7 +185,11 @@ impl EventQueue {
             return self.spin(deadline);
         }
         let mut waiter = Waiter::default();
-        self.node.wait_until(&mut waiter, deadline, "an event", &mut || Ok(self.core.take()))
+        self.node.wait_until(&mut waiter, deadline, "an event", &mut || {
+            // It may be the end of a transfer.
+            self.node.core().link().push();
+            Ok(self.core.take())
+        })
     }
 
     /// A descriptor that is readable when [`poll`](Self::poll) may find an event. From now on every `poll` that finds

@@ -209,10 +209,7 @@ impl Node {
         if let Ok(mut poller) = core.poller.try_lock() {
             let kernel = kernel || poller.kernel_is_due();
             any = core.link().poll(core, kernel);
-            if core.service.as_ref().is_some_and(Service::is_serving) {
-                // Nobody may poll again for long: nothing is held back.
-                core.link().set_sleeping(true);
-            }
+            core.push_unattended();
             if core.ringing.load(Ordering::Relaxed) {
                 any |= core.arm_descriptors();
             }
@@ -450,6 +447,7 @@ impl Node {
         if started.is_err() {
             self.core.tickets.redeem(ticket);
         }
+        self.core.push_unattended();
         started
     }
 
@@ -530,10 +528,26 @@ impl NodeCore {
     /// Keeps or sends what must arrive. If it is kept, sleepers must look after it from now on.
     fn send(&self, peer: PeerId, held: Held, bound: bool) -> Result<()> {
         let sent = self.outbox.send(self.link(), peer, held, bound);
+        self.push_unattended();
         if !self.outbox.is_empty() {
             self.notify();
         }
         sent
+    }
+
+    /// Where a thread serves the link: lets nothing be put off that a sleeper may wait for, since it does not poll.
+    ///
+    /// SeqCst: pairs with `block` and with the service: either they find what was put off before they sleep, or this sees
+    /// them.
+    fn push_unattended(&self) {
+        let Some(service) = &self.service else { return };
+        let others_sleep = || {
+            let leader = self.leader();
+            leader.asleep || leader.followers > 0 || leader.outside > 0
+        };
+        if service.is_serving() || (self.sleepers.load(Ordering::Relaxed) != 0 && others_sleep()) {
+            self.link().push();
+        }
     }
 
     fn leader(&self) -> MutexGuard<'_, Leader> {

@@ -166,6 +166,7 @@ impl RdmaQueue {
     /// Whether a request has ended; an error if it failed or was flushed.
     pub fn test(&self, id: RequestId) -> Result<bool> {
         if !self.core.has_ended(id) {
+            self.node.core().link().push();
             self.node.progress();
         }
         self.core.outcome(id)
@@ -178,6 +179,7 @@ impl RdmaQueue {
         }
         let mut waiter = Waiter::default();
         self.node.wait_until(&mut waiter, deadline, "a transfer", &mut || {
+            self.node.core().link().push();
             // Work this process does itself is no reason to sleep.
             while self.node.core().scheduler.run(&self.node) {
                 if self.core.has_ended(id) {
@@ -192,6 +194,7 @@ impl RdmaQueue {
     pub fn wait_space(&self, deadline: Option<u64>) -> Result<()> {
         let mut waiter = Waiter::default();
         self.node.wait_until(&mut waiter, deadline, "space in an RDMA queue", &mut || {
+            self.node.core().link().push();
             self.node.core().scheduler.run(&self.node);
             let state = self.core.lock();
             if let Some((id, _)) = &state.failed {
@@ -379,6 +382,8 @@ impl RdmaCore {
             match &before {
                 None if transfer.target.is_mapped() => break,
                 None => {}
+                // There may be many that only wait for their answers.
+                Some(first) if first.is_same(&transfer.target) && transfer.is_under_way() => {}
                 Some(first) if first.is_same(&transfer.target) => {
                     let asked = transfer.begun;
                     // Its failure is told when its turn has come.
@@ -432,6 +437,11 @@ impl RdmaCore {
 }
 
 impl Transfer {
+    /// Whether all of it was asked of the link, and nothing is known of its end.
+    fn is_under_way(&self) -> bool {
+        self.begun == self.len && self.outstanding > 0 && self.error.is_none()
+    }
+
     /// Goes on. `true` when the request has ended.
     fn advance(
         &mut self,

@@ -39,6 +39,8 @@ struct Shared {
     outside: AtomicBool,
     /// This thread sleeps on the link's descriptors, or is about to: nobody looks after what the link holds back.
     serving: AtomicBool,
+    /// It was told that it need not.
+    dismissed: AtomicBool,
     bell: Doorbell,
 }
 
@@ -60,6 +62,7 @@ impl Service {
             polled: AtomicU64::new(0),
             outside: AtomicBool::new(false),
             serving: AtomicBool::new(false),
+            dismissed: AtomicBool::new(false),
             bell: Doorbell::new()?,
         };
         Ok(Service { shared: Arc::new(shared) })
@@ -86,9 +89,15 @@ impl Service {
         Attending(&self.shared)
     }
 
-    /// The program polls.
+    /// The program polls. If it does so often, the thread is told to stay away: every arrival would wake it in vain.
     pub(crate) fn note_poll(&self) {
-        self.shared.polled.store(clock::now(), Ordering::Relaxed);
+        let Shared { polled, serving, dismissed, bell, .. } = &*self.shared;
+        let now = clock::now();
+        let often = now.saturating_sub(polled.load(Ordering::Relaxed)) < OFTEN_NS;
+        polled.store(now, Ordering::Relaxed);
+        if often && serving.load(Ordering::Relaxed) && !dismissed.swap(true, Ordering::Relaxed) {
+            bell.ring();
+        }
     }
 
     /// Whether the thread sleeps on the link. Asked after a poll: SeqCst here and in `run`, so that what the poll held back
@@ -133,13 +142,16 @@ fn run(core: &Weak<NodeCore>, shared: &Shared, pause: &Sleeper, serve: &Sleeper)
     loop {
         let Some(node) = core.upgrade().map(Node::from_core) else { return };
         let outcome = if shared.is_attended() {
+            node.core().link().push();
             drop(node);
             pause_ns = (2 * pause_ns).min(LONG_PAUSE_NS);
             pause.sleep(Some(clock::now() + pause_ns), &mut tokens)
         } else {
+            shared.dismissed.store(false, Ordering::Relaxed);
             shared.serving.store(true, Ordering::Relaxed);
             fence(Ordering::SeqCst);
             node.core().link().set_sleeping(true);
+            node.core().link().push();
             drop(node);
             pause_ns = SHORT_PAUSE_NS;
             let slept = serve.sleep(Some(clock::now() + LONGEST_SLEEP_NS), &mut tokens);

@@ -197,6 +197,9 @@ pub trait Link: Send + Sync {
     fn watch(&self, sleeper: &Arc<Sleeper>) -> Result<()>;
     /// Announces sleep, or takes that back: while it stands, news rings.
     fn set_sleeping(&self, sleeping: bool);
+    /// Does at once what the link puts off for a moment to save messages: somebody waits for the end of a request, or nobody
+    /// may poll for a while.
+    fn push(&self) {}
     /// Whether peers wait for `poll` to be called here, so that a node keeps a thread that does while the program does not.
     fn needs_service(&self) -> bool {
         false

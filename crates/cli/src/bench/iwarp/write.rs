@@ -163,6 +163,6 @@ impl End for WriteEnd {
     }
 }
 
-/// The slots of small messages lie in as much memory as fits the caches of a core.
-const USED_LEN: usize = 1 << 20;
+/// The slots of small messages lie in so much memory that those of both directions fit the caches of a core.
+const USED_LEN: usize = 512 << 10;
 const MAX_SLOTS: usize = 64;

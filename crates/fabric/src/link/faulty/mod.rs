@@ -257,6 +257,10 @@ impl Link for FaultyLink {
         }
     }
 
+    fn push(&self) {
+        self.link().push();
+    }
+
     fn close(&self, peer: PeerId, reason: CloseReason) {
         self.link().close(peer, reason);
     }

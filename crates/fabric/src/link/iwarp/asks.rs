@@ -84,9 +84,9 @@ struct Binding {
 pub(super) const MAX_ASKS: usize = 1024;
 /// Reads of length zero that may be under way at a time; less than the depth of reads, of which some are for gets.
 const MAX_FLUSHES: usize = 16;
-/// While one is under way the next is sent only behind so much.
+/// One is sent behind so much, if nobody wants an answer sooner.
 const FLUSHED_BYTES: u64 = 128 * 1024;
-const FLUSHED_REQUESTS: usize = 64;
+const FLUSHED_REQUESTS: usize = 16;
 /// Tags that are kept for the next use of their cookies.
 const KEPT_TAGS: usize = 512;
 /// Tags of the other side have the highest bit clear.
@@ -147,12 +147,17 @@ impl Asks {
         }
     }
 
-    /// Whether a read of length zero is to be sent, which is noted: behind the first request, and while its answer is on
-    /// the way not behind each of the next.
-    pub(super) fn flush(&mut self) -> bool {
+    /// Whether something was asked that will not be answered before a read of length zero is sent behind it.
+    pub(super) fn owes_flush(&self) -> bool {
+        self.unflushed.requests > 0
+    }
+
+    /// Whether a read of length zero is to be sent, which is noted: behind a certain amount, or behind anything if the
+    /// answer is wanted now.
+    pub(super) fn flush(&mut self, now: bool) -> bool {
         let Unflushed { requests, bytes } = self.unflushed;
-        let wanted = requests >= if self.flushes == 0 { 1 } else { FLUSHED_REQUESTS } || bytes >= FLUSHED_BYTES;
-        if !wanted || self.flushes >= MAX_FLUSHES {
+        let enough = requests >= FLUSHED_REQUESTS || bytes >= FLUSHED_BYTES;
+        if requests == 0 || !(now || enough) || self.flushes >= MAX_FLUSHES {
             return false;
         }
         self.flushes += 1;
@@ -263,7 +268,7 @@ mod tests {
         asks.push(Ticket(1), stag, 10, Kind::Put);
         asks.push(Ticket(2), stag, 1, Kind::Get);
         asks.push(Ticket(3), stag, 10, Kind::Put);
-        assert!(asks.flush() && !asks.flush());
+        assert!(!asks.flush(false) && asks.flush(true) && !asks.flush(true));
         let (ended, _) = answered(&mut asks, Answer::Bytes(vec![7]));
         assert_eq!(ended, [(1, "Done".to_string()), (2, "Bytes([7])".to_string())]);
         assert_eq!(answered(&mut asks, Answer::Flush).0, [(3, "Done".to_string())]);
@@ -273,19 +278,21 @@ mod tests {
     fn answers_are_asked_for_seldom() {
         let mut asks = Asks::default();
         let (stag, _) = asks.bind(&cookie(1));
-        let mut put = |asks: &mut Asks, bytes| {
+        let put = |asks: &mut Asks, bytes| {
             asks.push(Ticket(1), stag, bytes, Kind::Put);
-            asks.flush()
+            asks.flush(false)
         };
-        assert!(put(&mut asks, 10) && !put(&mut asks, 10));
-        assert!(put(&mut asks, FLUSHED_BYTES) && !put(&mut asks, FLUSHED_BYTES - 1));
-        assert_eq!(answered(&mut asks, Answer::Flush).0.len(), 1);
-        assert!(!asks.flush(), "one is under way");
-        assert_eq!(answered(&mut asks, Answer::Flush).0.len(), 2);
-        assert!(asks.flush() && !asks.flush());
-        assert_eq!(answered(&mut asks, Answer::Flush).0.len(), 1);
-        assert!(put(&mut asks, 1));
+        assert!(!put(&mut asks, FLUSHED_BYTES - 1) && put(&mut asks, 1) && !asks.owes_flush());
+        assert!(!put(&mut asks, 1) && asks.owes_flush() && asks.flush(true));
         assert_eq!((0..FLUSHED_REQUESTS).filter(|_| put(&mut asks, 1)).count(), 1);
+        let ended = [2, 1, FLUSHED_REQUESTS].map(|_| answered(&mut asks, Answer::Flush).0.len());
+        assert_eq!(ended, [2, 1, FLUSHED_REQUESTS]);
+        for _ in 0..MAX_FLUSHES {
+            assert!(put(&mut asks, FLUSHED_BYTES));
+        }
+        assert!(!put(&mut asks, FLUSHED_BYTES), "so many are under way");
+        answered(&mut asks, Answer::Flush);
+        assert!(asks.flush(false));
     }
 
     #[test]
@@ -300,7 +307,7 @@ mod tests {
         asks.push(Ticket(5), stag, 0, Kind::Map);
         asks.refuse(stag, 15, Refusal::Revoked).expect("a tag in use");
         assert!(asks.refuse(stag, 15, Refusal::Revoked).is_err() && asks.refuse(Stag(77), 0, Refusal::Forged).is_err());
-        assert!(asks.flush());
+        assert!(asks.flush(true));
         let (ended, idle) = answered(&mut asks, Answer::Flush);
         let words: Vec<_> = ended.iter().map(|(_, outcome)| outcome.as_str()).collect();
         assert_eq!(words, ["Done", "Refused(Revoked)", "Refused(Revoked)", "Done", "Refused(Revoked)"]);

@@ -1,4 +1,5 @@
-//! Sessions that hold an answer back for a moment, so that it travels with what the program says next.
+//! Sessions that hold something back for a moment: an answer, so that it travels with what the program says next; the
+//! question for an answer, so that it stands for several requests.
 
 use std::sync::{
     Arc, Mutex,
@@ -23,12 +24,9 @@ impl Holding {
         self.count.store(sessions.len(), Ordering::Release);
     }
 
-    /// Sends everything.
-    pub(super) fn release(&self, around: Around<'_>) {
-        self.retain(|session| {
-            session.release(around);
-            false
-        });
+    /// Sends what peers may wait for, and with `now` asks for the answers that this side owes itself.
+    pub(super) fn release(&self, around: Around<'_>, now: bool) {
+        self.retain(|session| session.release(around, now));
     }
 
     /// After a poll: sends what has been held for long enough, but for sessions that had something.
@@ -36,8 +34,12 @@ impl Holding {
         self.retain(|session| except.contains(&u64::from(session.id.0)) || session.idle(around));
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.count.load(Ordering::Acquire) == 0
+    }
+
     fn retain(&self, stays: impl FnMut(&Arc<Session>) -> bool) {
-        if self.count.load(Ordering::Acquire) == 0 {
+        if self.is_empty() {
             return;
         }
         let mut sessions = self.lock();

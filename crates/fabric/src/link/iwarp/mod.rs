@@ -346,7 +346,11 @@ impl Link for IwarpLink {
             Request::Map | Request::Atomic { .. } => 0,
         };
         check("transfer", "at most 131072 bytes", len, MAX_TRANSFER)?;
-        self.session(peer)?.request(ticket, cookie, request, self.around())
+        let session = self.session(peer)?;
+        if session.request(ticket, cookie, request, self.around())? {
+            self.holding.add(session);
+        }
+        Ok(())
     }
 
     /// Nothing is mapped, so nothing is ever armed at a peer.
@@ -393,7 +397,13 @@ impl Link for IwarpLink {
     /// The kernel tells of all news; what is held back does not wait for a sleeper.
     fn set_sleeping(&self, sleeping: bool) {
         if sleeping {
-            self.holding.release(self.around());
+            self.holding.release(self.around(), false);
+        }
+    }
+
+    fn push(&self) {
+        if !self.holding.is_empty() {
+            self.holding.release(self.around(), true);
         }
     }
 

@@ -55,7 +55,7 @@ pub(super) struct Around<'a> {
 pub(super) struct Found {
     /// Anything at all.
     pub(super) any: bool,
-    /// An answer is held back for a moment.
+    /// Something is held back for a moment.
     pub(super) holds: bool,
     /// The session is over.
     pub(super) over: bool,
@@ -85,6 +85,8 @@ const READS_A_POLL: usize = 4;
 const BUDGET: u64 = 128 * 1024;
 /// Polls that an answer without bytes waits for company.
 const HELD_POLLS: u32 = 2;
+/// Polls after which a write is to be answered though nobody waits for it.
+const FLUSHED_POLLS: u32 = 64;
 /// A peer that sends this much at a time is not waiting for a word.
 const BULK: usize = 4096;
 
@@ -110,21 +112,22 @@ impl Session {
         Ok(())
     }
 
-    /// Starts a request.
+    /// Starts a request. `true` if its answer was not asked for yet.
     pub(super) fn request(
         &self,
         ticket: Ticket,
         cookie: &Cookie,
         request: Request<'_>,
         around: Around<'_>,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         let mut state = self.lock();
         let lent = state.request(ticket, cookie, request)?;
         self.transmit(&mut state, around, lent);
         if let Some((id, bytes)) = lent {
             state.keep_unsent(id, bytes);
         }
-        Ok(())
+        state.held_polls = 0;
+        Ok(state.owes_flush())
     }
 
     /// Ends the connection from this side. `true` if there is something to report now.
@@ -194,31 +197,43 @@ impl Session {
         }
         state.report(&mut deliveries);
         let (over, gone) = (state.ended.is_some(), state.gone && state.is_reported());
+        let holds = state.holds_back();
         drop(state);
         any |= !deliveries.is_empty();
         self.deliver(&mut deliveries, target);
         Found { any, holds, over, gone }
     }
 
-    /// A poll that had nothing of this session. `true` while an answer is still held back.
+    /// A poll that had nothing of this session. `true` while something is still held back.
     pub(super) fn idle(&self, around: Around<'_>) -> bool {
         let mut state = self.lock();
-        if state.memory.patient == 0 {
-            return false;
-        }
         state.held_polls += 1;
-        if state.held_polls < HELD_POLLS {
-            return true;
+        let now = state.held_polls >= FLUSHED_POLLS;
+        if now || (state.memory.patient > 0 && state.held_polls >= HELD_POLLS) {
+            self.send_held(&mut state, around, now);
         }
-        self.transmit(&mut state, around, None);
-        false
+        state.holds_back()
     }
 
-    /// Sends what is held back.
-    pub(super) fn release(&self, around: Around<'_>) {
+    /// Sends what is held back, and with `now` asks for answers too. `true` while something is still held back.
+    pub(super) fn release(&self, around: Around<'_>, now: bool) -> bool {
         let mut state = self.lock();
-        if state.memory.patient > 0 {
-            self.transmit(&mut state, around, None);
+        self.send_held(&mut state, around, now);
+        state.holds_back()
+    }
+
+    fn send_held(&self, state: &mut State, around: Around<'_>, now: bool) {
+        if !state.holds_back() {
+            return;
+        }
+        state.held_polls = 0;
+        let asks = now && state.owes_flush();
+        if asks {
+            // A connection that ends needs no answers.
+            let _ = state.flush(true);
+        }
+        if asks || state.memory.patient > 0 {
+            self.transmit(state, around, None);
         }
     }
 

@@ -295,6 +295,15 @@ impl State {
             || !self.unhandled.is_empty()
     }
 
+    /// Whether something waits for company, or for an answer that was not asked for.
+    pub(super) fn holds_back(&self) -> bool {
+        self.ended.is_none() && (self.memory.patient > 0 || self.asks.owes_flush())
+    }
+
+    pub(super) fn owes_flush(&self) -> bool {
+        self.asks.owes_flush()
+    }
+
     pub(super) fn is_reported(&self) -> bool {
         self.reported || self.ended.is_none()
     }

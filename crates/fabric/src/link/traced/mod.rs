@@ -214,6 +214,10 @@ impl Link for TracedLink {
         self.inner.as_link().set_sleeping(sleeping);
     }
 
+    fn push(&self) {
+        self.inner.as_link().push();
+    }
+
     fn close(&self, peer: PeerId, reason: CloseReason) {
         let _ = self.called(Some(peer), Operation::Close(reason), None, |link| {
             link.close(peer, reason);

@@ -70,6 +70,8 @@ impl State {
             }
             self.send(&Control::Bind { stag, cookie: *cookie }, None)?;
         }
+        // A write is done when it is done; whoever asks for something else waits for it.
+        let now = !matches!(request, Request::Put { .. });
         let mut lent = None;
         match (request, impossible(cookie, &request)) {
             (Request::Put { offset, bytes }, None) if !bytes.is_empty() => {
@@ -114,13 +116,13 @@ impl State {
                 self.asks.push(ticket, stag, 0, kind);
             }
         }
-        self.flush()?;
+        self.flush(now)?;
         Ok(lent)
     }
 
-    /// Asks for an answer behind what was asked last, if it has none of its own.
-    pub(super) fn flush(&mut self) -> Result<()> {
-        if self.asks.flush() {
+    /// Asks for an answer behind what was asked last, if it has none of its own: now, or if it is a lot.
+    pub(in super::super) fn flush(&mut self, now: bool) -> Result<()> {
+        if self.asks.flush(now) {
             let nothing = (Stag(0), TaggedOffset(0));
             let ((sink, sink_offset), (source, source_offset)) = (nothing, nothing);
             self.read(ANSWERED, ReadRequest { sink, sink_offset, size: 0, source, source_offset })?;

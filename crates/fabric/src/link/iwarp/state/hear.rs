@@ -56,7 +56,7 @@ impl State {
         for stag in idle {
             let _ = self.send(&Control::Unbind, Some(stag));
         }
-        let _ = self.flush();
+        let _ = self.flush(false);
         self.memory.urgent |= !self.connection.has_gathered_all();
     }
 

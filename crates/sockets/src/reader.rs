@@ -70,7 +70,8 @@ pub struct Reader {
     looked: u64,
     /// Reads that found the ring almost full.
     crowded: u32,
-    grown: bool,
+    /// Size of the larger ring that was offered; 0: none.
+    offered: usize,
     cut_off: bool,
     /// Bytes from TCP that come after those of the ring.
     kept: VecDeque<u8>,
@@ -82,6 +83,8 @@ pub struct Reader {
 const LOOK_TICKS: u64 = 50_000;
 /// Not an error of the kernel's: all that came over TCP comes after bytes of the ring.
 const AFTER_THE_RING: Errno = Errno(-2);
+/// A ring that overflowed becomes so many times as large as one for bulk.
+pub const AFTER_OVERFLOW: usize = 2;
 /// Crowded reads before a larger ring is offered.
 const CROWDED: u32 = 8;
 
@@ -146,7 +149,7 @@ impl Reader {
                     return Ok(Step::Got(count));
                 }
                 if self.shut {
-                    return Ok(Step::Got(0));
+                    return shut_outcome(stream);
                 }
                 if !due {
                     return Ok(Step::Empty);
@@ -365,6 +368,10 @@ impl Reader {
         };
         stream.moved(READ, switch.to_ring(), reason);
         self.tell();
+        if reason == Reason::Overflow {
+            // It was too small for what the peer writes before this side reads.
+            self.grow(config().rings.1 * AFTER_OVERFLOW);
+        }
         Ok(true)
     }
 
@@ -410,7 +417,7 @@ impl Reader {
                         bytes.store(ring.position(), Ordering::Relaxed);
                         messages.store(self.messages, Ordering::Relaxed);
                     }
-                    if count >= 16 << 10 && !self.grown {
+                    if count >= 16 << 10 && self.offered == 0 {
                         self.watch_crowding(count);
                     }
                 }
@@ -428,26 +435,41 @@ impl Reader {
     /// Bulk pays for a larger ring.
     #[cold]
     fn watch_crowding(&mut self, count: usize) {
-        let (Some(ring), Some(carrier)) = (&mut self.ring, &self.carrier) else { return };
+        let Some(ring) = &mut self.ring else { return };
         if (count + ring.available().unwrap_or(0)) * 2 < ring.capacity() {
             return;
         }
         self.crowded += 1;
-        if self.crowded < CROWDED {
-            return;
+        if self.crowded == CROWDED {
+            self.grow(config().rings.1);
         }
-        self.grown = true;
-        let larger = config().rings.1;
-        if larger <= ring.capacity() {
+    }
+
+    /// Offers a larger ring. One offer at a time: the one before must have been taken up.
+    #[cold]
+    fn grow(&mut self, larger: usize) {
+        let (Some(ring), Some(carrier)) = (&mut self.ring, &self.carrier) else { return };
+        let now = ring.capacity();
+        if larger <= now || self.offered != 0 && self.offered != now {
             return;
         }
         // Without memory for a larger one the ring stays as it is.
         if let Ok(block) = carrier.node().lend_block(carrier.endpoint.peer(), larger, Kind::Stream)
             && ring.offer_ring(block.block()).is_ok()
         {
+            self.offered = larger;
             let _ = carrier.endpoint.post(&block.block().spec().to_bytes());
             carrier.endpoint.own(block);
         }
+    }
+}
+
+/// What a reader gets that reads no more: an error, if one has come, or the end.
+#[cold]
+fn shut_outcome(stream: &Stream) -> Result<Step> {
+    match kernel::option(stream.fd(), libc::SOL_SOCKET, libc::SO_ERROR)? {
+        0 => Ok(Step::Got(0)),
+        error => Err(Errno(error)),
     }
 }
 

@@ -15,6 +15,7 @@ use crate::{
     carrier::{Carrier, ENDED, Switch},
     config::{Promote, config},
     kernel::{self, Errno, Result},
+    reader::AFTER_OVERFLOW,
     reason::Reason,
     registry::Field,
     stream::{Stream, WRITE, lock},
@@ -61,6 +62,9 @@ pub struct Writer {
 /// A full ring whose reader does not move for so long gives way to TCP, which has buffers of its own.
 const STALL_NS: u64 = 2_000_000;
 const MOST_STALL_NS: u64 = 1_000_000_000;
+/// A large ring takes as much as most programs ever write before they read. So long its reader may rest while a program waits
+/// for space in `poll` or `epoll`: four times as long each further time.
+const LARGE_STALL_NS: u64 = 200_000_000;
 /// Messages between two looks at the clock, and
 const CHECK_MESSAGES: u64 = 16;
 /// ticks between two looks at whether the peer lives: some 300 microseconds.
@@ -279,8 +283,8 @@ impl Writer {
             return Ok(Step::Sent(count));
         }
         // Who does not wait cannot be stalled: a reader that took nothing of the last half a ring, and takes nothing for
-        // as long as one needs to wake up, does not read.
-        let idle = !patient && self.reader_is_idle();
+        // as long as one needs to wake up, does not read. It will offer a larger ring, which takes enough.
+        let idle = !patient && !self.is_large() && self.reader_is_idle();
         if (patient || idle) && self.look() {
             let count = self.push(parts)?;
             if count > 0 {
@@ -292,7 +296,8 @@ impl Writer {
         if !self.on_ring {
             return Ok(Step::Kernel);
         }
-        if idle && self.reader_is_idle() || self.stall().is_some_and(|until| clock::now() >= until) {
+        let stalled = self.stall().is_some_and(|since| clock::now() - since > self.stall_limit(patient));
+        if idle && self.reader_is_idle() || stalled {
             self.give_way(stream)?;
             return Ok(Step::Kernel);
         }
@@ -314,21 +319,27 @@ impl Writer {
         })
     }
 
-    /// Notes that the ring is full, and since when its reader has not moved. Returns when TCP takes over.
+    /// Whether the ring takes as much as a program may expect of a connection that nobody reads.
+    fn is_large(&self) -> bool {
+        let large = (config().rings.1 * AFTER_OVERFLOW) as u64;
+        self.carrier.as_ref().is_some_and(|carrier| carrier.capacity.load(Ordering::Relaxed) >= large)
+    }
+
+    /// Notes that the ring is full. Returns since when its reader has not moved.
     fn stall(&mut self) -> Option<u64> {
         let read = self.carrier.as_ref()?.monitor.read();
         if self.stalled.is_none_or(|(_, then)| then != read) {
             self.stalled = Some((clock::now(), read));
         }
-        self.stall_deadline()
+        self.stalled.map(|(since, _)| since)
     }
 
-    /// For a call that waits for space in some other way: when TCP takes over. `None`: there is space, be it on TCP.
+    /// For a program that waits for space in some other way: when TCP takes over. `None`: there is space, be it on TCP.
     pub fn stalls_until(&mut self, stream: &Stream) -> Option<u64> {
         if !self.on_ring || self.carrier.as_ref()?.has_space() {
             return None;
         }
-        let until = self.stall()?;
+        let until = self.stall()? + self.stall_limit(false) + 1;
         if clock::now() < until {
             return Some(until);
         }
@@ -338,11 +349,15 @@ impl Writer {
 
     /// When a sleep on a full ring must end at the latest, so that TCP can take over.
     pub fn stall_deadline(&self) -> Option<u64> {
-        self.stalled.map(|(since, _)| since + self.stall_limit() + 1)
+        self.stalled.map(|(since, _)| since + self.stall_limit(true) + 1)
     }
 
-    /// Longer with every time: a reader that is slow is better waited for.
-    fn stall_limit(&self) -> u64 {
+    /// Longer with every time: a reader that is slow is better waited for. Most programs that do not wait in the call itself
+    /// can do something else meanwhile.
+    fn stall_limit(&self, patient: bool) -> u64 {
+        if !patient && self.is_large() {
+            return LARGE_STALL_NS << (2 * self.overflows.min(3));
+        }
         (STALL_NS << (2 * self.overflows.min(5))).min(MOST_STALL_NS)
     }
 

@@ -174,7 +174,10 @@ impl Model {
             // They find nobody, and are answered with a reset after the FIN.
             self.arrives_reset(end);
         }
-        self.stir(1 - end);
+        // Below the mark nobody is woken.
+        if self.unread(1 - end) >= self.ends[1 - end].low_water {
+            self.stir(1 - end);
+        }
     }
 
     /// An end shuts down. Gives what the call must give.

@@ -104,6 +104,7 @@ static SUITES: &[Suite] = &[
             via::PIO,
             via::RDMA,
             via::MALLOC,
+            via::MALLOC_TWO,
             via::QUEUE,
             via::TCP,
             via_server::SERVER,

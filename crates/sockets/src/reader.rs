@@ -173,9 +173,9 @@ impl Reader {
             let outcome = if flags & (libc::MSG_TRUNC | libc::MSG_PEEK) == libc::MSG_TRUNC {
                 // The kernel does not show what it drops, and some of that may have to be kept.
                 let mut dropped = room_for(stream, parts);
-                self.from_tcp(stream, &mut [IoSliceMut::new(&mut dropped)], flags & !libc::MSG_TRUNC)
+                self.read_tcp(stream, &mut [IoSliceMut::new(&mut dropped)], flags & !libc::MSG_TRUNC)
             } else {
-                self.from_tcp(stream, parts, flags)
+                self.read_tcp(stream, parts, flags)
             };
             if outcome == Err(AFTER_THE_RING) {
                 self.cross(stream)?;
@@ -211,7 +211,7 @@ impl Reader {
     }
 
     /// Reads from TCP.
-    fn from_tcp(&mut self, stream: &Stream, parts: &mut [IoSliceMut<'_>], flags: i32) -> Result<usize> {
+    fn read_tcp(&mut self, stream: &Stream, parts: &mut [IoSliceMut<'_>], flags: i32) -> Result<usize> {
         let count = kernel::receive(stream.fd(), parts, flags | libc::MSG_DONTWAIT)?;
         match self.sort_out(stream, parts, count, flags) {
             0 if count > 0 => Err(AFTER_THE_RING),

@@ -101,9 +101,11 @@ fn trace(child: &Child) -> Option<Trace> {
         .ok()?;
     let deadline = clock::now() + PATIENCE_NS / 3;
     loop {
-        let status = fs::read_to_string(format!("/proc/{}/status", child.id())).ok()?;
-        let traced = status.lines().any(|line| line.starts_with("TracerPid:") && !line.ends_with("\t0"));
-        if traced {
+        // Every thread waits in some call, which is shown as soon as its thread is traced; not before.
+        let shown = fs::read_to_string(&output).unwrap_or_default();
+        let threads = fs::read_dir(format!("/proc/{}/task", child.id())).ok()?.flatten();
+        let mut threads = threads.map(|thread| thread.file_name().to_string_lossy().into_owned());
+        if threads.all(|thread| shown.lines().any(|line| line.split(' ').next() == Some(&*thread))) {
             return Some(Trace { tracer, output });
         }
         if tracer.try_wait().ok()?.is_some() || clock::now() > deadline {

@@ -106,6 +106,14 @@ fn receive_slowly(
             let _inside = Inside::enter();
             stream.passes(READ);
             let mut reader = stream.reader();
+            // An error that has come waits for the next call, whichever that is: it is not asked for here.
+            if total > 0
+                && reader.available(stream) == Ok(0)
+                && kernel::look(stream.fd(), 0) & libc::POLLERR != 0
+                && reader.available(stream) == Ok(0)
+            {
+                return Ok(total);
+            }
             let step = reader.step(stream, parts, flags & !libc::MSG_WAITALL, false, anchor);
             match step {
                 Ok(reader::Step::Kernel) => {

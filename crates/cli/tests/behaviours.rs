@@ -1,5 +1,6 @@
 //! One small program per behaviour of sockets (`tests/behaviours`), run plain and under `sidestep run`, with both ends
-//! in one process and in two: the transcripts and the exit status are equal. `SIDESTEP_SEED` repeats a random run.
+//! in one process and in two: the transcripts and the exit status are equal. The random promotion is the same in every
+//! run, and another each time in `./test full`; `SIDESTEP_SEED` repeats one.
 
 use std::{
     env, fs,
@@ -8,7 +9,7 @@ use std::{
 };
 
 use sidestep_testkit::{
-    process::seed,
+    process::seed_or,
     sockets::{Bounded, Ended, Launch, compile},
 };
 
@@ -41,6 +42,9 @@ fn every_program_is_listed() {
     }
 }
 
+/// The seed of the random promotion.
+const FIRST: u64 = 1;
+
 fn behaves_the_same(name: &str) {
     let source = folder().join(name).with_extension("c");
     let own_roles = fs::read_to_string(&source).expect("a source").contains("#define OWN_ROLES");
@@ -48,7 +52,7 @@ fn behaves_the_same(name: &str) {
     let program = compile(&source, &built, &[]);
     let modes: &[&str] = if own_roles { &["roles"] } else { &["alone", "pair"] };
     for mode in modes {
-        let [plain, others @ ..] = Launch::all(Path::new(env!("CARGO_BIN_EXE_sidestep")), seed());
+        let [plain, others @ ..] = Launch::all(Path::new(env!("CARGO_BIN_EXE_sidestep")), seed_or(FIRST));
         let expected = run(&plain, &program, mode);
         assert!(expected.success(), "{name} {mode} {plain}: {}", shown(&expected));
         for launch in others {

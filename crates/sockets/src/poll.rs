@@ -46,6 +46,9 @@ thread_local! {
 /// Ticks between two looks at the kernel's descriptors while rings are busy: some 20 microseconds.
 pub const LOOK_TICKS: u64 = 50_000;
 
+/// Looks at an error without a hang-up, before it is taken for all there is.
+const HALF_TOLD: u32 = 4;
+
 /// `ppoll` on a list that has streams of ours.
 pub fn poll(fds: &mut [libc::pollfd], timeout: Option<Duration>, mask: Option<Mask>, before: Runs) -> Result<usize> {
     let deadline = timeout.map(|timeout| clock::now().saturating_add(timeout.as_nanos() as u64));
@@ -164,10 +167,19 @@ impl List {
 
     fn look_at_kernel(&mut self) -> Result<()> {
         self.fds[0].fd = -1;
-        match kernel::poll(&mut self.fds, Some(Duration::ZERO), None) {
-            Ok(_) | Err(Errno(libc::EINTR)) => Ok(()),
-            Err(errno) => Err(errno),
+        for _ in 0..HALF_TOLD {
+            match kernel::poll(&mut self.fds, Some(Duration::ZERO), None) {
+                Ok(_) | Err(Errno(libc::EINTR)) => {}
+                Err(errno) => return Err(errno),
+            }
+            // The kernel stores the error of a reset first and the hang-up then; only who looks without sleeping sees that.
+            let half = |entry: &libc::pollfd| entry.revents & (libc::POLLERR | libc::POLLHUP) == libc::POLLERR;
+            if !self.fds.iter().any(half) {
+                break;
+            }
+            std::thread::yield_now();
         }
+        Ok(())
     }
 
     /// Looks for a while: at rings all the time, at the kernel now and then.

@@ -75,8 +75,16 @@ pub fn full() -> bool {
 
 /// The seed of a random test: `SIDESTEP_SEED`, or one from the clock. Print it.
 pub fn seed() -> u64 {
-    let given = std::env::var("SIDESTEP_SEED").ok().and_then(|seed| seed.parse().ok());
-    given.unwrap_or_else(|| sidestep_shm::clock::now() ^ u64::from(std::process::id()) << 40)
+    given_seed().unwrap_or_else(|| sidestep_shm::clock::now() ^ u64::from(std::process::id()) << 40)
+}
+
+/// The same, but for runs that are not long: then it is always this one.
+pub fn seed_or(usual: u64) -> u64 {
+    if full() { seed() } else { given_seed().unwrap_or(usual) }
+}
+
+fn given_seed() -> Option<u64> {
+    std::env::var("SIDESTEP_SEED").ok()?.parse().ok()
 }
 
 impl Child {

@@ -268,6 +268,7 @@ impl Set {
                 let mut state = lock(&self.state);
                 state.progress();
                 let count = state.translate(events, count);
+                let count = count + state.collect(&mut events[count..]);
                 if count > 0 {
                     return Ok(count);
                 }

@@ -259,10 +259,8 @@ impl State {
         match kernel::epoll_wait(set, rest, Some(Duration::ZERO), None) {
             Ok(more) => {
                 let more = self.translate(rest, more);
-                if more == 0 && count == 0 {
-                    return self.collect(events);
-                }
-                count + more
+                // Members of ours of which the kernel knew; none has been reported by this call.
+                if count == 0 { more + self.collect(&mut events[more..]) } else { count + more }
             }
             Err(_) => count,
         }

@@ -1,6 +1,6 @@
 //! One small program per behaviour of sockets (`tests/behaviours`), run plain and under `sidestep run`, with both ends
-//! in one process and in two: the transcripts and the exit status are equal. The random promotion is the same in every
-//! run, and another each time in `./test full`; `SIDESTEP_SEED` repeats one.
+//! in one process and in two: the transcripts and the exit status are equal. In `./test full` they also move to and
+//! fro between the paths at random; `SIDESTEP_SEED` repeats one.
 
 use std::{
     env, fs,
@@ -9,7 +9,7 @@ use std::{
 };
 
 use sidestep_testkit::{
-    process::seed_or,
+    process::{full, seed},
     sockets::{Bounded, Ended, Launch, compile},
 };
 
@@ -42,9 +42,6 @@ fn every_program_is_listed() {
     }
 }
 
-/// The seed of the random promotion.
-const FIRST: u64 = 1;
-
 fn behaves_the_same(name: &str) {
     let source = folder().join(name).with_extension("c");
     let own_roles = fs::read_to_string(&source).expect("a source").contains("#define OWN_ROLES");
@@ -52,11 +49,13 @@ fn behaves_the_same(name: &str) {
     let program = compile(&source, &built, &[]);
     let modes: &[&str] = if own_roles { &["roles"] } else { &["alone", "pair"] };
     for mode in modes {
-        let [plain, others @ ..] = Launch::all(Path::new(env!("CARGO_BIN_EXE_sidestep")), seed_or(FIRST));
-        let expected = run(&plain, &program, mode);
+        let random = (full() || env::var_os("SIDESTEP_SEED").is_some()).then(seed);
+        let launches = Launch::all(Path::new(env!("CARGO_BIN_EXE_sidestep")), random);
+        let (plain, others) = launches.split_first().expect("kernel TCP");
+        let expected = run(plain, &program, mode);
         assert!(expected.success(), "{name} {mode} {plain}: {}", shown(&expected));
         for launch in others {
-            let got = run(&launch, &program, mode);
+            let got = run(launch, &program, mode);
             assert!(
                 got.status == expected.status && got.stdout == expected.stdout,
                 "{name} {mode} {launch} differs from kernel TCP:\n{}{}",

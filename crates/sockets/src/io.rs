@@ -38,7 +38,7 @@ pub fn receive(fd: i32, stream: &'static Stream, parts: &mut [IoSliceMut<'_>], f
         if table::slot(fd).is_some_and(|slot| slot.is(stream)) {
             match reader.step(stream, parts, flags, !nonblocking, Anchor::before(nonblocking))? {
                 reader::Step::Got(count) => {
-                    let more = count > 0 && reader.goes_to_ring();
+                    let more = count > 0 && reader.goes_on(stream);
                     return Ok(if more { count + fill_up(&mut reader, stream, parts, flags, count) } else { count });
                 }
                 reader::Step::Empty if nonblocking => return Err(Errno(libc::EAGAIN)),
@@ -63,7 +63,7 @@ fn fill_up(
 ) -> usize {
     let [part] = parts else { return 0 };
     let mut more = 0;
-    while got + more < part.len() && (more == 0 || reader.goes_to_ring()) {
+    while got + more < part.len() && (more == 0 || reader.goes_on(stream)) {
         let mut rest = [IoSliceMut::new(&mut part[got + more..])];
         match reader.step(stream, &mut rest, flags, false, Anchor::Unknown) {
             Ok(reader::Step::Got(count)) if count > 0 => more += count,

@@ -260,7 +260,10 @@ pub fn address(fd: i32, of_peer: bool) -> Result<([u8; 28], usize)> {
     Ok((bytes, (len as usize).min(28)))
 }
 
-/// An `ioctl` that gives one integer: FIONREAD, SIOCOUTQ.
+/// `ioctl`: whether the next byte of TCP is the urgent one.
+pub const SIOCATMARK: u64 = 0x8905;
+
+/// An `ioctl` that gives one integer: FIONREAD, SIOCOUTQ, [`SIOCATMARK`].
 pub fn ask(fd: i32, request: u64) -> Result<i32> {
     let mut value = 0i32;
     plain(libc::SYS_ioctl, [fd as usize, request as usize, &raw mut value as usize, 0, 0, 0]).map(|_| value)

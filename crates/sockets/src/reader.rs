@@ -277,11 +277,14 @@ impl Reader {
         }
     }
 
-    /// Whether bytes may follow on the ring. (Those that follow on TCP may lie behind an urgent mark.)
+    /// Whether bytes may follow on the other path, of which the same call gives all it can. Not behind an urgent mark: a
+    /// call that has bytes ends there.
     #[inline]
-    pub fn goes_to_ring(&self) -> bool {
-        let carrier = self.carrier.as_ref();
-        carrier.is_some_and(|carrier| carrier.announced(self.note.done).is_some_and(|switch| switch.to_ring()))
+    pub fn goes_on(&self, stream: &Stream) -> bool {
+        match self.carrier.as_ref().and_then(|carrier| carrier.announced(self.note.done)) {
+            Some(switch) => switch.to_ring() || kernel::ask(stream.fd(), kernel::SIOCATMARK) == Ok(0),
+            None => false,
+        }
     }
 
     /// Carries out a switch that waits for nothing else: calls that do not read do this too, so that a peer whose bytes

@@ -27,10 +27,11 @@ pub enum Launch {
 }
 
 impl Launch {
-    /// Kernel TCP, and every way of promoting; the seed is for the random one.
-    pub fn all(sidestep: &Path, seed: u64) -> [Launch; 4] {
-        let with = |promote| Launch::Sidestep(sidestep.to_owned(), promote);
-        [Launch::Plain, with(Promote::Default), with(Promote::Eager), with(Promote::Random(seed))]
+    /// Kernel TCP, and every way of promoting: with a seed, also to and fro.
+    pub fn all(sidestep: &Path, seed: Option<u64>) -> Vec<Launch> {
+        let promotes = [Promote::Default, Promote::Eager].into_iter().chain(seed.map(Promote::Random));
+        let promoted = promotes.map(|promote| Launch::Sidestep(sidestep.to_owned(), promote));
+        [Launch::Plain].into_iter().chain(promoted).collect()
     }
 
     /// A command that runs `program` this way.

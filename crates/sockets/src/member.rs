@@ -219,16 +219,20 @@ impl Member {
         pushed.saturating_sub(ring.seen.read & !(1 << 63)) <= capacity - capacity / 4
     }
 
-    /// These events have been reported.
-    pub fn reported(&mut self, events: u32) {
+    /// These events are about to be reported; returns which. How far things have come is noted before they are looked at
+    /// once more: what comes in between is told now, or is news for the next look.
+    pub fn report(&mut self, ready: u32) -> u32 {
+        let edge = self.events & EDGE != 0;
+        let now = self.ring.as_ref().map(|ring| self.now(ring, edge && self.uses_tcp(ring)));
+        let ready = if edge { ready | self.ready() } else { ready };
         self.spent = self.events & ONE_SHOT != 0;
-        let now = self.ring.as_ref().map(|ring| self.now(ring, self.events & EDGE != 0 && self.uses_tcp(ring)));
         if let (Some(ring), Some(now)) = (&mut self.ring, now) {
             ring.quiet = 0;
             // Space on TCP is news until it is told.
-            let fulls = if events & OUT != 0 { now.fulls } else { ring.seen.fulls };
+            let fulls = if ready & OUT != 0 { now.fulls } else { ring.seen.fulls };
             ring.seen = Seen { fulls, ..now };
         }
+        ready
     }
 
     /// When a wait must look again at the latest, if it must ([`look_again`]).

@@ -196,9 +196,9 @@ impl State {
                 }
                 continue;
             }
+            let ready = member.report(ready);
             events[count] = libc::epoll_event { events: ready, u64: member.data };
             count += 1;
-            member.reported(ready);
         }
         *next = if active.is_empty() { 0 } else { (first + at) % active.len() };
         if idle {

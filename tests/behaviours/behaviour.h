@@ -382,6 +382,38 @@ MAY void place_pipe(int in, int out) {
     close(ends[0]), close(ends[1]);
 }
 
+/* Answers one byte with itself, as an event loop does, until so many clients have come and gone; returns how many have
+ * not. The listener is in the set, and `events` is what connections are registered for. */
+MAY int echo_by_set(int set, int listener, int clients, uint32_t events) {
+    struct epoll_event event;
+    while (clients > 0 && epoll_wait(set, &event, 1, 10000) == 1) {
+        char byte;
+        if (event.data.fd == listener) {
+            event = (struct epoll_event){.events = events, .data.fd = accept_one(listener)};
+            epoll_ctl(set, EPOLL_CTL_ADD, event.data.fd, &event);
+        } else if (recv(event.data.fd, &byte, 1, 0) == 1) {
+            send(event.data.fd, &byte, 1, 0);
+        } else {
+            close(event.data.fd);
+            clients--;
+        }
+    }
+    return clients;
+}
+
+/* The other side of it: asks so many times. A role that notes something has failed. */
+MAY void ask_rounds(int port, int rounds) {
+    int fd = dial(AF_INET, port), answers = 0;
+    for (int i = 0; i < rounds; i++) {
+        char byte = i;
+        if (send(fd, &byte, 1, 0) == 1 && recv(fd, &byte, 1, 0) == 1 && byte == i)
+            answers++;
+    }
+    if (answers != rounds)
+        note("%d answers", answers);
+    close(fd);
+}
+
 #ifdef OWN_ROLES
 static void behaviour(void);
 static void role(const char *name, int port);

@@ -4,34 +4,7 @@
 
 enum { CLIENTS = 3, ROUNDS = 40 };
 
-static void serve(int set, int listener) {
-    struct epoll_event event;
-    int left = CLIENTS;
-    while (left > 0 && epoll_wait(set, &event, 1, 10000) == 1) {
-        char byte;
-        if (event.data.fd == listener) {
-            event = (struct epoll_event){.events = EPOLLIN | EPOLLRDHUP, .data.fd = accept_one(listener)};
-            epoll_ctl(set, EPOLL_CTL_ADD, event.data.fd, &event);
-        } else if (recv(event.data.fd, &byte, 1, 0) == 1) {
-            send(event.data.fd, &byte, 1, 0);
-        } else {
-            close(event.data.fd);
-            left--;
-        }
-    }
-    _exit(left);
-}
-
-static void role(const char *name UNUSED, int port) {
-    int fd = dial(AF_INET, port), answers = 0;
-    for (int i = 0; i < ROUNDS; i++) {
-        char byte = i;
-        if (send(fd, &byte, 1, 0) == 1 && recv(fd, &byte, 1, 0) == 1 && byte == i)
-            answers++;
-    }
-    note("%d answers", answers);
-    close(fd);
-}
+static void role(const char *name UNUSED, int port) { ask_rounds(port, ROUNDS); }
 
 static void behaviour(void) {
     int port, listener = listen_somewhere(AF_INET, &port), set = epoll_create1(EPOLL_CLOEXEC);
@@ -40,7 +13,7 @@ static void behaviour(void) {
     DO(epoll_ctl(set, EPOLL_CTL_ADD, listener, &event));
     pid_t child = fork();
     if (child == 0)
-        serve(set, listener);
+        _exit(echo_by_set(set, listener, CLIENTS, EPOLLIN | EPOLLRDHUP));
     for (int i = 0; i < CLIENTS; i++)
         note_end("a client", start_role("client", port));
     note_end("the child", child);

@@ -5,34 +5,13 @@
 enum { WORKERS = 3, ROUNDS = 40 };
 
 static void serve(int listener) {
-    int set = epoll_create1(0), left = 1;
+    int set = epoll_create1(0);
     struct epoll_event event = {.events = EPOLLIN, .data.fd = listener};
     epoll_ctl(set, EPOLL_CTL_ADD, listener, &event);
-    while (left > 0 && epoll_wait(set, &event, 1, 10000) == 1) {
-        char byte;
-        if (event.data.fd == listener) {
-            event = (struct epoll_event){.events = EPOLLIN | EPOLLRDHUP | EPOLLET, .data.fd = accept_one(listener)};
-            epoll_ctl(set, EPOLL_CTL_ADD, event.data.fd, &event);
-        } else if (recv(event.data.fd, &byte, 1, 0) == 1) {
-            send(event.data.fd, &byte, 1, 0);
-        } else {
-            close(event.data.fd);
-            left--;
-        }
-    }
-    _exit(left);
+    _exit(echo_by_set(set, listener, 1, EPOLLIN | EPOLLRDHUP | EPOLLET));
 }
 
-static void role(const char *name UNUSED, int port) {
-    int fd = dial(AF_INET, port), answers = 0;
-    for (int i = 0; i < ROUNDS; i++) {
-        char byte = i;
-        if (send(fd, &byte, 1, 0) == 1 && recv(fd, &byte, 1, 0) == 1 && byte == i)
-            answers++;
-    }
-    note("%d answers", answers);
-    close(fd);
-}
+static void role(const char *name UNUSED, int port) { ask_rounds(port, ROUNDS); }
 
 static void behaviour(void) {
     int ports[WORKERS], listeners[WORKERS];

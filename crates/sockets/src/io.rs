@@ -77,6 +77,13 @@ fn fill_up(
     more
 }
 
+/// How many bytes a receiving call has room for, and with how many a blocking one returns if there is no end before.
+fn wanted(stream: &Stream, parts: &[IoSliceMut<'_>], flags: i32) -> (usize, usize) {
+    let all = parts.iter().map(|part| part.len()).sum();
+    let low_water = stream.low_water.load(Ordering::Relaxed) as usize;
+    (all, if flags & libc::MSG_WAITALL != 0 { all } else { all.min(low_water) })
+}
+
 #[inline(never)]
 fn receive_slowly(
     fd: i32,
@@ -88,10 +95,7 @@ fn receive_slowly(
     let before = signal::runs();
     let timeout = stream.timeouts[READ].load(Ordering::Relaxed);
     let deadline = (timeout != 0).then(|| clock::now() + timeout);
-    let all: usize = parts.iter().map(|part| part.len()).sum();
-    // A blocking call returns with so many bytes, or with what there was at the end.
-    let low_water = stream.low_water.load(Ordering::Relaxed) as usize;
-    let target = if flags & libc::MSG_WAITALL != 0 { all } else { all.min(low_water) };
+    let (all, target) = wanted(stream, parts, flags);
     let mut total = 0;
     let mut anchor = Anchor::before(nonblocking);
     let _in_use = stream.in_use();

@@ -219,15 +219,22 @@ impl Member {
         pushed.saturating_sub(ring.seen.read & !(1 << 63)) <= capacity - capacity / 4
     }
 
-    /// These events are about to be reported; returns which. How far things have come is noted before they are looked at
-    /// once more: what comes in between is told now, or is news for the next look.
+    /// These events are about to be reported; returns which.
     pub fn report(&mut self, ready: u32) -> u32 {
-        let edge = self.events & EDGE != 0;
-        let now = self.ring.as_ref().map(|ring| self.now(ring, edge && self.uses_tcp(ring)));
-        let ready = if edge { ready | self.ready() } else { ready };
+        let ready = if self.events & EDGE != 0 { self.note_edge(ready) } else { ready };
         self.spent = self.events & ONE_SHOT != 0;
-        if let (Some(ring), Some(now)) = (&mut self.ring, now) {
+        if let Some(ring) = &mut self.ring {
             ring.quiet = 0;
+        }
+        ready
+    }
+
+    /// How far things have come is noted before they are looked at once more: what comes in between is told now, or is
+    /// news for the next look.
+    fn note_edge(&mut self, ready: u32) -> u32 {
+        let Some(now) = self.ring.as_ref().map(|ring| self.now(ring, self.uses_tcp(ring))) else { return ready };
+        let ready = ready | self.ready();
+        if let Some(ring) = &mut self.ring {
             // Space on TCP is news until it is told.
             let fulls = if ready & OUT != 0 { now.fulls } else { ring.seen.fulls };
             ring.seen = Seen { fulls, ..now };

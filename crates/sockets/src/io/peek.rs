@@ -13,7 +13,7 @@ use crate::{
     table,
 };
 
-use super::{receive_in_kernel, receive_nothing, wait_to_read};
+use super::{receive_in_kernel, receive_nothing, wait_to_read, wanted};
 
 /// Bytes lie there, but fewer than the call waits for: news of them cannot be told from themselves, and is looked for.
 const NAP_NS: u64 = 1_000_000;
@@ -29,9 +29,7 @@ pub fn peek(
     let before = signal::runs();
     let timeout = stream.timeouts[READ].load(Ordering::Relaxed);
     let deadline = (timeout != 0).then(|| clock::now() + timeout);
-    let all: usize = parts.iter().map(|part| part.len()).sum();
-    let low_water = stream.low_water.load(Ordering::Relaxed) as usize;
-    let target = if flags & libc::MSG_WAITALL != 0 { all } else { all.min(low_water) };
+    let (all, target) = wanted(stream, parts, flags);
     let _in_use = stream.in_use();
     if !table::slot(fd).is_some_and(|slot| slot.is(stream)) {
         return kernel::receive(fd, parts, flags);

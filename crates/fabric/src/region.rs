@@ -180,6 +180,11 @@ impl Region {
         Ok(self.core.data.copy_out(offset, bytes)?)
     }
 
+    /// Its bytes, for a layer above that has the kernel copy them.
+    pub fn span(&self) -> &Span {
+        &self.core.data
+    }
+
     /// A 64-bit word of the region.
     pub fn word64(&self, offset: usize) -> Result<Word64> {
         self.core.word64(offset)

@@ -16,6 +16,7 @@
 pub mod byte_ring;
 pub mod clock;
 pub mod event_ring;
+pub mod gate;
 pub mod pending;
 pub mod sleep_word;
 pub mod slot_ring;
@@ -29,6 +30,8 @@ pub mod memory;
 #[path = "memory_model.rs"]
 pub mod memory;
 
+#[cfg(not(loom))]
+pub mod attach;
 #[cfg(not(loom))]
 mod copy;
 pub mod cpu;

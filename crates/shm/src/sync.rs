@@ -37,6 +37,10 @@ pub const RESCAN_TAKE: Ordering = named(Ordering::AcqRel, cfg!(weaken = "rescan_
 pub const MARK_SET: Ordering = named(Ordering::AcqRel, cfg!(weaken = "mark_set"));
 /// The step that clears the mark of a source before it is inspected.
 pub const MARK_CLEAR: Ordering = named(Ordering::AcqRel, cfg!(weaken = "mark_clear"));
+/// The store by which a copy through a gate has ended: its bytes before it.
+pub const GATE_LEAVE: Ordering = named(Ordering::Release, cfg!(weaken = "gate_leave"));
+/// The owner's look whether someone copies.
+pub const GATE_SEEN: Ordering = named(Ordering::Acquire, cfg!(weaken = "gate_seen"));
 
 /// Between a writer's store of a word and its look at who wants to know: an armed bit, a freeze.
 #[inline(always)]
@@ -66,6 +70,18 @@ pub fn sleep_fence() {
 #[inline(always)]
 pub fn ring_fence() {
     full_fence(cfg!(weaken = "ring_fence"));
+}
+
+/// Between what tells of a copy and the look whether it may begin.
+#[inline(always)]
+pub fn gate_enter_fence() {
+    full_fence(cfg!(weaken = "gate_enter_fence"));
+}
+
+/// Between taking memory back and the look who copies.
+#[inline(always)]
+pub fn gate_withdraw_fence() {
+    full_fence(cfg!(weaken = "gate_withdraw_fence"));
 }
 
 /// SeqCst: a store before it and a load after it stay in that order, and all such fences have one order. That is

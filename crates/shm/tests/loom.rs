@@ -16,6 +16,8 @@
 
 #![cfg(loom)]
 
+#[path = "loom/gate.rs"]
+mod gate;
 #[path = "loom/pending.rs"]
 mod pending;
 #[path = "loom/rings.rs"]

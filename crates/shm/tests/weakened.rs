@@ -17,7 +17,7 @@ use std::{
 };
 
 /// Each ordering of `sync.rs`, and a model that fails without it.
-const TABLE: [(&str, &str); 15] = [
+const TABLE: [(&str, &str); 19] = [
     ("tail_publish", "rings::bytes_arrive_in_order_around_the_end"),
     ("tail_observe", "rings::bytes_arrive_in_order_around_the_end"),
     ("head_publish", "rings::space_comes_back_by_the_head"),
@@ -33,6 +33,10 @@ const TABLE: [(&str, &str); 15] = [
     ("freeze_fence", "rings::a_freeze_loses_and_doubles_nothing"),
     ("sleep_fence", "wake::one_of_two_writers_rings"),
     ("ring_fence", "wake::one_of_two_writers_rings"),
+    ("gate_leave", "gate::nothing_is_copied_once_memory_is_taken_back"),
+    ("gate_seen", "gate::nothing_is_copied_once_memory_is_taken_back"),
+    ("gate_enter_fence", "gate::nothing_is_copied_once_memory_is_taken_back"),
+    ("gate_withdraw_fence", "gate::nothing_is_copied_once_memory_is_taken_back"),
 ];
 
 #[test]

@@ -270,6 +270,8 @@ pub(crate) const CREDIT: usize = 16;
 /// Credits in one entry.
 pub(crate) const MAX_CREDITS: usize = 16;
 const NO_WINDOW: u32 = u32::MAX;
+const WRITE: u32 = 1;
+const READ: u32 = 2;
 
 impl Credit {
     #[inline]
@@ -293,30 +295,49 @@ impl Credit {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Reach {
     pub(crate) handle: MemHandle,
-    pub(crate) window: u32,
+    pub(crate) way: ReachWay,
     pub(crate) base: u64,
     pub(crate) len: u64,
 }
 
+/// How it is reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ReachWay {
+    /// Through a window of that number: memory that the library allocated.
+    Window(u32),
+    /// Through the kernel, as long as the peer's gate is at this turn: memory of the program.
+    Attached { turn: u64, write: bool, read: bool },
+}
+
 impl Reach {
-    pub(crate) const LEN: usize = 24;
+    pub(crate) const LEN: usize = 40;
 
     pub(crate) fn emit(&self) -> [u8; Reach::LEN] {
         let mut bytes = [0; Reach::LEN];
         bytes[..4].copy_from_slice(&self.handle.0.to_le_bytes());
-        bytes[4..8].copy_from_slice(&self.window.to_le_bytes());
+        let (window, turn, rights) = match self.way {
+            ReachWay::Window(window) => (window, 0, WRITE | READ),
+            ReachWay::Attached { turn, write, read } => {
+                (NO_WINDOW, turn, if write { WRITE } else { 0 } | if read { READ } else { 0 })
+            }
+        };
+        bytes[4..8].copy_from_slice(&window.to_le_bytes());
         bytes[8..16].copy_from_slice(&self.base.to_le_bytes());
-        bytes[16..].copy_from_slice(&self.len.to_le_bytes());
+        bytes[16..24].copy_from_slice(&self.len.to_le_bytes());
+        bytes[24..32].copy_from_slice(&turn.to_le_bytes());
+        bytes[32..36].copy_from_slice(&rights.to_le_bytes());
         bytes
     }
 
     pub(crate) fn parse(bytes: &[u8; Reach::LEN]) -> Reach {
-        Reach {
-            handle: MemHandle(word32(bytes)),
-            window: word32(&bytes[4..]),
-            base: word64(&bytes[8..]),
-            len: word64(&bytes[16..]),
-        }
+        let rights = word32(&bytes[32..]);
+        let way = match word32(&bytes[4..]) {
+            NO_WINDOW => {
+                ReachWay::Attached { turn: word64(&bytes[24..]), write: rights & WRITE != 0, read: rights & READ != 0 }
+            }
+            window => ReachWay::Window(window),
+        };
+        Reach { handle: MemHandle(word32(bytes)), way, base: word64(&bytes[8..]), len: word64(&bytes[16..]) }
     }
 
     /// Where in the window these bytes lie, if they do.
@@ -377,8 +398,11 @@ mod tests {
             let credit = Credit { total: 77, place };
             assert_eq!(Credit::parse(&credit.emit()), credit);
         }
-        let reach = Reach { handle: MemHandle(5), window: 2, base: 1 << 40, len: 100 };
-        assert_eq!(Reach::parse(&reach.emit()), reach);
+        let reach = Reach { handle: MemHandle(5), way: ReachWay::Window(2), base: 1 << 40, len: 100 };
+        let way = ReachWay::Attached { turn: 1 << 50, write: true, read: false };
+        for reach in [reach, Reach { way, ..reach }] {
+            assert_eq!(Reach::parse(&reach.emit()), reach);
+        }
         let at = |address, len| reach.offset(&Remote { address, handle: MemHandle(5) }, len);
         assert_eq!((at((1 << 40) + 60, 40), at((1 << 40) + 60, 41), at(5, 1)), (Some(60), None, None));
         assert_eq!(reach.offset(&Remote { address: 1 << 40, handle: MemHandle(6) }, 1), None);

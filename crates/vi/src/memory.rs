@@ -42,15 +42,38 @@ pub(crate) struct Registration {
     /// Whether the library allocated it.
     pub(crate) own: bool,
     alive: AtomicBool,
+    /// Whether a peer was told that it can reach this through the kernel.
+    told: AtomicBool,
     /// Raised when peers lose the reach they had.
     turn: AtomicU32,
     ptag: AtomicU32,
     rights: AtomicU32,
 }
 
-/// A registration as peers know it.
+/// A registration as peers know it: handle and how often they lost their reach; turn of the gate it is reached through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Key(u64);
+pub(crate) struct Key(u64, u64);
+
+impl Key {
+    /// In the place of a turn, for what is not reached through a gate.
+    const MAPPED: u64 = u64::MAX;
+
+    /// Whether it was told under a turn of the gate that is over.
+    pub(crate) fn is_before(&self, turn: u64) -> bool {
+        self.1 < turn
+    }
+}
+
+/// What peers could reach and no longer may.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Withdrawn {
+    /// Nothing that they knew of.
+    Unknown,
+    /// Memory that the library allocated.
+    Mapped,
+    /// Memory of the program, through the kernel.
+    Attached,
+}
 
 /// Bytes of a registration.
 #[derive(Debug, Clone)]
@@ -164,6 +187,7 @@ impl MemoryTable {
                 region,
                 own,
                 alive: AtomicBool::new(true),
+                told: AtomicBool::new(false),
                 turn: AtomicU32::new(0),
                 ptag: AtomicU32::new(attributes.ptag.0),
                 rights: AtomicU32::new(rights(attributes)),
@@ -180,29 +204,28 @@ impl MemoryTable {
         }
     }
 
-    /// Ends a registration; `address` must be where it begins. `true` if peers may have it within reach.
-    pub(crate) fn deregister(&self, address: u64, handle: MemHandle) -> Result<bool> {
+    /// Ends a registration; `address` must be where it begins.
+    pub(crate) fn deregister(&self, address: u64, handle: MemHandle) -> Result<Withdrawn> {
         let mut entries = self.entries.write().expect("no panic in the memory table");
         entries.get(handle.0).filter(|entry| entry.base == address).ok_or(Error::Invalid("the memory handle"))?;
         let entry = entries.remove(handle.0).expect("found above");
         drop(entries);
-        entry.alive.store(false, Ordering::Release);
+        // SeqCst, as in `offer`: either that finds it gone, or this finds that it was offered.
+        entry.alive.store(false, Ordering::SeqCst);
         self.epoch.fetch_add(1, Ordering::AcqRel);
-        entry.withdraw()?;
+        let withdrawn = entry.withdraw()?;
         self.use_ptag(entry.ptag(), false)?;
-        Ok(entry.own)
+        Ok(withdrawn)
     }
 
     pub(crate) fn find(&self, handle: MemHandle) -> Option<Arc<Registration>> {
         self.entries.read().expect("no panic in the memory table").get(handle.0).cloned()
     }
 
-    /// Memory that the library allocated and that peers of this tag may write and read.
+    /// Memory that peers of this tag may write or read.
     pub(crate) fn reachable(&self, ptag: Ptag, most: usize) -> Vec<Arc<Registration>> {
         let entries = self.entries.read().expect("no panic in the memory table");
-        let open = |entry: &&Arc<Registration>| {
-            entry.own && entry.ptag() == ptag && entry.allows_write() && entry.allows_read()
-        };
+        let open = |entry: &&Arc<Registration>| entry.ptag() == ptag && (entry.allows_write() || entry.allows_read());
         entries.iter().filter(open).take(most).cloned().collect()
     }
 
@@ -211,21 +234,18 @@ impl MemoryTable {
         Ok(entry.ok_or(Error::Invalid("the memory handle"))?.attributes())
     }
 
-    /// Changes attributes. `true` if peers may have had it within reach, and no longer may.
-    pub(crate) fn set(&self, address: u64, handle: MemHandle, attributes: &MemAttributes) -> Result<bool> {
+    /// Changes attributes.
+    pub(crate) fn set(&self, address: u64, handle: MemHandle, attributes: &MemAttributes) -> Result<Withdrawn> {
         let entry = self.find(handle).filter(|entry| entry.contains(address, 0));
         let entry = entry.ok_or(Error::Invalid("the memory handle"))?;
         self.use_ptag(attributes.ptag, true)?;
         self.use_ptag(entry.ptag(), false)?;
         let (ptag, held) = (entry.ptag(), entry.rights.load(Ordering::Acquire));
-        entry.ptag.store(attributes.ptag.0, Ordering::Release);
-        entry.rights.store(rights(attributes), Ordering::Release);
+        entry.ptag.store(attributes.ptag.0, Ordering::SeqCst);
+        entry.rights.store(rights(attributes), Ordering::SeqCst);
         self.epoch.fetch_add(1, Ordering::AcqRel);
         let less = ptag != attributes.ptag || held & !rights(attributes) != 0;
-        if less {
-            entry.withdraw()?;
-        }
-        Ok(entry.own && less)
+        if less { entry.withdraw() } else { Ok(Withdrawn::Unknown) }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -250,7 +270,19 @@ impl Registration {
     /// Names it as peers know it: another one after they lost their reach.
     #[inline]
     pub(crate) fn key(&self) -> Key {
-        Key(u64::from(self.handle.0) << 32 | u64::from(self.turn()))
+        Key(u64::from(self.handle.0) << 32 | u64::from(self.turn()), Key::MAPPED)
+    }
+
+    /// As `key`, for a peer that reaches it through the kernel while its gate is at this turn.
+    pub(crate) fn key_at(&self, turn: u64) -> Key {
+        Key(u64::from(self.handle.0) << 32, turn)
+    }
+
+    /// A peer is about to be told that it can reach this memory through the kernel. Attributes that are read from now on
+    /// are those that hold until [`withdraw`](Self::withdraw) tells that it was. `false`: it is gone.
+    pub(crate) fn offer(&self) -> bool {
+        self.told.store(true, Ordering::SeqCst);
+        self.alive.load(Ordering::SeqCst)
     }
 
     /// How often peers have lost their reach.
@@ -260,12 +292,13 @@ impl Registration {
     }
 
     /// Takes back what peers can reach: whoever has the pages mapped keeps the old ones.
-    fn withdraw(&self) -> Result<()> {
+    fn withdraw(&self) -> Result<Withdrawn> {
         if self.own {
             self.turn.fetch_add(1, Ordering::AcqRel);
             self.region.withdraw()?;
+            return Ok(Withdrawn::Mapped);
         }
-        Ok(())
+        Ok(if self.told.load(Ordering::SeqCst) { Withdrawn::Attached } else { Withdrawn::Unknown })
     }
 
     #[inline]
@@ -275,15 +308,15 @@ impl Registration {
 
     #[inline]
     pub(crate) fn ptag(&self) -> Ptag {
-        Ptag(self.ptag.load(Ordering::Acquire))
+        Ptag(self.ptag.load(Ordering::SeqCst))
     }
 
     pub(crate) fn allows_write(&self) -> bool {
-        self.rights.load(Ordering::Acquire) & RDMA_WRITE != 0
+        self.rights.load(Ordering::SeqCst) & RDMA_WRITE != 0
     }
 
     pub(crate) fn allows_read(&self) -> bool {
-        self.rights.load(Ordering::Acquire) & RDMA_READ != 0
+        self.rights.load(Ordering::SeqCst) & RDMA_READ != 0
     }
 
     pub(crate) fn attributes(&self) -> MemAttributes {

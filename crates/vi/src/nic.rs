@@ -23,7 +23,7 @@ use crate::{
     },
     cq::Cq,
     error::{Error, Result},
-    memory::{Buffer, MemHandle, MemoryTable, Ptag},
+    memory::{Buffer, MemHandle, MemoryTable, Ptag, Withdrawn},
     names,
     service::{ErrorHandler, Service},
     slab::Slab,
@@ -186,11 +186,9 @@ impl Nic {
 
     /// Ends a registration that begins at `address`.
     pub fn deregister(&self, address: u64, handle: MemHandle) -> Result<()> {
-        if self.core.memory.deregister(address, handle)? {
-            self.core.trunks.forbid();
-        }
-        // The program may free it now.
-        self.core.trunks.settle();
+        let withdrawn = self.core.memory.deregister(address, handle)?;
+        // The program may free it afterwards.
+        self.core.trunks.withdraw(withdrawn);
         Ok(())
     }
 
@@ -201,10 +199,8 @@ impl Nic {
 
     /// Changes the attributes of registered memory.
     pub fn set_memory(&self, address: u64, handle: MemHandle, attributes: &MemAttributes) -> Result<()> {
-        if self.core.memory.set(address, handle, attributes)? {
-            self.core.trunks.forbid();
-        }
-        self.core.trunks.settle();
+        let withdrawn = self.core.memory.set(address, handle, attributes)?;
+        self.core.trunks.withdraw(withdrawn);
         Ok(())
     }
 
@@ -269,6 +265,13 @@ impl Nic {
     /// Whether nothing of it is left.
     pub fn is_unused(&self) -> bool {
         self.core.memory.is_empty() && self.core.memory.no_ptags() && self.core.vis().is_empty()
+    }
+}
+
+impl Drop for NicCore {
+    /// Registrations go with the NIC, and their memory may be freed then.
+    fn drop(&mut self) {
+        self.trunks.withdraw(Withdrawn::Attached);
     }
 }
 

@@ -2,7 +2,11 @@
 
 use std::thread;
 
-use sidestep_testkit::process::full;
+use sidestep_fabric::Node;
+use sidestep_testkit::{
+    conformance::fixture::{self, Fixture},
+    process::full,
+};
 use sidestep_vi::{Buffer, Descriptor, MemAttributes, Memory, NetAddress, Nic, Status, Vi, ViAttributes, clock};
 
 const LEN: usize = 64 << 10;
@@ -11,32 +15,51 @@ fn soon() -> Option<u64> {
     Some(clock::now() + 20_000_000_000)
 }
 
+/// By the initiator itself, through the kernel: the target calls nothing.
 #[test]
 fn nothing_is_written_after_deregistering() {
-    let nics = [Nic::open("nic0").unwrap(), Nic::open("nic1").unwrap()];
+    write_and_take_back(fixture::shm, false);
+}
+
+/// By the target's service thread: a link that is traced has no way through the kernel.
+#[test]
+fn nothing_is_written_after_deregistering_by_the_service_thread() {
+    write_and_take_back(fixture::traced_shm, true);
+}
+
+fn write_and_take_back(fixture: Fixture, serve: bool) {
+    let mut links = fixture(2).links;
+    let nics = [(); 2].map(|()| Nic::on(Node::with_link(links.remove(0)).unwrap(), "nic0").unwrap());
+    if serve {
+        nics[1].serve().unwrap();
+    }
     let tags = [nics[0].create_ptag().unwrap(), nics[1].create_ptag().unwrap()];
-    nics[1].serve().unwrap();
     let source = nics[0].allocate(LEN, &MemAttributes::new(tags[0])).unwrap();
     for round in 0..if full() { 500 } else { 50 } {
         let vis = [0, 1].map(|side: usize| {
             let attributes = ViAttributes { rdma_write: true, ..ViAttributes::new(tags[side]) };
             nics[side].create_vi(&attributes, None, None).unwrap()
         });
-        connect(&nics[1], &vis, &format!("revoking-{}-{round}", std::process::id()));
         let target = Memory::heap(LEN).unwrap();
         let rights = MemAttributes { rdma_write: true, ..MemAttributes::new(tags[1]) };
         let handle = nics[1].register(target.clone(), &rights).unwrap();
         let address = target.base().as_ptr() as u64;
+        connect(&nics[1], &vis, &fixture::unique_name());
         thread::scope(|scope| {
             let writer = scope.spawn(|| write_until_refused(&vis[0], &source, address, handle));
             let deadline = soon();
+            // The first write may be for the target to carry out; it tells of the memory. From then on it calls nothing.
             while contents(&target)[0] == 0 {
+                vis[1].poll_receive();
                 assert!(Some(clock::now()) < deadline && !writer.is_finished(), "nothing was written");
                 thread::yield_now();
             }
             nics[1].deregister(address, handle).unwrap();
             let then = contents(&target);
-            // Its refusal comes behind everything that was on its way.
+            // Its refusal comes behind everything that was on its way, and needs somebody who says it.
+            while !writer.is_finished() {
+                vis[1].poll_receive();
+            }
             writer.join().unwrap();
             assert!(contents(&target) == then, "round {round}: written after deregistering");
         });

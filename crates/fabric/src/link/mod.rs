@@ -25,7 +25,11 @@ pub mod traced;
 
 use std::{os::fd::OwnedFd, sync::Arc};
 
-use sidestep_shm::{Memory, doorbell::Sleeper};
+use sidestep_shm::{
+    Memory,
+    attach::{Attachment, Gate},
+    doorbell::Sleeper,
+};
 
 use crate::{
     cookie::{Cookie, RegionId, Rights},
@@ -203,6 +207,17 @@ pub trait Link: Send + Sync {
     /// Whether peers wait for `poll` to be called here, so that a node keeps a thread that does while the program does not.
     fn needs_service(&self) -> bool {
         false
+    }
+    /// Where a peer copies into and out of this process through the kernel, if the link's peers are processes of this host
+    /// whose threads can be told.
+    fn gate(&self, peer: PeerId) -> Option<Arc<Gate>> {
+        let _ = peer;
+        None
+    }
+    /// Where this process copies into and out of a peer, if the kernel lets it.
+    fn attachment(&self, peer: PeerId) -> Option<Arc<Attachment>> {
+        let _ = peer;
+        None
     }
     /// Ends the connection with a peer. `closed` follows.
     fn close(&self, peer: PeerId, reason: CloseReason);

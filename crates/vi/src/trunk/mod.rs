@@ -24,6 +24,7 @@ use sidestep_fabric::{
 };
 
 use sidestep_shm::{
+    attach::{Attachment, Gate},
     cpu,
     lock::{Guard, Lock, Threads},
 };
@@ -59,6 +60,9 @@ pub(crate) struct Trunk {
     /// The peer's side, once it is known.
     joined: OnceLock<(QueueSpec, Aperture)>,
     joining: Mutex<()>,
+    /// Where the peer copies through the kernel, and where this side does.
+    gate: Option<Arc<Gate>>,
+    attachment: OnceLock<Arc<Attachment>>,
     block: ArenaBlock,
     node: Node,
     peer: PeerId,
@@ -107,6 +111,8 @@ impl Trunk {
             wanted: Mutex::default(),
             joined: OnceLock::new(),
             joining: Mutex::default(),
+            gate: node.link().as_link().gate(peer),
+            attachment: OnceLock::new(),
             block,
             node: node.clone(),
             peer,
@@ -135,6 +141,9 @@ impl Trunk {
             queue::attach(endpoint, self.block.block(), &aperture, theirs, &queue::private_family()?)?;
         self.inward().attach(receiver);
         self.outward().attach(sender);
+        if let Some(attachment) = self.node.link().as_link().attachment(self.peer) {
+            let _ = self.attachment.set(attachment);
+        }
         let _ = self.joined.set((*theirs, aperture));
         Ok(())
     }
@@ -306,6 +315,16 @@ impl Trunk {
             self.node.progress_kernel();
         }
         (window.is_open() == Ok(true)).then_some(window)
+    }
+
+    /// Where the peer reaches memory of the program, if it may.
+    pub(crate) fn gate(&self) -> Option<&Arc<Gate>> {
+        self.gate.as_ref()
+    }
+
+    /// Where this side reaches memory of the peer's program, if it can.
+    pub(crate) fn attachment(&self) -> Option<&Arc<Attachment>> {
+        self.attachment.get()
     }
 
     /// How often the peer has withdrawn memory.

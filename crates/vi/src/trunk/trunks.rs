@@ -5,17 +5,19 @@
 //! for the peers that are busy, and a poll that finds nothing has looked everywhere.
 
 use std::sync::{
-    Arc, Mutex, OnceLock,
+    Arc, Mutex, MutexGuard, OnceLock,
     atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
 use sidestep_fabric::{Node, link::PeerId};
 use sidestep_shm::{
+    attach::Gate,
     cpu,
     lock::{Lock, Threads},
 };
 
 use super::Trunk;
+use crate::memory::Withdrawn;
 
 #[derive(Debug)]
 pub(crate) struct Trunks {
@@ -31,6 +33,8 @@ pub(crate) struct Trunks {
     /// When all were looked at last, in ticks of the processor.
     looked: AtomicU64,
     all: Lock<Arc<[Arc<Trunk>]>>,
+    /// Where peers copy through the kernel: also those whose connection has ended, as long as their processes live.
+    gates: Mutex<Vec<Arc<Gate>>>,
     /// Held while one is looked for and made.
     making: Mutex<()>,
 }
@@ -51,6 +55,7 @@ impl Trunks {
             warm: AtomicU64::new(0),
             looked: AtomicU64::new(0),
             all: Lock::within(threads, Arc::default()),
+            gates: Mutex::default(),
             making: Mutex::default(),
         }
     }
@@ -63,6 +68,10 @@ impl Trunks {
             return Ok(trunk.clone());
         }
         let trunk = Arc::new(Trunk::new(node, peer, self.threads)?);
+        let mut gates = self.gates();
+        gates.retain(|gate| !gate.is_abandoned());
+        gates.extend(trunk.gate.clone());
+        drop(gates);
         let first = self.first.get_or_init(|| trunk.clone());
         self.several.store(!Arc::ptr_eq(first, &trunk), Ordering::Release);
         // Peers that are gone do not come again under the same number.
@@ -116,17 +125,26 @@ impl Trunks {
         self.touched.swap(false, Ordering::Relaxed)
     }
 
-    /// Waits until no thread is at bytes of a registration that it found alive: whoever looks from now on finds it gone.
-    pub(crate) fn settle(&self) {
-        for trunk in self.list().iter() {
+    /// Memory has been withdrawn. When this returns, no peer reaches for it, and no thread of this process is at bytes of a
+    /// registration that it found alive: whoever looks from now on finds it gone.
+    pub(crate) fn withdraw(&self, withdrawn: Withdrawn) {
+        let all = self.list();
+        match withdrawn {
+            Withdrawn::Unknown => {}
+            Withdrawn::Mapped => all.iter().for_each(|trunk| trunk.outward().forbid()),
+            Withdrawn::Attached => self.gates().iter().for_each(|gate| gate.withdraw()),
+        }
+        for trunk in all.iter() {
             drop(trunk.inward());
             drop(trunk.outward());
+            if let Some(attachment) = trunk.attachment() {
+                attachment.settle();
+            }
         }
     }
 
-    /// Memory has been withdrawn: no peer reaches for any before it has been told again.
-    pub(crate) fn forbid(&self) {
-        self.list().iter().for_each(|trunk| trunk.outward().forbid());
+    fn gates(&self) -> MutexGuard<'_, Vec<Arc<Gate>>> {
+        self.gates.lock().expect("no panic with gates")
     }
 }
 

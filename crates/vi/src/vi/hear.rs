@@ -4,7 +4,7 @@ use crate::{
     attributes::MAX_DESCRIPTORS,
     code::Status,
     descriptor::Operation,
-    entry::{CREDIT, Credit, Fault, Header, MAX_CREDITS, Reach},
+    entry::{CREDIT, Credit, Fault, Header, MAX_CREDITS, Reach, ReachWay},
     trunk::Source,
     vi::{
         item::Stage,
@@ -45,8 +45,16 @@ impl State {
     pub(crate) fn take_reach(&mut self, header: &Header, source: &mut Source<'_>) -> Result<(), Loss> {
         let mut bytes = [0; Reach::LEN];
         source.read(header, &mut bytes)?;
-        if let Some(line) = self.line.as_mut().filter(|line| line.reaches.len() < MAX_REACHES) {
-            line.reaches.push(Reach::parse(&bytes));
+        let Some(line) = &mut self.line else { return Ok(()) };
+        let reach = Reach::parse(&bytes);
+        if let ReachWay::Attached { turn: now, .. } = reach.way {
+            if line.route.trunk.attachment().is_none() {
+                return Ok(());
+            }
+            line.reaches.retain(|reach| !matches!(reach.way, ReachWay::Attached { turn, .. } if turn != now));
+        }
+        if line.reaches.len() < MAX_REACHES {
+            line.reaches.push(reach);
         }
         Ok(())
     }

@@ -1,12 +1,13 @@
 //! One send on its way: which way it goes, and how far it is.
 
 use sidestep_fabric::{Aperture, rdma::RequestId};
+use sidestep_shm::Span;
 
 use crate::{
     attributes::Reliability,
     code::Status,
     descriptor::{List, Operation, Remote},
-    entry::{Credit, Header, Kind},
+    entry::{Credit, Header, Kind, ReachWay},
     line::Line,
     memory::Piece,
     vi::state::{FlowControl, Loss, Way},
@@ -137,7 +138,7 @@ impl SendItem {
             }
             Operation::RdmaRead(remote) => {
                 self.stage = match self.read_directly(line, &remote) {
-                    Some(id) => Stage::Moving(id, None),
+                    Some(stage) => stage,
                     None => self.by_ring(line, None, around),
                 };
                 Ok(true)
@@ -235,16 +236,40 @@ impl SendItem {
 
     /// Begins to write the peer's memory, if this side can.
     fn write_directly(&self, line: &mut Line, remote: &Remote, around: &Circumstances) -> Option<Stage> {
-        let (window, offset) = reach(line, remote, self.total)?;
+        let (way, offset) = reach(line, remote, self.total)?;
         let total = self.total;
         let header = self.immediate.map(|_| {
             let header = Header::new(Kind::Write, line.theirs, total).to(*remote, total);
             header.here(total).with_immediate(self.immediate)
         });
-        if total > 0 {
-            return Some(Stage::Moving(self.write_to(line, &window, offset, total as usize)?, header));
+        match way {
+            ReachWay::Attached { write: false, .. } => return None,
+            _ if total == 0 => {}
+            ReachWay::Window(number) => {
+                let window = line.route.trunk.window(number)?;
+                return Some(Stage::Moving(self.write_to(line, &window, offset, total as usize)?, header));
+            }
+            ReachWay::Attached { turn, .. } => {
+                let attachment = line.route.trunk.attachment()?;
+                self.copy_attached(remote, |source, at, may| attachment.write(source, at, turn, may))?;
+            }
         }
         Some(header.map_or(DONE, |header| Stage::Sending(header, self.afterwards(&header, around), 0)))
+    }
+
+    /// Copies all bytes by `copy`, piece by piece, to or from where they are at the peer. `None`: it goes another way.
+    fn copy_attached(
+        &self,
+        remote: &Remote,
+        copy: impl Fn((&Span, usize, usize), u64, &dyn Fn() -> bool) -> bool,
+    ) -> Option<()> {
+        let mut address = remote.address;
+        for Piece { registration, offset, len } in self.pieces.as_slice() {
+            let whole = copy((registration.region.span(), *offset, *len), address, &|| registration.is_alive());
+            whole.then_some(())?;
+            address += *len as u64;
+        }
+        Some(())
     }
 
     /// Begins to write bytes of the message to a window.
@@ -259,33 +284,39 @@ impl SendItem {
     }
 
     /// Begins to read the peer's memory, if this side can.
-    fn read_directly(&self, line: &mut Line, remote: &Remote) -> Option<RequestId> {
-        let (window, offset) = reach(line, remote, self.total)?;
+    fn read_directly(&self, line: &mut Line, remote: &Remote) -> Option<Stage> {
+        let (way, offset) = reach(line, remote, self.total)?;
+        let window = match way {
+            ReachWay::Window(number) => line.route.trunk.window(number)?,
+            ReachWay::Attached { turn, read, .. } => {
+                let attachment = line.route.trunk.attachment().filter(|_| read)?;
+                self.copy_attached(remote, |into, at, may| attachment.read(into, at, turn, may))?;
+                return Some(DONE);
+            }
+        };
         let mut last = None;
         for (piece, at, done, count) in parts(self.pieces.as_slice(), 0, self.total as usize) {
             let into = piece.registration.region.slice(piece.offset + at, count).ok()?;
             last = line.rdma().read(&window, offset.checked_add(done)?, &into).map_err(|_| line.rdma().reset()).ok();
             last?;
         }
-        last
+        Some(Stage::Moving(last?, None))
     }
 }
 
-/// Memory of the peer that this side can reach by itself. Not while writes are under way that the peer carries out: they
-/// would be overtaken.
-fn reach(line: &mut Line, remote: &Remote, len: u32) -> Option<(Aperture, usize)> {
+/// Memory of the peer that this side can reach by itself, how, and where in it. Not while writes are under way that the peer
+/// carries out: they would be overtaken.
+fn reach(line: &mut Line, remote: &Remote, len: u32) -> Option<(ReachWay, usize)> {
     let note = line.route.trunk.peer_note();
     if line.notes[1] != note {
         // Some of it was withdrawn; the peer tells again of what was not.
         line.notes[1] = note;
         line.reaches.clear();
     }
-    if line.writes > 0 || !line.remote.rdma_write || !line.remote.rdma_read {
+    if line.writes > 0 {
         return None;
     }
-    let (number, offset) =
-        line.reaches.iter().rev().find_map(|reach| Some((reach.window, reach.offset(remote, len)?)))?;
-    Some((line.route.trunk.window(number)?, offset))
+    line.reaches.iter().rev().find_map(|reach| Some((reach.way, reach.offset(remote, len)?)))
 }
 
 /// Cuts `count` bytes from `at` on of the pieces into what one request moves: piece, where in it, bytes before, bytes.

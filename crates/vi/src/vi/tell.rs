@@ -6,7 +6,7 @@
 //! the same; whether one is posted is settled where the message arrives.
 
 use crate::{
-    entry::{CREDIT, Credit, Fault, HEAD, Header, Kind, LINE, MAX_CREDITS, Reach},
+    entry::{CREDIT, Credit, Fault, HEAD, Header, Kind, LINE, MAX_CREDITS, Reach, ReachWay},
     line::Line,
     memory::{Piece, Registration},
     trunk::Outward,
@@ -64,36 +64,58 @@ impl State {
         }
     }
 
-    /// Tells the peer of memory that it may write and read by itself: what the library allocated, with both rights.
+    /// Tells the peer of memory that it may write and read by itself.
     pub(crate) fn tell_reaches(&mut self) -> Result<(), Loss> {
-        if !self.attributes.rdma_write || !self.attributes.rdma_read {
+        if !self.attributes.rdma_write && !self.attributes.rdma_read {
             return Ok(());
         }
         let reachable = self.port.nic.memory.reachable(self.attributes.ptag, MAX_REACHES);
         reachable.iter().try_for_each(|registration| self.tell_reach(registration))
     }
 
-    /// Tells the peer of one, unless it knows.
+    /// Tells the peer of one, unless it knows: of memory that the library allocated, if it has both rights, since a mapping
+    /// cannot be limited; of memory of the program, if it can be reached through the kernel.
     pub(crate) fn tell_reach(&mut self, registration: &Registration) -> Result<(), Loss> {
-        let (attributes, memory) = (&self.attributes, registration.attributes());
-        let open = attributes.rdma_write && attributes.rdma_read && memory.rdma_write && memory.rdma_read;
-        let Some(line) = self.line.as_mut().filter(|_| open && registration.own) else { return Ok(()) };
+        let attributes = &self.attributes;
+        let Some(line) = self.line.as_mut() else { return Ok(()) };
         let trunk = line.route.trunk.clone();
+        // Before what depends on it: memory that is withdrawn meanwhile was told of under a turn that is over.
+        let turn = trunk.gate().map(|gate| gate.turn());
+        if !registration.own && (turn.is_none() || !registration.offer()) {
+            return Ok(());
+        }
+        let memory = registration.attributes();
+        let write = attributes.rdma_write && memory.rdma_write;
+        let read = attributes.rdma_read && memory.rdma_read;
+        let usable = if registration.own { write && read } else { write || read };
+        if !usable || memory.ptag != attributes.ptag {
+            return Ok(());
+        }
         let mut outward = trunk.outward();
         if line.notes[0] != outward.note() {
             // The peer has forgotten them all.
             line.notes[0] = outward.note();
             line.reached.clear();
         }
-        if line.reached.contains(&registration.key()) {
+        let key = turn.filter(|_| !registration.own).map_or(registration.key(), |turn| registration.key_at(turn));
+        if line.reached.contains(&key) {
             return Ok(());
         }
-        let Some(window) = outward.window_of(registration, &line.endpoint, line.theirs)? else { return Ok(()) };
+        let way = match turn {
+            Some(turn) if !registration.own => {
+                line.reached.retain(|key| !key.is_before(turn));
+                ReachWay::Attached { turn, write, read }
+            }
+            _ => match outward.window_of(registration, &line.endpoint, line.theirs)? {
+                Some(window) => ReachWay::Window(window),
+                None => return Ok(()),
+            },
+        };
         let (base, len) = (registration.base, registration.region.len() as u64);
-        let reach = Reach { handle: registration.handle, window, base, len };
+        let reach = Reach { handle: registration.handle, way, base, len };
         // Without room it is told another time.
         if outward.put(&Header::new(Kind::Reach, line.theirs, Reach::LEN as u32), &reach.emit())? {
-            line.reached.push(registration.key());
+            line.reached.push(key);
         }
         outward.publish()
     }

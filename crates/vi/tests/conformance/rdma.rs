@@ -1,7 +1,7 @@
 //! RDMA writes and reads.
 
 use sidestep_testkit::conformance::fixture::Fixture;
-use sidestep_vi::{MemAttributes, Reliability, Status, ViState};
+use sidestep_vi::{MemAttributes, Memory, Reliability, Status, ViState};
 
 use super::pair::{Options, Pair, contents, one, pair, pattern};
 
@@ -86,6 +86,57 @@ pub fn rights_are_checked(fixture: Fixture) {
             assert_eq!(pair.a.vi.state(), ViState::Error);
             pair.until("the end", || (pair.b.vi.state() == ViState::Error).then_some(()));
         }
+    }
+}
+
+/// Registered anywhere: before and after the connection was made, with either right, and no longer.
+pub fn memory_of_the_program_is_reached(fixture: Fixture) {
+    let pair = pair(fixture);
+    let source = pair.a.filled(100_000, 4);
+    for (round, (write, read)) in [(true, true), (true, false), (false, true), (true, true)].into_iter().enumerate() {
+        let memory = Memory::heap(100_008).unwrap();
+        let bytes = memory.span(0, 100_008).unwrap();
+        bytes.copy_in(0, &vec![round as u8; 100_008]).unwrap();
+        let rights = MemAttributes { rdma_write: write, rdma_read: read, ..MemAttributes::new(pair.b.ptag) };
+        let handle = pair.b.nic.register(memory.clone(), &rights).unwrap();
+        let address = memory.base().as_ptr() as u64;
+        let read_back = |len: usize| {
+            let mut back = vec![0; len];
+            bytes.copy_out(0, &mut back).unwrap();
+            back
+        };
+        // The first use tells the peer of it, further ones may go another way.
+        for size in [8, 1, 3, 5000, 100_000, 0] {
+            let vis =
+                [pair.a.another(&Options::default(), None, None), pair.b.another(&Options::default(), None, None)];
+            pair.join(&vis[0], &vis[1]);
+            for _ in 0..2 {
+                vis[0].post_send(&one(1, &source, size).write_to(address, handle)).unwrap();
+                let sent = pair.sent(&vis[0]);
+                assert_eq!(sent.status.has(Status::RDMA_PROT_ERROR), !write, "writing {size}");
+                if !write {
+                    break;
+                }
+                assert!(read_back(size) == pattern(size, 4) || size == 0);
+            }
+        }
+        let vis = [pair.a.another(&Options::default(), None, None), pair.b.another(&Options::default(), None, None)];
+        pair.join(&vis[0], &vis[1]);
+        for _ in 0..2 {
+            let into = pair.a.buffer(100_000);
+            vis[0].post_send(&one(1, &into, 100_000).read_from(address, handle)).unwrap();
+            let sent = pair.sent(&vis[0]);
+            assert_eq!(sent.status.has(Status::RDMA_PROT_ERROR), !read, "reading");
+            if !read {
+                break;
+            }
+            assert!(contents(&into, 0, 100_000) == read_back(100_000));
+        }
+        pair.b.nic.deregister(address, handle).unwrap();
+        let vis = [pair.a.another(&Options::default(), None, None), pair.b.another(&Options::default(), None, None)];
+        pair.join(&vis[0], &vis[1]);
+        vis[0].post_send(&one(1, &source, 8).write_to(address, handle)).unwrap();
+        assert!(pair.sent(&vis[0]).status.has(Status::RDMA_PROT_ERROR), "deregistered");
     }
 }
 

@@ -27,7 +27,7 @@ pub const MAX_FRAME: usize = MAX_TRANSFER + 128;
 /// `SIDESTEP`.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"SIDESTEP");
 /// Changes whenever the layout of the pair memory, of a region or of a frame does.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// One frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

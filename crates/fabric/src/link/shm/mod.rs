@@ -17,6 +17,7 @@ use std::{
 
 use sidestep_shm::{
     self as shm, Memory,
+    attach::{Attachment, Gate},
     doorbell::{Doorbell, Sleeper, Tokens},
     passing::{Lifeline, Received, Rendezvous},
 };
@@ -334,6 +335,14 @@ impl Link for ShmLink {
         for session in self.sessions.read().expect("no panic in session table").iter() {
             session.set_sleeping(sleeping);
         }
+    }
+
+    fn gate(&self, peer: PeerId) -> Option<Arc<Gate>> {
+        self.session(peer).ok()?.gate()
+    }
+
+    fn attachment(&self, peer: PeerId) -> Option<Arc<Attachment>> {
+        self.session(peer).ok()?.attachment()
     }
 
     fn close(&self, peer: PeerId, reason: CloseReason) {

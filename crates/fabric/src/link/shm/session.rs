@@ -3,7 +3,8 @@
 //! ```text
 //!   pair memory (written by the peer, read by its owner)
 //!   0x0000  frames the peer has sent on the lifeline      u64
-//!   0x0040  event ring (shm::event_ring)
+//!   0x0040  where the peer copies through the kernel (shm::gate)
+//!   0x0080  event ring (shm::event_ring)
 //! ```
 //!
 //! Frames and descriptors travel on the lifeline; the count of frames lets a process that looks at memory only see that
@@ -21,8 +22,11 @@ use std::{
 
 use rustix::io::Errno;
 use sidestep_shm::{
-    self as shm, Memory, Word64, cpu,
+    self as shm, Memory, Word64,
+    attach::{Attachment, Gate},
+    cpu,
     event_ring::{self, EVENT_RING_LEN, EventPoster, EventTaker, RescanWord},
+    gate::GATE_LEN,
     pair_bell::{PairBell, Ringer},
     passing::{Lifeline, Received},
     sleep_word::SleepWord,
@@ -32,12 +36,14 @@ use super::frame::{Answer, Frame, MAX_FRAME, VERSION};
 use crate::{
     error::{CloseReason, Error, Result},
     link::{PeerId, Ticket},
+    random::Random,
 };
 
 /// Length of a pair memory.
 pub(crate) const PAIR_LEN: usize = PAIR_EVENTS + EVENT_RING_LEN.next_multiple_of(64);
 const PAIR_FRAMES: usize = 0;
-const PAIR_EVENTS: usize = 0x40;
+const PAIR_GATE: usize = 0x40;
+const PAIR_EVENTS: usize = PAIR_GATE + GATE_LEN;
 
 /// Frames and bytes that may wait for a peer that does not receive; one that owes more answers is cut off.
 const MAX_OUTGOING: usize = 4096;
@@ -52,6 +58,7 @@ pub(crate) struct Session {
     pub(crate) doorbell: PairBell,
     ours: Memory,
     sleep: SleepWord,
+    gate: Option<Arc<Gate>>,
     /// Where the peer ran when it last told us something, plus one.
     peer_core: Word64,
     frames_announced: Word64,
@@ -73,6 +80,7 @@ pub(crate) struct Session {
 pub(crate) struct Theirs {
     pub(crate) memory: Memory,
     pub(crate) doorbell: Ringer,
+    attachment: OnceLock<Option<Arc<Attachment>>>,
     frames: Word64,
     /// Where this side ran when it last told the peer something.
     core: Word64,
@@ -93,6 +101,7 @@ impl Session {
     /// Greets the process at the other end of a lifeline.
     pub(crate) fn greet(id: PeerId, name: Option<String>, lifeline: Lifeline) -> Result<Session> {
         let ours = Memory::create("sidestep-pair", PAIR_LEN)?;
+        let gate = Gate::new(&ours, PAIR_GATE, lifeline.peer()?.pid, Random::key() as u64 | 1)?;
         let doorbell = PairBell::new()?;
         let bell = doorbell.for_peer().ok_or(Error::Unsupported("a doorbell without a writing end"))?;
         let mut hello = Vec::new();
@@ -112,6 +121,7 @@ impl Session {
             peer_core: event_ring::core_word(&ours, PAIR_EVENTS)?,
             frames_announced: ours.word64(PAIR_FRAMES)?,
             frames_received: AtomicU64::new(0),
+            gate: gate.map(Arc::new),
             lifeline,
             doorbell,
             ours,
@@ -163,9 +173,15 @@ impl Session {
         *lock(&self.taker) = Some(taker);
         let frames = memory.word64(PAIR_FRAMES).map_err(made)?;
         let core = event_ring::core_word(&memory, PAIR_EVENTS).map_err(made)?;
-        let theirs =
-            Theirs { core, frames, frames_sent: AtomicU64::new(1), poster: Mutex::new(poster), doorbell, memory };
-        let _ = self.theirs.set(theirs);
+        let _ = self.theirs.set(Theirs {
+            memory,
+            doorbell,
+            attachment: OnceLock::new(),
+            frames,
+            core,
+            frames_sent: AtomicU64::new(1),
+            poster: Mutex::new(poster),
+        });
         lock(&self.outgoing).open = true;
         self.flush();
         Ok(())
@@ -290,6 +306,18 @@ impl Session {
             Ok(false) => {}
             Err(_) => self.close(CloseReason::Violation("its event ring is broken")),
         }
+    }
+
+    /// Where the peer copies through the kernel, if its threads can be told from here.
+    pub(crate) fn gate(&self) -> Option<Arc<Gate>> {
+        self.gate.clone()
+    }
+
+    /// Where this side does, if it can; tried once.
+    pub(crate) fn attachment(&self) -> Option<Arc<Attachment>> {
+        let theirs = self.theirs.get()?;
+        let probe = || Attachment::probe(&theirs.memory, PAIR_GATE, self.lifeline.peer().ok()?.pid).map(Arc::new);
+        theirs.attachment.get_or_init(probe).clone()
     }
 
     /// What another process of this owner needs to wake the peer and be woken.

@@ -8,7 +8,9 @@ use std::sync::Mutex;
 
 use anyhow::{Result, anyhow, ensure};
 use sidestep_shm::cpu;
-use sidestep_vi::{Buffer, Descriptor, FlowControl, MemAttributes, NetAddress, Nic, Vi, ViAttributes, Way};
+use sidestep_vi::{
+    Buffer, Descriptor, FlowControl, MemAttributes, MemHandle, Memory, NetAddress, Nic, Vi, ViAttributes, Way,
+};
 use vipl::probe::Probe;
 
 use super::clock;
@@ -77,6 +79,24 @@ pub const TRANSMIT_RDMA: Path = Path {
     work: Work::Solo { make: || Ok(Box::new(Transmit::new(Way::Rdma)?)) },
     parts: &[part(Bench::Cost, "via-send-rdma", Operation::Stream, Wait::Spin, TRANSMIT_SIZES)],
 };
+
+/// What an RDMA write takes whose target calls nothing: into memory that the library allocated.
+pub const WRITE: Path = Path {
+    name: "via-write",
+    about: "RDMA write, post and done, by size, into memory of the library; the target calls nothing",
+    work: Work::Solo { make: || Ok(Box::new(Write::new(false)?)) },
+    parts: &[part(Bench::Cost, "via-write", Operation::Stream, Wait::Spin, WRITE_SIZES)],
+};
+
+/// And into memory of the program.
+pub const WRITE_MALLOC: Path = Path {
+    name: "via-write-malloc",
+    about: "RDMA write, post and done, by size, into memory of the program; the target calls nothing",
+    work: Work::Solo { make: || Ok(Box::new(Write::new(true)?)) },
+    parts: &[part(Bench::Cost, "via-write-malloc", Operation::Stream, Wait::Spin, WRITE_SIZES)],
+};
+
+const WRITE_SIZES: &[usize] = &[8, 64, 4096, 65536];
 
 const TRANSMIT_SIZES: &[usize] = &[0, 4, 40, 400, 1024, 4096, 16384, 65536];
 
@@ -188,6 +208,16 @@ impl Solo for Batch {
     }
 }
 
+/// Connects two VIs of this process.
+fn connect((from, nic, to): (&Vi, &Nic, &Vi)) -> Result<()> {
+    let at = point(&shared::fabric_name());
+    std::thread::scope(|scope| -> Result<()> {
+        let accept = scope.spawn(|| nic.connect_wait(&at, clock::in_seconds(10))?.accept(to));
+        from.connect(&NetAddress::default(), &at, clock::in_seconds(10))?;
+        Ok(accept.join().map_err(|_| anyhow!("a panic while accepting"))??)
+    })
+}
+
 /// Two VIs of one process; only the sender is timed.
 struct Transmit {
     from: Vi,
@@ -205,12 +235,7 @@ impl Transmit {
         let to = nics[1].create_vi(&ViAttributes::new(tags[1]), None, None)?;
         from.set_flow_control(FlowControl::Asynchronous);
         from.set_way(way);
-        let at = point(&shared::fabric_name());
-        std::thread::scope(|scope| -> Result<()> {
-            let accept = scope.spawn(|| nics[1].connect_wait(&at, clock::in_seconds(10))?.accept(&to));
-            from.connect(&NetAddress::default(), &at, clock::in_seconds(10))?;
-            Ok(accept.join().map_err(|_| anyhow!("a panic while accepting"))??)
-        })?;
+        connect((&from, &nics[1], &to))?;
         let source = nics[0].allocate(LARGEST, &MemAttributes::new(tags[0]))?;
         let target = nics[1].allocate(LARGEST, &MemAttributes::new(tags[1]))?;
         Ok(Transmit { from, to, source, target, _nics: nics })
@@ -218,6 +243,67 @@ impl Transmit {
 }
 
 const LARGEST: usize = 64 << 10;
+
+/// Two VIs of one process, of which one writes memory of the other.
+struct Write {
+    from: Vi,
+    source: Buffer,
+    target: (u64, MemHandle),
+    kept: Kept,
+}
+
+/// The target's side, and what must live as long.
+type Kept = (Vi, Memory, Option<Buffer>, [Nic; 2]);
+
+impl Write {
+    fn new(malloc: bool) -> Result<Write> {
+        let nics = [Nic::open("nic0")?, Nic::open("nic1")?];
+        let tags = [nics[0].create_ptag()?, nics[1].create_ptag()?];
+        let attributes = |tag| ViAttributes { rdma_write: true, rdma_read: true, ..ViAttributes::new(tag) };
+        let from = nics[0].create_vi(&attributes(tags[0]), None, None)?;
+        let to = nics[1].create_vi(&attributes(tags[1]), None, None)?;
+        connect((&from, &nics[1], &to))?;
+        let source = nics[0].allocate(LARGEST, &MemAttributes::new(tags[0]))?;
+        let rights = MemAttributes { rdma_write: true, rdma_read: true, ..MemAttributes::new(tags[1]) };
+        let memory = Memory::heap(LARGEST)?;
+        let (target, buffer) = if malloc {
+            ((memory.base().as_ptr() as u64, nics[1].register(memory.clone(), &rights)?), None)
+        } else {
+            let buffer = nics[1].allocate(LARGEST, &rights)?;
+            ((buffer.address(), buffer.handle()), Some(buffer))
+        };
+        let write = Write { from, source, target, kept: (to, memory, buffer, nics) };
+        // The first ones make the memory known, which takes both sides.
+        for _ in 0..100 {
+            write.write(8, |(to, .., nics)| {
+                to.progress();
+                for nic in nics {
+                    nic.node().progress_kernel();
+                }
+            })?;
+        }
+        Ok(write)
+    }
+
+    fn write(&self, size: usize, meanwhile: impl Fn(&Kept)) -> Result<()> {
+        let descriptor = Descriptor::new(0, &[self.source.segment(0, size)]).write_to(self.target.0, self.target.1);
+        self.from.post_send(&descriptor)?;
+        loop {
+            if let Some(sent) = self.from.poll_send() {
+                return check(&sent);
+            }
+            meanwhile(&self.kept);
+        }
+    }
+}
+
+impl Solo for Write {
+    fn measure(&mut self, size: usize, count: usize) -> Result<Vec<(Metric, f64)>> {
+        let mut spent = Spent::default();
+        spent.time(|| (0..count).try_for_each(|_| self.write(size, |_| {})))?;
+        Ok(spent.per(count))
+    }
+}
 
 impl Solo for Transmit {
     fn measure(&mut self, size: usize, count: usize) -> Result<Vec<(Metric, f64)>> {

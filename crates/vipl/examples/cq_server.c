@@ -1,4 +1,5 @@
 /* One thread serves many connections:  cq_server server POINT N,  then  cq_server client POINT N [REQUESTS]. */
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,8 +38,8 @@ int main(int count, char **arguments) {
     long requests = count > 4 ? atol(arguments[4]) : 100000, answered = 0, posted = connections;
     struct timespec begin, end;
 
-    memcpy(there.net.HostAddress, "\x7f\0\0\1", 4);
-    strncpy((char *)there.net.HostAddress + 4, point, 64);
+    memcpy((char *)&there + offsetof(VIP_NET_ADDRESS, HostAddress), "\x7f\0\0\1", 4);
+    strncpy((char *)&there + offsetof(VIP_NET_ADDRESS, HostAddress) + 4, point, 64);
     there.net.DiscriminatorLen = (VIP_UINT16)strlen(point);
     slots = aligned_alloc(64, (size_t)connections * sizeof *slots);
     vis = calloc((size_t)connections, sizeof *vis);

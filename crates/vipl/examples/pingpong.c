@@ -1,4 +1,5 @@
 /* A message goes and comes back:  pingpong server POINT,  then  pingpong client POINT [COUNT [BYTES]]. */
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,8 +36,8 @@ int main(int count, char **arguments) {
     VIP_UINT32 size = count > 4 ? (VIP_UINT32)atol(arguments[4]) : 4;
     struct timespec begin, end;
 
-    memcpy(there.net.HostAddress, "\x7f\0\0\1", 4);
-    strncpy((char *)there.net.HostAddress + 4, point, 64);
+    memcpy((char *)&there + offsetof(VIP_NET_ADDRESS, HostAddress), "\x7f\0\0\1", 4);
+    strncpy((char *)&there + offsetof(VIP_NET_ADDRESS, HostAddress) + 4, point, 64);
     there.net.DiscriminatorLen = (VIP_UINT16)strlen(point);
     CHECK(VipOpenNic("nic0", &nic));
     CHECK(VipCreatePtag(nic, &attributes.Ptag));

@@ -257,7 +257,8 @@ static struct result storm(unsigned seed, uint64_t out, uint64_t in) {
 
 static int set_option(int level, int option, int value) { return setsockopt(fd, level, option, &value, sizeof value); }
 
-/* Waits until the readable bytes and the events within a mask are as expected. */
+/* Waits until the readable bytes and the events within a mask are as expected. If they never are: -1, with the bytes in
+ * place of an error. */
 static struct result settle(long bytes, int mask, int events) {
     int there = -1;
     struct pollfd entry = {fd, (short)(POLLIN | POLLOUT | POLLRDHUP), 0};
@@ -267,7 +268,7 @@ static struct result settle(long bytes, int mask, int events) {
         if (there == bytes && (entry.revents & mask) == events)
             return (struct result){0, 0, entry.revents, 0};
         if (now_us() > end)
-            return (struct result){there, 0, entry.revents, 0};
+            return (struct result){-1, there, entry.revents, 0};
         usleep(100);
     }
 }

@@ -148,10 +148,7 @@ impl Reader {
                 if count > 0 {
                     return Ok(Step::Got(count));
                 }
-                if self.shut {
-                    return shut_outcome(stream);
-                }
-                if !due {
+                if !due && !self.shut {
                     return Ok(Step::Empty);
                 }
                 self.looked = now;
@@ -464,15 +461,6 @@ impl Reader {
             let _ = carrier.endpoint.post(&block.block().spec().to_bytes());
             carrier.endpoint.own(block);
         }
-    }
-}
-
-/// What a reader gets that reads no more: an error, if one has come, or the end.
-#[cold]
-fn shut_outcome(stream: &Stream) -> Result<Step> {
-    match kernel::option(stream.fd(), libc::SOL_SOCKET, libc::SO_ERROR)? {
-        0 => Ok(Step::Got(0)),
-        error => Err(Errno(error)),
     }
 }
 

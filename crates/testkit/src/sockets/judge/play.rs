@@ -235,4 +235,4 @@ pub(super) const NO_SIGNAL: i64 = 0x4000;
 const TAKEN_AT_LEAST: u64 = 1 << 20;
 
 /// Steps shown of a program that failed.
-const SHOWN: usize = 40;
+const SHOWN: usize = 100;

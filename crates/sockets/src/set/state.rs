@@ -256,14 +256,17 @@ impl State {
         if rest.is_empty() {
             return count;
         }
-        match kernel::epoll_wait(set, rest, Some(Duration::ZERO), None) {
-            Ok(more) => {
-                let more = self.translate(rest, more);
-                // Members of ours of which the kernel knew; none has been reported by this call.
-                if count == 0 { more + self.collect(&mut events[more..]) } else { count + more }
+        let mut more = 0;
+        // Ours may take all the room that the program gave; then the others are still to come.
+        for _ in 0..=self.carried {
+            let found = kernel::epoll_wait(set, rest, Some(Duration::ZERO), None).unwrap_or(0);
+            more = self.translate(rest, found);
+            if more > 0 || found < rest.len() {
+                break;
             }
-            Err(_) => count,
         }
+        // Members of ours of which the kernel knew; none has been reported by this call.
+        if count == 0 { more + self.collect(&mut events[more..]) } else { count + more }
     }
 
     /// Takes our own out of what the kernel reported.

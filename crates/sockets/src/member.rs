@@ -167,15 +167,15 @@ impl Member {
             return ready;
         }
         let (now, seen) = (self.now(ring, on_tcp), ring.seen);
-        let mut fresh = 0;
-        if now.written != seen.written || now.arrived > seen.arrived || now.anchor != seen.anchor {
-            fresh |= IN | RDHUP | HUP | ERR;
-        }
-        if seen.read == u64::MAX || now.read != seen.read && !self.had_space(ring) || now.fulls != seen.fulls {
-            fresh |= OUT;
-        }
-        let stirred = now.stirs != seen.stirs;
-        if stirred || ready & fresh != 0 { ready } else { 0 }
+        // As in the kernel: what has happened makes the member be looked at, and all that is ready then is told, also if
+        // what came was read meanwhile.
+        let arrived = now.written != seen.written || now.arrived > seen.arrived;
+        let space = seen.read == u64::MAX || now.read != seen.read && !self.had_space(ring) || now.fulls != seen.fulls;
+        let fresh = arrived && self.events & IN != 0
+            || now.anchor != seen.anchor
+            || now.stirs != seen.stirs
+            || space && ready & OUT != 0;
+        if fresh { ready } else { 0 }
     }
 
     /// Whether a direction is on TCP, or about to be.

@@ -21,6 +21,7 @@ static void server(int fd) {
     timed(fd, MSG_PEEK);
     meet();
     char bytes[100];
+    await_bytes(fd, 10);
     DO(recv(fd, bytes, 100, MSG_WAITALL));
     DO(recv(fd, bytes, 100, MSG_WAITALL));
     time.tv_usec = 0;
@@ -34,8 +35,8 @@ static void client(int fd) {
     char byte;
     warm(fd);
     meet();
-    DO(send(fd, "ten bytes", 10, 0));
     meet();
+    DO(send(fd, "ten bytes", 10, 0));
     meet();
     pause_ms(80);
     DO(send(fd, "x", 1, 0));

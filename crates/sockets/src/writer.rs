@@ -254,8 +254,8 @@ impl Writer {
         self.check(stream)
     }
 
-    /// Whether the peer is there. The death of its process ends the stream if the anchor says so; and if it does not,
-    /// the bytes in the ring have no reader any more, which is a reset.
+    /// Whether the peer is there. The death of its process ends the stream if the anchor says so. If it does not (its word
+    /// may lie behind bytes that this side has not read), bytes in the ring that have no reader any more are a reset.
     #[cold]
     fn check(&mut self, stream: &Stream) -> Result<()> {
         let Some(carrier) = &self.carrier else { return Ok(()) };
@@ -263,7 +263,8 @@ impl Writer {
             return Ok(());
         }
         let events = kernel::look(stream.fd(), libc::POLLRDHUP);
-        if events & (libc::POLLHUP | libc::POLLERR | libc::POLLRDHUP) == 0 && !carrier.peer_reading().closed {
+        let ended = events & (libc::POLLHUP | libc::POLLERR | libc::POLLRDHUP) != 0 || carrier.peer_reading().closed;
+        if !ended && self.has_unread() {
             kernel::reset_at_close(stream.fd());
             let _ = kernel::shutdown(stream.fd(), libc::SHUT_RDWR);
             return Err(Errno(libc::ECONNRESET));

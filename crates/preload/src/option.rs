@@ -37,7 +37,11 @@ pub unsafe fn getsockopt(fd: c_int, level: c_int, name: c_int, value: *mut c_voi
         engine::leave(fd);
     }
     // SAFETY: P1.
-    unsafe { call::getsockopt(fd, level, name, value, len) }
+    let result = unsafe { call::getsockopt(fd, level, name, value, len) };
+    if level == libc::SOL_SOCKET && name == libc::SO_ERROR && result == 0 && engine::has(fd) {
+        engine::tell(|| calls::error_was_asked(fd));
+    }
+    result
 }
 
 fn is_kept(level: c_int, name: c_int) -> bool {

@@ -250,6 +250,13 @@ pub fn option_was_set(fd: i32, level: i32, name: i32, value: &[u8]) {
     }
 }
 
+/// The program has asked for SO_ERROR.
+pub fn error_was_asked(fd: i32) {
+    if let Some(stream) = table::stream(fd).filter(|stream| stream.stage() == Stage::Carried) {
+        stream.tells_error();
+    }
+}
+
 /// The kernel has taken F_SETFL or FIONBIO; `nonblocking` is the new mode.
 pub fn mode_was_set(fd: i32, nonblocking: bool) {
     if let Some(stream) = table::stream(fd) {

@@ -364,7 +364,8 @@ pub const TCP_ESTABLISHED: u8 = 1;
 const TCP_FIN_WAIT1: u8 = 4;
 const TCP_FIN_WAIT2: u8 = 5;
 const TCP_TIME_WAIT: u8 = 6;
-const TCP_CLOSE: u8 = 7;
+/// Gone.
+pub const TCP_CLOSE: u8 = 7;
 const TCP_CLOSE_WAIT: u8 = 8;
 const TCP_LAST_ACK: u8 = 9;
 const TCP_CLOSING: u8 = 11;

@@ -156,7 +156,9 @@ impl Member {
         let mut ready = ring_events(self.stream, &ring.carrier) as u32 & (IN | OUT);
         if ring.anchor != 0 || ring.carrier.has_ended() || self.stream.is_shut.load(Ordering::Relaxed) {
             // Asked anew: an error that was told is no more.
-            ready |= anchor_ready(kernel::look(self.stream.fd(), libc::POLLRDHUP) as u32 & ENDS);
+            let events = kernel::look(self.stream.fd(), libc::POLLRDHUP);
+            self.stream.tells(events);
+            ready |= anchor_ready(events as u32 & ENDS);
         }
         let on_tcp = self.uses_tcp(ring);
         if on_tcp {

@@ -225,6 +225,9 @@ impl List {
                 entry.revents |= kernel::look(entry.fd, entry.events);
             }
         }
+        for ringed in &self.ringed {
+            ringed.stream.tells(self.fds[ringed.at + 1].revents);
+        }
         for (at, entry) in fds.iter_mut().enumerate() {
             let asked = entry.events | libc::POLLERR | libc::POLLHUP | libc::POLLNVAL;
             entry.revents = self.fds[at + 1].revents & asked;

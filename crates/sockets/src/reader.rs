@@ -191,7 +191,10 @@ impl Reader {
                     Ok(Step::Got(count))
                 }
                 Err(Errno(libc::EAGAIN)) => Ok(Step::Empty),
-                Err(errno) => Err(errno),
+                Err(errno) => {
+                    stream.tells_error();
+                    Err(errno)
+                }
             };
         }
     }
@@ -204,6 +207,8 @@ impl Reader {
             return false;
         }
         self.cut_off = true;
+        stream.writes_over.store(true, Ordering::Relaxed);
+        let _ = kernel::shutdown(stream.fd(), libc::SHUT_RDWR);
         true
     }
 

@@ -67,6 +67,9 @@ pub struct Stream {
     pub is_shut: AtomicBool,
     /// The writing direction, that is.
     pub sends_no_more: AtomicBool,
+    /// Writes are the kernel's, which knows their error: the program has shut that direction down, or was told that the
+    /// connection is gone.
+    pub writes_over: AtomicBool,
     /// The reading direction is open: its waits cover the ring.
     pub open: AtomicBool,
     /// Where bytes are read from and written to: `true` is the ring.
@@ -114,6 +117,8 @@ pub enum Stage {
     Never = 3,
 }
 
+/// Looks for a writer that is not busy.
+const NOTICE_TRIES: u32 = 100;
 /// Index of the reading direction in pairs.
 pub const READ: usize = 0;
 /// Index of the writing direction in pairs.
@@ -138,6 +143,7 @@ impl Stream {
             stirs: AtomicU64::new(0),
             is_shut: AtomicBool::new(false),
             sends_no_more: AtomicBool::new(false),
+            writes_over: AtomicBool::new(false),
             open: AtomicBool::new(false),
             on_ring: Default::default(),
             stage: AtomicU8::new(Stage::Young as u8),
@@ -172,6 +178,7 @@ impl Stream {
         self.stirs.store(0, Ordering::Relaxed);
         self.is_shut.store(false, Ordering::Relaxed);
         self.sends_no_more.store(false, Ordering::Relaxed);
+        self.writes_over.store(false, Ordering::Relaxed);
         self.stage.store(Stage::Young as u8, Ordering::Relaxed);
         for word in [&self.turns, &self.tries, &self.skip] {
             word.store(0, Ordering::Relaxed);
@@ -289,8 +296,32 @@ impl Stream {
         if carrier.has_ended() || carrier.peer_reading().closed || !kernel::has_peer_ended(self.fd()) {
             return;
         }
-        if self.writer.try_lock().is_some_and(|mut writer| writer.is_cut_off()) {
-            let _ = kernel::shutdown(self.fd(), libc::SHUT_RDWR);
+        // Who holds the lock may wait for that of a set, which this thread may have: not for ever, then.
+        for _ in 0..NOTICE_TRIES {
+            if let Some(writer) = self.writer.try_lock() {
+                if writer.has_unread() || self.writes_over.load(Ordering::Relaxed) {
+                    self.writes_over.store(true, Ordering::Relaxed);
+                    let _ = kernel::shutdown(self.fd(), libc::SHUT_RDWR);
+                }
+                return;
+            }
+            std::thread::yield_now();
+        }
+    }
+
+    /// The program is told of an error. If the connection has gone with it, writes are the kernel's.
+    #[cold]
+    pub fn tells_error(&self) {
+        if kernel::state(self.fd()) == Ok(kernel::TCP_CLOSE) {
+            self.writes_over.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// The program is told of these events of the anchor: after a hang-up writes are the kernel's.
+    #[inline]
+    pub fn tells(&self, events: i16) {
+        if events & libc::POLLHUP != 0 {
+            self.writes_over.store(true, Ordering::Relaxed);
         }
     }
 

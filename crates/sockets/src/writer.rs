@@ -42,8 +42,6 @@ pub struct Writer {
     number: u8,
     last_note: u64,
     waiter: Waiter,
-    /// The program has shut this direction down.
-    shut: bool,
     /// It stays on TCP.
     left: bool,
     messages: u64,
@@ -74,7 +72,7 @@ impl Writer {
     /// Writes what fits.
     #[inline]
     pub fn step(&mut self, stream: &Stream, parts: &[IoSlice<'_>], patient: bool) -> Result<Step> {
-        if self.shut {
+        if stream.writes_over.load(Ordering::Relaxed) {
             // The kernel knows which error it is.
             return Ok(Step::Kernel);
         }
@@ -192,7 +190,7 @@ impl Writer {
 
     /// Tells the reader that nothing follows; the anchor's word for it comes after.
     pub fn end(&mut self, stream: &Stream) {
-        self.shut = true;
+        stream.writes_over.store(true, Ordering::Relaxed);
         if self.ring.is_none() {
             self.take_up(stream);
         }
@@ -200,12 +198,6 @@ impl Writer {
         // Either note will do; the one of the last switch keeps what it says.
         let note = Switch::note(self.number);
         let _ = ring.set_note(note, self.last_note | ENDED);
-    }
-
-    /// The peer has died: if it had not read everything, nothing more is written.
-    pub fn is_cut_off(&mut self) -> bool {
-        self.shut |= self.has_unread();
-        self.shut
     }
 
     /// Whether the peer has not read all that went over the ring, by its own word.

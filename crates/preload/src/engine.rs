@@ -20,7 +20,7 @@ pub fn has(fd: c_int) -> bool {
 /// The same for epoll sets.
 #[inline]
 pub fn has_set(fd: c_int) -> bool {
-    calls::is_set(fd) && !signal::is_inside()
+    calls::is_set(fd) && !signal::is_inside() && !(is_shut_in() && calls::is_kernels_set(fd))
 }
 
 /// The same for either.
@@ -153,7 +153,13 @@ pub fn inherited() -> impl Iterator<Item = c_int> {
 /// Whether the process has shut itself in, and this stream is on TCP for good.
 #[inline]
 fn has_left(fd: c_int) -> bool {
-    SHUT_IN.load(Ordering::Relaxed) && calls::paths(fd).is_none_or(|paths| paths == (false, false))
+    is_shut_in() && calls::is_kernels(fd)
+}
+
+/// Whether the process has shut itself in.
+#[inline]
+pub fn is_shut_in() -> bool {
+    SHUT_IN.load(Ordering::Relaxed)
 }
 
 /// Passes this thread's calls to the kernel for as long as it lives.

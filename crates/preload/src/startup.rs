@@ -7,7 +7,7 @@ use std::{
 
 use sidestep_sockets::{calls, signal};
 
-use crate::{errno, handler, raw, real};
+use crate::{engine, errno, handler, raw, real};
 
 /// Runs before `main`, after the constructors of what the program is linked with.
 #[used]
@@ -66,7 +66,10 @@ extern "C" fn child() {
 }
 
 extern "C" fn exit() {
-    calls::at_exit();
+    // The kernel closes what a process leaves that may make no calls of ours.
+    if !engine::is_shut_in() {
+        calls::at_exit();
+    }
 }
 
 static STARTED: AtomicBool = AtomicBool::new(false);

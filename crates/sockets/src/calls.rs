@@ -9,22 +9,19 @@ use std::{
     time::Duration,
 };
 
-use sidestep_shm::{clock, descriptor};
+use sidestep_shm::descriptor;
 
 use crate::{
     config::{Promote, config},
     custody, engine, fork, io,
     kernel::{self, Errno, Mask, Result},
-    poll,
+    leaving, poll,
     reason::Reason,
     registry,
     signal::{self, Inside},
     stream::{READ, Stage, Stream, WRITE, lock},
     table,
 };
-
-/// How long a stream that leaves waits for its peer.
-const LEAVE_NS: u64 = 20_000_000;
 
 /// Whether a descriptor is a stream of ours. A table look-up.
 #[inline]
@@ -280,51 +277,25 @@ pub fn unsent_bytes(fd: i32) -> Result<usize> {
 /// carry out (`splice`, MSG_OOB, an option that is not in the table).
 pub fn leave(fd: i32, reason: Reason) {
     if let Some(stream) = table::stream(fd) {
-        leave_stream(stream, reason);
+        leaving::leave(stream, reason);
     }
-}
-
-/// As [`leave`], for a stream at hand.
-pub(crate) fn leave_stream(stream: &Stream, reason: Reason) {
-    let _inside = Inside::enter();
-    if stream.stage() != Stage::Carried {
-        return stream.stay(reason);
-    }
-    let deadline = clock::now() + LEAVE_NS;
-    stream.reader().leave();
-    stream.writer().leave(stream);
-    loop {
-        if stream.reader().has_left(stream) || clock::now() >= deadline {
-            break;
-        }
-        if let Some(carrier) = stream.carrier() {
-            carrier.check();
-        }
-        let _ = kernel::poll(&mut [], Some(Duration::from_micros(50)), None);
-    }
-    stream.set_reason(reason);
 }
 
 /// The same for every stream of the process: a sandbox ([`Reason::Sandboxed`]: nothing is promoted afterwards), a change
 /// of user ([`Reason::OtherUser`]: what comes later meets the processes of the new one), `exec` ([`Reason::Passed`]: only
 /// those that live on).
 pub fn leave_all(reason: Reason) {
-    if reason == Reason::Sandboxed {
-        engine::disable();
-    }
-    let numbers: Vec<i32> = table::numbers(0, u32::MAX).collect();
-    for fd in numbers {
-        let kept = kernel::control(fd, libc::F_GETFD, 0).is_ok_and(|flags| flags & libc::FD_CLOEXEC as usize == 0);
-        if reason != Reason::Passed || kept {
-            leave(fd, reason);
-        }
-    }
-    if reason == Reason::OtherUser
-        && let Some(engine) = engine::running()
-    {
-        engine.registry.withdraw(engine.process);
-        engine::renew();
-    }
+    leaving::leave_all(reason);
+}
+
+/// Whether every call on this stream is the kernel's alone.
+pub fn is_kernels(fd: i32) -> bool {
+    table::stream(fd).is_none_or(leaving::is_kernels)
+}
+
+/// The same for a set.
+pub fn is_kernels_set(fd: i32) -> bool {
+    table::set(fd).is_none_or(|set| set.is_exported())
 }
 
 /// The process is about to change its root: the registry is opened before.

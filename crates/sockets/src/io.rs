@@ -166,6 +166,7 @@ fn receive_slowly(
             return over(libc::EAGAIN);
         }
         let (news, slept) = wait_to_read(stream, &carrier, deadline, before);
+        stream.keep_up(&carrier);
         anchor = if news { Anchor::News } else { Anchor::SleptOn };
         // With the thread outside, what was put off has run.
         let ended = slept == Err(Errno(libc::EINTR)) || signal::was_cancelled(before);

@@ -20,6 +20,7 @@ pub mod engine;
 mod fork;
 mod io;
 pub mod kernel;
+mod leaving;
 mod member;
 mod poll;
 mod reader;

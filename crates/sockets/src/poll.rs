@@ -55,7 +55,6 @@ pub fn poll(fds: &mut [libc::pollfd], timeout: Option<Duration>, mask: Option<Ma
     loop {
         let inside = Inside::enter();
         let mut list = List::of(fds);
-        list.ringed.iter().for_each(|ringed| ringed.stream.keep_up(&ringed.carrier));
         let Some(node) = list.ringed.first().map(|ringed| ringed.carrier.node().clone()) else {
             let held = hold(&list.plain);
             if held {
@@ -137,6 +136,8 @@ impl List {
             let Some(stream) = table::stream(entry.fd) else { continue };
             match stream.carrier() {
                 Some(carrier) => {
+                    // First: what the kernel is asked depends on the paths.
+                    stream.keep_up(&carrier);
                     let ringed = Ringed { at, stream, carrier };
                     list.fds[at + 1].events = ringed.kernel_events(entry.events);
                     list.ringed.push(ringed);

@@ -22,6 +22,7 @@ use crate::{
     stream::{READ, Stream},
 };
 
+mod aside;
 mod peek;
 
 /// What a try to read gave.
@@ -75,8 +76,8 @@ pub struct Reader {
     cut_off: bool,
     /// Bytes from TCP that come after those of the ring.
     kept: VecDeque<u8>,
-    /// An error that came after bytes of the same call: for the next one.
-    error: Option<Errno>,
+    /// What comes before everything else.
+    aside: Option<Box<aside::Aside>>,
 }
 
 /// Ticks between two looks at the anchor by calls that do not wait: some 20 microseconds.
@@ -105,8 +106,8 @@ impl Reader {
         patient: bool,
         anchor: Anchor,
     ) -> Result<Step> {
-        if let Some(errno) = self.error.take() {
-            return Err(errno);
+        if self.aside.is_some() {
+            return self.take_aside(parts, flags);
         }
         if self.on_ring {
             let count = self.take(parts, flags)?;
@@ -231,7 +232,7 @@ impl Reader {
         if before < count && flags & libc::MSG_PEEK == 0 {
             let bytes = parts.iter().flat_map(|part| part.iter().copied());
             self.kept.extend(bytes.take(count).skip(before));
-            carrier.kept.store(self.kept.len() as u64, Ordering::Relaxed);
+            self.tell_kept();
         }
         before
     }
@@ -244,16 +245,9 @@ impl Reader {
         places.zip(&self.kept).for_each(|(place, byte)| *place = *byte);
         if flags & libc::MSG_PEEK == 0 {
             self.kept.drain(..count);
-            if let Some(carrier) = &self.carrier {
-                carrier.kept.store(self.kept.len() as u64, Ordering::Relaxed);
-            }
+            self.tell_kept();
         }
         count
-    }
-
-    /// Keeps an error for the next call.
-    pub fn hold(&mut self, errno: Errno) {
-        self.error = Some(errno);
     }
 
     /// Bytes that can be read now; the kernel's and the ring's.
@@ -263,7 +257,7 @@ impl Reader {
         let asked = !self.on_ring || switching;
         let in_kernel = if asked { kernel::ask(stream.fd(), libc::FIONREAD)? as usize } else { 0 };
         let in_ring = self.ring.as_mut().map_or(0, |ring| ring.available().unwrap_or(0));
-        Ok(in_kernel + in_ring + self.kept.len())
+        Ok(in_kernel + in_ring + self.kept.len() + self.bytes_aside())
     }
 
     /// The program reads no more.
@@ -304,7 +298,8 @@ impl Reader {
     /// The program has closed the stream. Bytes that nobody will read are a reset, as on TCP.
     pub fn end(&mut self, stream: &Stream) {
         let Some(ring) = &mut self.ring else { return };
-        if ring.available().unwrap_or(0) > 0 || !self.kept.is_empty() {
+        let aside = self.aside.as_ref().is_some_and(|aside| !aside.bytes.is_empty());
+        if ring.available().unwrap_or(0) > 0 || !self.kept.is_empty() || aside {
             kernel::reset_at_close(stream.fd());
         }
         self.note.closed = true;

@@ -95,7 +95,7 @@ impl Set {
         }
         let streams: Vec<_> = lock(&self.state).members.iter().map(|(_, member)| member.stream).collect();
         for stream in streams {
-            crate::calls::leave_stream(stream, EXPORTED);
+            crate::leaving::leave(stream, EXPORTED);
         }
         // The kernel answers alone from now on.
         let set = self.fd.load(Ordering::Relaxed);
@@ -107,6 +107,16 @@ impl Set {
         if let Some(berth) = state.berth.take() {
             let _ = kernel::epoll_control(set, libc::EPOLL_CTL_DEL, berth.as_fd().as_raw_fd(), None);
         }
+    }
+
+    /// Whether the kernel answers alone.
+    pub fn is_exported(&self) -> bool {
+        self.exported.load(Ordering::Acquire)
+    }
+
+    /// Whether all members are on TCP for good.
+    pub fn has_left(&self) -> bool {
+        lock(&self.state).members.iter().all(|(_, member)| crate::leaving::is_kernels(member.stream))
     }
 
     /// `epoll_ctl`.
@@ -161,7 +171,7 @@ impl Set {
                         drop(sets);
                         if self.exported.load(Ordering::Acquire) {
                             drop(state);
-                            crate::calls::leave_stream(stream, EXPORTED);
+                            crate::leaving::leave(stream, EXPORTED);
                             return Ok(());
                         }
                         state.give_berth(set);
@@ -323,6 +333,8 @@ impl Set {
             if count > 0 {
                 return Ok(count);
             }
+            // Woken for nothing that the program asked for: a peer may have changed its path, or want this side to.
+            state.keep_up();
             drop(state);
             drop(inside);
             if outcome == Err(Errno(libc::EINTR)) || signal::was_cancelled(before) {

@@ -28,6 +28,7 @@ use crate::{
     reader::Reader,
     reason::Reason,
     registry::{Entry, Field},
+    signal::Inside,
     writer::Writer,
 };
 
@@ -281,12 +282,19 @@ impl Stream {
         Some(Place { engine, key, entry, cookie })
     }
 
-    /// Carries out a switch of the reading direction that waits for nothing else.
+    /// Carries out a switch of the reading direction that waits for nothing else, and follows a peer that leaves.
     pub fn keep_up(&self, carrier: &Carrier) {
+        let _inside = Inside::enter();
         if carrier.is_switching()
             && let Some(mut reader) = self.reader.try_lock()
         {
             reader.keep_up(self);
+        }
+        if carrier.peer_reading().leaving
+            && self.on_ring[WRITE].load(Ordering::Relaxed)
+            && let Some(mut writer) = self.writer.try_lock()
+        {
+            writer.leave(self);
         }
     }
 

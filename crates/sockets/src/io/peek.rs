@@ -77,6 +77,7 @@ pub fn peek(
             continue;
         }
         let (news, slept) = wait_to_read(stream, &carrier, deadline, before);
+        stream.keep_up(&carrier);
         anchor = if news { Anchor::News } else { Anchor::SleptOn };
         let broken = slept == Err(Errno(libc::EINTR)) || signal::was_cancelled(before);
         if broken && !sleep::is_interrupted(before, timeout != 0) {

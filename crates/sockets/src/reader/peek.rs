@@ -21,7 +21,12 @@ impl Reader {
         anchor: Anchor,
     ) -> Result<Step> {
         self.cross(stream)?;
-        if self.error.is_none() && self.is_split() {
+        if self.aside.is_some() {
+            // All of it lies together then.
+            self.put_aside(stream);
+            return self.take_aside(parts, flags);
+        }
+        if self.is_split() {
             let wanted = parts.iter().map(|part| part.len()).sum();
             let bytes = self.in_order(stream, wanted)?;
             if !bytes.is_empty() {

@@ -245,6 +245,14 @@ impl State {
         least
     }
 
+    /// Lets every promoted member follow its peer.
+    #[cold]
+    pub fn keep_up(&self) {
+        let carried =
+            self.members.iter().filter_map(|(_, member)| Some((member.stream, &member.ring.as_ref()?.carrier)));
+        carried.for_each(|(stream, carrier)| stream.keep_up(carrier));
+    }
+
     pub fn kernel_is_due(&mut self) -> bool {
         cpu::ticks().wrapping_sub(self.looked) > LOOK_TICKS
     }

@@ -1,0 +1,102 @@
+//! Leaving the ring for good: one stream for a call that only the kernel can carry out, or all of them before the process is
+//! where the engine cannot follow.
+//!
+//! What this side writes goes over TCP at once. For the other direction the peer must say where the ring ends: it is asked
+//! by a note, and by a message that wakes it if it sleeps. A process that shuts itself in first takes what lies in its ring
+//! into memory of its own.
+
+use std::{sync::atomic::Ordering, time::Duration};
+
+use sidestep_shm::clock;
+
+use crate::{
+    engine, kernel,
+    reason::Reason,
+    signal::Inside,
+    stream::{READ, Stage, Stream, WRITE, lock},
+    table,
+};
+
+/// How long a stream that leaves waits for its peer.
+const LEAVE_NS: u64 = 20_000_000;
+/// The same for all streams of a process that shuts itself in: afterwards every call that is not its own may end it.
+const SHUT_IN_NS: u64 = 200_000_000;
+/// Between two looks.
+const LOOK: Duration = Duration::from_micros(50);
+
+/// Moves a stream back to TCP for good, and waits for a while until the peer has followed.
+pub fn leave(stream: &'static Stream, reason: Reason) {
+    let _inside = Inside::enter();
+    if ask(stream, reason) {
+        wait(vec![stream], reason, LEAVE_NS);
+    }
+    stream.set_reason(reason);
+}
+
+/// The same for every stream of the process.
+pub fn leave_all(reason: Reason) {
+    let _inside = Inside::enter();
+    if reason == Reason::Sandboxed {
+        engine::disable();
+    }
+    let kept = |fd| kernel::control(fd, libc::F_GETFD, 0).is_ok_and(|flags| flags & libc::FD_CLOEXEC as usize == 0);
+    let numbers: Vec<i32> = table::numbers(0, u32::MAX).filter(|fd| reason != Reason::Passed || kept(*fd)).collect();
+    let streams: Vec<&'static Stream> = numbers.iter().filter_map(|fd| table::stream(*fd)).collect();
+    let asked = streams.iter().copied().filter(|stream| ask(stream, reason)).collect();
+    wait(asked, reason, if reason == Reason::Sandboxed { SHUT_IN_NS } else { LEAVE_NS });
+    streams.iter().for_each(|stream| stream.set_reason(reason));
+    if reason == Reason::Sandboxed {
+        // The kernel answers for them alone.
+        numbers.iter().filter_map(|fd| table::set(*fd)).filter(|set| set.has_left()).for_each(|set| set.export());
+    }
+    if reason == Reason::OtherUser
+        && let Some(engine) = engine::running()
+    {
+        engine.registry.withdraw(engine.process);
+        engine::renew();
+    }
+}
+
+/// Whether a stream is on TCP both ways, and nothing for it lies here.
+pub fn is_kernels(stream: &Stream) -> bool {
+    [READ, WRITE].iter().all(|direction| !stream.on_ring[*direction].load(Ordering::Relaxed))
+        && stream.carrier().is_none_or(|carrier| carrier.kept.load(Ordering::Relaxed) == 0)
+}
+
+/// Goes over to TCP, and asks the peer to do the same. `true`: it has to be waited for.
+fn ask(stream: &Stream, reason: Reason) -> bool {
+    if stream.stage() != Stage::Carried {
+        stream.stay(reason);
+        return false;
+    }
+    stream.reader().leave();
+    stream.writer().leave(stream);
+    // What no call has taken up yet, none takes up later.
+    *lock(&stream.inbox) = None;
+    if let Some(carrier) = stream.carrier() {
+        // It says nothing, but wakes.
+        let _ = carrier.endpoint.post(&[]);
+    }
+    true
+}
+
+/// Waits until the peers of these streams have gone over to TCP, too.
+fn wait(mut streams: Vec<&'static Stream>, reason: Reason, limit: u64) {
+    let deadline = clock::now() + limit;
+    loop {
+        streams.retain(|stream| {
+            let mut reader = stream.reader();
+            if matches!(reason, Reason::Sandboxed | Reason::OtherUser) {
+                reader.put_aside(stream);
+            }
+            !reader.has_left(stream)
+        });
+        if streams.is_empty() || clock::now() >= deadline {
+            return;
+        }
+        if let Some(carrier) = streams[0].carrier() {
+            carrier.check();
+        }
+        let _ = kernel::poll(&mut [], Some(LOOK), None);
+    }
+}

@@ -1,0 +1,89 @@
+//! What a reader has put aside: bytes taken off their paths before the program asked for them, since it is about to be where
+//! the ring cannot be waited for; and an error that came after bytes of the same call.
+
+use std::{collections::VecDeque, io::IoSliceMut, sync::atomic::Ordering};
+
+use crate::{
+    kernel::{Errno, Result},
+    stream::Stream,
+};
+
+use super::{Anchor, Reader, Step};
+
+/// Bytes, and what comes after them.
+#[derive(Debug, Default)]
+pub(super) struct Aside {
+    pub bytes: VecDeque<u8>,
+    error: Option<Errno>,
+}
+
+/// Bytes that are put aside in one go.
+const PIECE: usize = 64 << 10;
+/// As much as is put aside at all: more than a ring and the kernel's buffers hold.
+const MOST: usize = 16 << 20;
+
+impl Reader {
+    /// Keeps an error for the next call.
+    pub fn hold(&mut self, errno: Errno) {
+        self.aside.get_or_insert_default().error = Some(errno);
+    }
+
+    /// Puts aside all that has come.
+    pub fn put_aside(&mut self, stream: &Stream) {
+        let mut aside = self.aside.take().unwrap_or_default();
+        let mut piece = vec![0; PIECE];
+        while aside.error.is_none() && aside.bytes.len() < MOST {
+            match self.step(stream, &mut [IoSliceMut::new(&mut piece)], 0, false, Anchor::News) {
+                Ok(Step::Got(count @ 1..)) => aside.bytes.extend(&piece[..count]),
+                // The end is the kernel's to tell, and is told again.
+                Ok(_) => break,
+                Err(errno) => aside.error = Some(errno),
+            }
+        }
+        if !aside.bytes.is_empty() || aside.error.is_some() {
+            self.aside = Some(aside);
+        }
+        self.tell_kept();
+    }
+
+    /// Bytes that were put aside.
+    pub(super) fn bytes_aside(&self) -> usize {
+        self.aside.as_ref().map_or(0, |aside| aside.bytes.len())
+    }
+
+    /// Takes, or shows, what was put aside.
+    #[cold]
+    pub(super) fn take_aside(&mut self, parts: &mut [IoSliceMut<'_>], flags: i32) -> Result<Step> {
+        let Some(aside) = &mut self.aside else { return Ok(Step::Empty) };
+        let room: usize = parts.iter().map(|part| part.len()).sum();
+        let count = room.min(aside.bytes.len());
+        if flags & libc::MSG_TRUNC == 0 {
+            let places = parts.iter_mut().flat_map(|part| part.iter_mut());
+            places.zip(&aside.bytes).for_each(|(place, byte)| *place = *byte);
+        }
+        let error = if count == 0 { aside.error.take() } else { None };
+        if flags & libc::MSG_PEEK == 0 {
+            aside.bytes.drain(..count);
+        }
+        if aside.bytes.is_empty() && aside.error.is_none() {
+            // Not freed, if it had bytes: the allocator could call the kernel then, and this process may have forbidden that.
+            let had_bytes = aside.bytes.capacity() > 0;
+            let emptied = self.aside.take();
+            if had_bytes {
+                std::mem::forget(emptied);
+            }
+        }
+        self.tell_kept();
+        match error {
+            Some(errno) => Err(errno),
+            None => Ok(Step::Got(count)),
+        }
+    }
+
+    /// Says where those look that have no lock how many bytes are kept, here and for after the ring.
+    pub(super) fn tell_kept(&self) {
+        if let Some(carrier) = &self.carrier {
+            carrier.kept.store((self.kept.len() + self.bytes_aside()) as u64, Ordering::Relaxed);
+        }
+    }
+}

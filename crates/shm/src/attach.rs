@@ -45,8 +45,8 @@ pub struct Attachment {
 #[derive(Debug)]
 pub struct Gate {
     process: u32,
-    turn: Mutex<u64>,
-    turnstile: Turnstile,
+    turn: AtomicU64,
+    turnstile: Mutex<Turnstile>,
 }
 
 /// How long a proof holds, in nanoseconds.
@@ -168,22 +168,24 @@ impl Gate {
         let place = memory.span(offset + PROOF + 8, 8)?.place(0) as u64;
         memory.word64(offset + PROOF)?.store(place, Ordering::Release);
         memory.word64(offset + PROOF + 8)?.store(value, Ordering::Release);
-        let gate = Gate { process, turn: Mutex::new(0), turnstile: Turnstile::new(memory, offset)? };
+        let turnstile = Mutex::new(Turnstile::new(memory, offset)?);
+        let gate = Gate { process, turn: AtomicU64::new(0), turnstile };
         Ok(is_in_same_namespace(process).then_some(gate))
     }
 
     /// The turn to tell the other process of memory under. Read it before looking whether that memory may be told of.
+    #[inline]
     pub fn turn(&self) -> u64 {
-        *self.turn.lock().expect("no panic with a turn")
+        self.turn.load(Ordering::Acquire)
     }
 
     /// Takes back everything that the other process was told of. When this returns it copies into none of it, and never
     /// will; what is to remain must be told again.
     pub fn withdraw(&self) {
-        let mut turn = self.turn.lock().expect("no panic with a turn");
-        *turn += 1;
+        let turnstile = self.turnstile.lock().expect("no panic while taking back");
+        let turn = self.turn.fetch_add(1, Ordering::AcqRel) + 1;
         let (mut looks, mut used) = (0, None);
-        self.turnstile.withdraw(*turn, |thread| {
+        turnstile.withdraw(turn, |thread| {
             looks += 1;
             if looks < LOOKS {
                 std::hint::spin_loop();

@@ -309,6 +309,37 @@ pub(crate) enum ReachWay {
     Attached { turn: u64, write: bool, read: bool },
 }
 
+/// Memory of the peer's program that receives lie in, reached through the kernel as long as its gate is at this turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Attached {
+    pub(crate) turn: u64,
+    pub(crate) base: u64,
+    pub(crate) len: u64,
+}
+
+impl Attached {
+    pub(crate) const LEN: usize = 24;
+
+    pub(crate) fn emit(&self) -> [u8; Attached::LEN] {
+        let mut bytes = [0; Attached::LEN];
+        bytes[..8].copy_from_slice(&self.turn.to_le_bytes());
+        bytes[8..16].copy_from_slice(&self.base.to_le_bytes());
+        bytes[16..].copy_from_slice(&self.len.to_le_bytes());
+        bytes
+    }
+
+    pub(crate) fn parse(bytes: &[u8; Attached::LEN]) -> Attached {
+        Attached { turn: word64(bytes), base: word64(&bytes[8..]), len: word64(&bytes[16..]) }
+    }
+
+    /// The address of these bytes, if they lie within.
+    pub(crate) fn address(&self, offset: u64, len: u32) -> Option<u64> {
+        (offset <= self.len && u64::from(len) <= self.len - offset).then(|| self.base.wrapping_add(offset))
+    }
+}
+
+const _: () = assert!(Attached::LEN != Cookie::WIRE_LEN, "a window is told by its length");
+
 impl Reach {
     pub(crate) const LEN: usize = 40;
 

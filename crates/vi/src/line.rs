@@ -28,6 +28,8 @@ pub(crate) struct Line {
     pub(crate) sent: u32,
     /// Receives the peer has posted and nobody has used; the first is for message number `sent`.
     pub(crate) credits: Later<Credit>,
+    /// Where in the trunk the last message ends whose bytes went in the ring.
+    pub(crate) carried: u64,
     /// RDMA writes that the peer carries out and has not answered.
     pub(crate) writes: u32,
     /// The window that a receive was announced in last.
@@ -72,6 +74,7 @@ impl Line {
             theirs: theirs.line,
             sent: 0,
             credits: Later::default(),
+            carried: 0,
             writes: 0,
             window: None,
             reaches: Vec::new(),

@@ -58,6 +58,11 @@ impl Key {
     /// In the place of a turn, for what is not reached through a gate.
     const MAPPED: u64 = u64::MAX;
 
+    /// The turn of the gate that it is reached through, if it is.
+    pub(crate) fn turn(&self) -> Option<u64> {
+        (self.1 != Key::MAPPED).then_some(self.1)
+    }
+
     /// Whether it was told under a turn of the gate that is over.
     pub(crate) fn is_before(&self, turn: u64) -> bool {
         self.1 < turn

@@ -7,12 +7,12 @@ use sidestep_fabric::{
     queue::{self, QueueSpec, Receiver},
 };
 
-use super::{LARGE_RING, Trunk};
+use super::{LARGE_RING, Trunk, Window};
 use crate::{
     code::Status,
     cq::Queue,
     descriptor::Completion,
-    entry::{Header, Kind, LINE},
+    entry::{Attached, Header, Kind, LINE},
     memory::Piece,
     slab::Slab,
     vi::ViCore,
@@ -222,11 +222,17 @@ fn take_own(
         vi.open(cookie)
     };
     match header.kind {
+        Kind::Window if header.len as usize == Attached::LEN => {
+            let mut bytes = [0; Attached::LEN];
+            read_body(header, receiver, &mut bytes)?;
+            let window = trunk.attachment().map(|_| Window::Attached(Attached::parse(&bytes)));
+            trunk.add_window(header.value, window)
+        }
         Kind::Window => {
             let mut bytes = [0; Cookie::WIRE_LEN];
             read_body(header, receiver, &mut bytes)?;
             let cookie = Cookie::from_bytes(&bytes).map_err(|_| "a bad cookie")?;
-            trunk.add_window(header.value, open(&cookie))
+            trunk.add_window(header.value, open(&cookie).map(Window::Mapped))
         }
         Kind::Ring => {
             let mut bytes = [0; QueueSpec::WIRE_LEN];

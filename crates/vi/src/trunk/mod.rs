@@ -33,6 +33,7 @@ use self::inward::Inward;
 use crate::{
     cq::Queue,
     descriptor::Completion,
+    entry::Attached,
     error::{Error, Result},
     vi::{ViCore, state::Loss},
 };
@@ -53,7 +54,7 @@ pub(crate) struct Trunk {
     idle: AtomicU32,
     inward: Lock<Inward>,
     outward: Lock<Outward>,
-    windows: Mutex<Vec<Option<Aperture>>>,
+    windows: Mutex<Vec<Option<Window>>>,
     graves: Mutex<Vec<u32>>,
     /// Who wants to be woken when something arrives.
     wanted: Mutex<Wanted>,
@@ -66,6 +67,15 @@ pub(crate) struct Trunk {
     block: ArenaBlock,
     node: Node,
     peer: PeerId,
+}
+
+/// A region of the peer that receives or RDMA targets lie in.
+#[derive(Debug, Clone)]
+pub(crate) enum Window {
+    /// Memory that its library allocated.
+    Mapped(Aperture),
+    /// Memory of its program, through the kernel.
+    Attached(Attached),
 }
 
 #[derive(Debug, Default)]
@@ -308,13 +318,14 @@ impl Trunk {
     }
 
     /// A region of the peer that it has announced, if it is open.
-    pub(crate) fn window(&self, number: u32) -> Option<Aperture> {
+    pub(crate) fn window(&self, number: u32) -> Option<Window> {
         let window = self.windows.lock().expect("no panic with windows").get(number as usize)?.clone()?;
-        if window.is_open() == Ok(false) {
+        let Window::Mapped(aperture) = &window else { return Some(window) };
+        if aperture.is_open() == Ok(false) {
             // What goes another way meanwhile takes longer than a look for the answer.
             self.node.progress_kernel();
         }
-        (window.is_open() == Ok(true)).then_some(window)
+        (aperture.is_open() == Ok(true)).then_some(window)
     }
 
     /// Where the peer reaches memory of the program, if it may.
@@ -332,7 +343,7 @@ impl Trunk {
         self.monitor.sender_note(0)
     }
 
-    fn add_window(&self, number: u32, window: Option<Aperture>) -> Result<(), &'static str> {
+    fn add_window(&self, number: u32, window: Option<Window>) -> Result<(), &'static str> {
         let mut windows = self.windows.lock().expect("no panic with windows");
         if number as usize != windows.len() || windows.len() >= MAX_WINDOWS {
             return Err("a window out of turn");

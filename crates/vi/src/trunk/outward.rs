@@ -6,7 +6,7 @@ use sidestep_fabric::{Aperture, Cookie, Endpoint, Error, Rights, queue::QueueSpe
 
 use super::MAX_WINDOWS;
 use crate::{
-    entry::{Header, Kind, LINE, LONG, MAX_FIXED},
+    entry::{Attached, Header, Kind, LINE, LONG, MAX_FIXED},
     memory::{Key, Piece, Registration},
     vi::{ViCore, state::Loss},
 };
@@ -24,6 +24,8 @@ pub(crate) struct Outward {
     growth: Growth,
     /// Whether the link was full when something was to be published.
     unpublished: bool,
+    /// Where the larger ring begins, if there is one.
+    adopted: u64,
     /// How often memory was withdrawn.
     note: u64,
 }
@@ -98,6 +100,15 @@ impl Outward {
         self.sender.as_ref().map_or(0, |sender| sender.position())
     }
 
+    /// Whether the peer has taken everything before this position.
+    pub(crate) fn has_been_read(&mut self, position: u64) -> Result<bool, Loss> {
+        let Some(sender) = &mut self.sender else { return Ok(position == 0) };
+        let unread = sender.capacity() - sender.space()?;
+        let read = sender.position().saturating_sub(unread as u64);
+        // What was in the smaller ring has been read when something of the larger one has.
+        Ok(position == 0 || read >= position && (self.adopted == 0 || read > self.adopted))
+    }
+
     /// Puts out one entry with a short body. `false`: no room.
     pub(crate) fn put(&mut self, header: &Header, body: &[u8]) -> Result<bool, Loss> {
         let header = header.padded(self.position());
@@ -169,20 +180,50 @@ impl Outward {
         endpoint: &Endpoint,
         line: u32,
     ) -> Result<Option<u32>, Loss> {
-        let known = self.announced.iter().rposition(|key| *key == registration.key());
-        if let Some(known) = known {
-            return Ok(Some(known as u32));
+        let key = registration.key();
+        if let Some(known) = self.number_of(key) {
+            return Ok(Some(known));
         }
-        let mut header = Header::new(Kind::Window, line, Cookie::WIRE_LEN as u32);
-        if self.announced.len() >= MAX_WINDOWS || self.room()? < header.whole() + LINE {
+        if !self.can_announce(Cookie::WIRE_LEN)? {
             return Ok(None);
         }
-        let key = registration.key();
         let Ok(cookie) = endpoint.share(&registration.region, Rights::ALL) else { return Ok(None) };
+        self.announce(key, line, &cookie.to_bytes()).map(Some)
+    }
+
+    /// The same for memory of the program, which the peer reaches through the kernel while the gate is at `turn`.
+    pub(crate) fn attached_window_of(
+        &mut self,
+        registration: &Registration,
+        turn: u64,
+        line: u32,
+    ) -> Result<Option<u32>, Loss> {
+        let key = registration.key_at(turn);
+        if let Some(known) = self.number_of(key) {
+            return Ok(Some(known));
+        }
+        if !self.can_announce(Attached::LEN)? || !registration.offer() {
+            return Ok(None);
+        }
+        let memory = Attached { turn, base: registration.base, len: registration.region.len() as u64 };
+        self.announce(key, line, &memory.emit()).map(Some)
+    }
+
+    fn number_of(&self, key: Key) -> Option<u32> {
+        self.announced.iter().rposition(|known| *known == key).map(|at| at as u32)
+    }
+
+    fn can_announce(&mut self, len: usize) -> Result<bool, Loss> {
+        let whole = Header::new(Kind::Window, 0, len as u32).whole() + LINE;
+        Ok(self.announced.len() < MAX_WINDOWS && self.room()? >= whole)
+    }
+
+    fn announce(&mut self, key: Key, line: u32, body: &[u8]) -> Result<u32, Loss> {
+        let mut header = Header::new(Kind::Window, line, body.len() as u32);
         header.value = self.announced.len() as u32;
-        self.put(&header, &cookie.to_bytes())?;
+        self.put(&header, body)?;
         self.announced.push(key);
-        Ok(Some(header.value))
+        Ok(header.value)
     }
 
     /// Memory has been withdrawn: the peer reads this before it reaches for any.
@@ -253,6 +294,7 @@ impl Outward {
                         && !self.unpublished
                     {
                         // If it cannot be, the small one goes on.
+                        self.adopted = sender.position();
                         let _ = sender.adopt_ring(aperture, spec);
                         self.growth = Growth::Settled;
                     }

@@ -10,6 +10,7 @@ use crate::{
     entry::{Credit, Header, Kind, ReachWay},
     line::Line,
     memory::Piece,
+    trunk::Window,
     vi::state::{FlowControl, Loss, Way},
 };
 
@@ -64,9 +65,14 @@ pub(super) struct Circumstances {
 /// From this size on a message is placed in the receive buffer, where that can be reached, rather than carried in the
 /// ring: where the two cross in `sidestep bench via` (lines `via-pio` and `via-rdma`).
 pub(crate) const DIRECT_MIN: u32 = 4 << 10;
+/// The same for memory of the program, which is reached through the kernel.
+pub(crate) const ATTACHED_MIN: u32 = 16 << 10;
 /// The most that one request of the RDMA queue moves at once.
 const QUANTUM: usize = 256 << 10;
 const DONE: Stage = Stage::Ended(Status(0));
+
+/// Bytes of registered memory: from where on, and how many.
+type Bytes<'a> = (&'a Span, usize, usize);
 
 impl SendItem {
     /// Goes one step on. `false`: it cannot at present.
@@ -97,8 +103,12 @@ impl SendItem {
                 let carried = if header.is_here() || header.kind == Kind::Read { 0 } else { header.total() as usize };
                 let from = if header.kind == Kind::Message { self.moved as usize } else { 0 };
                 let part = (from, *sent, carried);
-                let put = line.route.trunk.outward().put_part(&header, self.pieces.as_slice(), part)?;
-                let Some(count) = put else { return Ok(false) };
+                let mut outward = line.route.trunk.outward();
+                let Some(count) = outward.put_part(&header, self.pieces.as_slice(), part)? else { return Ok(false) };
+                if carried > 0 {
+                    line.carried = outward.position();
+                }
+                drop(outward);
                 *sent += count;
                 if *sent < carried {
                     return Ok(true);
@@ -164,10 +174,8 @@ impl SendItem {
             Way::Rdma => 1,
         };
         let place = credit.and_then(|credit| credit.place).filter(|_| !header.is_here() && header.total() >= least);
-        self.stage = match place.and_then(|(window, offset)| self.place(line, &header, window, offset)) {
-            Some(id) => Stage::Moving(id, Some(header.here(header.total()))),
-            None => Stage::Sending(header, self.afterwards(&header, around), 0),
-        };
+        let placed = place.and_then(|(window, offset)| self.place(line, &header, (window, offset), around));
+        self.stage = placed.unwrap_or(Stage::Sending(header, self.afterwards(&header, around), 0));
         Ok(true)
     }
 
@@ -228,10 +236,31 @@ impl SendItem {
         }
     }
 
-    /// Begins to place the bytes in the receive buffer, if that can be.
-    fn place(&self, line: &mut Line, header: &Header, window: u32, offset: u64) -> Option<RequestId> {
-        let window = line.route.trunk.window(window)?;
-        self.write_to(line, &window, usize::try_from(offset).ok()?, header.total() as usize)
+    /// Places the bytes in the receive buffer, or begins to, if that can be.
+    fn place(
+        &self,
+        line: &mut Line,
+        header: &Header,
+        (window, offset): (u32, u64),
+        around: &Circumstances,
+    ) -> Option<Stage> {
+        let (here, total) = (header.here(header.total()), header.total());
+        let attached = match line.route.trunk.window(window)? {
+            Window::Mapped(aperture) => {
+                let id = self.write_to(line, &aperture, usize::try_from(offset).ok()?, total as usize)?;
+                return Some(Stage::Moving(id, Some(here)));
+            }
+            // Smaller ones are sooner in the ring.
+            Window::Attached(_) if around.way == Way::BySize && total < ATTACHED_MIN => return None,
+            // Programs post one buffer twice: what is in the ring must be there first.
+            Window::Attached(_) if !line.route.trunk.outward().has_been_read(line.carried).ok()? => return None,
+            Window::Attached(attached) => attached,
+        };
+        let (address, attachment) = (attached.address(offset, total)?, line.route.trunk.attachment()?);
+        self.copy_attached((self.moved, total), address, |source, at, may| {
+            attachment.write(source, at, attached.turn, may)
+        })?;
+        Some(Stage::Sending(here, self.afterwards(&here, around), 0))
     }
 
     /// Begins to write the peer's memory, if this side can.
@@ -246,28 +275,30 @@ impl SendItem {
             ReachWay::Attached { write: false, .. } => return None,
             _ if total == 0 => {}
             ReachWay::Window(number) => {
-                let window = line.route.trunk.window(number)?;
+                let Window::Mapped(window) = line.route.trunk.window(number)? else { return None };
                 return Some(Stage::Moving(self.write_to(line, &window, offset, total as usize)?, header));
             }
             ReachWay::Attached { turn, .. } => {
                 let attachment = line.route.trunk.attachment()?;
-                self.copy_attached(remote, |source, at, may| attachment.write(source, at, turn, may))?;
+                let copy = |source: Bytes<'_>, at, may: &dyn Fn() -> bool| attachment.write(source, at, turn, may);
+                self.copy_attached((0, total), remote.address, copy)?;
             }
         }
         Some(header.map_or(DONE, |header| Stage::Sending(header, self.afterwards(&header, around), 0)))
     }
 
-    /// Copies all bytes by `copy`, piece by piece, to or from where they are at the peer. `None`: it goes another way.
+    /// Copies `count` bytes from `from` on by `copy`, piece by piece, to or from where they are at the peer. `None`: it goes
+    /// another way.
     fn copy_attached(
         &self,
-        remote: &Remote,
-        copy: impl Fn((&Span, usize, usize), u64, &dyn Fn() -> bool) -> bool,
+        (from, count): (u32, u32),
+        address: u64,
+        copy: impl Fn(Bytes<'_>, u64, &dyn Fn() -> bool) -> bool,
     ) -> Option<()> {
-        let mut address = remote.address;
-        for Piece { registration, offset, len } in self.pieces.as_slice() {
-            let whole = copy((registration.region.span(), *offset, *len), address, &|| registration.is_alive());
+        for (piece, at, done, count) in parts(self.pieces.as_slice(), from as usize, count as usize) {
+            let bytes = (piece.registration.region.span(), piece.offset + at, count);
+            let whole = copy(bytes, address.wrapping_add(done as u64), &|| piece.registration.is_alive());
             whole.then_some(())?;
-            address += *len as u64;
         }
         Some(())
     }
@@ -287,10 +318,14 @@ impl SendItem {
     fn read_directly(&self, line: &mut Line, remote: &Remote) -> Option<Stage> {
         let (way, offset) = reach(line, remote, self.total)?;
         let window = match way {
-            ReachWay::Window(number) => line.route.trunk.window(number)?,
+            ReachWay::Window(number) => match line.route.trunk.window(number)? {
+                Window::Mapped(window) => window,
+                Window::Attached(_) => return None,
+            },
             ReachWay::Attached { turn, read, .. } => {
                 let attachment = line.route.trunk.attachment().filter(|_| read)?;
-                self.copy_attached(remote, |into, at, may| attachment.read(into, at, turn, may))?;
+                let copy = |into: Bytes<'_>, at, may: &dyn Fn() -> bool| attachment.read(into, at, turn, may);
+                self.copy_attached((0, self.total), remote.address, copy)?;
                 return Some(DONE);
             }
         };

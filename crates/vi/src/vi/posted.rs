@@ -6,7 +6,10 @@ use crate::{
     entry::Fault,
     fifo::{Fifo, Later},
     memory::Piece,
-    vi::{item::DIRECT_MIN, receive::Incoming},
+    vi::{
+        item::{ATTACHED_MIN, DIRECT_MIN},
+        receive::Incoming,
+    },
 };
 
 /// What every message touches comes first.
@@ -121,6 +124,7 @@ impl Receive {
     /// Whether a large message can be placed in it by the peer.
     #[inline]
     pub(super) fn pays_telling(&self) -> bool {
-        self.total >= DIRECT_MIN && matches!(self.pieces.as_slice(), [piece] if piece.registration.own)
+        let [piece] = self.pieces.as_slice() else { return false };
+        self.total >= if piece.registration.own { DIRECT_MIN } else { ATTACHED_MIN }
     }
 }

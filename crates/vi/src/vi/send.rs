@@ -145,6 +145,7 @@ impl State {
             return Ok(false);
         }
         outward.push(&bytes[..whole])?;
+        line.carried = outward.position();
         outward.publish()?;
         drop(outward);
         if owing {

@@ -8,10 +8,9 @@
 use crate::{
     entry::{CREDIT, Credit, Fault, HEAD, Header, Kind, LINE, MAX_CREDITS, Reach, ReachWay},
     line::Line,
-    memory::{Piece, Registration},
+    memory::{Key, Piece, Registration},
     trunk::Outward,
     vi::{
-        item::DIRECT_MIN,
         posted::{Receive, ReceiveQueue},
         state::{Loss, State},
     },
@@ -131,7 +130,7 @@ pub(super) fn cookies(line: &Line, receives: &mut ReceiveQueue, most: usize, pos
     let first = receives.next_number();
     for receive in receives.untold().take(most) {
         let place = place_of(line, receive);
-        if place.is_none() && len > HEAD && is_placeable(receive) {
+        if place.is_none() && len > HEAD && is_placeable(line, receive) {
             // In another window: it needs an entry of its own.
             break;
         }
@@ -147,10 +146,11 @@ pub(super) fn cookies(line: &Line, receives: &mut ReceiveQueue, most: usize, pos
     header.whole()
 }
 
-/// Whether the peer can place the bytes of a receive itself: one piece, in memory that the library allocated.
+/// Whether the peer can place the bytes of a receive itself: one piece, in memory that it reaches.
 #[inline]
-fn is_placeable(receive: &Receive) -> bool {
-    matches!(receive.pieces.as_slice(), [piece] if piece.registration.own)
+fn is_placeable(line: &Line, receive: &Receive) -> bool {
+    let reached = |registration: &Registration| registration.own || line.route.trunk.gate().is_some();
+    matches!(receive.pieces.as_slice(), [piece] if reached(&piece.registration))
 }
 
 /// Where it places them, if it knows the window.
@@ -158,17 +158,29 @@ fn is_placeable(receive: &Receive) -> bool {
 fn place_of(line: &Line, receive: &Receive) -> Option<(u32, u64)> {
     let [piece] = receive.pieces.as_slice() else { return None };
     let (key, window) = line.window?;
-    (piece.registration.own && piece.registration.key() == key).then_some((window, piece.offset as u64))
+    (key_of(line, &piece.registration)? == key).then_some((window, piece.offset as u64))
+}
+
+/// What the peer knows memory by that it can place in.
+#[inline]
+fn key_of(line: &Line, registration: &Registration) -> Option<Key> {
+    if registration.own {
+        return Some(registration.key());
+    }
+    Some(registration.key_at(line.route.trunk.gate()?.turn()))
 }
 
 /// Makes sure that the peer knows the region of the next receive. Receives in others have to wait for the next entry.
 fn open_windows(line: &mut Line, receives: &ReceiveQueue, outward: &mut Outward) -> Result<(), Loss> {
     let Some(receive) = receives.untold().next() else { return Ok(()) };
     let [Piece { registration, .. }] = receive.pieces.as_slice() else { return Ok(()) };
-    let known = line.window.is_some_and(|(key, _)| key == registration.key());
-    if registration.own && receive.total >= DIRECT_MIN && !known {
-        let window = outward.window_of(registration, &line.endpoint, line.theirs)?;
-        line.window = window.map(|window| (registration.key(), window)).or(line.window);
+    let Some(key) = key_of(line, registration).filter(|_| receive.pays_telling()) else { return Ok(()) };
+    if line.window.is_none_or(|(known, _)| known != key) {
+        let window = match key.turn() {
+            None => outward.window_of(registration, &line.endpoint, line.theirs)?,
+            Some(turn) => outward.attached_window_of(registration, turn, line.theirs)?,
+        };
+        line.window = window.map(|window| (key, window)).or(line.window);
     }
     Ok(())
 }

@@ -1,4 +1,5 @@
-//! `sidestep stat`: every socket of every accelerated process of this user, read from the registry.
+//! `sidestep stat`: every connection of every process of this user that runs under `sidestep run`. Those that have had a
+//! second exchange are in the registry; the others are the kernel's alone so far, and are read from `/proc`.
 
 use std::{collections::BTreeMap, io::Write};
 
@@ -12,6 +13,8 @@ use sidestep_sockets::{
 
 use crate::options::Stat;
 
+mod unlisted;
+
 /// Prints the table, or one JSON object a line.
 pub fn run(options: &Stat) -> Result<()> {
     let sockets = sockets(options.process);
@@ -22,7 +25,7 @@ pub fn run(options: &Stat) -> Result<()> {
     }
     if sockets.is_empty() {
         let of = options.process.map_or(String::new(), |process| format!(" of process {process}"));
-        println!("no sockets{of}: nothing runs under `sidestep run`, or no connection has had its second exchange yet");
+        println!("no sockets{of}: nothing runs under `sidestep run`, or nothing is connected");
         return Ok(());
     }
     // A reader that has seen enough is no error.
@@ -33,7 +36,8 @@ pub fn run(options: &Stat) -> Result<()> {
 /// The sockets of one process, or of all.
 pub fn sockets(process: Option<u32>) -> Vec<Snapshot> {
     let registry = Registry::look(&config().directory);
-    let mut sockets = registry.map_or(Vec::new(), |registry| registry.snapshot());
+    let mut sockets = registry.as_ref().map_or(Vec::new(), |registry| registry.snapshot());
+    unlisted::add(&mut sockets, registry.as_ref(), process);
     // The places of a process that was killed stay until another one needs them.
     let lives = |process: u32| std::path::Path::new(&format!("/proc/{process}")).exists();
     sockets.retain(|socket| process.is_none_or(|process| socket.process == process) && lives(socket.process));
@@ -58,8 +62,8 @@ fn table(sockets: &[Snapshot]) -> String {
             socket.key.local.to_string(),
             socket.key.remote.to_string(),
             path(socket),
-            bytes(field(Field::ReadTcp) + field(Field::ReadRing)),
-            bytes(field(Field::WrittenTcp) + field(Field::WrittenRing)),
+            counted(socket, [Field::ReadTcp, Field::ReadRing]).map_or("-".to_string(), bytes),
+            counted(socket, [Field::WrittenTcp, Field::WrittenRing]).map_or("-".to_string(), bytes),
             field(Field::ReadMessages),
             field(Field::WrittenMessages),
             field(Field::Sleeps),
@@ -71,6 +75,7 @@ fn table(sockets: &[Snapshot]) -> String {
 
 fn to_json(socket: &Snapshot) -> serde_json::Value {
     let field = |field| socket.field(field);
+    let is_counted = field(Field::Since) != 0;
     json!({
         "pid": socket.process,
         "program": program(socket.process),
@@ -81,15 +86,22 @@ fn to_json(socket: &Snapshot) -> serde_json::Value {
         "writes_to": if socket.on_ring.1 { "ring" } else { "tcp" },
         "reason": format!("{:?}", socket.reason),
         "why": why(socket),
-        "read": { "tcp": field(Field::ReadTcp), "ring": field(Field::ReadRing),
-                  "tcp_in_first_second": field(Field::ReadTcpYoung), "messages": field(Field::ReadMessages) },
-        "written": { "tcp": field(Field::WrittenTcp), "ring": field(Field::WrittenRing),
-                     "tcp_in_first_second": field(Field::WrittenTcpYoung), "messages": field(Field::WrittenMessages) },
+        "read": is_counted.then(|| json!({
+            "tcp": field(Field::ReadTcp), "ring": field(Field::ReadRing),
+            "tcp_in_first_second": field(Field::ReadTcpYoung), "messages": field(Field::ReadMessages) })),
+        "written": is_counted.then(|| json!({
+            "tcp": field(Field::WrittenTcp), "ring": field(Field::WrittenRing),
+            "tcp_in_first_second": field(Field::WrittenTcpYoung), "messages": field(Field::WrittenMessages) })),
         "sleeps": field(Field::Sleeps),
         "doorbells": field(Field::Doorbells),
         "since_ns": field(Field::Since),
         "promoted_ns": field(Field::Promoted),
     })
+}
+
+/// The sum of two counters. Of a connection that is not in the registry nothing is counted.
+fn counted(socket: &Snapshot, fields: [Field; 2]) -> Option<u64> {
+    (socket.field(Field::Since) != 0).then(|| fields.into_iter().map(|field| socket.field(field)).sum())
 }
 
 fn path(socket: &Snapshot) -> &'static str {

@@ -8,12 +8,16 @@ use sidestep_testkit::{
     sockets::{Bounded, Ended, compile},
 };
 
+const ECHO: &str = r#"{"Echo":{"size":64,"wait":"block","connections":1}}"#;
+const LONG_EXCHANGE: &str =
+    r#"{"Exchange":{"size":64,"wait":"block","pause_us":0,"span":{"warm_ms":50,"run_ms":1500}}}"#;
+
 const SIDESTEP: &str = env!("CARGO_BIN_EXE_sidestep");
 
 /// Both ends run under this limit of the shell.
 fn works_under(limit: &str, registry: Option<&Path>) {
     let exchange = r#"{"Exchange":{"size":64,"wait":"block","pause_us":0,"span":{"warm_ms":50,"run_ms":150}}}"#;
-    let (server, client) = both(limit, registry, r#"{"Echo":{"size":64,"wait":"block","connections":1}}"#, exchange);
+    let (server, client) = both(limit, registry, ECHO, exchange);
     assert!(client.success(), "{limit}: the client: {:?}\n{}", client.status, client.stderr);
     assert!(server.success(), "{limit}: the server: {:?}\n{}", server.status, server.stderr);
     assert!(client.stdout.contains("half_trip"), "{limit}: {}", client.stdout);
@@ -90,6 +94,71 @@ fn a_full_file_system() {
     assert!(said.contains("there is no registry in /dev/shm/sidestep"), "{said}");
 }
 
+/// `stat` names the reason while the connection lasts.
+#[test]
+fn what_is_short_is_told() {
+    for limit in ["ulimit -n 6", "ulimit -n 8", "ulimit -f 0"] {
+        let folder = Path::new("/dev/shm").join(format!("sidestep-short-{}", std::process::id()));
+        fs::create_dir_all(&folder).expect("a folder");
+        let mut said = String::new();
+        let (server, client) = both_watched(limit, Some(&folder), ECHO, LONG_EXCHANGE, || {
+            let lines = stat(&folder);
+            if !lines.is_empty() {
+                said = lines;
+            }
+        });
+        fs::remove_dir_all(&folder).expect("it is there");
+        assert!(client.success() && server.success(), "{limit}: {}\n{}", client.stderr, server.stderr);
+        assert_eq!(said.matches(r#""reason":"Resources""#).count(), 2, "{limit}: {said}");
+    }
+}
+
+#[test]
+fn too_little_memory_is_told() {
+    let folder = Path::new("/dev/shm").join(format!("sidestep-memory-{}", std::process::id()));
+    fs::create_dir_all(&folder).expect("a folder");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("crates/cli");
+    let built = std::env::current_exe().expect("a path").ancestors().nth(2).expect("a profile").join("limits");
+    let program = compile(&root.join("tests/limits/memory.c"), &built, &[]);
+    let mut command = Command::new(SIDESTEP);
+    command.args(["run", "--"]).arg(&program).env("SIDESTEP_DIR", &folder);
+    command.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
+    let mut child = command.spawn().expect("it starts");
+    let mut line = String::new();
+    let mut out = std::io::BufReader::new(child.stdout.take().expect("a pipe"));
+    std::io::BufRead::read_line(&mut out, &mut line).expect("it speaks");
+    let said = stat(&folder);
+    drop(child.stdin.take());
+    let status = child.wait().expect("it ends");
+    fs::remove_dir_all(&folder).expect("it is there");
+    assert!(status.success() && line == "exchanged\n", "{status}, {line}");
+    assert_eq!(said.matches(r#""reason":"Resources""#).count(), 2, "{said}");
+}
+
+#[test]
+fn a_young_connection_is_told_of() {
+    let folder = Path::new("/dev/shm").join(format!("sidestep-young-{}", std::process::id()));
+    fs::create_dir_all(&folder).expect("a folder");
+    let mut said = String::new();
+    // The client connects and says nothing for a while.
+    let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    let mut command = Command::new(SIDESTEP);
+    let script = format!("exec 3<>/dev/tcp/127.0.0.1/{port}; read -u 3 line; echo $line");
+    command.args(["run", "--", "bash", "-c", &script]).env("SIDESTEP_DIR", &folder);
+    let client = Bounded::start(&mut command, Duration::from_secs(40));
+    let (mut server, _) = listener.accept().expect("a connection");
+    let end = std::time::Instant::now() + Duration::from_secs(10);
+    while !said.contains("Young") && std::time::Instant::now() < end {
+        said = stat(&folder);
+    }
+    std::io::Write::write_all(&mut server, b"done\n").expect("it listens");
+    let ended = client.wait();
+    fs::remove_dir_all(&folder).expect("it is there");
+    assert!(ended.success() && ended.stdout.contains("done"), "{}", ended.stderr);
+    assert!(said.contains(&format!("127.0.0.1:{port}")) && said.contains("too young"), "{said}");
+}
+
 #[test]
 fn another_root() {
     // The registry is out of reach then, and was opened before.
@@ -109,6 +178,13 @@ fn thousands_of_connections() {
     assert!(server.stdout.contains(&expected), "{}", server.stdout);
 }
 
+/// What `stat` says of the processes of a registry.
+fn stat(registry: &Path) -> String {
+    let mut stat = Command::new(SIDESTEP);
+    let output = stat.args(["stat", "--json"]).env("SIDESTEP_DIR", registry).output().expect("it runs");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
 /// What `run --verbose` says of a behaviour program with both ends in one process, which must work.
 fn summary_of(sidestep: &mut Command, behaviour: &str) -> String {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("crates/cli").join("tests/behaviours");
@@ -122,6 +198,17 @@ fn summary_of(sidestep: &mut Command, behaviour: &str) -> String {
 
 /// Runs a server and a client under `sidestep run`, each in a shell that first sets a limit.
 fn both(limit: &str, registry: Option<&Path>, server: &str, client: &str) -> (Ended, Ended) {
+    both_watched(limit, registry, server, client, || {})
+}
+
+/// The same, and does something now and then while the client works.
+fn both_watched(
+    limit: &str,
+    registry: Option<&Path>,
+    server: &str,
+    client: &str,
+    mut look: impl FnMut(),
+) -> (Ended, Ended) {
     let sidestep = SIDESTEP;
     let port = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("a port").local_addr().expect("an address").port();
     let start = |work: &str| {
@@ -144,6 +231,11 @@ fn both(limit: &str, registry: Option<&Path>, server: &str, client: &str) -> (En
         }
         std::thread::sleep(Duration::from_millis(5));
     }
-    let client = start(client).wait();
+    let mut client = start(client);
+    while client.is_working() {
+        look();
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let client = client.wait();
     (server.wait(), client)
 }

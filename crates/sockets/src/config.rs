@@ -41,6 +41,8 @@ pub struct Rule {
     network: Option<(IpAddr, u8)>,
 }
 
+const DEFAULT_DIRECTORY: &str = "/dev/shm/sidestep";
+
 static CONFIG: OnceLock<Config> = OnceLock::new();
 
 /// The settings of this process.
@@ -64,8 +66,13 @@ impl Config {
             _ => (Patience::DEFAULT, (128 << 10, 1 << 20)),
         };
         let rules = get("SIDESTEP_RULE").map(|rules| rules.split(',').filter_map(Rule::parse).collect());
-        let directory = get("SIDESTEP_DIR").unwrap_or_else(|| "/dev/shm/sidestep".to_string());
+        let directory = get("SIDESTEP_DIR").unwrap_or_else(|| DEFAULT_DIRECTORY.to_string());
         Config { promote, patience, rings, directory, rules: rules.unwrap_or_default() }
+    }
+
+    /// Whether the registry is where it is by default.
+    pub fn is_default_directory(&self) -> bool {
+        self.directory == DEFAULT_DIRECTORY
     }
 
     /// Whether the rules let this connection be promoted.

@@ -16,7 +16,7 @@ use std::{
 };
 
 use sidestep_fabric::{
-    Aperture, ArenaBlock, Endpoint, Listener, Node, Request,
+    Aperture, ArenaBlock, Endpoint, Error, Listener, Node, Request,
     queue::{self, Kind, QueueSpec},
 };
 use sidestep_shm::{clock, descriptor};
@@ -74,7 +74,14 @@ pub fn engine() -> Option<&'static Engine> {
         return None;
     }
     let cell = ENGINES.get(GENERATION.load(Ordering::Acquire))?;
-    cell.get_or_init(|| Engine::start().map(Box::new)).as_deref()
+    let started = || {
+        let engine = Engine::start();
+        if engine.is_none() {
+            registry::file::excuse(Reason::Resources);
+        }
+        engine.map(Box::new)
+    };
+    cell.get_or_init(started).as_deref()
 }
 
 /// The engine, if there is one already.
@@ -164,7 +171,11 @@ impl Engine {
             own = Some(block);
             Ok(hello)
         });
-        let (Ok(endpoint), Some(block)) = (started, own) else { return };
+        let (endpoint, block) = match (started, own) {
+            (Ok(endpoint), Some(block)) => (endpoint, block),
+            (Err(Error::Memory(sidestep_shm::Error::Limit { .. })), _) => return stream.set_reason(Reason::Resources),
+            _ => return,
+        };
         lock(&self.asked).push(Asked { stream: stream.index, key: place.key, endpoint, block });
     }
 
@@ -229,9 +240,13 @@ impl Engine {
             parts = Some(Half::attach(endpoint, block, &theirs)?);
             Ok(answer)
         });
-        if let (Ok(endpoint), Some(half)) = (accepted, parts) {
-            self.forget(&own);
-            stream.carried(half.with(endpoint));
+        match (accepted, parts) {
+            (Ok(endpoint), Some(half)) => {
+                self.forget(&own);
+                stream.carried(half.with(endpoint));
+            }
+            (Err(Error::Memory(sidestep_shm::Error::Limit { .. })), _) => stream.set_reason(Reason::Resources),
+            _ => {}
         }
     }
 }

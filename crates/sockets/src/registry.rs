@@ -118,10 +118,13 @@ const SOCKETS: usize = 16_384;
 pub const SOCKET_WORDS: usize = 24;
 const FIRST_PROCESS: usize = 0x1000 / 8;
 const FIRST_SOCKET: usize = FIRST_PROCESS + PROCESSES * PROCESS_WORDS;
-const LEN: usize = (FIRST_SOCKET + SOCKETS * SOCKET_WORDS) * 8;
+/// Bytes of the file.
+pub const LEN: usize = (FIRST_SOCKET + SOCKETS * SOCKET_WORDS) * 8;
 /// Places looked at for one key.
 const PROBES: usize = 64;
 
+/// Instead of the first half of an identity: the second is an excuse.
+const NO_RENDEZVOUS: u64 = 0;
 const WILLING: u64 = 1;
 const READS_RING: u64 = 2;
 const WRITES_RING: u64 = 4;
@@ -141,6 +144,21 @@ impl Registry {
             }
         }
         None
+    }
+
+    /// Leaves word why the process with this number has no engine, and so no sockets here.
+    pub fn excuse(&self, number: u32, reason: Reason) {
+        // As an identity without a rendezvous: it lives as long as the process does.
+        let _ = self.enter(Identity([NO_RENDEZVOUS, u64::from(reason as u8) + 1]), number);
+    }
+
+    /// Why the process with this number has no engine, if it left word.
+    pub fn excuse_of(&self, number: u32) -> Option<Reason> {
+        let word = |index, at| self.process_word(index, at).load(Acquire);
+        let excused =
+            |index: &usize| word(*index, 3) == u64::from(number) && word(*index, 0) != 0 && word(*index, 1) == 0;
+        let index = (0..PROCESSES).find(excused)?;
+        Some(Reason::from_code(word(index, 2).saturating_sub(1) as u8))
     }
 
     /// Adds a socket that has ended to the totals of this process.
@@ -173,7 +191,11 @@ impl Registry {
         for index in 0..PROCESSES {
             let claim = self.process_word(index, 0).load(Acquire);
             let identity = Identity([1, 2].map(|at| self.process_word(index, at).load(Acquire)));
-            if claim == 0 || identity.0[1] == 0 || identity.is_alive() {
+            let lives = match identity.0[0] {
+                NO_RENDEZVOUS => crate::kernel::is_alive(self.process_word(index, 3).load(Relaxed)),
+                _ => identity.is_alive(),
+            };
+            if claim == 0 || identity.0[1] == 0 || lives {
                 continue;
             }
             self.clear_sockets_of(index);
@@ -365,6 +387,21 @@ mod tests {
         drop(alive);
         assert_eq!(registry.sweep(), 1);
         assert_eq!(registry.find(&key(4000)), None);
+        std::fs::remove_dir_all(directory).unwrap();
+    }
+
+    #[test]
+    fn who_has_no_engine_is_excused_while_it_lives() {
+        let (registry, directory) = registry("excuse");
+        let me = kernel_id();
+        registry.excuse(me, Reason::Resources);
+        assert_eq!(registry.excuse_of(me), Some(Reason::Resources));
+        assert_eq!(registry.excuse_of(me + 1), None);
+        assert_eq!(registry.sweep(), 0);
+        // No process has this number.
+        registry.excuse(u32::MAX >> 1, Reason::Resources);
+        assert_eq!(registry.sweep(), 1);
+        assert_eq!(registry.excuse_of(me), Some(Reason::Resources));
         std::fs::remove_dir_all(directory).unwrap();
     }
 

@@ -14,6 +14,10 @@ pub fn print(name: &str, process: u32, status: ExitStatus, took: Duration) {
         );
         return;
     };
+    if let Some(reason) = registry.excuse_of(process) {
+        eprintln!("sidestep: all connections stayed on TCP: {}", reason.sentence());
+        return;
+    }
     match registry.totals(process) {
         Some(totals) => eprintln!(
             "sidestep: {} of {} connections left TCP; {} bytes went over rings, {} over TCP",

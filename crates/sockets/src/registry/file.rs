@@ -9,7 +9,10 @@ use std::{
     },
 };
 
-use rustix::fs::{FallocateFlags, Mode, OFlags};
+use rustix::{
+    fs::{FallocateFlags, Mode, OFlags},
+    process::{Resource, getrlimit},
+};
 use sidestep_shm::{Memory, descriptor, procfs};
 
 use super::{LEN, MAGIC, Registry, VERSION};
@@ -24,6 +27,13 @@ static KEEPING: Mutex<()> = Mutex::new(());
 pub fn of_user() -> Option<&'static Registry> {
     let opened = || Registry::open(&config().directory).ok().map(|registry| &*Box::leak(Box::new(registry)));
     kept().or_else(opened)
+}
+
+/// Leaves word in the registry that this process has no engine. It is given back at once: what is short is the program's.
+pub fn excuse(reason: Reason) {
+    if let Ok(registry) = Registry::open(&config().directory) {
+        registry.excuse(crate::kernel::process(), reason);
+    }
 }
 
 /// Opens the registry of this user, and what else has a path, for this process and its children: under another root they
@@ -84,7 +94,11 @@ impl Registry {
             return None;
         }
         if (status.st_size as usize) < LEN {
-            // Space first: a full file system must be an error here, not a signal later.
+            // Space first: a full file system must be an error here, not a signal later. Beyond the limit of files it would
+            // be one here. Who only looks makes nothing.
+            if !create || getrlimit(Resource::Fsize).current.is_some_and(|limit| limit < LEN as u64) {
+                return None;
+            }
             rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, LEN as u64).ok()?;
         }
         Self::map(file)

@@ -1,0 +1,159 @@
+//! Connections that are not in the registry: too young for it, or of a process that cannot have an engine. The kernel tells
+//! which processes have the library loaded, and what they are connected to.
+
+use std::{
+    collections::HashMap,
+    fs,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    path::Path,
+};
+
+use sidestep_sockets::{
+    address::Key,
+    config::config,
+    reason::Reason,
+    registry::{self, Field, Registry, SOCKET_WORDS, Snapshot},
+};
+
+/// Adds those of one process, or of all.
+pub fn add(sockets: &mut Vec<Snapshot>, registry: Option<&Registry>, only: Option<u32>) {
+    let mut tables = HashMap::new();
+    for process in processes().filter(|process| only.is_none_or(|only| only == *process)) {
+        let folder = format!("/proc/{process}");
+        if !is_accelerated(&folder) {
+            continue;
+        }
+        let namespace = fs::read_link(format!("{folder}/ns/net")).unwrap_or_default();
+        let table = tables.entry(namespace).or_insert_with(|| connections(&folder));
+        let reason = reason(registry, process);
+        for (fd, inode) in descriptors(&folder) {
+            let Some((local, remote)) = table.get(&inode).copied() else { continue };
+            let known = |socket: &Snapshot| {
+                socket.process == process && socket.key.local == local && socket.key.remote == remote
+            };
+            if sockets.iter().any(known) {
+                continue;
+            }
+            let mut words = [0; SOCKET_WORDS];
+            words[Field::Descriptor as usize] = fd;
+            let key = Key { namespace: 0, local, remote };
+            sockets.push(Snapshot { process, key, on_ring: (false, false), reason, words });
+        }
+    }
+}
+
+/// Why a connection of this process is not in the registry.
+fn reason(registry: Option<&Registry>, process: u32) -> Reason {
+    match registry {
+        _ if is_short(process, registry.is_some()) => Reason::Resources,
+        Some(registry) => registry.excuse_of(process).unwrap_or(Reason::Young),
+        None if can_be_made() => Reason::Young,
+        None => Reason::Resources,
+    }
+}
+
+/// Whether a process has no descriptor or no address space left for the registry, where it would leave word, or cannot make
+/// the file if it is not there.
+fn is_short(process: u32, is_there: bool) -> bool {
+    let limits = fs::read_to_string(format!("/proc/{process}/limits")).unwrap_or_default();
+    let limit = |name: &str| {
+        let line = limits.lines().find_map(|line| line.strip_prefix(name));
+        line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok()).unwrap_or(u64::MAX)
+    };
+    let open = fs::read_dir(format!("/proc/{process}/fd")).map_or(0, |entries| entries.count()) as u64;
+    let sizes = fs::read_to_string(format!("/proc/{process}/statm")).unwrap_or_default();
+    let pages: u64 = sizes.split(' ').next().and_then(|pages| pages.parse().ok()).unwrap_or(0);
+    let mapped = pages * rustix::param::page_size() as u64;
+    let needed = registry::LEN as u64;
+    open >= limit("Max open files")
+        || mapped + needed > limit("Max address space")
+        || !is_there && needed > limit("Max file size")
+}
+
+/// Whether the first process that needs a registry can make it.
+fn can_be_made() -> bool {
+    let folder = Path::new(&config().directory);
+    let holder = if folder.exists() { Some(folder) } else { folder.parent() };
+    let usable = holder
+        .is_some_and(|holder| holder.is_dir() && rustix::fs::access(holder, rustix::fs::Access::WRITE_OK).is_ok());
+    // One that is there and could not be opened for looking cannot be opened at all.
+    usable && !folder.join(rustix::process::geteuid().as_raw().to_string()).exists()
+}
+
+fn processes() -> impl Iterator<Item = u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+/// Whether a process of this user has the library loaded, and uses this registry.
+fn is_accelerated(folder: &str) -> bool {
+    let loaded = fs::read_to_string(format!("{folder}/maps")).is_ok_and(|maps| maps.contains("/libsidestep.so"));
+    let environment = if loaded { fs::read(format!("{folder}/environ")).unwrap_or_default() } else { return false };
+    let mut entries = environment.split(|byte| *byte == 0);
+    let directory = entries.find_map(|entry| entry.strip_prefix(b"SIDESTEP_DIR="));
+    directory.map_or(config().is_default_directory(), |directory| directory == config().directory.as_bytes())
+}
+
+/// The sockets that a process has open: number and inode.
+fn descriptors(folder: &str) -> Vec<(u64, u64)> {
+    let entries = fs::read_dir(format!("{folder}/fd")).into_iter().flatten().flatten();
+    let socket = |entry: fs::DirEntry| {
+        let target = fs::read_link(entry.path()).ok()?;
+        let inode = target.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()?;
+        Some((entry.file_name().to_str()?.parse().ok()?, inode))
+    };
+    entries.filter_map(socket).collect()
+}
+
+/// The TCP connections of a network namespace, by inode.
+fn connections(folder: &str) -> HashMap<u64, (SocketAddr, SocketAddr)> {
+    let tables = ["tcp", "tcp6"].map(|name| fs::read_to_string(format!("{folder}/net/{name}")).unwrap_or_default());
+    tables.iter().flat_map(|table| table.lines().skip(1)).filter_map(connection).collect()
+}
+
+/// One line of such a table.
+fn connection(line: &str) -> Option<(u64, (SocketAddr, SocketAddr))> {
+    let mut words = line.split_whitespace().skip(1);
+    let (local, remote, state) = (address(words.next()?)?, address(words.next()?)?, words.next()?);
+    // Established, or with one end that has ended.
+    if !["01", "04", "05", "08"].contains(&state) {
+        return None;
+    }
+    Some((words.nth(5)?.parse().ok()?, (local, remote)))
+}
+
+/// An address as the kernel prints it: words of the machine in hexadecimal, then the port.
+fn address(text: &str) -> Option<SocketAddr> {
+    let (ip, port) = text.split_once(':')?;
+    let word = |at: usize| Some(u32::from_str_radix(ip.get(at * 8..at * 8 + 8)?, 16).ok()?.to_ne_bytes());
+    let ip = match ip.len() {
+        8 => IpAddr::V4(Ipv4Addr::from(word(0)?)),
+        32 => {
+            let bytes = [word(0)?, word(1)?, word(2)?, word(3)?].concat();
+            let v6 = Ipv6Addr::from(<[u8; 16]>::try_from(bytes).ok()?);
+            v6.to_ipv4_mapped().map_or(IpAddr::V6(v6), IpAddr::V4)
+        }
+        _ => return None,
+    };
+    Some(SocketAddr::new(ip, u16::from_str_radix(port, 16).ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_the_kernel_are_read() {
+        let line =
+            "   3: 0100007F:1F90 0100007F:C350 01 00000000:00000000 00:00000000 00000000  1000        0 4711 1 0";
+        let (inode, (local, remote)) = connection(line).expect("a connection");
+        assert_eq!((inode, local.to_string().as_str(), remote.port()), (4711, "127.0.0.1:8080", 50000));
+        let listening = line.replace(" 01 ", " 0A ");
+        assert_eq!(connection(&listening), None);
+        let mapped = address("0000000000000000FFFF00000100007F:0050").expect("an address");
+        assert_eq!(mapped.to_string(), "127.0.0.1:80");
+        let own = address("00000000000000000000000001000000:0050").expect("an address");
+        assert_eq!(own.to_string(), "[::1]:80");
+        assert_eq!(address("0100007F"), None);
+    }
+}

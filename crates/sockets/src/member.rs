@@ -284,3 +284,6 @@ fn anchor_ready(anchor: u32) -> u32 {
         _ => anchor | IN | if anchor & (HUP | ERR) != 0 { OUT } else { 0 },
     }
 }
+
+#[cfg(test)]
+mod tests;

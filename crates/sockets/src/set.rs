@@ -32,7 +32,7 @@ use crate::{
 
 use state::State;
 
-mod state;
+pub(crate) mod state;
 
 /// One epoll set. Lives for ever and is used again; see [`table`].
 #[derive(Debug)]

@@ -54,13 +54,16 @@ pub struct Seen {
     pub fulls: u64,
     /// What the program did that shows.
     pub stirs: u64,
-    /// The end of the stream.
+    /// What the kernel said of the anchor.
     pub anchor: u32,
+    /// The peer's end has come, by the kernel's word.
+    pub ended: bool,
 }
 
 impl Seen {
     /// Whatever is there is new.
-    pub const NOTHING: Seen = Seen { written: u64::MAX, read: u64::MAX, arrived: 0, fulls: 0, stirs: 0, anchor: 0 };
+    pub const NOTHING: Seen =
+        Seen { written: u64::MAX, read: u64::MAX, arrived: 0, fulls: 0, stirs: 0, anchor: 0, ended: false };
 }
 
 /// The members of a set. A member has an id for as long as it is in the set; a descriptor number leads to one. Interest
@@ -174,7 +177,7 @@ impl Member {
         let arrived = now.written != seen.written || now.arrived > seen.arrived;
         let space = seen.read == u64::MAX || now.read != seen.read && !self.had_space(ring) || now.fulls != seen.fulls;
         let fresh = arrived && self.events & IN != 0
-            || now.anchor != seen.anchor
+            || (now.anchor, now.ended) != (seen.anchor, seen.ended)
             || now.stirs != seen.stirs
             || space && ready & OUT != 0;
         if fresh { ready } else { 0 }
@@ -198,6 +201,8 @@ impl Member {
             fulls: self.stream.fulls.load(Ordering::Relaxed),
             stirs: self.stream.stirs.load(Ordering::Relaxed),
             anchor: ring.anchor,
+            // A reading direction that the program has shut looks the same at the anchor before the peer's end and after.
+            ended: ring.anchor != 0 && kernel::has_peer_ended(self.stream.fd()),
         }
     }
 
@@ -234,6 +239,12 @@ impl Member {
     /// How far things have come is noted before they are looked at once more: what comes in between is told now, or is
     /// news for the next look.
     fn note_edge(&mut self, ready: u32) -> u32 {
+        if let Some(ring) = &mut self.ring
+            && self.stream.is_shut.load(Ordering::Relaxed)
+        {
+            // The kernel's own word for what the program did comes later, and is no news then.
+            ring.anchor |= kernel::look(self.stream.fd(), libc::POLLRDHUP) as u32 & ENDS;
+        }
         let Some(now) = self.ring.as_ref().map(|ring| self.now(ring, self.uses_tcp(ring))) else { return ready };
         let ready = ready | self.ready();
         if let Some(ring) = &mut self.ring {

@@ -46,7 +46,7 @@ thread_local! {
 /// Ticks between two looks at the kernel's descriptors while rings are busy: some 20 microseconds.
 pub const LOOK_TICKS: u64 = 50_000;
 
-/// Looks at an error without a hang-up, before it is taken for all there is.
+/// Looks at an error without a hang-up, or a hang-up without an end, before it is taken for all there is.
 const HALF_TOLD: u32 = 4;
 
 /// `ppoll` on a list that has streams of ours.
@@ -173,8 +173,12 @@ impl List {
                 Ok(_) | Err(Errno(libc::EINTR)) => {}
                 Err(errno) => return Err(errno),
             }
-            // The kernel stores the error of a reset first and the hang-up then; only who looks without sleeping sees that.
-            let half = |entry: &libc::pollfd| entry.revents & (libc::POLLERR | libc::POLLHUP) == libc::POLLERR;
+            // The kernel stores the error of a reset first, the hang-up then, and the end of both directions last; only who
+            // looks without sleeping sees that.
+            let half = |entry: &libc::pollfd| {
+                let ends = entry.revents & (libc::POLLERR | libc::POLLHUP | libc::POLLRDHUP);
+                ends == libc::POLLERR || ends & libc::POLLHUP != 0 && entry.events & !ends & libc::POLLRDHUP != 0
+            };
             if !self.fds.iter().any(half) {
                 break;
             }

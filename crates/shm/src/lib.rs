@@ -38,6 +38,8 @@ pub mod cpu;
 #[cfg(not(loom))]
 pub mod descriptor;
 #[cfg(not(loom))]
+pub mod digest;
+#[cfg(not(loom))]
 pub mod doorbell;
 pub mod error;
 #[cfg(not(loom))]
@@ -54,6 +56,8 @@ pub mod passing;
 pub mod procfs;
 #[cfg(not(loom))]
 pub mod room;
+#[cfg(not(loom))]
+pub mod stream;
 
 pub use error::{Error, Result};
 #[cfg(not(loom))]

@@ -421,7 +421,7 @@ impl Span {
     }
 
     #[inline]
-    fn part(&self, at: usize, len: usize) -> Result<NonNull<u8>> {
+    pub(crate) fn part(&self, at: usize, len: usize) -> Result<NonNull<u8>> {
         if at > self.len || len > self.len - at {
             return Err(Error::Range { offset: at, len, size: self.len });
         }

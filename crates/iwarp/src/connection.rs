@@ -42,7 +42,7 @@ pub struct Connection {
     /// A set-up frame that is to be sent.
     pub(crate) frame: Option<Vec<u8>>,
     /// Bytes of an unfinished frame or FPDU that the driver holds.
-    unfinished: usize,
+    pub(crate) unfinished: usize,
     pub(crate) peer_finished: bool,
     pub(crate) deadline: Option<Duration>,
     nudge: Option<Nudge>,
@@ -335,16 +335,11 @@ impl Connection {
             completions: &mut self.completions,
         };
         let handled = self.rx.handle(input, &mut around);
-        // RFC 5044 §7.1.2: the responder sends nothing before it has received a valid FPDU.
         if self.rx.has_received() {
-            self.tx.open = true;
-            self.nudge = None;
+            self.note_received(now);
         }
         let taken = match handled {
-            Ok((taken, None)) => {
-                self.extend_closing(now);
-                taken
-            }
+            Ok((taken, None)) => taken,
             Ok((_, Some(terminate))) => {
                 self.events.push_back(Event::PeerTerminated(terminate));
                 self.finish(false);
@@ -361,6 +356,14 @@ impl Connection {
         }
         self.advance(now);
         taken
+    }
+
+    /// An FPDU has come.
+    pub(crate) fn note_received(&mut self, now: Duration) {
+        // RFC 5044 §7.1.2: the responder sends nothing before it has received a valid FPDU.
+        self.tx.open = true;
+        self.nudge = None;
+        self.extend_closing(now);
     }
 
     /// The peer broke the protocol: it is told why, and nothing else is sent or taken any more.
@@ -386,7 +389,7 @@ impl Connection {
     }
 
     /// Goes on to the next phase where everything is done.
-    fn advance(&mut self, now: Duration) {
+    pub(crate) fn advance(&mut self, now: Duration) {
         let quiet = self.frame.is_none() && self.tx.is_idle() && self.tx.ledger.is_drained();
         if matches!(self.phase, Phase::Closing | Phase::Ending) && quiet {
             let receiving = matches!(self.phase, Phase::Closing);

@@ -6,8 +6,8 @@
 
 use crate::error::Error;
 use sidestep_wire::{Stag, TaggedOffset};
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::{fmt, ops};
 
 /// A set of streams and regions that belong together.
@@ -135,7 +135,7 @@ pub enum InvalidateFault {
 /// All regions of one host, or of as much of it as its owner likes.
 #[derive(Debug, Default)]
 pub struct MemoryTable {
-    regions: HashMap<Stag, Registered>,
+    regions: BTreeMap<Stag, Registered>,
 }
 
 #[derive(Debug)]

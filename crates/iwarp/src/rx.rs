@@ -9,7 +9,8 @@ mod one_sided;
 use crate::event::{Completion, Outcome, WorkId};
 use crate::fault::Fault;
 use crate::host::{Host, Target};
-use crate::mem::{MemoryTable, StreamIdentity};
+use crate::mem::{Access, MemoryTable, StreamIdentity};
+use crate::passage::Passage;
 use crate::setup::Agreement;
 use crate::terminate::Refused;
 use crate::tx::Tx;
@@ -134,6 +135,28 @@ impl Rx {
             .and_then(|repr| self.handle_segment(&repr, &packet, around))
             .map(|terminate| (packet.wire_len(), terminate))
             .map_err(|fault| ReceiveFault { fault, refused: Some(Box::new(Refused::new(header, ulpdu_len, request))) })
+    }
+
+    /// What the FPDU at the beginning of `input` is if it is a write that is allowed, and that nothing behind its headers
+    /// can make invalid.
+    pub(crate) fn passage(&self, input: &[u8], identity: StreamIdentity, table: &MemoryTable) -> Option<Passage> {
+        if self.crc || self.interval.is_some() {
+            return None;
+        }
+        let (length, segment) = input.split_first_chunk::<{ fpdu::HEADER_LEN }>()?;
+        let ulpdu_len = usize::from(u16::from_be_bytes(*length));
+        let header = segment::Header::new_checked(segment, ulpdu_len).ok()?;
+        let repr = segment::Repr::parse(&header).ok()?;
+        let segment::Repr::Write { sink: stag, offset, .. } = repr else { return None };
+        let (headers, payload) = (fpdu::HEADER_LEN + repr.buffer_len(), ulpdu_len - repr.buffer_len());
+        let offset = table.check(Access::RemoteWrite, identity, stag, offset, payload as u64).ok()?;
+        Some(Passage { stag, offset, headers, payload, trailer: fpdu::bare_len(ulpdu_len) - headers - payload })
+    }
+
+    /// So many bytes of the stream were one FPDU that the driver took by itself.
+    pub(crate) fn count_passed(&mut self, len: usize) {
+        self.expects_ready_send &= !self.has_received();
+        self.position += len as u64;
     }
 
     fn verify<'a>(&self, input: &'a [u8], spacing: Spacing) -> Result<fpdu::Packet<&'a [u8]>, sidestep_wire::Error> {

@@ -42,6 +42,53 @@ fn everything_at_every_configuration() {
     }
 }
 
+/// The same where writes are placed while they come, cut into pieces of all kinds.
+#[test]
+fn everything_while_writes_pass() {
+    for (initiator, responder) in configurations() {
+        for chunk in [1000, 61, usize::MAX] {
+            let mut pair = Pair::opened(initiator.clone(), responder.clone());
+            (pair.initiator.passes, pair.responder.passes, pair.chunk) = (true, true, chunk);
+            exchange(&mut pair);
+            let Pair { initiator, responder, .. } = &mut pair;
+            std::mem::swap(initiator, responder);
+            exchange(&mut pair);
+        }
+    }
+}
+
+/// Only a write passes that nothing behind its headers can make invalid, and that is allowed.
+#[test]
+fn what_passes_and_what_does_not() {
+    let plain = Config { crc: false, ..config() };
+    let marked = Config { markers: Some(Interval::STANDARD), ..plain.clone() };
+    let begin = |config: &Config, rights, offset, cut: usize| {
+        let mut pair = Pair::opened(config.clone(), config.clone());
+        let sink = pair.responder.region(vec![0; 1000], 0, rights);
+        pair.initiator.write(&pattern(500, 1), sink, offset);
+        let bytes = pair.initiator.output(pair.now);
+        let End { connection, table, .. } = &mut pair.responder;
+        let passage = connection.begin_passage(&bytes[..cut], table);
+        (passage.map(|passage| (passage.offset, passage.headers, passage.payload, passage.len())), pair, bytes)
+    };
+    let (passage, mut pair, bytes) = begin(&plain, Rights::WRITE, 100, 72);
+    assert_eq!(passage, Some((100, 16, 500, 520)));
+    assert_eq!(bytes.len(), 520);
+    // The stream ends within it.
+    pair.responder.connection.handle_end(pair.now);
+    pair.responder.collect();
+    assert!(pair.responder.events.iter().any(|event| matches!(event, Event::Lost { unfinished_bytes: 520, .. })));
+    assert_eq!(begin(&plain, Rights::WRITE, 100, 71).0, None, "too little is known");
+    assert_eq!(begin(&config(), Rights::WRITE, 100, 72).0, None, "its checksum may be wrong");
+    assert_eq!(begin(&marked, Rights::WRITE, 100, 80).0, None, "its markers may be wrong");
+    for (rights, offset) in [(Rights::READ, 100), (Rights::WRITE, 501), (Rights::WRITE, u64::MAX)] {
+        let (passage, mut pair, bytes) = begin(&plain, rights, offset, 72);
+        assert_eq!(passage, None, "it is not allowed");
+        pair.responder.input(pair.now, &bytes);
+        assert!(pair.responder.fault().is_some() && pair.responder.memory.touched == 0);
+    }
+}
+
 /// Sends, writes, reads and atomics from the initiator's place; checks memory and completions.
 fn exchange(pair: &mut Pair) {
     let data = pattern(20_000, 3);

@@ -87,6 +87,10 @@ pub struct End {
     pub budget: u64,
     /// How much the stream takes at a time.
     pub window: u64,
+    /// Writes are placed while they come, where that is allowed.
+    pub passes: bool,
+    /// The one that is being placed, and how far it is.
+    passing: Option<(Passage, usize)>,
 }
 
 impl End {
@@ -106,6 +110,8 @@ impl End {
             next: 1,
             budget: 64 * 1024,
             window: u64::MAX,
+            passes: false,
+            passing: None,
         }
     }
 
@@ -238,6 +244,10 @@ impl End {
     /// Gives the connection the next bytes of its stream.
     pub fn input(&mut self, now: Duration, bytes: &[u8]) {
         self.inbox.extend_from_slice(bytes);
+        while self.passes && self.pass(now) {}
+        if self.passing.is_some() {
+            return;
+        }
         let Self { connection, table, memory, inbox, .. } = self;
         let needed = connection.needed(inbox);
         let ready = inbox.len() >= needed;
@@ -245,6 +255,30 @@ impl End {
         assert!(ready || consumed == 0 || consumed == inbox.len(), "needed less than it said");
         inbox.drain(..consumed);
         self.collect();
+    }
+
+    /// Takes what is here of a write that is placed while it comes. Whether that was all of one.
+    fn pass(&mut self, now: Duration) -> bool {
+        let Self { connection, table, memory, inbox, passing, .. } = self;
+        if passing.is_none() {
+            let Some(passage) = connection.begin_passage(inbox, table) else { return false };
+            inbox.drain(..passage.headers);
+            *passing = Some((passage, 0));
+        }
+        let Some((passage, done)) = passing else { return false };
+        let here = inbox.len().min(passage.payload - *done);
+        let target = Target::Region { stag: passage.stag, offset: passage.offset + *done as u64 };
+        memory.place(target, &inbox[..here]);
+        inbox.drain(..here);
+        *done += here;
+        if *done < passage.payload || inbox.len() < passage.trailer {
+            return false;
+        }
+        inbox.drain(..passage.trailer);
+        connection.finish_passage(now, passage);
+        *passing = None;
+        self.collect();
+        true
     }
 
     pub fn collect(&mut self) {

@@ -20,7 +20,7 @@ use std::{
 };
 
 use sidestep_shm::{
-    Memory, clock, cpu,
+    Memory, Span, clock, cpu,
     doorbell::{Doorbell, Sleeper, Tokens},
     wait::Waiter,
 };
@@ -38,7 +38,7 @@ use crate::{
     },
     outbox::{Held, Outbox},
     protocol::Message,
-    region::{RegionCore, RegionTable},
+    region::{RegionCore, RegionSlice, RegionTable},
     scheduler::Scheduler,
     service::Service,
     ticket::{Completion, Tickets},
@@ -442,8 +442,24 @@ impl Node {
         request: Request<'_>,
         completion: Completion,
     ) -> Result<()> {
+        self.start(completion, |link, ticket| link.request(peer, ticket, cookie, request))
+    }
+
+    /// Starts a put of bytes that lie in a region; `completion` learns how it ends.
+    pub(crate) fn put(
+        &self,
+        peer: PeerId,
+        cookie: &Cookie,
+        offset: u64,
+        source: &RegionSlice,
+        completion: Completion,
+    ) -> Result<()> {
+        self.start(completion, |link, ticket| link.put(peer, ticket, cookie, offset, source))
+    }
+
+    fn start(&self, completion: Completion, ask: impl FnOnce(&dyn Link, Ticket) -> Result<()>) -> Result<()> {
         let ticket = self.core.tickets.issue(completion);
-        let started = self.core.link().request(peer, ticket, cookie, request);
+        let started = ask(self.core.link(), ticket);
         if started.is_err() {
             self.core.tickets.redeem(ticket);
         }
@@ -616,6 +632,26 @@ impl Target for NodeCore {
 
     fn place(&self, _peer: PeerId, cookie: &Cookie, offset: u64, bytes: &[u8]) -> Result<(), Refusal> {
         self.region(cookie)?.place(cookie, offset, bytes)
+    }
+
+    fn lands(&self) -> bool {
+        true
+    }
+
+    fn land(
+        &self,
+        _peer: PeerId,
+        cookie: &Cookie,
+        place: (u64, usize),
+        fill: &mut dyn FnMut(&Span),
+    ) -> Result<(), Refusal> {
+        self.region(cookie)?.land(cookie, place, fill)
+    }
+
+    fn landed(&self, cookie: &Cookie, offset: u64, len: usize) {
+        if let Ok(region) = self.region(cookie) {
+            region.touched(offset as usize, len, Access::Write);
+        }
     }
 
     fn fetch(&self, _peer: PeerId, cookie: &Cookie, offset: u64, bytes: &mut [u8]) -> Result<(), Refusal> {

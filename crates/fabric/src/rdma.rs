@@ -63,6 +63,10 @@ struct State {
     past: Option<(u32, Error, u32)>,
     /// Whether the scheduler knows of it.
     active: bool,
+    /// Requests at the front of which all was asked of the link, as far as they were looked at.
+    asked: usize,
+    /// Pieces of all requests that the link has not answered.
+    under_way: usize,
     /// What is put over a link that does not map is taken from here.
     buffer: Vec<u8>,
 }
@@ -101,6 +105,8 @@ impl RdmaQueue {
             failed: None,
             past: None,
             active: false,
+            asked: 0,
+            under_way: 0,
             buffer: Vec::new(),
         };
         let core = RdmaCore {
@@ -296,7 +302,10 @@ impl Operation {
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        let requests = std::mem::take(&mut self.0.lock().requests);
+        let mut state = self.0.lock();
+        (state.asked, state.under_way) = (0, 0);
+        let requests = std::mem::take(&mut state.requests);
+        drop(state);
         drop(requests);
     }
 }
@@ -343,10 +352,12 @@ impl RdmaCore {
             let before = (transfer.begun, transfer.outstanding);
             let step = transfer.advance(self, &mut state.buffer, WINDOW, &mut left);
             moved |= (transfer.begun, transfer.outstanding) != before;
+            state.under_way += transfer.outstanding - before.1;
             match step {
                 Ok(true) => {
                     let id = transfer.id;
                     state.requests.pop_front();
+                    state.asked = state.asked.saturating_sub(1);
                     moved = true;
                     self.end(id);
                 }
@@ -354,6 +365,7 @@ impl RdmaCore {
                 Err(error) => {
                     state.failed = Some((transfer.id, error));
                     state.requests.clear();
+                    (state.asked, state.under_way) = (0, 0);
                     self.end(state.last_posted);
                     return (true, false);
                 }
@@ -368,38 +380,38 @@ impl RdmaCore {
     /// Begins requests behind the first, which waits for the link. The link keeps their order; and a region whose owner
     /// refuses one of them refuses the later ones too, so none is carried out behind one that fails. `true` if any began.
     fn follow(self: &Arc<Self>, state: &mut State, left: &mut usize) -> bool {
-        let State { requests, buffer, .. } = state;
-        let mut window = WINDOW;
+        if state.requests.back().is_some_and(Transfer::is_under_way) {
+            return false;
+        }
+        let State { requests, buffer, asked, under_way, .. } = state;
+        let Some(first) = requests.front().map(|first| first.target.clone()).filter(|first| !first.is_mapped()) else {
+            return false;
+        };
         let mut moved = false;
-        let mut before: Option<Aperture> = None;
         let mut fetches = false;
-        for transfer in requests.iter_mut() {
+        for (index, transfer) in requests.iter_mut().enumerate().skip(*asked) {
             // What a read or an atomic brings may be what a later write sends.
-            if fetches && matches!(transfer.operation, Operation::Write(_)) {
+            if fetches && matches!(transfer.operation, Operation::Write(_)) || !first.is_same(&transfer.target) {
                 break;
             }
             fetches |= matches!(transfer.operation, Operation::Read(_) | Operation::Atomic(..));
-            match &before {
-                None if transfer.target.is_mapped() => break,
-                None => {}
-                // There may be many that only wait for their answers.
-                Some(first) if first.is_same(&transfer.target) && transfer.is_under_way() => {}
-                Some(first) if first.is_same(&transfer.target) => {
-                    let asked = transfer.begun;
-                    // Its failure is told when its turn has come.
-                    if let Err(error) = transfer.advance(self, buffer, window, left) {
-                        transfer.error = Some(error);
-                        break;
-                    }
-                    moved |= transfer.begun != asked;
+            if index > 0 && !transfer.is_under_way() {
+                let (begun, outstanding) = (transfer.begun, transfer.outstanding);
+                let window = WINDOW.saturating_sub(*under_way - outstanding);
+                let advanced = transfer.advance(self, buffer, window, left);
+                *under_way += transfer.outstanding - outstanding;
+                moved |= transfer.begun != begun;
+                // Its failure is told when its turn has come.
+                if let Err(error) = advanced {
+                    transfer.error = Some(error);
                 }
-                Some(_) => break,
             }
-            window = window.saturating_sub(transfer.outstanding);
-            if transfer.begun < transfer.len || transfer.error.is_some() || window == 0 {
+            if transfer.begun < transfer.len || transfer.error.is_some() || *under_way >= WINDOW {
                 break;
             }
-            before.get_or_insert_with(|| transfer.target.clone());
+            if !fetches {
+                *asked = index + 1;
+            }
         }
         moved
     }
@@ -415,9 +427,13 @@ impl RdmaCore {
     /// nobody.
     pub(crate) fn completed(&self, id: u32, at: usize, outcome: Outcome) {
         let mut state = self.lock();
-        let Some(first) = state.requests.front().map(|first| first.id) else { return };
-        let Some(transfer) = state.requests.get_mut(id.wrapping_sub(first) as usize) else { return };
-        transfer.outstanding -= usize::from(transfer.outstanding > 0);
+        let State { requests, asked, under_way, .. } = &mut *state;
+        let Some(first) = requests.front().map(|first| first.id) else { return };
+        let Some(transfer) = requests.get_mut(id.wrapping_sub(first) as usize) else { return };
+        if transfer.outstanding > 0 {
+            transfer.outstanding -= 1;
+            *under_way -= 1;
+        }
         let placed = match (outcome, &transfer.operation) {
             (Outcome::Refused(refusal), _) => Err(refusal.into()),
             (Outcome::Closed(reason), _) => Err(reason.into()),
@@ -432,6 +448,8 @@ impl RdmaCore {
         };
         if let Err(error) = placed {
             transfer.error.get_or_insert(error);
+            // Nothing behind it begins any more.
+            *asked = 0;
         }
     }
 }
@@ -476,27 +494,9 @@ impl Transfer {
         let node = self.target.node().clone();
         let limit = node.core().link().capabilities().max_transfer;
         while self.begun < self.len && self.outstanding < window {
-            let at = self.begun;
-            let count = (self.len - at).min(limit);
-            let offset = (self.offset + at) as u64;
-            let word;
-            let request = match &self.operation {
-                Operation::Write(source) => {
-                    if buffer.len() < count {
-                        buffer.resize(count, 0);
-                    }
-                    source.span()?.copy_out(at, &mut buffer[..count])?;
-                    Request::Put { offset, bytes: &buffer[..count] }
-                }
-                Operation::Immediate(value) => {
-                    word = value.to_le_bytes();
-                    Request::Put { offset, bytes: &word }
-                }
-                Operation::Read(_) => Request::Get { offset, len: count },
-                Operation::Atomic(atomic, _) => Request::Atomic { offset, atomic: *atomic },
-            };
-            let completion = Completion::Rdma(Arc::downgrade(queue), self.id, at);
-            match node.request(self.target.peer(), self.target.cookie(), request, completion) {
+            let count = (self.len - self.begun).min(limit);
+            let completion = Completion::Rdma(Arc::downgrade(queue), self.id, self.begun);
+            match self.ask(&node, count, buffer, completion) {
                 Ok(()) => {}
                 // The link takes no more for now.
                 Err(Error::Full { .. }) => break,
@@ -506,6 +506,32 @@ impl Transfer {
             self.outstanding += 1;
         }
         Ok(self.begun == self.len && self.outstanding == 0)
+    }
+
+    /// Asks the link for the next `count` bytes.
+    fn ask(&self, node: &Node, count: usize, buffer: &mut Vec<u8>, completion: Completion) -> Result<()> {
+        let (peer, cookie) = (self.target.peer(), self.target.cookie());
+        let offset = (self.offset + self.begun) as u64;
+        let word;
+        let request = match &self.operation {
+            Operation::Write(source) => {
+                if node.core().link().capabilities().gathers {
+                    return node.put(peer, cookie, offset, &source.part(self.begun, count), completion);
+                }
+                if buffer.len() < count {
+                    buffer.resize(count, 0);
+                }
+                source.span()?.copy_out(self.begun, &mut buffer[..count])?;
+                Request::Put { offset, bytes: &buffer[..count] }
+            }
+            Operation::Immediate(value) => {
+                word = value.to_le_bytes();
+                Request::Put { offset, bytes: &word }
+            }
+            Operation::Read(_) => Request::Get { offset, len: count },
+            Operation::Atomic(atomic, _) => Request::Atomic { offset, atomic: *atomic },
+        };
+        node.request(peer, cookie, request, completion)
     }
 }
 

@@ -74,6 +74,10 @@ pub(crate) struct Layout {
     pub(crate) total: usize,
 }
 
+/// No cookie that lets a peer write to a region is issued as long as this lives.
+#[derive(Debug)]
+pub(crate) struct Still<'a>(#[expect(dead_code, reason = "held, not looked at")] RwLockReadGuard<'a, Vec<Issued>>);
+
 #[derive(Debug, Clone, Copy)]
 struct Issued {
     key: u128,
@@ -228,6 +232,19 @@ impl RegionSlice {
         &self.core
     }
 
+    /// A part of it.
+    pub(crate) fn part(&self, at: usize, len: usize) -> RegionSlice {
+        let at = at.min(self.len);
+        RegionSlice { core: self.core.clone(), offset: self.offset + at, len: len.min(self.len - at) }
+    }
+
+    /// As long as this is held, no peer can change the bytes. `None` if one may at any time.
+    pub(crate) fn hold_still(&self) -> Option<Still<'_>> {
+        let issued = self.core.issued();
+        let writable = |entry: &Issued| entry.rights.allow(Rights::WRITE) || entry.rights.allow(Rights::ATOMIC);
+        (!issued.iter().any(writable)).then_some(Still(issued))
+    }
+
     pub(crate) fn span(&self) -> Result<Span> {
         Ok(self.core.data.memory().span(self.offset, self.len)?)
     }
@@ -378,6 +395,21 @@ impl RegionCore {
         let at = self.admit(&issued, cookie, Rights::WRITE, (offset, bytes.len() as u64))?;
         self.copy_in_order(at, bytes).map_err(|_| Refusal::Range { offset, len: bytes.len() as u64 })?;
         self.touched(at, bytes.len(), Access::Write);
+        Ok(())
+    }
+
+    /// Lets `fill` put bytes to their place while the cookie is good: nothing lands after a revocation.
+    pub(crate) fn land(
+        &self,
+        cookie: &Cookie,
+        (offset, len): (u64, usize),
+        fill: &mut dyn FnMut(&Span),
+    ) -> Result<(), Refusal> {
+        let issued = self.issued();
+        let range = (offset, len as u64);
+        let at = self.admit(&issued, cookie, Rights::WRITE, range)?;
+        let span = self.data.memory().span(at, len).map_err(|_| Refusal::Range { offset, len: range.1 })?;
+        fill(&span);
         Ok(())
     }
 

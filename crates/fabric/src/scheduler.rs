@@ -51,6 +51,13 @@ impl Scheduler {
                 self.activate(queue);
             }
         }
+        // Where the link has little room, another one is the first to use it next time.
+        if turns > 1 {
+            let mut active = self.active.lock().expect("no panic in scheduler");
+            if let Some(first) = active.pop_front() {
+                active.push_back(first);
+            }
+        }
         any
     }
 

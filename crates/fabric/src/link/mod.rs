@@ -26,7 +26,7 @@ pub mod traced;
 use std::{os::fd::OwnedFd, sync::Arc};
 
 use sidestep_shm::{
-    Memory,
+    Memory, Span,
     attach::{Attachment, Gate},
     doorbell::Sleeper,
 };
@@ -34,6 +34,7 @@ use sidestep_shm::{
 use crate::{
     cookie::{Cookie, RegionId, Rights},
     error::{CloseReason, Error, Refusal, Result},
+    region::RegionSlice,
     tripwire::Access,
 };
 
@@ -55,6 +56,8 @@ pub struct Capabilities {
     pub scheme: &'static str,
     /// Whether a cookie with all rights lets a peer map the pages.
     pub maps: bool,
+    /// Whether a put from a region is best left to [`Link::put`]; else whoever asks copies the bytes first.
+    pub gathers: bool,
     /// The most bytes of one put or get.
     pub max_transfer: usize,
     /// The most bytes of one posted message.
@@ -142,6 +145,26 @@ pub trait Target {
     fn message(&self, peer: PeerId, bytes: &[u8]);
     /// A peer asks to write.
     fn place(&self, peer: PeerId, cookie: &Cookie, offset: u64, bytes: &[u8]) -> Result<(), Refusal>;
+    /// Whether [`land`](Self::land) may be called; a target that wants to see every byte itself says no.
+    fn lands(&self) -> bool {
+        false
+    }
+    /// A peer asks to write `len` bytes, which are still on their way: if the owner allows that, `fill` is called with the
+    /// place for them. What watches them is told by [`landed`](Self::landed), when all of a segment is there.
+    fn land(
+        &self,
+        peer: PeerId,
+        cookie: &Cookie,
+        (offset, len): (u64, usize),
+        fill: &mut dyn FnMut(&Span),
+    ) -> Result<(), Refusal> {
+        let _ = (peer, cookie, fill);
+        Err(Refusal::Range { offset, len: len as u64 })
+    }
+    /// Bytes that were put where [`land`](Self::land) said are all there.
+    fn landed(&self, cookie: &Cookie, offset: u64, len: usize) {
+        let _ = (cookie, offset, len);
+    }
     /// A peer asks to read into `bytes`.
     fn fetch(&self, peer: PeerId, cookie: &Cookie, offset: u64, bytes: &mut [u8]) -> Result<(), Refusal>;
     /// A peer asks for an atomic operation.
@@ -179,6 +202,13 @@ pub trait Link: Send + Sync {
     fn post(&self, peer: PeerId, bytes: &[u8]) -> Result<()>;
     /// Starts a request to a region of the peer.
     fn request(&self, peer: PeerId, ticket: Ticket, cookie: &Cookie, request: Request<'_>) -> Result<()>;
+    /// Starts a put of bytes that lie in a region, and stay there until it ends. A link that [gathers](Capabilities::gathers)
+    /// sends them from there.
+    fn put(&self, peer: PeerId, ticket: Ticket, cookie: &Cookie, offset: u64, source: &RegionSlice) -> Result<()> {
+        let mut bytes = vec![0; source.len()];
+        source.span()?.copy_out(0, &mut bytes)?;
+        self.request(peer, ticket, cookie, Request::Put { offset, bytes: &bytes })
+    }
     /// Gives a peer the pages of a region before it asks, so that it can map them while this process is busy. A link that
     /// does not map does nothing.
     fn offer(&self, peer: PeerId, cookie: &Cookie, pages: &Pages) -> Result<()> {

@@ -4,7 +4,7 @@
 //! answer ends all that was asked before it. What was refused is told before the answer that would end it.
 
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::{BTreeMap, HashMap, VecDeque},
     ops::Range,
 };
 
@@ -20,8 +20,10 @@ use crate::{
 #[derive(Debug, Default)]
 pub(super) struct Asks {
     queue: VecDeque<Ask>,
-    bindings: HashMap<Stag, Binding>,
+    bindings: BTreeMap<Stag, Binding>,
     by_cookie: HashMap<Cookie, Stag>,
+    /// The cookie that was used last.
+    recent: Option<(Cookie, Stag)>,
     last_tag: u32,
     /// Reads of length zero under way.
     flushes: usize,
@@ -85,8 +87,10 @@ pub(super) const MAX_ASKS: usize = 1024;
 /// Reads of length zero that may be under way at a time; less than the depth of reads, of which some are for gets.
 const MAX_FLUSHES: usize = 16;
 /// One is sent behind so much, if nobody wants an answer sooner.
-const FLUSHED_BYTES: u64 = 128 * 1024;
+const FLUSHED_BYTES: u64 = 256 * 1024;
 const FLUSHED_REQUESTS: usize = 16;
+/// While so many are under way, whoever wants an answer waits for one of those first.
+const SOON_FLUSHES: usize = 2;
 /// Tags that are kept for the next use of their cookies.
 const KEPT_TAGS: usize = 512;
 /// Tags of the other side have the highest bit clear.
@@ -100,11 +104,13 @@ impl Asks {
     /// The tag of a cookie, and whether the peer has to be told of it.
     pub(super) fn bind(&mut self, cookie: &Cookie) -> (Stag, bool) {
         self.uses += 1;
-        if let Some(stag) = self.by_cookie.get(cookie)
-            && let Some(binding) = self.bindings.get_mut(stag)
+        let recent = self.recent.filter(|(known, _)| known == cookie).map(|(_, stag)| stag);
+        if let Some(stag) = recent.or_else(|| self.by_cookie.get(cookie).copied())
+            && let Some(binding) = self.bindings.get_mut(&stag)
         {
             binding.last_use = self.uses;
-            return (*stag, false);
+            self.recent = Some((*cookie, stag));
+            return (stag, false);
         }
         loop {
             self.last_tag = self.last_tag.wrapping_add(1) & TAG_MASK;
@@ -157,7 +163,9 @@ impl Asks {
     pub(super) fn flush(&mut self, now: bool) -> bool {
         let Unflushed { requests, bytes } = self.unflushed;
         let enough = requests >= FLUSHED_REQUESTS || bytes >= FLUSHED_BYTES;
-        if requests == 0 || !(now || enough) || self.flushes >= MAX_FLUSHES {
+        // Whoever waits asks again when the answers come that are under way.
+        let wanted = enough || (now && self.flushes < SOON_FLUSHES);
+        if requests == 0 || !wanted || self.flushes >= MAX_FLUSHES {
             return false;
         }
         self.flushes += 1;
@@ -175,6 +183,7 @@ impl Asks {
         binding.refused = Some((units, refusal));
         // The next use asks again.
         self.by_cookie.remove(&binding.cookie);
+        self.recent = None;
         Ok(())
     }
 
@@ -234,6 +243,7 @@ impl Asks {
     fn unbind(&mut self, stag: Stag) {
         if let Some(binding) = self.bindings.remove(&stag) {
             self.by_cookie.remove(&binding.cookie);
+            self.recent = None;
         }
     }
 }
@@ -285,8 +295,14 @@ mod tests {
         assert!(!put(&mut asks, FLUSHED_BYTES - 1) && put(&mut asks, 1) && !asks.owes_flush());
         assert!(!put(&mut asks, 1) && asks.owes_flush() && asks.flush(true));
         assert_eq!((0..FLUSHED_REQUESTS).filter(|_| put(&mut asks, 1)).count(), 1);
+        assert!(
+            !put(&mut asks, 1) && !asks.flush(true),
+            "answers are under way, and this one is asked for behind them"
+        );
         let ended = [2, 1, FLUSHED_REQUESTS].map(|_| answered(&mut asks, Answer::Flush).0.len());
         assert_eq!(ended, [2, 1, FLUSHED_REQUESTS]);
+        assert!(asks.flush(true));
+        assert_eq!(answered(&mut asks, Answer::Flush).0.len(), 1);
         for _ in 0..MAX_FLUSHES {
             assert!(put(&mut asks, FLUSHED_BYTES));
         }

@@ -1,8 +1,14 @@
-//! What has come from a stream and was not handled: at most a frame that is not whole, when all is well.
+//! What has come from a stream and was not handled: at most a frame that is not whole, when all is well; and how far a
+//! write is whose payload goes from the stream straight to its place.
+//!
+//! A read asks for the rest of the frame that is coming and a little more, so that the next frame begins in this buffer,
+//! with its headers, and the buffer stays small enough for the caches.
 
 use std::os::fd::OwnedFd;
 
 use rustix::io::Errno;
+use sidestep_iwarp::Passage;
+use sidestep_shm::{Span, stream};
 
 use super::socket;
 
@@ -11,13 +17,50 @@ pub(super) struct Input {
     bytes: Vec<u8>,
     start: usize,
     end: usize,
+    /// The write that is being placed while it comes.
+    pub(super) passing: Option<Passing>,
+    /// The last frame was a large one, and so may be the next.
+    bulk: bool,
+    /// How many bytes the frame takes that is coming, as far as that is known.
+    needed: usize,
+    /// Whether the last read may have left something behind.
+    pub(super) has_more: bool,
+}
+
+/// A write that is being placed while it comes, but for its last word, which is placed with it whole.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Passing {
+    pub(super) passage: Passage,
+    /// Bytes of the payload that are in their place, or were dropped.
+    done: usize,
 }
 
 /// The room that a stream begins with, and the most it gets: a few of the largest frames.
 const FIRST_ROOM: usize = 4 * 1024;
 const MAX_ROOM: usize = 256 * 1024;
-/// A read into less than this is not worth its call.
-const LEAST_READ: usize = 64 * 1024;
+/// A read asks for so much beyond the end of a frame.
+const LEAD: usize = 2 * 1024;
+/// A read asks for no more, unless a frame takes more: one of the largest frames, and a few small ones.
+const PLENTY: usize = 64 * 1024 + 2 * LEAD;
+/// The last bytes of a write that is placed while it comes: a word that may be a flag is stored whole, and last.
+pub(super) const WORD: usize = 8;
+
+impl Passing {
+    /// Bytes that go to their place before the last word, and are not there yet.
+    pub(super) fn front_left(&self) -> usize {
+        self.passage.payload - WORD - self.done
+    }
+
+    /// Where the next of them go.
+    pub(super) fn next(&self) -> u64 {
+        self.passage.offset + self.done as u64
+    }
+
+    /// Bytes behind them.
+    pub(super) fn rest_len(&self) -> usize {
+        WORD + self.passage.trailer
+    }
+}
 
 impl Input {
     /// What was not handled.
@@ -35,21 +78,70 @@ impl Input {
 
     /// Reads more: how much, nothing at the end of the stream, `None` if there is none now.
     pub(super) fn fill(&mut self, socket: &OwnedFd) -> Result<Option<usize>, Errno> {
-        if self.end == self.bytes.len() && self.bytes.len() < MAX_ROOM {
-            let room = (self.bytes.len() * 4).clamp(FIRST_ROOM, MAX_ROOM);
-            self.bytes.resize(room, 0);
-        }
-        if self.start > 0 && self.bytes.len() - self.end < LEAST_READ {
-            self.bytes.copy_within(self.start..self.end, 0);
-            (self.start, self.end) = (0, self.end - self.start);
-        }
-        let count = socket::receive(socket, &mut self.bytes[self.end..])?;
-        self.end += count.unwrap_or(0);
+        let have = self.end - self.start;
+        let (wanted, most) = if self.bulk && have == 0 {
+            // Its headers tell where the payload goes.
+            (LEAD, LEAD)
+        } else {
+            let room = if self.has_more { (4 * self.bytes.len()).min(PLENTY) } else { FIRST_ROOM };
+            let wanted = room.max(self.needed.saturating_sub(have) + LEAD);
+            (wanted, wanted.max(PLENTY))
+        };
+        self.make_room(wanted);
+        let into = self.end..self.bytes.len().min(self.end + most);
+        let asked = into.len();
+        let count = socket::receive(socket, &mut self.bytes[into])?;
+        self.note_read(count, asked);
         Ok(count)
     }
 
-    /// Whether the last read may have left something behind.
-    pub(super) fn is_full(&self) -> bool {
-        self.end == self.bytes.len()
+    /// Reads payload of the write that is passing to its place, and a little more.
+    pub(super) fn fill_place(&mut self, socket: &OwnedFd, place: &Span) -> Result<Option<usize>, Errno> {
+        self.make_room(LEAD);
+        let front = place.len();
+        let into = self.end..self.bytes.len().min(self.end + LEAD);
+        let asked = front + into.len();
+        let count = stream::receive(socket, (place, 0, front), &mut self.bytes[into])?;
+        self.note_passed(count.unwrap_or(0).min(front));
+        self.note_read(count.map(|count| count.saturating_sub(front)), asked - front);
+        Ok(count)
+    }
+
+    /// A write begins to pass, of which so much payload was here.
+    pub(super) fn begin_passing(&mut self, passage: Passage, here: usize) {
+        self.consume(passage.headers + here);
+        self.passing = Some(Passing { passage, done: here });
+        self.needed = 0;
+        self.bulk = true;
+    }
+
+    /// So much more of the write that is passing is in its place, or was dropped.
+    pub(super) fn note_passed(&mut self, count: usize) {
+        if let Some(passing) = &mut self.passing {
+            passing.done += count;
+        }
+    }
+
+    /// What was read was handled, and no write is passing. The next frame takes so many bytes.
+    pub(super) fn note_needed(&mut self, needed: usize) {
+        self.needed = needed;
+        self.bulk = false;
+    }
+
+    fn note_read(&mut self, count: Option<usize>, asked: usize) {
+        self.end += count.unwrap_or(0);
+        self.has_more = count.unwrap_or(0) == asked;
+    }
+
+    fn make_room(&mut self, wanted: usize) {
+        if self.bytes.len() - self.end >= wanted {
+            return;
+        }
+        self.bytes.copy_within(self.start..self.end, 0);
+        (self.start, self.end) = (0, self.end - self.start);
+        let room = (self.end + wanted).next_power_of_two().clamp(FIRST_ROOM, MAX_ROOM);
+        if self.bytes.len() < room {
+            self.bytes.resize(room, 0);
+        }
     }
 }

@@ -5,41 +5,49 @@
 //! against the cookie, which may have been revoked since. What the node refuses changes nothing, and the peer is told
 //! before the answer that would end the request.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
-use sidestep_iwarp::{self as iwarp, BufferId, Operation, Source, SourceSlice, Stag};
+use sidestep_iwarp::{self as iwarp, BufferId, Passage, Stag};
+use sidestep_shm::Span;
 
-use super::{MAX_MESSAGE, MAX_TRANSFER, answers::Answers, asks::TAG_MASK, control::Control};
+use super::{
+    MAX_MESSAGE, MAX_TRANSFER,
+    answers::Answers,
+    asks::TAG_MASK,
+    control::Control,
+    lent::{Kept, Lent},
+};
 use crate::{
     cookie::{Cookie, Rights},
     error::Refusal,
-    link::{Atomic, PeerId, Target},
+    link::{PeerId, Target},
 };
 
 /// What a connection keeps of memory.
 #[derive(Debug)]
 pub(super) struct Memory {
     peer: PeerId,
-    bound: HashMap<Stag, Bound>,
+    bound: BTreeMap<Stag, Bound>,
     /// The tag of this side's read buffers.
     pub(super) sink: Stag,
     /// The buffers of reads under way; answers come in order.
     pub(super) gets: VecDeque<Vec<u8>>,
     next_get: u64,
     pub(super) answers: Answers,
-    outgoing: HashMap<u64, Vec<u8>>,
+    /// By name, of which later ones are greater.
+    outgoing: VecDeque<(u64, Kept)>,
     next_outgoing: u64,
     /// Bytes of them.
     pub(super) queued: usize,
     /// Bytes of a caller that are being transmitted.
     pub(super) lent: Option<BufferId>,
-    pool: Vec<Vec<u8>>,
+    pub(super) pool: Vec<Vec<u8>>,
     /// The message that is coming in.
     pub(super) message: Vec<u8>,
     /// Refusals to tell the peer of, as sends.
     pub(super) notices: Vec<Vec<u8>>,
     /// With markers, payload comes in pieces; they are put together, so that a word is placed whole.
-    pieces: Option<Pieces>,
+    pub(super) pieces: Option<Pieces>,
     /// What the peer has done that no correct peer does.
     pub(super) violation: Option<&'static str>,
     /// Answers without bytes that may wait a little for company.
@@ -61,19 +69,10 @@ struct Bound {
 }
 
 #[derive(Debug, Default)]
-struct Pieces {
+pub(super) struct Pieces {
     /// Tag, place, and whether anything is waiting.
-    at: Option<(Stag, u64)>,
-    bytes: Vec<u8>,
-}
-
-/// The engine's host for the length of one call.
-pub(super) struct Hosting<'a> {
-    pub(super) memory: &'a mut Memory,
-    /// Where requests of the peer are carried out.
-    pub(super) target: Option<&'a dyn Target>,
-    /// Bytes of the caller, which are there as long as the call lasts.
-    pub(super) caller: Option<(BufferId, &'a [u8])>,
+    pub(super) at: Option<(Stag, u64)>,
+    pub(super) bytes: Vec<u8>,
 }
 
 /// Tags that a peer may have bound.
@@ -87,12 +86,12 @@ impl Memory {
     pub(super) fn new(peer: PeerId, sink: Stag) -> Memory {
         Memory {
             peer,
-            bound: HashMap::new(),
+            bound: BTreeMap::new(),
             sink,
             gets: VecDeque::new(),
             next_get: 0,
             answers: Answers::default(),
-            outgoing: HashMap::new(),
+            outgoing: VecDeque::new(),
             next_outgoing: 0,
             queued: 0,
             lent: None,
@@ -174,17 +173,48 @@ impl Memory {
         let mut bytes = self.pool.pop().unwrap_or_default();
         bytes.clear();
         fill(&mut bytes);
+        self.keep_bytes(id, bytes)
+    }
+
+    /// Keeps a copy of the bytes of a region until the stream has taken them.
+    pub(super) fn keep_copy(&mut self, id: BufferId, span: &Span) {
+        let mut bytes = self.pool.pop().unwrap_or_default();
+        // What was in it is written over.
+        bytes.resize(span.len(), 0);
+        // It is as long as the span.
+        let _ = span.copy_out(0, &mut bytes);
+        self.keep_bytes(id, bytes);
+    }
+
+    fn keep_bytes(&mut self, id: BufferId, bytes: Vec<u8>) -> u32 {
         let len = bytes.len();
         self.queued += len;
-        self.outgoing.insert(id.0, bytes);
+        self.outgoing.push_back((id.0, Kept::Bytes(bytes)));
         len as u32
+    }
+
+    /// Keeps what was lent: a copy of it, or the place of bytes of a region that have no checksum.
+    pub(super) fn keep_lent(&mut self, id: BufferId, lent: Lent<'_>, crc: bool) {
+        match lent {
+            Lent::Bytes(bytes) => {
+                self.keep(id, |kept| kept.extend_from_slice(bytes));
+            }
+            Lent::Span(span) if crc => self.keep_copy(id, span),
+            Lent::Span(span) => {
+                self.queued += span.len();
+                self.outgoing.push_back((id.0, Kept::Span(span.clone())));
+            }
+        }
     }
 
     /// The stream has taken them.
     pub(super) fn release(&mut self, id: u64) {
         self.lent.take_if(|lent| lent.0 == id);
-        if let Some(bytes) = self.outgoing.remove(&id) {
-            self.queued -= bytes.len();
+        // They go out in order, but for refusals.
+        let Some(at) = self.outgoing.iter().position(|(kept, _)| *kept == id) else { return };
+        let Some((_, kept)) = self.outgoing.remove(at) else { return };
+        self.queued -= kept.lent().len();
+        if let Kept::Bytes(bytes) = kept {
             self.recycle(bytes);
         }
     }
@@ -197,8 +227,9 @@ impl Memory {
     }
 
     /// Bytes on their way out.
-    pub(super) fn outgoing(&self, id: BufferId) -> &[u8] {
-        self.outgoing.get(&id.0).map_or(&[], Vec::as_slice)
+    pub(super) fn outgoing(&self, id: BufferId) -> Lent<'_> {
+        let kept = self.outgoing.iter().find(|(kept, _)| *kept == id.0);
+        kept.map_or(Lent::Bytes(&[]), |(_, kept)| kept.lent())
     }
 
     fn recycle(&mut self, bytes: Vec<u8>) {
@@ -208,7 +239,7 @@ impl Memory {
     }
 
     /// Notes that nothing more is carried out under a tag, and tells the peer, once.
-    fn refuse(&mut self, stag: Stag, refusal: Refusal) {
+    pub(super) fn refuse(&mut self, stag: Stag, refusal: Refusal) {
         let Some(bound) = self.bound.get_mut(&stag) else { return };
         if std::mem::replace(&mut bound.refused, true) {
             return;
@@ -220,7 +251,7 @@ impl Memory {
     }
 
     /// Does something under a tag that counts `units`, unless it was refused before.
-    fn carry_out<T>(
+    pub(super) fn carry_out<T>(
         &mut self,
         stag: Stag,
         units: u64,
@@ -240,7 +271,28 @@ impl Memory {
         }
     }
 
-    fn place_message(&mut self, offset: u32, bytes: &[u8]) {
+    /// Whose cookie a tag stands for, if something may be carried out under it.
+    pub(super) fn holder(&self, stag: Stag) -> Option<(PeerId, Cookie)> {
+        let bound = self.bound.get(&stag).filter(|bound| !bound.refused && !self.closed)?;
+        Some((self.peer, bound.cookie))
+    }
+
+    /// Places the last word of a write whose other bytes are in their place.
+    pub(super) fn finish_passage(&mut self, passage: &Passage, word: &[u8], target: &dyn Target) {
+        if self.closed {
+            return;
+        }
+        let Passage { stag, offset, payload, .. } = *passage;
+        let front = payload - word.len();
+        self.placed += payload;
+        self.carry_out(stag, payload as u64, |peer, cookie| {
+            target.place(peer, cookie, offset + front as u64, word)?;
+            target.landed(cookie, offset, front);
+            Ok(())
+        });
+    }
+
+    pub(super) fn place_message(&mut self, offset: u32, bytes: &[u8]) {
         if offset == 0 {
             self.message.clear();
         }
@@ -250,129 +302,10 @@ impl Memory {
         }
     }
 
-    fn place_answer(&mut self, offset: u64, bytes: &[u8]) {
+    pub(super) fn place_answer(&mut self, offset: u64, bytes: &[u8]) {
         let at = (offset % MAX_TRANSFER as u64) as usize;
         if let Some(into) = self.gets.front_mut().and_then(|get| get.get_mut(at..at + bytes.len())) {
             into.copy_from_slice(bytes);
-        }
-    }
-}
-
-impl Hosting<'_> {
-    fn place_region(&mut self, stag: Stag, offset: u64, bytes: &[u8]) {
-        let Some(target) = self.target.filter(|_| !self.memory.closed) else { return };
-        self.memory.placed += bytes.len();
-        self.memory.carry_out(stag, bytes.len() as u64, |peer, cookie| target.place(peer, cookie, offset, bytes));
-    }
-
-    /// All pieces of a frame are here.
-    pub(super) fn finish_frame(&mut self) {
-        let Some(pieces) = &mut self.memory.pieces else { return };
-        let Some((stag, offset)) = pieces.at.take() else { return };
-        let bytes = std::mem::take(&mut pieces.bytes);
-        self.place_region(stag, offset, &bytes);
-        if let Some(pieces) = &mut self.memory.pieces {
-            pieces.bytes = bytes;
-        }
-    }
-
-    /// The bytes of a source.
-    fn source(&self, id: BufferId) -> &[u8] {
-        match self.caller {
-            Some((caller, bytes)) if caller == id => bytes,
-            _ => self.memory.outgoing(id),
-        }
-    }
-}
-
-impl iwarp::Host for Hosting<'_> {
-    fn place(&mut self, target: iwarp::Target, bytes: &[u8]) {
-        match target {
-            iwarp::Target::Receive { offset, .. } => self.memory.place_message(offset, bytes),
-            iwarp::Target::Region { stag, offset } if stag == self.memory.sink => {
-                self.memory.place_answer(offset, bytes)
-            }
-            iwarp::Target::Region { stag, offset } => match &mut self.memory.pieces {
-                None => self.place_region(stag, offset, bytes),
-                Some(pieces) => {
-                    if pieces.at.is_none() {
-                        pieces.at = Some((stag, offset));
-                        pieces.bytes.clear();
-                    }
-                    pieces.bytes.extend_from_slice(bytes);
-                }
-            },
-        }
-    }
-
-    fn atomic(&mut self, stag: Stag, offset: u64, operation: Operation) -> u64 {
-        self.memory.urgent = true;
-        let Some(target) = self.target.filter(|_| !self.memory.closed) else { return 0 };
-        let atomic = match operation {
-            Operation::FetchAdd { add, mask: 0 } => Atomic::FetchAdd(add),
-            Operation::CompareSwap { swap, swap_mask: u64::MAX, compare, compare_mask: u64::MAX } => {
-                Atomic::CompareSwap { expected: compare, new: swap }
-            }
-            _ => {
-                self.memory.violation = Some("an atomic on a part of a word");
-                return 0;
-            }
-        };
-        let held = self.memory.carry_out(stag, 1, |peer, cookie| target.atomic(peer, cookie, offset, atomic));
-        held.unwrap_or(0)
-    }
-
-    /// The bytes are taken now, so that a write that comes later does not show in them.
-    fn read(&mut self, stag: Stag, offset: u64, len: u32) {
-        if len == 0 {
-            self.memory.patient += 1;
-            return;
-        }
-        self.memory.urgent = true;
-        let mut bytes = self.memory.pool.pop().unwrap_or_default();
-        bytes.clear();
-        if len as usize > MAX_TRANSFER {
-            self.memory.violation = Some("a read of more bytes than agreed");
-            return;
-        }
-        bytes.resize(len as usize, 0);
-        if let Some(target) = self.target.filter(|_| !self.memory.closed) {
-            let fetched = self.memory.carry_out(stag, 1, |peer, cookie| target.fetch(peer, cookie, offset, &mut bytes));
-            if fetched.is_none() {
-                bytes.fill(0);
-            }
-        }
-        self.memory.answers.push(bytes);
-    }
-
-    fn checksum(&mut self, crc: u32, slice: SourceSlice) -> u32 {
-        match slice.source {
-            Source::Region(_) => iwarp::crc32c(crc, self.memory.answers.gather(slice.len as usize)),
-            Source::Buffer(id) => {
-                let start = slice.offset as usize;
-                let bytes = self.source(id).get(start..start + slice.len as usize);
-                iwarp::crc32c(crc, bytes.unwrap_or_default())
-            }
-        }
-    }
-}
-
-impl Hosting<'_> {
-    /// The pieces of a gathered write.
-    pub(super) fn gathered<'a>(&'a self, gather: &'a iwarp::Gather, pieces: &mut Vec<std::io::IoSlice<'a>>) {
-        let mut cursor = self.memory.answers.unsent();
-        for piece in gather.pieces() {
-            let bytes = match piece {
-                iwarp::Piece::Bytes(bytes) => bytes,
-                iwarp::Piece::Source(SourceSlice { source: Source::Region(_), len, .. }) => {
-                    self.memory.answers.at(&mut cursor, len as usize)
-                }
-                iwarp::Piece::Source(SourceSlice { source: Source::Buffer(id), offset, len }) => {
-                    let start = offset as usize;
-                    self.source(id).get(start..start + len as usize).unwrap_or_default()
-                }
-            };
-            pieces.push(std::io::IoSlice::new(bytes));
         }
     }
 }

@@ -23,11 +23,15 @@ mod asks;
 pub mod control;
 mod cord;
 mod holding;
+mod hosting;
 mod input;
+mod lent;
 mod listeners;
 mod memory;
 mod network;
 mod options;
+mod polling;
+mod reception;
 mod session;
 mod socket;
 mod state;
@@ -49,16 +53,19 @@ use std::{
     time::Duration,
 };
 
+use sidestep_iwarp::BufferId;
 use sidestep_shm::{
     clock,
-    doorbell::{Doorbell, Sleeper, Tokens},
+    doorbell::{Doorbell, Sleeper},
 };
 
 use self::{
     address::Address,
     holding::Holding,
-    listeners::{LISTENER, Listeners},
-    session::{Around, Found, Session},
+    lent::Lent,
+    listeners::Listeners,
+    polling::Polling,
+    session::{Around, Session},
     state::State,
     timer::Timer,
 };
@@ -67,6 +74,7 @@ use crate::{
     error::{CloseReason, Error, Result},
     link::{Capabilities, KERNEL, Link, PeerId, Request, Target, Ticket},
     protocol::MAX_PRIVATE,
+    region::RegionSlice,
     tripwire::Access,
 };
 
@@ -94,27 +102,9 @@ pub struct IwarpLink {
     polling: Mutex<Polling>,
 }
 
-#[derive(Debug, Default)]
-struct Polling {
-    tokens: Tokens,
-    /// The session that was heard last: the next news is most likely its own, and a read tells sooner than a look at all
-    /// descriptors.
-    hot: Option<Arc<Session>>,
-    /// Polls since all descriptors were looked at.
-    partial: u32,
-}
-
 /// The most bytes of one put or get.
 const MAX_TRANSFER: usize = 128 * 1024;
 const MAX_MESSAGE: usize = MAX_PRIVATE + 128;
-/// Peers that may be in set-up; a further one takes the place of the first.
-const MAX_SILENT: usize = 128;
-/// Peers accepted in one poll.
-const ACCEPTS_A_POLL: usize = 16;
-/// Polls of one session before all descriptors are looked at again.
-const PARTIAL_POLLS: u32 = 8;
-/// A peer is heard so often before its core is looked at again.
-const HEARD_A_LOOK: u32 = 16;
 /// Tokens; sessions have their number.
 const BELL: u64 = u64::MAX;
 const TIMER: u64 = u64::MAX - 1;
@@ -193,110 +183,23 @@ impl IwarpLink {
         self.sessions.write().expect("no panic in session table").remove(&session.id);
     }
 
+    fn ask<'a>(
+        &self,
+        peer: PeerId,
+        ask: impl FnOnce(&mut State) -> Result<Option<(BufferId, Lent<'a>)>>,
+    ) -> Result<()> {
+        let session = self.session(peer)?;
+        if session.request(self.around(), ask)? {
+            self.holding.add(session);
+        }
+        Ok(())
+    }
+
     /// Makes the next poll look at a session.
     fn make_due(&self, session: Arc<Session>) {
         self.due.lock().expect("no panic in a list of sessions").push(session);
         self.is_due.store(true, Ordering::Release);
         self.bell.ring();
-    }
-
-    fn handle_timer(&self, target: &dyn Target) -> bool {
-        self.timer.clear();
-        let mut any = false;
-        let all: Vec<_> = self.sessions.read().expect("no panic in session table").values().cloned().collect();
-        for session in all {
-            if let Some(at) = session.timeout() {
-                let around = self.around();
-                if at <= around.now {
-                    session.handle_timeout(around);
-                    any |= self.look(&session, target);
-                }
-                self.timer.set(session.timeout());
-            }
-        }
-        any
-    }
-
-    fn look(&self, session: &Arc<Session>, target: &dyn Target) -> bool {
-        self.look_closely(session, self.around(), target).any
-    }
-
-    /// Takes in what one session has.
-    fn look_closely(&self, session: &Arc<Session>, around: Around<'_>, target: &dyn Target) -> Found {
-        let found = session.poll(around, target);
-        if found.holds {
-            self.holding.add(session.clone());
-        }
-        if found.gone {
-            self.remove(session);
-        } else if found.over {
-            self.timer.set(session.timeout());
-        }
-        found
-    }
-
-    /// Takes in what the sessions have that have something to report.
-    fn look_at_due(&self, target: &dyn Target) -> bool {
-        if !self.is_due.load(Ordering::Relaxed) || !self.is_due.swap(false, Ordering::AcqRel) {
-            return false;
-        }
-        let due = std::mem::take(&mut *self.due.lock().expect("no panic in a list of sessions"));
-        due.iter().fold(false, |any, session| self.look(session, target) | any)
-    }
-
-    /// Takes in what all descriptors have.
-    fn look_at_all(&self, polling: &mut Polling, target: &dyn Target) -> bool {
-        let Polling { tokens, hot, .. } = polling;
-        if self.ready.sleep(Some(0), tokens).is_err() {
-            return false;
-        }
-        let mut any = false;
-        for token in tokens.iter() {
-            any |= match *token {
-                BELL => self.is_due.load(Ordering::Acquire),
-                TIMER => self.handle_timer(target),
-                token if token & LISTENER != 0 => self.accept(token),
-                peer => self.session(PeerId(peer as u32)).is_ok_and(|session| {
-                    let found = self.look_closely(&session, self.around(), target);
-                    self.note_core(&session);
-                    if !found.over {
-                        *hot = Some(session);
-                    }
-                    found.any
-                }),
-            };
-        }
-        any
-    }
-
-    /// Notes where a peer runs that is on this host: its packets are received on the core that sends them.
-    fn note_core(&self, session: &Session) {
-        if self.heard.fetch_add(1, Ordering::Relaxed) % HEARD_A_LOOK == 0 {
-            self.peer_core.store(session.incoming_core(), Ordering::Relaxed);
-        }
-    }
-
-    fn accept(&self, token: u64) -> bool {
-        let mut any = false;
-        for _ in 0..ACCEPTS_A_POLL {
-            let Some(socket) = self.listeners().accept(token, &self.options) else { break };
-            any = true;
-            self.crowd_out();
-            // A peer that there are no resources for is turned away by the close of its stream.
-            let _ = self.add(None, socket);
-        }
-        any
-    }
-
-    /// Gives up on the oldest peer in set-up, if there are too many.
-    fn crowd_out(&self) {
-        let sessions = self.sessions.read().expect("no panic in session table");
-        let silent: Vec<_> = sessions.values().filter(|session| session.is_silent()).cloned().collect();
-        drop(sessions);
-        if silent.len() >= MAX_SILENT {
-            silent[0].drop_silent();
-            self.remove(&silent[0]);
-        }
     }
 
     fn listeners(&self) -> MutexGuard<'_, Listeners> {
@@ -306,7 +209,13 @@ impl IwarpLink {
 
 impl Link for IwarpLink {
     fn capabilities(&self) -> Capabilities {
-        Capabilities { scheme: "iwarp", maps: false, max_transfer: MAX_TRANSFER, max_message: MAX_MESSAGE }
+        Capabilities {
+            scheme: "iwarp",
+            maps: false,
+            gathers: true,
+            max_transfer: MAX_TRANSFER,
+            max_message: MAX_MESSAGE,
+        }
     }
 
     fn listen(&self, name: &str) -> Result<()> {
@@ -346,11 +255,18 @@ impl Link for IwarpLink {
             Request::Map | Request::Atomic { .. } => 0,
         };
         check("transfer", "at most 131072 bytes", len, MAX_TRANSFER)?;
-        let session = self.session(peer)?;
-        if session.request(ticket, cookie, request, self.around())? {
-            self.holding.add(session);
-        }
-        Ok(())
+        self.ask(peer, |state| state.request(ticket, cookie, request))
+    }
+
+    /// Memory that no peer can write is sent from where it lies; of other memory, a copy is if it gets a checksum.
+    fn put(&self, peer: PeerId, ticket: Ticket, cookie: &Cookie, offset: u64, source: &RegionSlice) -> Result<()> {
+        check("transfer", "at most 131072 bytes", source.len(), MAX_TRANSFER)?;
+        let span = source.span()?;
+        let mut still = None;
+        self.ask(peer, |state| {
+            still = source.hold_still();
+            state.put(ticket, cookie, offset, &span, still.is_some())
+        })
     }
 
     /// Nothing is mapped, so nothing is ever armed at a peer.
@@ -358,27 +274,7 @@ impl Link for IwarpLink {
 
     fn poll(&self, target: &dyn Target, kernel: bool) -> bool {
         let Ok(mut polling) = self.polling.try_lock() else { return false };
-        let (polling, around) = (&mut *polling, self.around());
-        let mut any = self.look_at_due(target);
-        polling.tokens.clear();
-        if let Some(session) = polling.hot.take() {
-            let found = self.look_closely(&session, around, target);
-            if found.any {
-                any = true;
-                polling.tokens.push(u64::from(session.id.0));
-                self.note_core(&session);
-            }
-            polling.hot = (!found.over).then_some(session);
-            polling.partial += 1;
-            if (found.any || !kernel) && polling.hot.is_some() && polling.partial < PARTIAL_POLLS {
-                self.holding.grow_old(around, &polling.tokens);
-                return any;
-            }
-        }
-        polling.partial = 0;
-        any |= self.look_at_all(polling, target);
-        self.holding.grow_old(around, &polling.tokens);
-        any
+        self.look_around(&mut polling, target, kernel)
     }
 
     /// Memory tells only what this side does itself.

@@ -9,25 +9,24 @@
 //! Frames are handled one by one, so everything takes effect in the order in which it was sent.
 
 use std::{
-    io::IoSlice,
     os::fd::{AsFd, OwnedFd},
     sync::{Mutex, MutexGuard},
     time::Duration,
 };
 
-use sidestep_iwarp::Transport;
+use sidestep_iwarp::{BufferId, Transport};
 use sidestep_shm::doorbell::Sleeper;
 
 use super::{
+    hosting::Hosting,
     input::Input,
-    memory::Hosting,
+    lent::Lent,
     socket,
     state::{Delivery, State},
 };
 use crate::{
-    cookie::Cookie,
     error::{CloseReason, Result},
-    link::{PeerId, Request, Target, Ticket},
+    link::{PeerId, Target},
 };
 
 /// A connection with a peer.
@@ -36,9 +35,9 @@ pub(super) struct Session {
     pub(super) id: PeerId,
     /// The `HOST:PORT` it was reached under, if this side connected.
     pub(super) name: Option<String>,
-    socket: OwnedFd,
+    pub(super) socket: OwnedFd,
     state: Mutex<State>,
-    input: Mutex<Input>,
+    pub(super) input: Mutex<Input>,
 }
 
 /// What the link lends a session for a call.
@@ -63,26 +62,10 @@ pub(super) struct Found {
     pub(super) gone: bool,
 }
 
-/// Writes pieces; small ones are put together, which costs less than a list of them.
-fn send(socket: &OwnedFd, pieces: &[IoSlice<'_>], total: usize) -> Result<usize, rustix::io::Errno> {
-    if total > SMALL {
-        return socket::send(socket, pieces);
-    }
-    let mut bytes = [0; SMALL];
-    let mut filled = 0;
-    for piece in pieces {
-        bytes[filled..filled + piece.len()].copy_from_slice(piece);
-        filled += piece.len();
-    }
-    socket::send_bytes(socket, &bytes[..filled])
-}
-
-/// What is put together for a write.
-const SMALL: usize = 1024;
-/// Reads of one stream in one poll, so that no peer holds up the others.
-const READS_A_POLL: usize = 4;
 /// What is gathered for one write.
 const BUDGET: u64 = 128 * 1024;
+/// The engine never stops for so few pieces.
+const FEW_PIECES: usize = 128;
 /// Polls that an answer without bytes waits for company.
 const HELD_POLLS: u32 = 2;
 /// Polls after which a write is to be answered though nobody waits for it.
@@ -113,18 +96,16 @@ impl Session {
     }
 
     /// Starts a request. `true` if its answer was not asked for yet.
-    pub(super) fn request(
+    pub(super) fn request<'a>(
         &self,
-        ticket: Ticket,
-        cookie: &Cookie,
-        request: Request<'_>,
         around: Around<'_>,
+        ask: impl FnOnce(&mut State) -> Result<Option<(BufferId, Lent<'a>)>>,
     ) -> Result<bool> {
         let mut state = self.lock();
-        let lent = state.request(ticket, cookie, request)?;
+        let lent = ask(&mut state)?;
         self.transmit(&mut state, around, lent);
-        if let Some((id, bytes)) = lent {
-            state.keep_unsent(id, bytes);
+        if let Some((id, lent)) = lent {
+            state.keep_unsent(id, lent);
         }
         state.held_polls = 0;
         Ok(state.owes_flush())
@@ -245,59 +226,12 @@ impl Session {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().expect("no panic in a session")
     }
 
-    fn receive(&self, around: Around<'_>, target: &dyn Target, deliveries: &mut Vec<Delivery>) -> bool {
-        let mut input = self.input.lock().expect("no panic while receiving");
-        let mut any = false;
-        for _ in 0..READS_A_POLL {
-            let read = input.fill(&self.socket);
-            match read {
-                Ok(None) => break,
-                Ok(Some(0)) => {
-                    self.lock().end_of_stream(around.now, target, deliveries);
-                    return true;
-                }
-                Ok(Some(_)) => any = true,
-                Err(errno) => {
-                    self.lock().lose(State::reason_of(errno));
-                    return true;
-                }
-            }
-            let more = input.is_full();
-            self.handle(&mut input, around, target, deliveries);
-            if !more {
-                break;
-            }
-        }
-        any
-    }
-
-    /// Handles frames, one by one.
-    fn handle(&self, input: &mut Input, around: Around<'_>, target: &dyn Target, deliveries: &mut Vec<Delivery>) {
-        loop {
-            let mut state = self.lock();
-            let rest = input.rest();
-            let needed = state.connection.needed(rest);
-            if rest.is_empty() || rest.len() < needed {
-                return;
-            }
-            let frame = if needed <= 1 { rest } else { &rest[..needed] };
-            let taken = state.handle_input(around.now, frame, target);
-            state.collect(around.now, target, deliveries);
-            drop(state);
-            input.consume(taken);
-            self.deliver(deliveries, target);
-            if taken == 0 {
-                return;
-            }
-        }
-    }
-
     /// Tells the target, without the lock: it may post.
-    fn deliver(&self, deliveries: &mut Vec<Delivery>, target: &dyn Target) {
+    pub(super) fn deliver(&self, deliveries: &mut Vec<Delivery>, target: &dyn Target) {
         for delivery in deliveries.drain(..) {
             match delivery {
                 Delivery::Opened => target.opened(self.id),
@@ -309,7 +243,7 @@ impl Session {
     }
 
     /// Writes what is to go out, as much as the stream takes. `true` if that was anything.
-    fn transmit(&self, state: &mut State, around: Around<'_>, lent: Option<(sidestep_iwarp::BufferId, &[u8])>) -> bool {
+    fn transmit(&self, state: &mut State, around: Around<'_>, lent: Option<(BufferId, Lent<'_>)>) -> bool {
         state.memory.patient = 0;
         state.memory.urgent = false;
         let (mut blocked, mut moved) = (false, false);
@@ -320,16 +254,17 @@ impl Session {
             if gather.is_empty() {
                 break;
             }
-            let mut pieces = Vec::with_capacity(gather.piece_count());
-            host.gathered(gather, &mut pieces);
-            let total: usize = pieces.iter().map(|piece: &IoSlice<'_>| piece.len()).sum();
-            match send(&self.socket, &pieces, total) {
+            let (total, pieces) = (gather.len() as usize, gather.piece_count());
+            match host.send(&self.socket, gather) {
                 Ok(count) => {
-                    drop(pieces);
                     state.transmitted(around.now, count);
                     moved |= count > 0;
                     if count < total {
                         blocked = true;
+                        break;
+                    }
+                    // Less than was asked for: that was all.
+                    if (total as u64) < BUDGET && pieces < FEW_PIECES {
                         break;
                     }
                 }

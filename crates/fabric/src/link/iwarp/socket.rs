@@ -1,7 +1,6 @@
 //! System calls on TCP sockets, none of which blocks but [`connect`].
 
 use std::{
-    io::IoSlice,
     net::SocketAddr,
     os::fd::{BorrowedFd, OwnedFd},
     time::Duration,
@@ -10,7 +9,7 @@ use std::{
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     io::Errno,
-    net::{self, RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown, SocketFlags, sockopt},
+    net::{self, RecvFlags, Shutdown, SocketFlags, sockopt},
 };
 use sidestep_shm as shm;
 
@@ -103,29 +102,6 @@ fn tune(socket: &OwnedFd, options: &IwarpOptions) -> Result<(), Errno> {
     sockopt::set_tcp_keepintvl(socket, probe)?;
     sockopt::set_tcp_keepcnt(socket, PROBES)?;
     sockopt::set_tcp_user_timeout(socket, u32::try_from(options.silence.as_millis()).unwrap_or(u32::MAX))
-}
-
-/// Writes what the stream takes. Nothing if it takes none now.
-pub(super) fn send(socket: &OwnedFd, pieces: &[IoSlice<'_>]) -> Result<usize, Errno> {
-    loop {
-        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
-        match net::sendmsg(socket, pieces, &mut SendAncillaryBuffer::default(), flags) {
-            Err(Errno::AGAIN) => return Ok(0),
-            Err(Errno::INTR) => {}
-            outcome => return outcome,
-        }
-    }
-}
-
-/// As [`send`], for bytes in one piece.
-pub(super) fn send_bytes(socket: &OwnedFd, bytes: &[u8]) -> Result<usize, Errno> {
-    loop {
-        match net::send(socket, bytes, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
-            Err(Errno::AGAIN) => return Ok(0),
-            Err(Errno::INTR) => {}
-            outcome => return outcome,
-        }
-    }
 }
 
 /// Reads what has come: nothing at the end of the stream, `None` if there is none now.

@@ -8,16 +8,19 @@ use std::{collections::VecDeque, time::Duration};
 
 use rustix::io::Errno;
 use sidestep_iwarp::{
-    self as iwarp, BufferId, Connection, Gather, Interval, MemoryTable, Source, StreamId, StreamIdentity, TaggedOffset,
-    WorkId,
+    self as iwarp, BufferId, Connection, Gather, Interval, MemoryTable, Passage, Source, StreamId, StreamIdentity,
+    TaggedOffset, WorkId,
 };
+use sidestep_shm::Span;
 
 use self::early::Early;
 use super::{
     MAX_MESSAGE, MAX_TRANSFER,
     asks::{Asks, TAG_MASK},
     control::{Control, Hello},
-    memory::{Hosting, Memory},
+    hosting::Hosting,
+    lent::Lent,
+    memory::Memory,
     options::IwarpOptions,
 };
 use crate::{
@@ -38,6 +41,8 @@ pub(super) struct State {
     early: VecDeque<Early>,
     identity: StreamIdentity,
     open: bool,
+    /// Frames have checksums.
+    crc: bool,
     /// The node knows of the peer.
     pub(super) known: bool,
     /// How it ended, and whether the node was told.
@@ -117,6 +122,7 @@ impl State {
             early: VecDeque::new(),
             identity,
             open: false,
+            crc: true,
             known: false,
             ended: None,
             reported: false,
@@ -151,7 +157,7 @@ impl State {
         ticket: Ticket,
         cookie: &Cookie,
         request: Request<'a>,
-    ) -> Result<Option<(BufferId, &'a [u8])>> {
+    ) -> Result<Option<(BufferId, Lent<'a>)>> {
         self.check_room(MOST_POSTS)?;
         if !self.open {
             self.early.push_back(Early::of(ticket, cookie, request));
@@ -160,12 +166,32 @@ impl State {
         self.ask(ticket, cookie, request)
     }
 
-    /// After a transmission: keeps the caller's bytes if the stream has not taken all of them.
-    pub(super) fn keep_unsent(&mut self, id: BufferId, bytes: &[u8]) {
+    /// Starts a put of bytes that lie in a region, now or when the connection is made. Those that were not taken are
+    /// returned. With `still`, no peer can change them during the call.
+    pub(super) fn put<'a>(
+        &mut self,
+        ticket: Ticket,
+        cookie: &Cookie,
+        offset: u64,
+        source: &'a Span,
+        still: bool,
+    ) -> Result<Option<(BufferId, Lent<'a>)>> {
+        self.check_room(MOST_POSTS)?;
+        if self.open && !source.is_empty() {
+            return self.ask_put(ticket, cookie, offset, Lent::Span(source), still);
+        }
+        let mut bytes = vec![0; source.len()];
+        source.copy_out(0, &mut bytes)?;
+        self.request(ticket, cookie, Request::Put { offset, bytes: &bytes })?;
+        Ok(None)
+    }
+
+    /// After a transmission: keeps what was lent if the stream has not taken all of it.
+    pub(super) fn keep_unsent(&mut self, id: BufferId, lent: Lent<'_>) {
         // What the engine has completed is not asked for again.
         let unsent = self.memory.lent.take().is_some();
         if unsent && !(self.gather.is_empty() && self.connection.has_gathered_all()) {
-            self.memory.keep(id, |kept| kept.extend_from_slice(bytes));
+            self.memory.keep_lent(id, lent, self.crc);
         }
     }
 
@@ -192,6 +218,12 @@ impl State {
         let taken = connection.handle_input(now, frame, table, &mut host);
         host.finish_frame();
         taken
+    }
+
+    /// All of a write is here that was placed while it came, but for its last word.
+    pub(super) fn finish_passage(&mut self, now: Duration, passage: &Passage, word: &[u8], target: &dyn Target) {
+        self.memory.finish_passage(passage, word, target);
+        self.connection.finish_passage(now, passage);
     }
 
     /// The peer has closed its half.

@@ -225,7 +225,13 @@ impl ShmLink {
 
 impl Link for ShmLink {
     fn capabilities(&self) -> Capabilities {
-        Capabilities { scheme: "shm", maps: true, max_transfer: MAX_TRANSFER, max_message: MAX_PRIVATE + 128 }
+        Capabilities {
+            scheme: "shm",
+            maps: true,
+            gathers: false,
+            max_transfer: MAX_TRANSFER,
+            max_message: MAX_PRIVATE + 128,
+        }
     }
 
     fn listen(&self, name: &str) -> Result<()> {

@@ -163,7 +163,7 @@ impl Drop for SimLink {
 impl Link for SimLink {
     fn capabilities(&self) -> Capabilities {
         let maps = self.net.maps;
-        Capabilities { scheme: "sim", maps, max_transfer: MAX_TRANSFER, max_message: MAX_MESSAGE }
+        Capabilities { scheme: "sim", maps, gathers: false, max_transfer: MAX_TRANSFER, max_message: MAX_MESSAGE }
     }
 
     fn listen(&self, name: &str) -> Result<()> {

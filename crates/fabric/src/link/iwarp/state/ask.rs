@@ -8,7 +8,7 @@ use crate::{
     error::{CloseReason, Error, Refusal, Result},
     link::{
         Atomic, Request, Ticket,
-        iwarp::{asks::Kind, control::Control},
+        iwarp::{asks::Kind, control::Control, lent::Lent},
     },
 };
 
@@ -56,33 +56,20 @@ impl State {
         ticket: Ticket,
         cookie: &Cookie,
         request: Request<'a>,
-    ) -> Result<Option<(BufferId, &'a [u8])>> {
+    ) -> Result<Option<(BufferId, Lent<'a>)>> {
+        if let Request::Put { offset, bytes } = request
+            && !bytes.is_empty()
+        {
+            return self.ask_put(ticket, cookie, offset, Lent::Bytes(bytes), true);
+        }
         if let Request::Get { len, .. } = request
             && len > 0
             && self.memory.gets.len() >= DEPTH as usize
         {
             return Err(Error::Full { what: "the reads under way", limit: DEPTH as usize });
         }
-        let (stag, new) = self.asks.bind(cookie);
-        if new {
-            if let Some(spare) = self.asks.spare() {
-                self.send(&Control::Unbind, Some(spare))?;
-            }
-            self.send(&Control::Bind { stag, cookie: *cookie }, None)?;
-        }
-        // A write is done when it is done; whoever asks for something else waits for it.
-        let now = !matches!(request, Request::Put { .. });
-        let mut lent = None;
+        let stag = self.tag(cookie)?;
         match (request, impossible(cookie, &request)) {
-            (Request::Put { offset, bytes }, None) if !bytes.is_empty() => {
-                let id = self.memory.name_outgoing();
-                let source = whole(id, bytes.len() as u32);
-                let posted = self.connection.post_write(work(SENT, id), source, stag, TaggedOffset(offset));
-                self.note_posted(id, posted)?;
-                self.asks.push(ticket, stag, bytes.len() as u64, Kind::Put);
-                self.memory.lent = Some(id);
-                lent = Some((id, bytes));
-            }
             (Request::Get { offset, len }, None) if len > 0 => {
                 let full = Error::Full { what: "the reads under way", limit: DEPTH as usize };
                 let sink_offset = TaggedOffset(self.memory.expect_get(len).ok_or(full)?);
@@ -106,18 +93,72 @@ impl State {
                 self.asks.push(ticket, stag, 1, Kind::Atomic);
             }
             (request, impossible) => {
-                self.send(&Control::Check { stag }, None)?;
                 let kind = match (request, impossible) {
                     (_, Some(refusal)) => Kind::Refused(refusal),
                     (Request::Map, None) => Kind::Map,
                     (Request::Get { .. }, None) => Kind::EmptyGet,
                     _ => Kind::Put,
                 };
-                self.asks.push(ticket, stag, 0, kind);
+                self.ask_check(ticket, stag, kind)?;
             }
         }
-        self.flush(now)?;
-        Ok(lent)
+        // A write is done when it is done; whoever asks for something else waits for it.
+        self.flush(!matches!(request, Request::Put { .. }))?;
+        Ok(None)
+    }
+
+    /// Asks the peer to take bytes, of which there are some. Those that were not taken here are returned. With `still`, no
+    /// peer can change them during the call.
+    pub(super) fn ask_put<'a>(
+        &mut self,
+        ticket: Ticket,
+        cookie: &Cookie,
+        offset: u64,
+        lent: Lent<'a>,
+        still: bool,
+    ) -> Result<Option<(BufferId, Lent<'a>)>> {
+        let stag = self.tag(cookie)?;
+        let len = lent.len();
+        if let Some(refusal) = forbidden(cookie, Rights::WRITE, offset, len as u64) {
+            self.ask_check(ticket, stag, Kind::Refused(refusal))?;
+            self.flush(false)?;
+            return Ok(None);
+        }
+        let id = self.memory.name_outgoing();
+        let mut unsent = Some((id, lent));
+        if let Lent::Span(span) = lent
+            && self.crc
+            && !still
+        {
+            // What is sent must be what the checksum is of, and another peer may change it in between.
+            self.memory.keep_copy(id, span);
+            unsent = None;
+        }
+        let posted = self.connection.post_write(work(SENT, id), whole(id, len as u32), stag, TaggedOffset(offset));
+        self.note_posted(id, posted)?;
+        self.asks.push(ticket, stag, len as u64, Kind::Put);
+        self.memory.lent = unsent.map(|(id, _)| id);
+        self.flush(false)?;
+        Ok(unsent)
+    }
+
+    /// Asks whether the cookie of a tag is good, on behalf of a request that has no other use for the peer.
+    fn ask_check(&mut self, ticket: Ticket, stag: Stag, kind: Kind) -> Result<()> {
+        self.send(&Control::Check { stag }, None)?;
+        self.asks.push(ticket, stag, 0, kind);
+        Ok(())
+    }
+
+    /// The tag of a cookie, of which the peer was told.
+    fn tag(&mut self, cookie: &Cookie) -> Result<Stag> {
+        let (stag, new) = self.asks.bind(cookie);
+        if new {
+            if let Some(spare) = self.asks.spare() {
+                self.send(&Control::Unbind, Some(spare))?;
+            }
+            self.send(&Control::Bind { stag, cookie: *cookie }, None)?;
+        }
+        Ok(stag)
     }
 
     /// Asks for an answer behind what was asked last, if it has none of its own: now, or if it is a lot.
@@ -139,17 +180,21 @@ impl State {
 
 /// What a request asks that its own cookie says it may not.
 fn impossible(cookie: &Cookie, request: &Request<'_>) -> Option<Refusal> {
-    let (wanted, offset, len, aligned) = match *request {
-        Request::Map => return None,
-        Request::Put { offset, bytes } => (Rights::WRITE, offset, bytes.len() as u64, true),
-        Request::Get { offset, len } => (Rights::READ, offset, len as u64, true),
-        Request::Atomic { offset, .. } => (Rights::ATOMIC, offset, 8, offset % 8 == 0),
-    };
+    match *request {
+        Request::Map => None,
+        Request::Put { offset, bytes } => forbidden(cookie, Rights::WRITE, offset, bytes.len() as u64),
+        Request::Get { offset, len } => forbidden(cookie, Rights::READ, offset, len as u64),
+        Request::Atomic { offset, .. } => forbidden(cookie, Rights::ATOMIC, offset, 8)
+            .or_else(|| (offset % 8 != 0).then_some(Refusal::Range { offset, len: 8 })),
+    }
+}
+
+fn forbidden(cookie: &Cookie, wanted: Rights, offset: u64, len: u64) -> Option<Refusal> {
     if !cookie.rights().allow(wanted) {
         return Some(Refusal::Rights { held: cookie.rights(), wanted });
     }
     let inside = offset.checked_add(len).is_some_and(|end| end <= cookie.len);
-    (!inside || !aligned).then_some(Refusal::Range { offset, len })
+    (!inside).then_some(Refusal::Range { offset, len })
 }
 
 fn whole(id: BufferId, len: u32) -> SourceSlice {

@@ -106,6 +106,7 @@ impl State {
                 if self.known && Hello::parse(&private_data) != Ok(HELLO) {
                     return self.lose(CloseReason::Violation("it does not speak the protocol of the fabric"));
                 }
+                self.crc = agreement.crc;
                 if agreement.markers_received.is_some() {
                     self.memory.expect_pieces();
                 }
@@ -143,9 +144,7 @@ impl State {
                 (_, None) => Ok(None),
             };
             match begun {
-                Ok(Some((id, bytes))) => {
-                    self.memory.keep(id, |kept| kept.extend_from_slice(bytes));
-                }
+                Ok(Some((id, lent))) => self.memory.keep_lent(id, lent, self.crc),
                 Ok(None) => {}
                 Err(error) => deliveries.extend(ticket.map(|it| Delivery::Completed(it, Outcome::Failed(error)))),
             }

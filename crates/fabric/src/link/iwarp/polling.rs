@@ -1,0 +1,160 @@
+//! Polling a link: of many streams the one that was heard last is looked at first, by a read, and all of them now and then,
+//! by a look at their descriptors.
+
+use std::sync::{Arc, atomic::Ordering};
+
+use sidestep_shm::doorbell::Tokens;
+
+use super::{
+    BELL, IwarpLink, TIMER,
+    listeners::LISTENER,
+    session::{Around, Found, Session},
+};
+use crate::link::{PeerId, Target};
+
+/// What the thread that polls keeps from one poll to the next.
+#[derive(Debug, Default)]
+pub(super) struct Polling {
+    tokens: Tokens,
+    /// The session that was heard last: the next news is most likely its own, and a read tells sooner than a look at all
+    /// descriptors.
+    hot: Option<Arc<Session>>,
+    /// Polls since all descriptors were looked at.
+    partial: u32,
+}
+
+/// Peers that may be in set-up; a further one takes the place of the first.
+const MAX_SILENT: usize = 128;
+/// Peers accepted in one poll.
+const ACCEPTS_A_POLL: usize = 16;
+/// Polls of one session before all descriptors are looked at again.
+const PARTIAL_POLLS: u32 = 16;
+/// A peer is heard so often before its core is looked at again.
+const HEARD_A_LOOK: u32 = 16;
+
+impl IwarpLink {
+    /// Takes in what there is: of the session that was heard last, now and then of all, and with `kernel` in any case unless
+    /// that one has something.
+    pub(super) fn look_around(&self, polling: &mut Polling, target: &dyn Target, kernel: bool) -> bool {
+        let around = self.around();
+        let mut any = self.look_at_due(target);
+        polling.tokens.clear();
+        if let Some(session) = polling.hot.take() {
+            let found = self.look_closely(&session, around, target);
+            if found.any {
+                any = true;
+                polling.tokens.push(u64::from(session.id.0));
+                self.note_core(&session);
+            }
+            polling.hot = (!found.over).then_some(session);
+            polling.partial += 1;
+            if (found.any || !kernel) && polling.hot.is_some() && polling.partial < PARTIAL_POLLS {
+                self.holding.grow_old(around, &polling.tokens);
+                return any;
+            }
+        }
+        polling.partial = 0;
+        any |= self.look_at_all(polling, target);
+        self.holding.grow_old(around, &polling.tokens);
+        any
+    }
+
+    fn handle_timer(&self, target: &dyn Target) -> bool {
+        self.timer.clear();
+        let mut any = false;
+        let all: Vec<_> = self.sessions.read().expect("no panic in session table").values().cloned().collect();
+        for session in all {
+            if let Some(at) = session.timeout() {
+                let around = self.around();
+                if at <= around.now {
+                    session.handle_timeout(around);
+                    any |= self.look(&session, target);
+                }
+                self.timer.set(session.timeout());
+            }
+        }
+        any
+    }
+
+    fn look(&self, session: &Arc<Session>, target: &dyn Target) -> bool {
+        self.look_closely(session, self.around(), target).any
+    }
+
+    /// Takes in what one session has.
+    fn look_closely(&self, session: &Arc<Session>, around: Around<'_>, target: &dyn Target) -> Found {
+        let found = session.poll(around, target);
+        if found.holds {
+            self.holding.add(session.clone());
+        }
+        if found.gone {
+            self.remove(session);
+        } else if found.over {
+            self.timer.set(session.timeout());
+        }
+        found
+    }
+
+    /// Takes in what the sessions have that have something to report.
+    fn look_at_due(&self, target: &dyn Target) -> bool {
+        if !self.is_due.load(Ordering::Relaxed) || !self.is_due.swap(false, Ordering::AcqRel) {
+            return false;
+        }
+        let due = std::mem::take(&mut *self.due.lock().expect("no panic in a list of sessions"));
+        due.iter().fold(false, |any, session| self.look(session, target) | any)
+    }
+
+    /// Takes in what all descriptors have.
+    fn look_at_all(&self, polling: &mut Polling, target: &dyn Target) -> bool {
+        let Polling { tokens, hot, .. } = polling;
+        if self.ready.sleep(Some(0), tokens).is_err() {
+            return false;
+        }
+        let mut any = false;
+        for token in tokens.iter() {
+            any |= match *token {
+                BELL => self.is_due.load(Ordering::Acquire),
+                TIMER => self.handle_timer(target),
+                token if token & LISTENER != 0 => self.accept(token),
+                peer => self.session(PeerId(peer as u32)).is_ok_and(|session| {
+                    let found = self.look_closely(&session, self.around(), target);
+                    self.note_core(&session);
+                    if !found.over {
+                        *hot = Some(session);
+                    }
+                    found.any
+                }),
+            };
+        }
+        any
+    }
+
+    /// Notes where a peer runs that is on this host: its packets are received on the core that sends them.
+    fn note_core(&self, session: &Session) {
+        if self.heard.fetch_add(1, Ordering::Relaxed) % HEARD_A_LOOK == 0 {
+            self.peer_core.store(session.incoming_core(), Ordering::Relaxed);
+        }
+    }
+
+    fn accept(&self, token: u64) -> bool {
+        let mut any = false;
+        for _ in 0..ACCEPTS_A_POLL {
+            let Some(socket) = self.listeners().accept(token, &self.options) else { break };
+            any = true;
+            self.crowd_out();
+            // A peer that there are no resources for is turned away by the close of its stream.
+            let _ = self.add(None, socket);
+        }
+        any
+    }
+
+    /// Gives up on the oldest peer in set-up, if there are too many.
+    fn crowd_out(&self) {
+        let sessions = self.sessions.read().expect("no panic in session table");
+        let silent: Vec<_> = sessions.values().filter(|session| session.is_silent()).cloned().collect();
+        drop(sessions);
+        if silent.len() >= MAX_SILENT {
+            silent[0].drop_silent();
+            self.remove(&silent[0]);
+        }
+    }
+}

@@ -113,11 +113,7 @@ fn pong(end: &mut impl End, run: &Run) -> Result<Seen> {
 fn stream_out(end: &mut impl End, run: &Run) -> Result<Seen> {
     let mut payload = Payload::shifted(run.size, run.shift);
     let mut stream = |count| {
-        for number in 0..count {
-            payload.stamp(number);
-            end.send(&payload)?;
-        }
-        end.flush()?;
+        end.send_stream(&mut payload, count)?;
         end.receive(&mut [0])
     };
     stream(run.warm_up())?;

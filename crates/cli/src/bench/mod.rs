@@ -139,6 +139,7 @@ static SUITES: &[Suite] = &[
             cacheline::PATH,
             iwarp::TCP,
             iwarp::WRITE,
+            iwarp::SEEN,
             iwarp::PLAIN,
             iwarp::READ,
             iwarp::SEND,

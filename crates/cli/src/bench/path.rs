@@ -36,6 +36,15 @@ pub trait End {
         Ok(())
     }
 
+    /// Sends the messages of a stream, stamped from zero.
+    fn send_stream(&mut self, payload: &mut Payload, count: usize) -> Result<()> {
+        for number in 0..count {
+            payload.stamp(number);
+            self.send(payload)?;
+        }
+        self.flush()
+    }
+
     /// Receives, and tells when this process ran again.
     fn receive_timed(&mut self, payload: &mut [u8]) -> Result<u64> {
         self.receive(payload)?;
@@ -156,9 +165,9 @@ impl Bench {
     /// The lines that the others are compared with.
     pub fn references(self) -> &'static [&'static str] {
         match self {
-            Bench::Latency => &["cacheline", "ring", "tcp"],
+            Bench::Latency => &["cacheline", "ring", "tcp", "tcp-spin"],
             Bench::Rate => &["ring", "tcp"],
-            Bench::Bandwidth => &["ring", "memcpy", "tcp"],
+            Bench::Bandwidth => &["ring", "memcpy", "tcp", "tcp-spin"],
             Bench::Wake => &["eventfd", "yield"],
             Bench::Busy => &["tcp"],
             Bench::Events | Bench::Cost => &[],

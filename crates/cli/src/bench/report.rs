@@ -1,4 +1,5 @@
-//! From samples to records: the calm rounds, their medians, the better placement, the ratios.
+//! From samples to records: the calm rounds, their medians, the better placement, and the ratios, which are medians of the
+//! ratios of each round: what changes from round to round changes both.
 
 use serde_json::{Map, Value, json};
 
@@ -18,6 +19,8 @@ pub struct Line {
     pub size: usize,
     /// Its figures.
     pub figures: Vec<(Metric, f64)>,
+    /// The main figure of each round that counts.
+    by_round: Vec<(usize, f64)>,
     /// The main figure against each reference line, where there is one.
     pub ratios: Vec<(&'static str, f64)>,
     /// How its ends waited and where they ran; empty for a single process.
@@ -134,6 +137,10 @@ fn line(cell: &Measured, floor: f64) -> Line {
         row: cell.part.row,
         size: cell.size,
         figures: figures(&kept),
+        by_round: kept
+            .iter()
+            .filter_map(|sample| Some((sample.round, main_figure(cell.part.bench, sample)?)))
+            .collect(),
         ratios: Vec::new(),
         circumstances,
         kept: kept.len(),
@@ -153,6 +160,25 @@ fn kept(samples: &[Sample], floor: f64) -> (Vec<&Sample>, bool) {
     all.sort_by(|one, other| distance(one).total_cmp(&distance(other)));
     all.truncate(samples.len().div_ceil(3));
     (all, true)
+}
+
+/// The median of the ratios of the rounds that both lines have; of their medians, if there are few such rounds.
+fn ratio(line: &Line, other: &Line) -> Option<f64> {
+    let of_round = |(round, own): &(usize, f64)| {
+        let (_, other) = other.by_round.iter().find(|(theirs, _)| theirs == round)?;
+        Some(own / other)
+    };
+    let each: Vec<f64> = line.by_round.iter().filter_map(of_round).collect();
+    if each.len() >= FEW_ROUNDS { median(each) } else { Some(line.main_figure()? / other.main_figure()?) }
+}
+
+/// The main figure of a bench in one sample.
+fn main_figure(bench: Bench, sample: &Sample) -> Option<f64> {
+    let metric = bench.metrics()[0];
+    if let (Metric::OneWayP50, Some(times)) = (metric, &sample.one_way) {
+        return Some(times.quantile(0.5));
+    }
+    sample.figures.iter().find(|(own, _)| *own == metric).map(|(_, value)| *value)
 }
 
 /// Medians over the samples; tails over all their messages together.
@@ -201,9 +227,12 @@ fn ratios(lines: &[Line], at: usize) -> Vec<(&'static str, f64)> {
             1 => candidates().next(),
             _ => candidates().find(|other| other.size == line.size),
         };
-        if let (Some(own), Some(other)) = (line.main_figure(), found.and_then(Line::main_figure)) {
-            ratios.push((*reference, own / other));
+        if let Some(ratio) = found.and_then(|other| ratio(line, other)) {
+            ratios.push((*reference, ratio));
         }
     }
     ratios
 }
+
+/// With fewer common rounds, medians are compared.
+const FEW_ROUNDS: usize = 3;

@@ -41,6 +41,8 @@ pub struct Measured {
 
 /// One measurement.
 pub struct Sample {
+    /// The round it is of.
+    pub round: usize,
     /// Its figures, without those that come from `one_way`.
     pub figures: Vec<(Metric, f64)>,
     /// The times of its messages, if each was timed.
@@ -98,6 +100,7 @@ pub fn measure(
             let (mut sample, _) = cell.sample(&mut pairs)?;
             let after = pairs.floor()?;
             sample.floor = Around { before, after };
+            sample.round = round;
             before = after;
             cell.measured.samples.push(sample);
         }
@@ -212,7 +215,7 @@ impl Cell {
             }
         };
         let floor = Around { before: f64::INFINITY, after: f64::INFINITY };
-        Ok((Sample { figures, one_way, running_share, floor }, time))
+        Ok((Sample { round: 0, figures, one_way, running_share, floor }, time))
     }
 
     fn calm_samples(&self, floor: f64) -> usize {

@@ -160,8 +160,8 @@ pub fn run(report: &mut Report, guest: &mut Guest) {
                 Err(error) => peer.terminated()?.map_or(Err(error), |found| verdict(found, (0, 1, 2))),
             }
         });
-        report
-            .case("terminate from siw", "more reads at once than agreed", role.name(), || too_many_reads(guest, role));
+        let name = "more reads at once than agreed, which siw calls catastrophic";
+        report.case("terminate from siw", name, role.name(), || too_many_reads(guest, role));
         for (name, reason, change) in RESPONSES {
             report.case("terminate from siw", *name, role.name(), || {
                 several_times(|| wrong_response(guest, role, *change), *reason)
@@ -179,7 +179,7 @@ fn too_many_reads(guest: &mut Guest, role: Role) -> Result<String> {
     let requests: Vec<u8> = (0..READS).flat_map(|ahead| raw::fpdu(&read_segment(&peer, ahead))).collect();
     raw::put(&peer.driver.socket, &requests)?;
     match raw::last_word(&peer.driver.socket)? {
-        Some(found) => verdict(found, (1, 2, 2)),
+        Some(found) => verdict(found, (0, 2, 7)),
         None => Ok("siw closes without a terminate message".to_owned()),
     }
 }

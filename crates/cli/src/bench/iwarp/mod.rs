@@ -17,7 +17,7 @@ use super::tcp;
 /// RDMA writes with markers at one interval.
 macro_rules! marked {
     ($name:literal, $interval:literal, $crc:literal) => {{
-        const OPTIONS: Parameters = Parameters { crc: $crc, markers: $interval };
+        const OPTIONS: Parameters = Parameters { crc: $crc, markers: $interval, seen: false };
         Path {
             name: $name,
             about: "RDMA write over iWARP, with markers",
@@ -54,6 +54,14 @@ pub const WRITE: Path = Path {
         bandwidth("write", BANDWIDTH_SIZES, Wait::Block),
         bandwidth("write-spin", BANDWIDTH_SIZES, Wait::Spin),
     ],
+};
+
+/// RDMA writes with CRC, each of which its receiver waits for.
+pub const SEEN: Path = Path {
+    name: "write-seen",
+    about: "RDMA write over iWARP, with CRC; the receiver waits for each message and says so",
+    work: Work::Pair { open: |opening| write::open(opening, SEEN_CRC), attach: |offer| write::attach(offer, SEEN_CRC) },
+    parts: &[bandwidth("write-seen", &[64 << 10, 1 << 20], Wait::Block)],
 };
 
 /// RDMA writes without CRC.
@@ -103,10 +111,13 @@ pub struct Parameters {
     crc: bool,
     /// Zero for none.
     markers: u32,
+    /// The receiver looks at each message of a stream.
+    seen: bool,
 }
 
-const CRC: Parameters = Parameters { crc: true, markers: 0 };
-const NO_CRC: Parameters = Parameters { crc: false, markers: 0 };
+const CRC: Parameters = Parameters { crc: true, markers: 0, seen: false };
+const SEEN_CRC: Parameters = Parameters { seen: true, ..CRC };
+const NO_CRC: Parameters = Parameters { crc: false, markers: 0, seen: false };
 
 impl Parameters {
     fn node(self) -> Result<Node> {

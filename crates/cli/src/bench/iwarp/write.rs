@@ -1,6 +1,14 @@
-//! RDMA writes. A written message lies before a word that counts messages, in one of several slots of the other side's
-//! region; both travel in one write, and the receiver looks at the word. It stores into the sender's memory how many it
-//! has seen, now and then.
+//! RDMA writes.
+//!
+//! A message that the receiver is to see lies before a word that counts messages, in one of several slots of its region;
+//! both travel in one write, and the receiver looks at the word. It stores into the sender's memory how many it has seen,
+//! now and then.
+//!
+//! A stream is one-sided: its messages are written from one place to one place, as the ends of plain TCP send from one
+//! buffer and receive into one, and so many are under way that the stream never waits for an answer. The receiver has no
+//! part in it but to look for the last one, which is a message that it is to see. With `seen`, each one is.
+
+use std::collections::VecDeque;
 
 use anyhow::Result;
 use sidestep_fabric::{Access, Aperture, Endpoint, Mode, RdmaQueue, Region, Tripwire, rdma::RequestId};
@@ -10,18 +18,19 @@ use super::super::control::Peer;
 use super::super::exercise::Exercise;
 use super::super::hosts;
 use super::super::path::{End, Offer, Opening, Wait};
-use super::{Parameters, REGION, TAKEN, attach_pair, open_pair};
+use super::super::payload::Payload;
+use super::{Connected, Parameters, REGION, TAKEN, attach_pair, open_pair};
 
 /// Opens writes with these parameters of the stream.
 pub fn open(opening: &mut Opening<'_>, parameters: Parameters) -> Result<Box<dyn Exercise>> {
     let (endpoint, target, aperture) = open_pair(opening, parameters.node()?, &hosts::iwarp_name())?;
-    WriteEnd::boxed(endpoint, target, aperture, opening.wait, opening.peer())
+    WriteEnd::boxed((endpoint, target, aperture), parameters.seen, opening.wait, opening.peer())
 }
 
 /// Attaches to them.
 pub fn attach(offer: Offer, parameters: Parameters) -> Result<Box<dyn Exercise>> {
     let (endpoint, target, aperture) = attach_pair(&offer, parameters.node()?)?;
-    WriteEnd::boxed(endpoint, target, aperture, offer.wait, offer.peer)
+    WriteEnd::boxed((endpoint, target, aperture), parameters.seen, offer.wait, offer.peer)
 }
 
 struct WriteEnd {
@@ -37,18 +46,15 @@ struct WriteEnd {
     sent: u32,
     seen: u32,
     told: u32,
+    /// Each message of a stream is to be seen.
+    sees_all: bool,
     wait: Wait,
     peer: Peer,
 }
 
 impl WriteEnd {
-    fn boxed(
-        endpoint: Endpoint,
-        target: Region,
-        aperture: Aperture,
-        wait: Wait,
-        peer: Peer,
-    ) -> Result<Box<dyn Exercise>> {
+    fn boxed(connected: Connected, seen: bool, wait: Wait, peer: Peer) -> Result<Box<dyn Exercise>> {
+        let (endpoint, target, aperture) = connected;
         let source = Region::new(endpoint.node(), REGION)?;
         let pattern: Vec<u8> = (0..REGION).map(|at| at as u8).collect();
         source.write(0, &pattern)?;
@@ -63,6 +69,7 @@ impl WriteEnd {
             sent: 0,
             seen: 0,
             told: 0,
+            sees_all: seen,
             wait,
             peer,
         }))
@@ -157,6 +164,52 @@ impl End for WriteEnd {
         Ok(())
     }
 
+    fn send_stream(&mut self, payload: &mut Payload, count: usize) -> Result<()> {
+        let size = payload.len();
+        if self.sees_all {
+            for number in 0..count {
+                payload.stamp(number);
+                self.send(payload)?;
+            }
+            return self.flush();
+        }
+        payload.stamp(count);
+        self.source.write(STREAM, payload)?;
+        let source = self.source.slice(STREAM, size)?;
+        let depth = (UNDER_WAY / size).clamp(2, MAX_SLOTS);
+        let mut under_way = VecDeque::with_capacity(depth);
+        for _ in 1..count {
+            if under_way.len() == depth
+                && let Some(first) = under_way.pop_front()
+            {
+                self.wait_end(first)?;
+            }
+            under_way.push_back(self.queue.write(&source, &self.aperture, STREAM)?);
+        }
+        payload.stamp(count - 1);
+        self.send(payload)?;
+        under_way.into_iter().try_for_each(|id| self.wait_end(id))?;
+        self.flush()
+    }
+
+    fn receive_stream(&mut self, payload: &mut Payload, count: usize) -> Result<()> {
+        if self.sees_all {
+            for number in 0..count {
+                self.receive(payload)?;
+                payload.verify(number)?;
+            }
+            return Ok(());
+        }
+        self.receive(payload)?;
+        payload.verify(count - 1)?;
+        // All that came before it is there, too.
+        if count > 1 {
+            self.target.read(STREAM, payload)?;
+            payload.verify(count)?;
+        }
+        Ok(())
+    }
+
     fn flush(&mut self) -> Result<()> {
         let under_way: Vec<_> = self.under_way.iter_mut().filter_map(Option::take).collect();
         under_way.into_iter().try_for_each(|id| self.wait_end(id))
@@ -166,3 +219,6 @@ impl End for WriteEnd {
 /// The slots of small messages lie in so much memory that those of both directions fit the caches of a core.
 const USED_LEN: usize = 512 << 10;
 const MAX_SLOTS: usize = 64;
+/// Where the messages of a stream lie, behind all slots, and how many bytes of them are under way.
+const STREAM: usize = 4 << 20;
+const UNDER_WAY: usize = 2 << 20;

@@ -43,6 +43,8 @@ struct Driver {
     memory: Memory,
     gather: Gather,
     inbox: Vec<u8>,
+    /// A write that is being placed while it comes, and how far it is.
+    passing: Option<(Passage, usize)>,
     now: Duration,
     posted: u64,
     completed: u64,
@@ -144,6 +146,7 @@ impl Driver {
             memory: Memory { open: [7; REGION_LEN], locked: [9; REGION_LEN] },
             gather: Gather::new(),
             inbox: Vec::new(),
+            passing: None,
             now,
             posted: 0,
             completed: 0,
@@ -201,10 +204,38 @@ impl Driver {
 
     fn input(&mut self, bytes: &[u8]) {
         self.inbox.extend_from_slice(bytes);
+        while self.pass() {}
+        if self.passing.is_some() {
+            return;
+        }
         let Self { connection, table, memory, inbox, now, .. } = self;
         let consumed = connection.handle_input(*now, inbox, table, memory);
         assert!(consumed <= inbox.len());
         inbox.drain(..consumed);
+    }
+
+    /// Takes what is here of a write that is placed while it comes, as every second one may be. Whether that was all of one.
+    fn pass(&mut self) -> bool {
+        let Self { connection, table, memory, inbox, now, passing, .. } = self;
+        if passing.is_none() {
+            let even = inbox.len() % 2 == 0;
+            let Some(passage) = even.then(|| connection.begin_passage(inbox, table)).flatten() else { return false };
+            assert!(passage.headers <= inbox.len() && passage.payload <= REGION_LEN);
+            inbox.drain(..passage.headers);
+            *passing = Some((passage, 0));
+        }
+        let Some((passage, done)) = passing else { return false };
+        let here = inbox.len().min(passage.payload - *done);
+        memory.place(Target::Region { stag: passage.stag, offset: passage.offset + *done as u64 }, &inbox[..here]);
+        inbox.drain(..here);
+        *done += here;
+        if *done < passage.payload || inbox.len() < passage.trailer {
+            return false;
+        }
+        inbox.drain(..passage.trailer);
+        connection.finish_passage(*now, passage);
+        *passing = None;
+        true
     }
 
     /// A whole FPDU around these bytes, as it would be in a stream without markers.

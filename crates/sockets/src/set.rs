@@ -329,6 +329,9 @@ impl Set {
                 Ok(count) => state.translate(events, count),
                 Err(_) => 0,
             };
+            if count > 0 {
+                state.rouse();
+            }
             let count = count + state.collect(&mut events[count..]);
             if count > 0 {
                 return Ok(count);

@@ -15,7 +15,7 @@ use sidestep_shm::{
 use crate::{
     engine,
     kernel::{self, Errno, Result},
-    member::{EDGE, ENDS, IN, Members, OUT, RDHUP, Ring, Seen},
+    member::{EDGE, ENDS, IN, Member, Members, OUT, RDHUP, Ring, Seen},
     poll::LOOK_TICKS,
 };
 
@@ -273,8 +273,24 @@ impl State {
                 break;
             }
         }
+        if count > 0 {
+            return count + more;
+        }
         // Members of ours of which the kernel knew; none has been reported by this call.
-        if count == 0 { more + self.collect(&mut events[more..]) } else { count + more }
+        self.rouse();
+        more + self.collect(&mut events[more..])
+    }
+
+    /// A writer stores its bytes, and then tells of them if somebody waits: who sees the bytes between the two and asks this
+    /// set must be told of them. Where there are many members that is left to the next wait.
+    pub fn rouse(&mut self) {
+        if self.carried <= self.active.len() || self.carried > FEW {
+            return;
+        }
+        let is_idle = |member: &Member| member.ring.as_ref().is_some_and(|ring| !ring.active);
+        let ready = |member: &Member| is_idle(member) && member.ready() != 0;
+        let ids: Vec<u32> = self.members.iter().filter(|(_, member)| ready(member)).map(|(id, _)| id).collect();
+        ids.into_iter().for_each(|id| self.activate(id));
     }
 
     /// Takes our own out of what the kernel reported.

@@ -55,7 +55,7 @@
 
 #define REGIONS 5
 #define REGION_LEN (256 * 1024)
-#define SCRATCH_LEN (1024 * 1024)
+#define SCRATCH_LEN (4 * 1024 * 1024)
 #define MAX_RECEIVES 64
 #define LIMIT_SECONDS 30
 #define HELLO_LEN (REGIONS * sizeof(struct advert))
@@ -366,22 +366,34 @@ static int region_of(char **rest, uint32_t *tag, uint64_t *address)
 	return at;
 }
 
+/* A part of the scratch memory that was not used lately: siw reports a send as done while the network may still read it. */
+static size_t fresh(size_t len)
+{
+	static size_t next;
+	size_t at = next + len > SCRATCH_LEN ? 0 : next;
+
+	next = (at + len + 4095) / 4096 * 4096;
+	return at;
+}
+
 static void one_sided(const char *what, char *rest)
 {
 	uint32_t tag;
 	uint64_t address;
 	enum ibv_wr_opcode opcode = strcmp(what, "write") ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE;
 	unsigned long len;
+	size_t at;
 	struct ibv_wc done;
 
 	region_of(&rest, &tag, &address);
 	address += number(&rest);
 	len = number(&rest);
+	at = fresh(len);
 	if (opcode == IBV_WR_RDMA_WRITE)
-		fill(scratch, len, number(&rest));
+		fill(scratch + at, len, number(&rest));
 	else
-		memset(scratch, 0xee, len);
-	post(opcode, 0, len, address, tag, 0);
+		memset(scratch + at, 0xee, len);
+	post(opcode, at, len, address, tag, 0);
 	if (!strcmp(what, "failread")) {
 		done = completion(send_cq, what);
 		if (done.status == IBV_WC_SUCCESS)
@@ -391,7 +403,7 @@ static void one_sided(const char *what, char *rest)
 	}
 	good(send_cq, what);
 	if (opcode == IBV_WR_RDMA_READ)
-		compare(what, scratch, len, number(&rest));
+		compare(what, scratch + at, len, number(&rest));
 }
 
 static void many_reads(char *rest)
@@ -413,12 +425,14 @@ static void send_message(const char *what, char *rest)
 	uint32_t tag = 0;
 	uint64_t address;
 	unsigned long len;
+	size_t at;
 
 	if (invalidate)
 		region_of(&rest, &tag, &address);
 	len = number(&rest);
-	fill(scratch, len, number(&rest));
-	post(invalidate ? IBV_WR_SEND_WITH_INV : IBV_WR_SEND, 0, len, 0, tag,
+	at = fresh(len);
+	fill(scratch + at, len, number(&rest));
+	post(invalidate ? IBV_WR_SEND_WITH_INV : IBV_WR_SEND, at, len, 0, tag,
 	     strcmp(what, "sendse") ? 0 : IBV_SEND_SOLICITED);
 	good(send_cq, what);
 }

@@ -239,6 +239,13 @@ MAY const char *events_text(int events) {
     return text[0] ? text : "none ";
 }
 
+/* Notes what a set reports first, with room for so many events. */
+MAY void look_at(int set, int room, const char *when, int limit) {
+    struct epoll_event events[4];
+    int count = epoll_wait(set, events, room, limit);
+    note("%s: %d %s", when, count, count > 0 ? events_text(events[0].events) : "");
+}
+
 /* What poll says of a descriptor now. */
 MAY void note_events(int fd, int events) {
     struct pollfd entry = {fd, (short)events, 0};

@@ -1,34 +1,26 @@
 /* Edge-triggered epoll: what came and was read at once is still news of the descriptor. With room for one event. */
 #include "behaviour.h"
 
-static int set;
-
-static void look(const char *when) {
-    struct epoll_event event;
-    int count = epoll_wait(set, &event, 1, 0);
-    note("%s: %d %s", when, count, count > 0 ? events_text(event.events) : "");
-}
-
 static void server(int fd) {
     char bytes[100];
     struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET};
-    set = epoll_create1(0);
+    int set = epoll_create1(0);
     warm(fd);
     DO(epoll_ctl(set, EPOLL_CTL_ADD, fd, &event));
-    look("writable");
-    look("once");
+    look_at(set, 1, "writable", 0);
+    look_at(set, 1, "once", 0);
     meet();
     await_bytes(fd, 5);
     DO(recv(fd, bytes, 100, 0));
-    look("read before the look");
-    look("once");
+    look_at(set, 1, "read before the look", 0);
+    look_at(set, 1, "once", 0);
     meet();
     await_bytes(fd, 3);
-    look("data");
+    look_at(set, 1, "data", 0);
     meet();
     settle_events(fd, POLLRDHUP, POLLRDHUP);
-    look("the end behind data");
-    look("once");
+    look_at(set, 1, "the end behind data", 0);
+    look_at(set, 1, "once", 0);
     DO(close(fd));
     DO(close(set));
 }

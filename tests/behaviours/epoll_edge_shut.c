@@ -1,22 +1,14 @@
 /* Edge-triggered epoll: the peer's end is news also to one that reads no more. */
 #include "behaviour.h"
 
-static int set;
-
-static void look(const char *when) {
-    struct epoll_event event;
-    int count = epoll_wait(set, &event, 1, 0);
-    note("%s: %d %s", when, count, count > 0 ? events_text(event.events) : "");
-}
-
 static void server(int fd) {
     struct epoll_event event = {.events = EPOLLIN | EPOLLRDHUP | EPOLLET};
-    set = epoll_create1(0);
+    int set = epoll_create1(0);
     warm(fd);
     DO(epoll_ctl(set, EPOLL_CTL_ADD, fd, &event));
     DO(shutdown(fd, SHUT_RD));
-    look("shut");
-    look("once");
+    look_at(set, 1, "shut", 0);
+    look_at(set, 1, "once", 0);
     meet();
     meet();
     /* The client has ended; its word for it may still be on its way. */
@@ -26,8 +18,8 @@ static void server(int fd) {
         if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) < 0)
             die("TCP_INFO");
     } while (info.tcpi_state != TCP_CLOSE_WAIT);
-    look("the peer's end");
-    look("once");
+    look_at(set, 1, "the peer's end", 0);
+    look_at(set, 1, "once", 0);
     DO(close(fd));
     DO(close(set));
 }

@@ -23,7 +23,7 @@ use crate::{
     },
     cq::Cq,
     error::{Error, Result},
-    memory::{Buffer, MemHandle, MemoryTable, Ptag, Withdrawn},
+    memory::{Buffer, MemHandle, MemoryTable, Ptag},
     names,
     service::{ErrorHandler, Service},
     slab::Slab,
@@ -271,7 +271,7 @@ impl Nic {
 impl Drop for NicCore {
     /// Registrations go with the NIC, and their memory may be freed then.
     fn drop(&mut self) {
-        self.trunks.withdraw(Withdrawn::Attached);
+        self.trunks.withdraw_attached();
     }
 }
 

@@ -244,7 +244,8 @@ pub trait Link: Send + Sync {
         let _ = peer;
         None
     }
-    /// Where this process copies into and out of a peer, if the kernel lets it.
+    /// Where this process copies into and out of a peer, if the kernel lets it. Tried once: the peer must have asked for its
+    /// `gate` before.
     fn attachment(&self, peer: PeerId) -> Option<Arc<Attachment>> {
         let _ = peer;
         None

@@ -132,7 +132,7 @@ impl Trunks {
         match withdrawn {
             Withdrawn::Unknown => {}
             Withdrawn::Mapped => all.iter().for_each(|trunk| trunk.outward().forbid()),
-            Withdrawn::Attached => self.gates().iter().for_each(|gate| gate.withdraw()),
+            Withdrawn::Attached => self.withdraw_attached(),
         }
         for trunk in all.iter() {
             drop(trunk.inward());
@@ -141,6 +141,11 @@ impl Trunks {
                 attachment.settle();
             }
         }
+    }
+
+    /// No peer reaches memory of the program through the kernel any more.
+    pub(crate) fn withdraw_attached(&self) {
+        self.gates().iter().for_each(|gate| gate.withdraw());
     }
 
     fn gates(&self) -> MutexGuard<'_, Vec<Arc<Gate>>> {

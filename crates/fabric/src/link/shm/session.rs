@@ -58,7 +58,8 @@ pub(crate) struct Session {
     pub(crate) doorbell: PairBell,
     ours: Memory,
     sleep: SleepWord,
-    gate: Option<Arc<Gate>>,
+    /// Made when it is first asked for: most sessions have no use for one.
+    gate: OnceLock<Option<Arc<Gate>>>,
     /// Where the peer ran when it last told us something, plus one.
     peer_core: Word64,
     frames_announced: Word64,
@@ -101,7 +102,6 @@ impl Session {
     /// Greets the process at the other end of a lifeline.
     pub(crate) fn greet(id: PeerId, name: Option<String>, lifeline: Lifeline) -> Result<Session> {
         let ours = Memory::create("sidestep-pair", PAIR_LEN)?;
-        let gate = Gate::new(&ours, PAIR_GATE, lifeline.peer()?.pid, Random::key() as u64 | 1)?;
         let doorbell = PairBell::new()?;
         let bell = doorbell.for_peer().ok_or(Error::Unsupported("a doorbell without a writing end"))?;
         let mut hello = Vec::new();
@@ -121,7 +121,7 @@ impl Session {
             peer_core: event_ring::core_word(&ours, PAIR_EVENTS)?,
             frames_announced: ours.word64(PAIR_FRAMES)?,
             frames_received: AtomicU64::new(0),
-            gate: gate.map(Arc::new),
+            gate: OnceLock::new(),
             lifeline,
             doorbell,
             ours,
@@ -310,7 +310,11 @@ impl Session {
 
     /// Where the peer copies through the kernel, if its threads can be told from here.
     pub(crate) fn gate(&self) -> Option<Arc<Gate>> {
-        self.gate.clone()
+        let make = || {
+            let process = self.lifeline.peer().ok()?.pid;
+            Gate::new(&self.ours, PAIR_GATE, process, Random::key() as u64 | 1).ok()?.map(Arc::new)
+        };
+        self.gate.get_or_init(make).clone()
     }
 
     /// Where this side does, if it can; tried once.

@@ -46,6 +46,24 @@ impl Nic {
     }
 }
 
+impl Nic {
+    /// Begins to listen at an address of this NIC, for [`poll_request`](Self::poll_request).
+    pub fn listen(&self, local: &NetAddress) -> Result<()> {
+        self.core.listener(&local.name(self.core.scheme())?).map(drop)
+    }
+
+    /// The next request at an address of this NIC, if there is one.
+    pub fn poll_request(&self, local: &NetAddress) -> Result<Option<ConnectionRequest>> {
+        let listener = self.core.listener(&local.name(self.core.scheme())?)?;
+        while let Some(request) = listener.poll() {
+            if let Ok(greeting) = Greeting::from_bytes(request.private()) {
+                return Ok(Some(ConnectionRequest { request: Some(request), greeting, local: local.clone() }));
+            }
+        }
+        Ok(None)
+    }
+}
+
 impl NicCore {
     /// Who listens under a name, from the first wait on until the NIC is closed.
     fn listener(&self, name: &str) -> Result<Arc<Listener>> {
@@ -124,6 +142,41 @@ impl Vi {
         let remote = made.as_ref().map(|line| line.remote).ok();
         finish(self, made)?;
         remote.ok_or(Error::State { is: ViState::Error })
+    }
+}
+
+/// A VI that has asked for a connection and not been answered.
+#[derive(Debug)]
+pub struct Connecting {
+    vi: Vi,
+    asked: Option<Asked>,
+}
+
+impl Vi {
+    /// Asks whoever waits at `remote` for a connection, and returns at once.
+    pub fn begin_connect(&self, local: &NetAddress, remote: &NetAddress) -> Result<Connecting> {
+        let name = remote.name(self.core.nic.scheme())?;
+        let attributes = begin(self)?;
+        match ask(self, &name, &attributes, local) {
+            Ok(asked) => Ok(Connecting { vi: self.clone(), asked: Some(asked) }),
+            Err(error) => {
+                self.core.lock().status = ViState::Idle;
+                Err(if is_nobody(&error) { Error::NoMatch } else { error.into() })
+            }
+        }
+    }
+}
+
+impl Connecting {
+    /// Whether the connection stands. An error: it never will.
+    pub fn poll(&mut self) -> Result<bool> {
+        let Some(asked) = &self.asked else { return Ok(self.vi.is_connected()) };
+        if matches!(asked.endpoint.is_connected(), Ok(false)) {
+            return Ok(false);
+        }
+        let asked = self.asked.take().expect("looked at above");
+        let made = asked.endpoint.is_connected().and_then(|_| asked.join());
+        finish(&self.vi, made.map_err(Error::from)).map(|()| true)
     }
 }
 

@@ -41,7 +41,7 @@ pub use crate::{
         MemAttributes, Reliability, RemoteAttributes, ViAttributes,
     },
     code::{Code, ErrorCode, Resource, Status, ViState},
-    connect::ConnectionRequest,
+    connect::{Connecting, ConnectionRequest},
     cq::{Cq, CqNotify, Queue},
     descriptor::{Completion, Descriptor, Operation, Remote, Segment, Segments},
     error::{Error, Result},

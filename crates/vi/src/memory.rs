@@ -9,7 +9,7 @@ use std::{
 };
 
 use sidestep_fabric::{Node, Region};
-use sidestep_shm::Memory;
+use sidestep_shm::{Memory, Word64};
 
 use crate::{
     attributes::{MAX_PTAGS, MAX_REGIONS, MemAttributes},
@@ -128,6 +128,11 @@ impl Buffer {
     /// A part of it, for a descriptor. Whether it lies within is checked when it is posted.
     pub fn segment(&self, offset: usize, len: usize) -> Segment {
         Segment { address: self.address() + offset as u64, handle: self.handle(), len: len as u32 }
+    }
+
+    /// A word of it, at a multiple of eight.
+    pub fn word(&self, offset: usize) -> Result<Word64> {
+        Ok(self.registration.region.word64(offset)?)
     }
 
     /// Copies bytes in.

@@ -191,6 +191,12 @@ impl ViCore {
         self.lock().line.as_ref().map(|line| line.route.trunk.clone())
     }
 
+    /// The trunk of a VI that was never connected over another.
+    #[inline]
+    pub(super) fn first_trunk(&self) -> Option<&Arc<Trunk>> {
+        self.trunk.get().filter(|_| !self.moved.load(Ordering::Relaxed))
+    }
+
     /// The next completion, if there is one. What finds nothing takes no lock.
     #[inline]
     pub(crate) fn poll(&self, queue: Queue) -> Option<Completion> {

@@ -341,7 +341,7 @@ impl SendItem {
 
 /// Memory of the peer that this side can reach by itself, how, and where in it. Not while writes are under way that the peer
 /// carries out: they would be overtaken.
-fn reach(line: &mut Line, remote: &Remote, len: u32) -> Option<(ReachWay, usize)> {
+pub(super) fn reach(line: &mut Line, remote: &Remote, len: u32) -> Option<(ReachWay, usize)> {
     let note = line.route.trunk.peer_note();
     if line.notes[1] != note {
         // Some of it was withdrawn; the peer tells again of what was not.

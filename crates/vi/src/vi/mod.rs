@@ -3,6 +3,7 @@
 mod core;
 mod hear;
 mod item;
+mod outside;
 mod posted;
 mod receive;
 mod send;

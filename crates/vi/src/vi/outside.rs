@@ -1,0 +1,108 @@
+//! For a layer above that waits by itself: sends that go out at once or not at all, and what it needs to sleep.
+//!
+//! Such a layer sleeps on news of the NIC's node ([`crate::Nic::node`]), together with whatever else it waits for. It does,
+//! in this order: [`Vi::arm`]; its announcement to the node that it sleeps; [`Vi::catch_up`], and a look at what it waits
+//! for; the sleep.
+
+use crate::{
+    code::ViState,
+    cq::Queue,
+    descriptor::{Descriptor, Remote},
+    entry::{LINE, LONG, ReachWay},
+    error::{Error, Result},
+    vi::{
+        FlowControl, Vi,
+        item::{self, DIRECT_MIN},
+        state::State,
+    },
+};
+
+impl Vi {
+    /// Posts a send if it goes out now, all of it. `false`: no receive is known at the other side, or there is no room on the
+    /// way; nothing has changed then.
+    #[inline]
+    pub fn try_send(&self, descriptor: &Descriptor) -> Result<bool> {
+        let mut state = self.core.lock();
+        if state.status != ViState::Connected {
+            return Err(Error::State { is: state.status });
+        }
+        let total: usize = descriptor.segments.iter().map(|segment| segment.len as usize).sum();
+        if !state.goes_at_once(total) {
+            return Ok(false);
+        }
+        state.post_send(descriptor, FlowControl::NonBlocking)?;
+        Ok(true)
+    }
+
+    /// Whether a send of so many bytes would go out now.
+    pub fn may_send(&self, total: usize) -> bool {
+        self.core.lock().goes_at_once(total)
+    }
+
+    /// Whether a look at the receive queue may find something. Takes no lock.
+    #[inline]
+    pub fn has_arrivals(&self) -> bool {
+        match self.core.first_trunk() {
+            Some(trunk) => self.core.is_ready(Queue::Receive) || trunk.has_news(),
+            None => true,
+        }
+    }
+
+    /// Whether sends have not completed.
+    pub fn has_sends(&self) -> bool {
+        self.core.lock().sends.is_busy()
+    }
+
+    /// Whether memory of the peer can be written and read by this side alone.
+    pub fn reaches(&self, remote: &Remote, len: u32) -> bool {
+        let mut state = self.core.lock();
+        let Some(line) = state.line.as_mut() else { return false };
+        match item::reach(line, remote, len) {
+            Some((ReachWay::Window(number), _)) => line.route.trunk.window(number).is_some(),
+            Some((ReachWay::Attached { .. }, _)) => true,
+            None => false,
+        }
+    }
+
+    /// From now on the next arrival from this peer, and the next room, is news of the node. Look again after this.
+    pub fn arm(&self) {
+        if let Some(trunk) = self.core.first_trunk() {
+            trunk.arm();
+        }
+    }
+
+    /// Takes what has arrived, also if another thread is at it: then it waits for that one.
+    pub fn catch_up(&self) {
+        if let Some(trunk) = self.core.first_trunk() {
+            trunk.touch();
+            trunk.poll(true);
+        }
+    }
+
+    /// Sees to connections of the NIC that have ended. `false`: this one has.
+    pub fn is_connected(&self) -> bool {
+        self.state() == ViState::Connected
+    }
+
+    /// The core on which the peer last ran.
+    #[inline]
+    pub fn peer_core(&self) -> u32 {
+        self.core.first_trunk().map_or(u32::MAX, |trunk| trunk.peer_core())
+    }
+}
+
+impl State {
+    /// Whether a message can be sent whole: a receive is known, nothing waits in front of it, and there is room.
+    #[inline]
+    fn goes_at_once(&mut self, total: usize) -> bool {
+        if self.sends.is_busy() || !self.may_send() {
+            return false;
+        }
+        let Some(line) = &self.line else { return false };
+        let place = line.credits.front().and_then(|credit| credit.place);
+        let placed =
+            total >= DIRECT_MIN as usize && place.is_some_and(|(window, _)| line.route.trunk.window(window).is_some());
+        let carried = if placed { 0 } else { total };
+        line.route.trunk.outward().has_room(carried + LONG + 2 * LINE).unwrap_or(false)
+    }
+}

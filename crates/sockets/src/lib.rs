@@ -30,6 +30,7 @@ pub mod registry;
 mod set;
 pub mod signal;
 mod sleep;
+pub mod sovia;
 mod stream;
 mod table;
 mod writer;

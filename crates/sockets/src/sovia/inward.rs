@@ -1,0 +1,225 @@
+//! The receiving side of a link.
+
+use std::{collections::VecDeque, sync::atomic::Ordering};
+
+use sidestep_vi::{Completion, Descriptor};
+
+use super::{
+    GREETING, Link, Lost, PACKETS, greeting, outward,
+    packet::{Kind, Packet},
+};
+
+/// Packets of data that have arrived and not been read.
+#[derive(Debug, Default)]
+pub struct Inward {
+    packets: VecDeque<Arrived>,
+    /// Bytes of the first one that have been read.
+    taken: usize,
+    position: u64,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Arrived {
+    slot: usize,
+    len: usize,
+}
+
+impl Link {
+    /// Posts a receive.
+    pub(super) fn post(&self, slot: usize) -> sidestep_vi::Result<()> {
+        let segment = self.memory.segment(self.place(slot), self.options.chunk);
+        self.vi.post_receive(&Descriptor::new(slot as u64, &[segment]))
+    }
+
+    fn place(&self, slot: usize) -> usize {
+        PACKETS + outward::SLOTS * outward::slot_len(&self.options) + slot * self.options.chunk
+    }
+
+    /// How much has arrived, after a look.
+    #[inline]
+    pub fn written(&self) -> u64 {
+        self.absorb();
+        self.written.load(Ordering::Acquire)
+    }
+
+    /// Bytes that can be read.
+    pub fn available(&self) -> usize {
+        self.absorb();
+        let inward = self.inward.lock();
+        (self.written.load(Ordering::Relaxed) - inward.position) as usize
+    }
+
+    /// How far has been read.
+    #[inline]
+    pub fn position(&self) -> u64 {
+        self.inward.lock().position
+    }
+
+    /// Takes what has arrived, unless another thread is at it.
+    #[inline]
+    pub fn absorb(&self) {
+        if self.options.apart {
+            self.look_at_board();
+        }
+        if self.handled.load(Ordering::Relaxed) || !self.vi.has_arrivals() {
+            return;
+        }
+        if let Some(mut inward) = self.inward.try_lock() {
+            self.absorb_into(&mut inward);
+        }
+    }
+
+    /// Takes what has arrived.
+    pub(super) fn absorb_waiting(&self) {
+        if self.options.apart {
+            self.look_at_board();
+        }
+        self.absorb_into(&mut self.inward.lock());
+    }
+
+    #[inline]
+    fn absorb_into(&self, inward: &mut Inward) {
+        while let Some(completion) = self.vi.poll_receive() {
+            if self.sort(inward, &completion).is_none() {
+                // The connection is over, or the peer does not keep to the protocol.
+                self.lost.store(true, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Sees to one packet.
+    #[inline]
+    pub(super) fn sort(&self, inward: &mut Inward, completion: &Completion) -> Option<()> {
+        if completion.status.is_error() {
+            return None;
+        }
+        let packet = Packet::from_bits(completion.immediate?)?;
+        let slot = completion.token as usize;
+        self.gains(packet.read);
+        if packet.kind == Kind::Data && completion.len > 0 {
+            if packet.wants {
+                self.wanted.store(true, Ordering::Relaxed);
+            }
+            inward.packets.push_back(Arrived { slot, len: completion.len as usize });
+            // Pairs with `written`: who sees the bytes counted finds them.
+            self.written.fetch_add(u64::from(completion.len), Ordering::Release);
+            return Some(());
+        }
+        match packet.kind {
+            Kind::Wakeup if completion.len as usize == GREETING => {
+                let mut bytes = [0; GREETING];
+                self.memory.read(self.place(slot), &mut bytes).ok()?;
+                let _ = self.theirs.set(greeting(&bytes));
+            }
+            Kind::Fin => self.fin.store(true, Ordering::Release),
+            Kind::FinAck => self.finished.store(true, Ordering::Release),
+            _ => {}
+        }
+        self.post(slot).ok()
+    }
+
+    /// Copies bytes from `skip` bytes ahead without taking them.
+    pub fn peek(&self, mut skip: usize, mut bytes: &mut [u8]) -> Result<usize, Lost> {
+        self.absorb();
+        let inward = self.inward.lock();
+        let (mut taken, mut total) = (inward.taken, 0);
+        for arrived in &inward.packets {
+            let here = arrived.len - taken;
+            if skip >= here {
+                skip -= here;
+                taken = 0;
+                continue;
+            }
+            let count = (here - skip).min(bytes.len());
+            let (part, rest) = bytes.split_at_mut(count);
+            self.memory.read(self.place(arrived.slot) + taken + skip, part).map_err(|_| Lost)?;
+            total += count;
+            (bytes, skip, taken) = (rest, 0, 0);
+            if bytes.is_empty() {
+                break;
+            }
+        }
+        Ok(total)
+    }
+
+    /// Takes the bytes that are there, at most as many as fit.
+    #[inline]
+    pub fn receive(&self, mut bytes: &mut [u8]) -> Result<usize, Lost> {
+        self.absorb();
+        let mut inward = self.inward.lock();
+        let mut total = 0;
+        while let Some(arrived) = inward.packets.front().copied() {
+            let count = (arrived.len - inward.taken).min(bytes.len());
+            let (part, rest) = bytes.split_at_mut(count);
+            self.memory.read(self.place(arrived.slot) + inward.taken, part).map_err(|_| Lost)?;
+            total += count;
+            bytes = rest;
+            let dropped = if self.options.datagram { arrived.len - inward.taken - count } else { 0 };
+            self.step(&mut inward, arrived, count + dropped)?;
+            if bytes.is_empty() || self.options.datagram {
+                break;
+            }
+        }
+        if inward.packets.is_empty() {
+            self.drained(&inward);
+        }
+        Ok(total)
+    }
+
+    /// Steps over bytes.
+    pub fn consume(&self, mut count: usize) -> Result<(), Lost> {
+        let mut inward = self.inward.lock();
+        while count > 0
+            && let Some(arrived) = inward.packets.front().copied()
+        {
+            let part = (arrived.len - inward.taken).min(count);
+            count -= part;
+            self.step(&mut inward, arrived, part)?;
+        }
+        Ok(())
+    }
+
+    /// So many bytes of the first packet have been read: its receive is posted again when all have.
+    #[inline]
+    fn step(&self, inward: &mut Inward, arrived: Arrived, count: usize) -> Result<(), Lost> {
+        inward.taken += count;
+        inward.position += count as u64;
+        if inward.taken < arrived.len {
+            return Ok(());
+        }
+        inward.packets.pop_front();
+        inward.taken = 0;
+        self.post(arrived.slot).map_err(|_| self.lose())?;
+        let owed = 1 << 32 | arrived.len as u64;
+        let packets = (self.owed.fetch_add(owed, Ordering::Relaxed) >> 32) + 1;
+        if packets >= u64::from(self.options.acks) {
+            self.acknowledge(inward);
+        }
+        Ok(())
+    }
+
+    /// Everything that has come has been read.
+    #[inline]
+    fn drained(&self, inward: &Inward) {
+        if self.fin.load(Ordering::Relaxed) && inward.position == self.written.load(Ordering::Relaxed) {
+            self.fin.store(false, Ordering::Relaxed);
+            let _ = self.wake(Kind::FinAck);
+        }
+    }
+
+    /// A look found nothing: a peer that holds writes back until then is told.
+    #[inline]
+    pub fn found_nothing(&self) {
+        if self.wanted.load(Ordering::Relaxed)
+            && self.owed.load(Ordering::Relaxed) != 0
+            && let Some(mut inward) = self.inward.try_lock()
+        {
+            self.acknowledge(&mut inward);
+        }
+    }
+
+    /// Whether the peer has answered that it read everything before the end.
+    pub fn is_finished(&self) -> bool {
+        self.finished.load(Ordering::Acquire)
+    }
+}

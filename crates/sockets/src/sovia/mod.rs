@@ -1,0 +1,371 @@
+//! A link: the bytes of a stream over a connected VI (the sockets of SOVIA, and the substrate over EMP).
+//!
+//! Every packet takes a receive that the other side has posted, so the sender has as many *credits* as there are receives
+//! for data, and acknowledgements give them back. What an acknowledgement says rides in the immediate data of data that
+//! goes the other way, or is told after so many packets (see [`Options`]), on the *board* or by a packet of its own.
+//!
+//! The board is memory of either side that the other writes by RDMA: the words by which the two ends of a stream agree where
+//! its bytes go, and how much was read. It takes no receive, and no room on the way, so what must be said can be said
+//! whatever the other side does. A packet follows that wakes it, if it sleeps. If there is no room for that one, it has
+//! packets before it that it has not looked at, and will look at the board after those.
+//!
+//! # Invariants
+//!
+//! - L1. A packet is handed to the VI only if it goes out at once ([`Vi::try_send`]). What has been sent lies in memory of the
+//!   peer, and nobody has to go on with it: not a program that computes, and not one that has closed.
+//! - L2. `written` never runs ahead of what can be read, and `read` not ahead of what was sent: the peer's word for it is cut.
+//! - L3. Locks: `inward` before `outward`, the other way round only by a try, and no lock of the engine's inside either.
+
+pub mod cache;
+mod inward;
+pub mod options;
+mod outward;
+pub mod packet;
+mod timer;
+
+pub use self::options::Options;
+
+use std::sync::{
+    Arc, OnceLock,
+    atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
+};
+
+use sidestep_shm::{Word64, lock::Lock};
+use sidestep_vi::{Buffer, Descriptor, FlowControl, MemAttributes, MemHandle, Nic, Ptag, Remote, Vi, ViAttributes};
+
+use self::{
+    inward::Inward,
+    outward::Outward,
+    packet::{Kind, Packet, Read},
+};
+
+/// One end of a link.
+#[derive(Debug)]
+pub struct Link {
+    nic: Nic,
+    vi: Vi,
+    ptag: Ptag,
+    memory: Buffer,
+    options: Options,
+    /// What the peer writes.
+    board: [Word64; BOARD_WORDS],
+    /// Where the peer's board is.
+    theirs: OnceLock<Remote>,
+    inward: Lock<Inward>,
+    outward: Lock<Outward>,
+    /// Bytes that have arrived, and bytes that the peer has read.
+    written: AtomicU64,
+    read: AtomicU64,
+    /// Bytes that were sent.
+    sent: AtomicU64,
+    /// Packets that may be sent.
+    credits: AtomicU32,
+    /// What was read here and not acknowledged: packets, bytes.
+    owed: AtomicU64,
+    /// What was acknowledged on the peer's board, and on ours.
+    told: AtomicU64,
+    heard: AtomicU64,
+    /// The first packet was sent, and a handler takes what arrives.
+    greeted: AtomicBool,
+    handled: AtomicBool,
+    /// The peer wants an acknowledgement when everything has been read.
+    wanted: AtomicBool,
+    /// Writes wait to be combined, and the timer knows.
+    holds: AtomicBool,
+    watched: AtomicBool,
+    /// Whether small writes are not combined: TCP_NODELAY.
+    pub prompt: AtomicBool,
+    /// The peer's FIN has come, and the answer to ours.
+    fin: AtomicBool,
+    finished: AtomicBool,
+    lost: AtomicBool,
+    /// Packets of data that were sent.
+    pub packets: AtomicU64,
+    /// Acknowledgements that were sent by packets of their own.
+    pub acks: AtomicU64,
+}
+
+/// The connection is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lost;
+
+/// Words of the board: two notes of the peer's writer, one of its reader, what it has read (packets, bytes).
+const BOARD_WORDS: usize = 4;
+const READER_NOTE: usize = 2;
+const READ_WORD: usize = 3;
+/// What is written to the peer's board goes from here.
+const DRAFT: usize = 64;
+/// Where the memory for packets begins.
+const PACKETS: usize = 128;
+/// Tokens of sends that are no packets of data.
+const CONTROL: u64 = u64::MAX;
+
+impl Link {
+    /// One that is not connected; its receives are posted.
+    pub fn new(nic: &Nic, options: Options) -> sidestep_vi::Result<Arc<Link>> {
+        let ptag = nic.create_ptag()?;
+        let attributes = ViAttributes { rdma_write: true, rdma_read: true, ..ViAttributes::new(ptag) };
+        let vi = nic.create_vi(&attributes, None, None)?;
+        // The peer's receives must be known before anything is sent.
+        vi.set_flow_control(FlowControl::NonBlocking);
+        let slots = outward::SLOTS * outward::slot_len(&options);
+        let len = PACKETS + slots + options.receives() * options.chunk;
+        // A mapping cannot be limited: what lies here is looked at once, and whatever the peer makes of it is its own loss.
+        let memory = nic.allocate(len, &MemAttributes { ptag, rdma_write: true, rdma_read: true })?;
+        let words: Result<Vec<_>, _> = (0..BOARD_WORDS).map(|at| memory.word(at * 8)).collect();
+        let board = words?.try_into().expect("as many as were asked for");
+        let link = Link {
+            nic: nic.clone(),
+            vi,
+            ptag,
+            memory,
+            options,
+            board,
+            theirs: OnceLock::new(),
+            inward: Lock::default(),
+            outward: Lock::default(),
+            written: AtomicU64::new(0),
+            read: AtomicU64::new(0),
+            sent: AtomicU64::new(0),
+            credits: AtomicU32::new(options.window),
+            owed: AtomicU64::new(0),
+            told: AtomicU64::new(0),
+            heard: AtomicU64::new(0),
+            greeted: AtomicBool::new(false),
+            handled: AtomicBool::new(false),
+            wanted: AtomicBool::new(false),
+            holds: AtomicBool::new(false),
+            watched: AtomicBool::new(false),
+            prompt: AtomicBool::new(false),
+            fin: AtomicBool::new(false),
+            finished: AtomicBool::new(false),
+            lost: AtomicBool::new(false),
+            packets: AtomicU64::new(0),
+            acks: AtomicU64::new(0),
+        };
+        for slot in 0..options.receives() {
+            link.post(slot)?;
+        }
+        Ok(Arc::new(link))
+    }
+
+    /// The VI, to be connected.
+    pub fn vi(&self) -> &Vi {
+        &self.vi
+    }
+
+    /// The NIC of it.
+    pub fn nic(&self) -> &Nic {
+        &self.nic
+    }
+
+    /// How it works.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// After the VI was connected, until it is true: tells the peer where the board is, and whether it has done so, too, and
+    /// its board can be written.
+    pub fn is_ready(self: &Arc<Self>) -> bool {
+        if self.handled.load(Ordering::Relaxed) {
+            return true;
+        }
+        self.vi.catch_up();
+        self.absorb_waiting();
+        if !self.greeted.load(Ordering::Relaxed) {
+            // The peer's receives may not be known yet.
+            self.greeted.store(self.greet() == Ok(true), Ordering::Relaxed);
+        }
+        let reached = self.theirs.get().is_some_and(|board| self.vi.reaches(board, 8 * BOARD_WORDS as u32));
+        let ready = reached && self.greeted.load(Ordering::Relaxed);
+        if ready && self.options.handler {
+            self.handled.store(true, Ordering::Relaxed);
+            timer::handle(self);
+        }
+        ready
+    }
+
+    fn greet(&self) -> Result<bool, Lost> {
+        let mut bytes = [0; GREETING];
+        bytes[..8].copy_from_slice(&self.memory.address().to_le_bytes());
+        bytes[8..12].copy_from_slice(&self.memory.handle().0.to_le_bytes());
+        self.memory.write(DRAFT, &bytes).map_err(|_| Lost)?;
+        self.push(Kind::Wakeup, false, GREETING)
+    }
+
+    /// Whether the connection is over.
+    pub fn is_lost(&self) -> bool {
+        self.lost.load(Ordering::Relaxed)
+    }
+
+    /// Sees whether the connection stands.
+    pub fn check(&self) -> bool {
+        if !self.vi.is_connected() {
+            self.absorb();
+            self.lost.store(true, Ordering::Relaxed);
+        }
+        !self.is_lost()
+    }
+
+    /// A note that the peer's writer left. What it sent before is there when the next look takes it.
+    #[inline]
+    pub fn writer_note(&self, which: usize) -> u64 {
+        self.board[which & 1].load(Ordering::Acquire)
+    }
+
+    /// The note that the peer's reader left.
+    #[inline]
+    pub fn reader_note(&self) -> u64 {
+        self.board[READER_NOTE].load(Ordering::Acquire)
+    }
+
+    /// Leaves a note of this side's writer, and the end of the stream if it is that.
+    pub fn set_writer_note(&self, which: usize, note: u64, ends: bool) -> Result<(), Lost> {
+        self.write_board(which & 1, note)?;
+        self.wake(if ends { Kind::Fin } else { Kind::Wakeup })
+    }
+
+    /// Leaves a note of this side's reader.
+    pub fn set_reader_note(&self, note: u64) -> Result<(), Lost> {
+        self.write_board(READER_NOTE, note)?;
+        self.wake(Kind::Wakeup)
+    }
+
+    /// Has the next arrival make news at the node; look again after this.
+    pub fn arm(&self) {
+        self.vi.arm();
+    }
+
+    /// Before a sleep, and after `arm`: takes everything that has come, also if another thread is at it, and owes nothing.
+    pub fn settle(&self) {
+        if !self.handled.load(Ordering::Relaxed) {
+            self.vi.catch_up();
+            self.absorb_waiting();
+        }
+        if self.holds.load(Ordering::Relaxed) {
+            self.flush();
+        }
+        if self.owed.load(Ordering::Relaxed) != 0 {
+            self.acknowledge(&mut self.inward.lock());
+        }
+    }
+
+    /// Where the peer last ran.
+    #[inline]
+    pub fn peer_core(&self) -> u32 {
+        self.vi.peer_core()
+    }
+
+    /// Tells what was read, on the board or by a packet of its own. One thread at a time: the board's word only grows.
+    fn acknowledge(&self, _inward: &mut Inward) {
+        if self.options.apart {
+            let owed = self.owed.swap(0, Ordering::Relaxed);
+            let told = self.told.fetch_add(owed, Ordering::Relaxed).wrapping_add(owed);
+            let _ = self.write_board(READ_WORD, told);
+            if self.wanted.swap(false, Ordering::Relaxed) {
+                let _ = self.wake(Kind::Wakeup);
+            }
+            return;
+        }
+        self.wanted.store(false, Ordering::Relaxed);
+        if self.push(Kind::Ack, false, 0) == Ok(true) {
+            self.acks.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// What was read and not told; the caller tells it.
+    #[inline]
+    fn take_owed(&self) -> Read {
+        if self.owed.load(Ordering::Relaxed) == 0 {
+            return Read::default();
+        }
+        let owed = self.owed.swap(0, Ordering::Relaxed);
+        Read { packets: (owed >> 32) as u32, bytes: owed as u32 }
+    }
+
+    /// It could not be told after all.
+    fn give_back(&self, read: Read) {
+        self.owed.fetch_add(u64::from(read.packets) << 32 | u64::from(read.bytes), Ordering::Relaxed);
+    }
+
+    /// The peer has read so much, as it says.
+    #[inline]
+    fn gains(&self, read: Read) {
+        if read.packets == 0 {
+            return;
+        }
+        let most = self.sent.load(Ordering::Relaxed).saturating_sub(self.read.load(Ordering::Relaxed));
+        self.read.fetch_add(u64::from(read.bytes).min(most), Ordering::Relaxed);
+        let window = self.options.window;
+        let more = |credits: u32| Some(credits.saturating_add(read.packets).min(window));
+        let _ = self.credits.fetch_update(Ordering::Release, Ordering::Relaxed, more);
+    }
+
+    /// Looks at what the peer has written on the board about what it has read.
+    #[inline]
+    fn look_at_board(&self) {
+        let before = self.heard.load(Ordering::Relaxed);
+        let word = self.board[READ_WORD].load(Ordering::Acquire);
+        // Who comes second has nothing to add: what it has not seen it sees the next time.
+        if word != before && self.heard.compare_exchange(before, word, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+            let news = word.wrapping_sub(before);
+            self.gains(Read { packets: (news >> 32) as u32, bytes: news as u32 });
+        }
+    }
+
+    /// Sends a packet that wakes the peer. No room for it means that it has others to look at first.
+    fn wake(&self, kind: Kind) -> Result<(), Lost> {
+        self.push(kind, false, 0).map(drop)
+    }
+
+    /// Sends a packet that is no data: so many bytes of the draft, and what was read.
+    fn push(&self, kind: Kind, wants: bool, len: usize) -> Result<bool, Lost> {
+        let read = self.take_owed();
+        let packet = Packet { kind, wants, read };
+        let descriptor = Descriptor::new(CONTROL, &[self.memory.segment(DRAFT, len)]).with_immediate(packet.to_bits());
+        let sent = self.vi.try_send(&descriptor);
+        if sent != Ok(true) {
+            self.give_back(read);
+        }
+        self.drain_sends();
+        sent.map_err(|_| self.lose())
+    }
+
+    /// Writes a word of the peer's board.
+    fn write_board(&self, word: usize, value: u64) -> Result<(), Lost> {
+        let Some(Remote { address, handle }) = self.theirs.get().copied() else { return Err(Lost) };
+        // Each word has a draft of its own; who writes one is alone, under the lock of the direction or of `inward`.
+        let draft = DRAFT + 16 + word * 8;
+        self.memory.write(draft, &value.to_le_bytes()).map_err(|_| Lost)?;
+        let descriptor = Descriptor::new(CONTROL, &[self.memory.segment(draft, 8)]);
+        let posted = self.vi.post_send(&descriptor.write_to(address.wrapping_add(word as u64 * 8), handle));
+        self.drain_sends();
+        posted.map_err(|_| self.lose())
+    }
+
+    fn lose(&self) -> Lost {
+        if !self.vi.is_connected() {
+            self.lost.store(true, Ordering::Relaxed);
+        }
+        Lost
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        self.vi.retire();
+        self.outward.lock().cache.clear(&self.nic);
+        let _ = self.nic.deregister(self.memory.address(), self.memory.handle());
+        let _ = self.nic.destroy_ptag(self.ptag);
+    }
+}
+
+/// Bytes of the first packet: where the board lies.
+const GREETING: usize = 16;
+
+/// Where the board lies, as the first packet says.
+fn greeting(bytes: &[u8; GREETING]) -> Remote {
+    let (address, handle) = bytes.split_at(8);
+    let handle = u32::from_le_bytes(handle[..4].try_into().expect("four bytes"));
+    Remote { address: u64::from_le_bytes(address.try_into().expect("eight bytes")), handle: MemHandle(handle) }
+}

@@ -1,0 +1,273 @@
+//! The sending side of a link.
+
+use std::sync::{Arc, atomic::Ordering};
+
+use sidestep_vi::{Descriptor, Segment};
+
+use super::{
+    CONTROL, Link, Lost, Options, PACKETS,
+    cache::Cache,
+    packet::{Kind, Packet},
+    timer,
+};
+
+/// What is on its way out.
+#[derive(Debug, Default)]
+pub struct Outward {
+    /// The slot that is filled, and how far.
+    slot: usize,
+    held: usize,
+    /// Slots whose sends have not completed.
+    busy: u32,
+    pub(super) cache: Cache,
+}
+
+/// Places for copies of writes.
+pub const SLOTS: usize = 4;
+/// Packets under way from which on small writes are combined: the reader has something to do.
+const HOLD_FROM: u32 = 1;
+/// Packets that are small enough for whatever room there is on the way.
+const SMALL: usize = 1 << 10;
+
+/// Bytes of a slot.
+pub fn slot_len(options: &Options) -> usize {
+    options.copy.max(options.combine).max(64).next_multiple_of(64)
+}
+
+impl Link {
+    /// How far has been sent, without what is held.
+    #[inline]
+    pub fn sent(&self) -> u64 {
+        self.sent.load(Ordering::Relaxed)
+    }
+
+    /// How far the peer has read, as it says.
+    #[inline]
+    pub fn read(&self) -> u64 {
+        self.absorb();
+        self.read.load(Ordering::Relaxed)
+    }
+
+    /// Bytes that would be taken now, at least.
+    pub fn space(&self) -> usize {
+        self.absorb();
+        if self.credits.load(Ordering::Relaxed) > 0 && self.vi.may_send(SMALL) { self.options.chunk } else { 0 }
+    }
+
+    /// Whether enough is free that a writer should be told.
+    #[inline]
+    pub fn has_space(&self) -> bool {
+        self.absorb();
+        let credits = self.credits.load(Ordering::Relaxed);
+        credits > self.options.window / 4 && self.vi.may_send(SMALL)
+    }
+
+    /// Sends as much as there is room for; the rest is the caller's.
+    #[inline]
+    pub fn send(self: &Arc<Self>, bytes: &[u8]) -> Result<usize, Lost> {
+        let mut outward = self.outward.lock();
+        let small = bytes.len() <= self.options.copy && bytes.len() < self.options.combine;
+        if small && !self.prompt.load(Ordering::Relaxed) {
+            return self.combine(&mut outward, bytes);
+        }
+        if !self.flush_held(&mut outward)? {
+            return Ok(0);
+        }
+        let mut done = 0;
+        while done < bytes.len() {
+            let part = &bytes[done..bytes.len().min(done + self.options.chunk)];
+            let sent = self.send_part(&mut outward, part)?;
+            done += sent;
+            if sent < part.len() {
+                break;
+            }
+        }
+        Ok(done)
+    }
+
+    /// Sends a packet of bytes as they are, or a copy; or less, if there is only room for that.
+    #[inline]
+    fn send_part(&self, outward: &mut Outward, part: &[u8]) -> Result<usize, Lost> {
+        if !self.has_credit() {
+            return Ok(0);
+        }
+        if part.len() <= self.options.copy {
+            let Some(at) = self.free_slot(outward) else { return Ok(0) };
+            self.memory.write(at, part).map_err(|_| Lost)?;
+            let segment = self.memory.segment(at, part.len());
+            return Ok(if self.send_slot(outward, segment)? { part.len() } else { 0 });
+        }
+        for part in [part, &part[..part.len().min(SMALL)]] {
+            let Some(segment) = outward.cache.segment(&self.nic, self.ptag, part) else { return Ok(0) };
+            if self.push_data(segment, CONTROL)? {
+                self.await_sends(outward);
+                return Ok(part.len());
+            }
+        }
+        Ok(0)
+    }
+
+    /// Appends a small write to those that are held, or sends it if the reader has nothing to do.
+    fn combine(self: &Arc<Self>, outward: &mut Outward, bytes: &[u8]) -> Result<usize, Lost> {
+        if outward.held + bytes.len() > self.options.combine && !self.flush_held(outward)? {
+            return Ok(0);
+        }
+        let Some(at) = self.free_slot(outward) else { return Ok(0) };
+        self.memory.write(at + outward.held, bytes).map_err(|_| Lost)?;
+        outward.held += bytes.len();
+        if self.reader_is_busy() {
+            self.hold();
+            return Ok(bytes.len());
+        }
+        if !self.flush_held(outward)? {
+            self.hold();
+        }
+        Ok(bytes.len())
+    }
+
+    /// What is held goes out in time, whatever the program does.
+    #[inline]
+    fn hold(self: &Arc<Self>) {
+        if !self.holds.load(Ordering::Relaxed) {
+            self.holds.store(true, Ordering::SeqCst);
+            timer::watch(self);
+        }
+    }
+
+    /// Whether packets are under way that the peer has not read.
+    #[inline]
+    fn reader_is_busy(&self) -> bool {
+        let under_way = |link: &Link| link.options.window - link.credits.load(Ordering::Relaxed);
+        if under_way(self) < HOLD_FROM {
+            return false;
+        }
+        self.absorb();
+        under_way(self) >= HOLD_FROM
+    }
+
+    /// Sends what is held. `true`: nothing is.
+    pub fn flush(&self) -> bool {
+        self.flush_held(&mut self.outward.lock()).unwrap_or(true)
+    }
+
+    #[inline]
+    fn flush_held(&self, outward: &mut Outward) -> Result<bool, Lost> {
+        if outward.held == 0 {
+            return Ok(true);
+        }
+        if !self.has_credit() {
+            return Ok(false);
+        }
+        let segment = self.memory.segment(self.slot(outward.slot), outward.held);
+        if !self.send_slot(outward, segment)? {
+            return Ok(false);
+        }
+        outward.held = 0;
+        self.holds.store(false, Ordering::Relaxed);
+        Ok(true)
+    }
+
+    /// Takes back what is held: it goes another way.
+    pub fn take_back(&self) -> Vec<u8> {
+        let mut outward = self.outward.lock();
+        let mut bytes = vec![0; outward.held];
+        let _ = self.memory.read(self.slot(outward.slot), &mut bytes);
+        outward.held = 0;
+        self.holds.store(false, Ordering::Relaxed);
+        bytes
+    }
+
+    /// Bytes that were taken and not sent.
+    pub fn held(&self) -> usize {
+        if self.holds.load(Ordering::Relaxed) { self.outward.lock().held } else { 0 }
+    }
+
+    #[inline]
+    fn has_credit(&self) -> bool {
+        if self.credits.load(Ordering::Relaxed) == 0 {
+            self.absorb();
+        }
+        self.credits.load(Ordering::Relaxed) > 0
+    }
+
+    /// Sends the slot that was filled, and goes on to the next.
+    #[inline]
+    fn send_slot(&self, outward: &mut Outward, segment: Segment) -> Result<bool, Lost> {
+        if !self.push_data(segment, outward.slot as u64)? {
+            return Ok(false);
+        }
+        outward.busy |= 1 << outward.slot;
+        self.finish_sends(outward);
+        if outward.busy != 0 {
+            outward.slot = (outward.slot + 1) % SLOTS;
+        }
+        Ok(true)
+    }
+
+    /// Hands a packet of data to the VI. `false`: there is no room.
+    #[inline]
+    fn push_data(&self, segment: Segment, token: u64) -> Result<bool, Lost> {
+        let read = if self.options.piggyback { self.take_owed() } else { Default::default() };
+        // Who holds writes until they are read wants to know when.
+        let wants = self.options.combine > 0 && !self.prompt.load(Ordering::Relaxed)
+            || self.credits.load(Ordering::Relaxed) <= self.options.window / 4 + 1;
+        let packet = Packet { kind: Kind::Data, wants, read };
+        let descriptor = Descriptor::new(token, &[segment]).with_immediate(packet.to_bits());
+        // Counted before it goes: the acknowledgement may be here before this thread goes on.
+        let len = u64::from(segment.len);
+        self.credits.fetch_sub(1, Ordering::Relaxed);
+        self.sent.fetch_add(len, Ordering::Relaxed);
+        let outcome = self.vi.try_send(&descriptor);
+        if outcome == Ok(true) {
+            self.packets.fetch_add(1, Ordering::Relaxed);
+            return Ok(true);
+        }
+        self.credits.fetch_add(1, Ordering::Relaxed);
+        self.sent.fetch_sub(len, Ordering::Relaxed);
+        self.give_back(read);
+        outcome.map_err(|_| self.lose())
+    }
+
+    /// The place to fill, if its last send is over.
+    #[inline]
+    fn free_slot(&self, outward: &mut Outward) -> Option<usize> {
+        if outward.busy & 1 << outward.slot != 0 {
+            self.finish_sends(outward);
+        }
+        (outward.busy & 1 << outward.slot == 0).then(|| self.slot(outward.slot))
+    }
+
+    fn slot(&self, slot: usize) -> usize {
+        PACKETS + slot * slot_len(&self.options)
+    }
+
+    /// Takes note of sends that have completed.
+    #[inline]
+    fn finish_sends(&self, outward: &mut Outward) {
+        while let Some(completion) = self.vi.poll_send() {
+            if completion.token < SLOTS as u64 {
+                outward.busy &= !(1 << completion.token);
+            }
+        }
+    }
+
+    /// Waits for sends from memory of the program: where the peer's is mapped they are over already.
+    #[inline]
+    fn await_sends(&self, outward: &mut Outward) {
+        self.finish_sends(outward);
+        while self.vi.has_sends() && !self.is_lost() {
+            self.vi.progress();
+            self.finish_sends(outward);
+            if !self.vi.is_connected() {
+                break;
+            }
+        }
+    }
+
+    /// The same for packets that are no data, which every thread sends.
+    pub(super) fn drain_sends(&self) {
+        if let Some(mut outward) = self.outward.try_lock() {
+            self.finish_sends(&mut outward);
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! What a packet of a link says of itself: its kind and an acknowledgement, in the 32 bits of immediate data.
+//!
+//! ```text
+//!   0..4    kind
+//!   4       the sender wants an acknowledgement as soon as everything has been read
+//!   5..12   packets read since the last acknowledgement
+//!   12..32  bytes in them
+//! ```
+
+/// What a packet is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Kind {
+    /// Bytes of the stream.
+    Data = 0,
+    /// An acknowledgement that no data takes along.
+    Ack = 1,
+    /// The first packet, which tells where the board lies; later ones say that something stands on it.
+    Wakeup = 2,
+    /// The end of the stream: a note on the board says so, too.
+    Fin = 3,
+    /// All bytes before the end have been read.
+    FinAck = 4,
+    /// Bytes that lie in registered memory of the sender, to be fetched.
+    Request = 5,
+    /// They have been.
+    Done = 6,
+}
+
+/// Kind and acknowledgement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Packet {
+    /// What it is.
+    pub kind: Kind,
+    /// An acknowledgement is wanted.
+    pub wants: bool,
+    /// What has been read.
+    pub read: Read,
+}
+
+/// Packets and bytes that have been read and not acknowledged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Read {
+    /// Packets, below 128.
+    pub packets: u32,
+    /// Bytes, below 1 MiB.
+    pub bytes: u32,
+}
+
+/// The most that one acknowledgement can say.
+pub const MOST_PACKETS: u32 = 127;
+/// The most bytes that one acknowledgement can say.
+pub const MOST_BYTES: u32 = (1 << 20) - 1;
+
+impl Packet {
+    /// As immediate data.
+    #[inline]
+    pub fn to_bits(self) -> u32 {
+        let read = self.read.packets.min(MOST_PACKETS) << 5 | self.read.bytes.min(MOST_BYTES) << 12;
+        self.kind as u32 | u32::from(self.wants) << 4 | read
+    }
+
+    /// From immediate data. `None`: no such kind.
+    #[inline]
+    pub fn from_bits(bits: u32) -> Option<Packet> {
+        let kind = match bits & 0xf {
+            0 => Kind::Data,
+            1 => Kind::Ack,
+            2 => Kind::Wakeup,
+            3 => Kind::Fin,
+            4 => Kind::FinAck,
+            5 => Kind::Request,
+            6 => Kind::Done,
+            _ => return None,
+        };
+        let read = Read { packets: bits >> 5 & MOST_PACKETS, bytes: bits >> 12 };
+        Some(Packet { kind, wants: bits >> 4 & 1 != 0, read })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bits_carry_everything() {
+        for kind in [Kind::Data, Kind::Ack, Kind::Wakeup, Kind::Fin, Kind::FinAck, Kind::Request, Kind::Done] {
+            for (wants, packets, bytes) in [(false, 0, 0), (true, 1, 17), (false, MOST_PACKETS, MOST_BYTES)] {
+                let packet = Packet { kind, wants, read: Read { packets, bytes } };
+                assert_eq!(Packet::from_bits(packet.to_bits()), Some(packet));
+            }
+        }
+        assert_eq!(Packet::from_bits(0xf), None);
+    }
+}

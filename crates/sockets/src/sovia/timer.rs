@@ -1,0 +1,117 @@
+//! What a link does while its program does nothing: writes that are held go out in time, and with a handler a thread of its
+//! own takes what arrives.
+
+use std::{
+    sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, Weak, atomic::Ordering},
+    thread,
+    time::Duration,
+};
+
+use sidestep_shm::clock;
+
+use super::Link;
+
+/// How long a write is held at most, unless the program waits or reads, which sends it at once.
+const HOLD: Duration = Duration::from_millis(1);
+/// How long the handler waits before it looks whether its link is still there.
+const HANDLER_NS: u64 = 10_000_000;
+
+#[derive(Debug, Default)]
+struct Timer {
+    /// Links that hold something.
+    links: Mutex<Watched>,
+    more: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Watched {
+    links: Vec<Weak<Link>>,
+    /// The process whose thread looks after them: a forked child has none.
+    process: u32,
+}
+
+static TIMER: OnceLock<Timer> = OnceLock::new();
+
+/// A link holds something from now on.
+#[inline]
+pub fn watch(link: &Arc<Link>) {
+    if !link.watched.swap(true, Ordering::AcqRel) {
+        enter(link);
+    }
+}
+
+#[cold]
+fn enter(link: &Arc<Link>) {
+    let timer = TIMER.get_or_init(Timer::default);
+    let mut watched = lock(&timer.links);
+    let process = crate::kernel::process();
+    if watched.process != process {
+        watched.links.clear();
+        if thread::Builder::new().name("sovia-timer".into()).spawn(move || run(timer)).is_err() {
+            // Without a thread nothing is held.
+            drop(watched);
+            link.prompt.store(true, Ordering::Relaxed);
+            return;
+        }
+        watched.process = process;
+    }
+    watched.links.push(Arc::downgrade(link));
+    timer.more.notify_one();
+}
+
+fn run(timer: &Timer) {
+    let mut watched = lock(&timer.links);
+    loop {
+        while watched.links.is_empty() {
+            watched = timer.more.wait(watched).unwrap_or_else(|poison| poison.into_inner());
+        }
+        drop(watched);
+        thread::sleep(HOLD);
+        watched = lock(&timer.links);
+        let links = std::mem::take(&mut watched.links);
+        drop(watched);
+        let kept: Vec<_> =
+            links.into_iter().filter(|link| link.upgrade().is_some_and(|link| holds_on(&link))).collect();
+        watched = lock(&timer.links);
+        watched.links.extend(kept);
+    }
+}
+
+/// Sends what a link holds. `true`: it still holds something.
+fn holds_on(link: &Arc<Link>) -> bool {
+    link.absorb();
+    if !link.flush() && !link.is_lost() {
+        return true;
+    }
+    // Whoever holds something from here on finds it out of the list, or is seen.
+    link.watched.store(false, Ordering::SeqCst);
+    link.holds.load(Ordering::SeqCst) && !link.watched.swap(true, Ordering::SeqCst)
+}
+
+/// Starts the handler of a link.
+pub fn handle(link: &Arc<Link>) {
+    let (weak, vi, node) = (Arc::downgrade(link), link.vi.clone(), link.nic.node().clone());
+    let started = thread::Builder::new().name("sovia-handler".into()).spawn(move || {
+        loop {
+            let arrived = vi.wait_receive(Some(clock::now() + HANDLER_NS));
+            let Some(link) = weak.upgrade() else { return };
+            if let Ok(completion) = arrived {
+                let sorted = link.sort(&mut link.inward.lock(), &completion);
+                if sorted.is_none() {
+                    link.lost.store(true, Ordering::Relaxed);
+                }
+                node.wake();
+            }
+            if link.is_lost() {
+                return;
+            }
+        }
+    });
+    if started.is_err() {
+        link.lost.store(true, Ordering::Relaxed);
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|poison| poison.into_inner())
+}

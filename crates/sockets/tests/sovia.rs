@@ -1,0 +1,237 @@
+//! Links between two NICs: bytes come whole and in order, whatever the mechanisms and the sizes of writes and reads.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use proptest::prelude::*;
+use sidestep_sockets::sovia::{Link, Options};
+use sidestep_vi::{NetAddress, Nic};
+
+/// Two links that are connected; `name` is for this test alone.
+fn pair(name: &str, options: Options) -> [Arc<Link>; 2] {
+    let nics = ["one", "two"].map(|name| Nic::open(name).expect("a NIC"));
+    let address = NetAddress::new(&[], format!("{name}-{}", std::process::id()).as_bytes());
+    nics[1].listen(&address).expect("the address is free");
+    let links = [0, 1].map(|at| Link::new(&nics[at], options).expect("memory for a link"));
+    let mut connecting =
+        links[0].vi().begin_connect(&NetAddress::new(&[], b"asks"), &address).expect("somebody listens");
+    let until = Instant::now() + Duration::from_secs(10);
+    let mut connected = [false; 2];
+    while connected != [true; 2] {
+        assert!(Instant::now() < until, "the two did not meet");
+        nics[1].node().progress_kernel();
+        if let Some(mut request) = nics[1].poll_request(&address).expect("a listener") {
+            request.accept(links[1].vi()).expect("two that agree");
+            connected[1] = true;
+        }
+        nics[0].node().progress_kernel();
+        connected[0] |= connecting.poll().expect("nobody refuses");
+    }
+    while links.each_ref().map(|link| link.is_ready()) != [true; 2] {
+        assert!(Instant::now() < until, "the boards were not found");
+        nics.iter().for_each(|nic| _ = nic.node().progress_kernel());
+    }
+    links
+}
+
+/// Byte number `at` of a stream.
+fn byte(at: u64) -> u8 {
+    (at ^ at >> 8 ^ at >> 16) as u8
+}
+
+/// One direction of a link, and how far it has come.
+struct Flow<'a> {
+    from: &'a Arc<Link>,
+    to: &'a Arc<Link>,
+    sent: u64,
+    received: u64,
+}
+
+impl Flow<'_> {
+    fn write(&mut self, len: usize) {
+        let bytes: Vec<u8> = (0..len as u64).map(|at| byte(self.sent + at)).collect();
+        self.sent += self.from.send(&bytes).expect("the link stands") as u64;
+    }
+
+    fn read(&mut self, len: usize) {
+        let mut bytes = vec![0; len];
+        let mut seen = vec![0; len / 2];
+        let peeked = self.to.peek(len / 4, &mut seen).expect("the link stands");
+        let count = self.to.receive(&mut bytes).expect("the link stands");
+        assert!(peeked == 0 || count >= (len / 4 + peeked).min(len), "{peeked} bytes were seen, {count} read");
+        for (at, found) in bytes[..count].iter().enumerate() {
+            assert_eq!(*found, byte(self.received + at as u64), "byte {} of the stream", self.received + at as u64);
+        }
+        self.received += count as u64;
+        if count == 0 {
+            self.to.found_nothing();
+        }
+    }
+}
+
+fn options() -> impl Strategy<Value = Options> {
+    let numbers = (1u32..40, 1u32..40, prop_oneof![Just(0usize), 64usize..20_000], 0usize..9_000, 1_024usize..40_000);
+    (numbers, any::<[bool; 2]>()).prop_map(|((window, acks, combine, copy, chunk), [piggyback, apart])| {
+        let on = |name: &str, on: bool| if on { name.to_owned() } else { format!("no-{name}") };
+        let (piggyback, apart) = (on("piggyback", piggyback), on("apart", apart));
+        let text =
+            format!("window={window},acks={acks},combine={combine},copy={copy},chunk={chunk},{piggyback},{apart}");
+        Options::parse(&text).expect("options that exist")
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn bytes_come_whole_and_in_order(
+        options in options(),
+        steps in proptest::collection::vec((0u8..4, 0usize..70_000), 1..120),
+    ) {
+        let links = pair("order", options);
+        let mut flows = [(0, 1), (1, 0)].map(|(from, to)| Flow { from: &links[from], to: &links[to], sent: 0, received: 0 });
+        for (what, len) in steps {
+            // Most programs write little at a time.
+            let len = if len % 3 == 0 { len } else { len % 300 };
+            match what {
+                0 => flows[0].write(len),
+                1 => flows[1].write(len),
+                2 => flows[0].read(len),
+                _ => flows[1].read(len),
+            }
+        }
+        let until = Instant::now() + Duration::from_secs(10);
+        while flows.iter().any(|flow| flow.received < flow.sent) {
+            prop_assert!(Instant::now() < until, "bytes do not come: {:?}", flows.each_ref().map(|flow| (flow.sent, flow.received)));
+            flows.iter_mut().for_each(|flow| flow.read(50_000));
+        }
+        for link in &links {
+            link.settle();
+        }
+        for link in &links {
+            prop_assert_eq!(link.read(), link.sent());
+        }
+    }
+}
+
+#[test]
+fn a_peer_that_does_not_look_gets_what_the_window_holds() {
+    for apart in ["apart", "no-apart"] {
+        let options = Options::parse(&format!("window=8,acks=4,combine=0,{apart}")).unwrap();
+        let links = pair("window", options);
+        let sent = (0..100).take_while(|_| links[0].send(&[7; 100]) == Ok(100)).count();
+        assert_eq!(sent, 8);
+        assert!(!links[0].has_space());
+        let mut bytes = [0; 400];
+        assert_eq!(links[1].receive(&mut bytes), Ok(400));
+        assert!(links[0].has_space(), "four were acknowledged");
+        assert_eq!(links[0].send(&[7; 100]), Ok(100));
+    }
+}
+
+#[test]
+fn small_writes_are_combined_while_the_reader_is_busy_and_go_out_in_time() {
+    let links = pair("combine", Options::BEST);
+    for _ in 0..1000 {
+        assert_eq!(links[0].send(&[1; 16]), Ok(16));
+    }
+    let sent = links[0].packets.load(std::sync::atomic::Ordering::Relaxed);
+    assert!(sent <= 2, "1000 writes took {sent} packets");
+    let until = Instant::now() + Duration::from_secs(10);
+    let mut total = 0;
+    while total < 16_000 {
+        assert!(Instant::now() < until, "what was held did not come: {total}");
+        total += links[1].receive(&mut [0; 4096]).unwrap();
+    }
+}
+
+#[test]
+fn who_sets_nodelay_is_not_combined() {
+    let links = pair("prompt", Options::BEST);
+    links[0].prompt.store(true, std::sync::atomic::Ordering::Relaxed);
+    for at in 1..20 {
+        assert_eq!(links[0].send(&[1; 16]), Ok(16));
+        assert_eq!(links[1].available(), at * 16);
+    }
+}
+
+#[test]
+fn acknowledgements_ride_with_data() {
+    let options = Options::parse("no-apart").unwrap();
+    let links = pair("piggyback", options);
+    for _ in 0..1000 {
+        for (from, to) in [(0, 1), (1, 0)] {
+            assert_eq!(links[from].send(&[3; 64]), Ok(64));
+            assert_eq!(links[to].receive(&mut [0; 64]), Ok(64));
+        }
+    }
+    let acks = links.each_ref().map(|link| link.acks.load(std::sync::atomic::Ordering::Relaxed));
+    assert_eq!(acks, [0, 0]);
+}
+
+#[test]
+fn a_handler_takes_what_arrives() {
+    let links = pair("handler", Options::parse("handler,combine=0").unwrap());
+    let until = Instant::now() + Duration::from_secs(10);
+    for _ in 0..100 {
+        for (from, to) in [(0, 1), (1, 0)] {
+            while links[from].send(&[3; 64]) == Ok(0) {
+                assert!(Instant::now() < until, "no credit came back");
+            }
+            while links[to].receive(&mut [0; 64]) == Ok(0) {
+                assert!(Instant::now() < until, "nothing came");
+            }
+        }
+    }
+}
+
+#[test]
+fn notes_are_there_whatever_the_other_side_does() {
+    let links = pair("notes", Options::parse("window=4,combine=0").unwrap());
+    while links[0].send(&[1; 8000]) != Ok(0) {}
+    for note in 1..200 {
+        links[0].set_writer_note(note as usize, note, false).unwrap();
+        assert_eq!(links[1].writer_note(note as usize), note);
+        links[0].set_reader_note(note << 20).unwrap();
+        assert_eq!(links[1].reader_note(), note << 20);
+    }
+    // What came before is all there.
+    let mut total = 0;
+    loop {
+        let count = links[1].receive(&mut [0; 1000]).unwrap();
+        total += count;
+        if count == 0 {
+            break;
+        }
+    }
+    assert_eq!(total as u64, links[0].sent());
+}
+
+#[test]
+fn the_end_is_answered_when_everything_has_been_read() {
+    let links = pair("end", Options::BEST);
+    assert_eq!(links[0].send(b"last words"), Ok(10));
+    links[0].set_writer_note(0, 1 << 63, true).unwrap();
+    assert_eq!(links[1].writer_note(0), 1 << 63);
+    links[0].absorb();
+    assert!(!links[0].is_finished());
+    assert_eq!(links[1].receive(&mut [0; 100]), Ok(10));
+    links[0].absorb();
+    assert!(links[0].is_finished());
+}
+
+#[test]
+fn a_peer_that_goes_leaves_what_it_has_sent() {
+    let [one, two] = pair("gone", Options::BEST);
+    assert_eq!(one.send(b"the last"), Ok(8));
+    drop(one);
+    let until = Instant::now() + Duration::from_secs(10);
+    while two.check() {
+        assert!(Instant::now() < until, "the end was not seen");
+        two.nic().node().progress_kernel();
+    }
+    assert_eq!(two.receive(&mut [0; 100]), Ok(8));
+    assert!(two.send(&[0; 8000]).is_err());
+}

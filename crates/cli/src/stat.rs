@@ -82,8 +82,8 @@ fn to_json(socket: &Snapshot) -> serde_json::Value {
         "fd": field(Field::Descriptor),
         "local": socket.key.local.to_string(),
         "remote": socket.key.remote.to_string(),
-        "reads_from": if socket.on_ring.0 { "ring" } else { "tcp" },
-        "writes_to": if socket.on_ring.1 { "ring" } else { "tcp" },
+        "reads_from": path_of(socket, socket.on_ring.0),
+        "writes_to": path_of(socket, socket.on_ring.1),
         "reason": format!("{:?}", socket.reason),
         "why": why(socket),
         "read": is_counted.then(|| json!({
@@ -104,18 +104,23 @@ fn counted(socket: &Snapshot, fields: [Field; 2]) -> Option<u64> {
     (socket.field(Field::Since) != 0).then(|| fields.into_iter().map(|field| socket.field(field)).sum())
 }
 
-fn path(socket: &Snapshot) -> &'static str {
-    match socket.on_ring {
-        (true, true) => "ring",
-        (true, false) => "ring/tcp",
-        (false, true) => "tcp/ring",
-        (false, false) => "tcp",
+fn path(socket: &Snapshot) -> String {
+    let [reads, writes] = [socket.on_ring.0, socket.on_ring.1].map(|on_ring| path_of(socket, on_ring));
+    if reads == writes { reads.to_owned() } else { format!("{reads}/{writes}") }
+}
+
+/// The path of one direction, on the ring or not.
+fn path_of(socket: &Snapshot, on_ring: bool) -> &'static str {
+    match (on_ring, socket.via) {
+        (false, _) => "tcp",
+        (true, false) => "ring",
+        (true, true) => "via",
     }
 }
 
 fn why(socket: &Snapshot) -> &'static str {
     match (socket.reason, socket.on_ring) {
-        (Reason::Promoted, (false, false)) => "agreed, and goes over the ring with the next bytes",
+        (Reason::Promoted, (false, false)) => "agreed, and leaves TCP with the next bytes",
         (Reason::Promoted, (false, true)) => "promoted; nothing was read yet",
         (Reason::Promoted, (true, false)) => "promoted; nothing was written yet",
         (reason, _) => reason.sentence(),

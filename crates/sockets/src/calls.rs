@@ -225,6 +225,11 @@ pub fn shutdown(fd: i32, how: i32) -> Result<()> {
 /// The kernel has taken a socket option.
 pub fn option_was_set(fd: i32, level: i32, name: i32, value: &[u8]) {
     let Some(stream) = table::stream(fd) else { return };
+    if (level, name) == (libc::IPPROTO_TCP, libc::TCP_NODELAY)
+        && let Some(carrier) = stream.carrier()
+    {
+        carrier.set_prompt(value.iter().any(|byte| *byte != 0));
+    }
     if level != libc::SOL_SOCKET {
         return;
     }

@@ -1,4 +1,4 @@
-//! A carrier: the two rings of a promoted stream, and the notes by which its ends agree where the bytes go.
+//! A carrier: the two rings of a promoted stream, or its link over a VI, and the notes by which its ends agree where the bytes go.
 //!
 //! The *writer's notes* announce switches: from this position of the stream on, bytes take that path. One note is for
 //! switches to the ring, which have odd numbers, one for those to TCP, which have even ones. The *reader's note* says
@@ -11,9 +11,11 @@ use std::sync::{
     atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering},
 };
 
-use sidestep_fabric::{
-    Endpoint, Node,
-    queue::{Monitor, Receiver, Sender},
+use sidestep_fabric::{Endpoint, Node, Tripwire, queue::Monitor};
+
+use crate::{
+    ends::{Incoming, Outgoing},
+    sovia::Link,
 };
 
 /// What both directions and every waiter of a promoted stream share.
@@ -21,10 +23,8 @@ use sidestep_fabric::{
 pub struct Carrier {
     /// No other carrier of this process has, had or will have it.
     pub serial: u64,
-    /// The connection on the fabric. Dropping it ends the carrier, not the stream.
-    pub endpoint: Endpoint,
-    /// The words that the peer writes.
-    pub monitor: Monitor,
+    /// What carries. Dropping it ends the carrier, not the stream.
+    pub way: Way,
     /// How far this side has read its ring: for looking without the reader's lock.
     pub taken: AtomicU64,
     /// How far this side has written the peer's ring.
@@ -39,15 +39,24 @@ pub struct Carrier {
     pub lost: AtomicBool,
 }
 
+/// What carries a stream.
+#[derive(Debug)]
+pub enum Way {
+    /// Rings: the connection on the fabric, and the words that the peer writes.
+    Ring(Endpoint, Monitor),
+    /// A link over a VI.
+    Via(Arc<Link>),
+}
+
 /// A carrier with the two ends of its rings, on the way to the directions of its stream.
 #[derive(Debug)]
 pub struct Parts {
     /// Shared.
     pub carrier: Arc<Carrier>,
     /// For the writer.
-    pub sender: Option<Sender>,
+    pub sender: Option<Outgoing>,
     /// For the reader.
-    pub receiver: Option<Receiver>,
+    pub receiver: Option<Incoming>,
 }
 
 /// A switch, as one of the writer's notes says it.
@@ -122,33 +131,165 @@ impl Carrier {
         LAST.fetch_add(1, Ordering::Relaxed) + 1
     }
 
+    /// One that nothing has gone over.
+    pub fn new(way: Way, capacity: u64) -> Carrier {
+        Carrier {
+            serial: Carrier::next_serial(),
+            way,
+            taken: AtomicU64::new(0),
+            pushed: AtomicU64::new(0),
+            switched: AtomicU8::new(0),
+            kept: AtomicU64::new(0),
+            capacity: AtomicU64::new(capacity),
+            lost: AtomicBool::new(false),
+        }
+    }
+
     /// The node underneath.
     pub fn node(&self) -> &Node {
-        self.endpoint.node()
+        match &self.way {
+            Way::Ring(endpoint, _) => endpoint.node(),
+            Way::Via(link) => link.nic().node(),
+        }
+    }
+
+    /// The connection of rings.
+    pub fn endpoint(&self) -> Option<&Endpoint> {
+        match &self.way {
+            Way::Ring(endpoint, _) => Some(endpoint),
+            Way::Via(_) => None,
+        }
+    }
+
+    /// The link, if it is one.
+    pub fn link(&self) -> Option<&Arc<Link>> {
+        match &self.way {
+            Way::Ring(..) => None,
+            Way::Via(link) => Some(link),
+        }
+    }
+
+    /// What fires when something arrives, and when there is space, if this stream has tripwires of its own.
+    pub fn tripwires(&self) -> Option<[&Tripwire; 2]> {
+        match &self.way {
+            Way::Ring(_, monitor) => Some([monitor.arrival(), monitor.space()]),
+            Way::Via(_) => None,
+        }
+    }
+
+    /// How far the peer has written; to compare with an earlier answer.
+    #[inline]
+    pub fn written(&self) -> u64 {
+        match &self.way {
+            Way::Ring(_, monitor) => monitor.written(),
+            Way::Via(link) => link.written(),
+        }
+    }
+
+    /// How far the peer has read; to compare with an earlier answer.
+    #[inline]
+    pub fn read(&self) -> u64 {
+        match &self.way {
+            Way::Ring(_, monitor) => monitor.read(),
+            Way::Via(link) => link.read(),
+        }
+    }
+
+    /// Where the peer last ran.
+    #[inline]
+    pub fn peer_core(&self) -> u32 {
+        match &self.way {
+            Way::Ring(_, monitor) => monitor.peer_core(),
+            Way::Via(link) => link.peer_core(),
+        }
+    }
+
+    #[inline]
+    fn sender_note(&self, which: usize) -> u64 {
+        match &self.way {
+            Way::Ring(_, monitor) => monitor.sender_note(which),
+            Way::Via(link) => link.writer_note(which),
+        }
+    }
+
+    #[inline]
+    fn receiver_note(&self) -> u64 {
+        match &self.way {
+            Way::Ring(_, monitor) => monitor.receiver_note(),
+            Way::Via(link) => link.reader_note(),
+        }
+    }
+
+    /// From now on what arrives is news of the node; look again after this.
+    #[inline]
+    pub fn arm_arrival(&self) {
+        match &self.way {
+            Way::Ring(_, monitor) => monitor.arrival().arm(),
+            Way::Via(link) => link.arm(),
+        }
+    }
+
+    /// The same for space.
+    #[inline]
+    pub fn arm_space(&self) {
+        match &self.way {
+            Way::Ring(_, monitor) => monitor.space().arm(),
+            Way::Via(link) => link.arm(),
+        }
+    }
+
+    /// The last thing before a sleep, when it has been announced: what other threads are about to take is taken.
+    #[inline]
+    pub fn settle(&self) {
+        if let Way::Via(link) = &self.way {
+            link.settle();
+        }
+    }
+
+    /// Wakes the peer, and says nothing.
+    pub fn nudge(&self) {
+        match &self.way {
+            Way::Ring(endpoint, _) => drop(endpoint.post(&[])),
+            Way::Via(link) => link.nudge(),
+        }
+    }
+
+    /// TCP_NODELAY: small writes are not combined.
+    pub fn set_prompt(&self, prompt: bool) {
+        if let Way::Via(link) = &self.way {
+            link.set_prompt(prompt);
+        }
     }
 
     /// Whether the ring holds bytes that were not read. A look, without a lock.
     #[inline]
     pub fn has_bytes(&self) -> bool {
-        self.monitor.written() != self.taken.load(Ordering::Relaxed)
+        self.has_at_least(1)
     }
 
     /// Whether the ring holds at least so many.
     #[inline]
     pub fn has_at_least(&self, wanted: u32) -> bool {
-        let bytes = self.monitor.written().wrapping_sub(self.taken.load(Ordering::Relaxed));
-        bytes >= u64::from(wanted.max(1))
+        let bytes = self.written().wrapping_sub(self.taken.load(Ordering::Relaxed));
+        let enough = bytes >= u64::from(wanted.max(1));
+        if !enough && let Way::Via(link) = &self.way {
+            link.found_nothing();
+        }
+        enough
     }
 
     /// Bytes in flight to the peer, as far as is known.
     pub fn in_flight(&self) -> u64 {
-        let read = self.monitor.read() & !(1 << 63);
+        let read = self.read() & !(1 << 63);
         self.pushed.load(Ordering::Relaxed).saturating_sub(read)
     }
 
     /// Whether enough space is free that a writer should be told.
     #[inline]
     pub fn has_space(&self) -> bool {
+        if let Way::Via(link) = &self.way {
+            return link.has_space();
+        }
         let capacity = self.capacity.load(Ordering::Relaxed);
         self.in_flight() <= capacity - capacity / 4
     }
@@ -157,7 +298,7 @@ impl Carrier {
     #[inline]
     pub fn announced(&self, done: u8) -> Option<Switch> {
         let next = Switch::next_number(done);
-        let switch = Switch::from_note(self.monitor.sender_note(Switch::note(next)));
+        let switch = Switch::from_note(self.sender_note(Switch::note(next)));
         (switch.number == next).then_some(switch)
     }
 
@@ -170,20 +311,24 @@ impl Carrier {
     /// Whether the peer says that it writes no more.
     #[inline]
     pub fn has_ended(&self) -> bool {
-        (self.monitor.sender_note(0) | self.monitor.sender_note(1)) & ENDED != 0
+        (self.sender_note(0) | self.sender_note(1)) & ENDED != 0
     }
 
     /// What the peer's reader says.
     #[inline]
     pub fn peer_reading(&self) -> Reading {
-        Reading::from_note(self.monitor.receiver_note())
+        Reading::from_note(self.receiver_note())
     }
 
     /// Sees to what has come for this process, and whether the connection on the fabric stands.
     #[cold]
     pub fn check(&self) -> bool {
         self.node().progress_kernel();
-        if self.endpoint.is_connected().is_err() {
+        let stands = match &self.way {
+            Way::Ring(endpoint, _) => endpoint.is_connected().is_ok(),
+            Way::Via(link) => link.check(),
+        };
+        if !stands {
             self.lost.store(true, Ordering::Release);
         }
         !self.lost.load(Ordering::Acquire)

@@ -4,7 +4,7 @@ use std::{net::IpAddr, sync::OnceLock};
 
 use sidestep_shm::wait::Patience;
 
-use crate::address::Key;
+use crate::{address::Key, sovia};
 
 /// When streams are offered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,11 +19,24 @@ pub enum Promote {
     Random(u64),
 }
 
+/// What carries a promoted stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Carrier {
+    /// Rings in shared memory.
+    Ring,
+    /// A link over a VI, if the peer has the same setting; rings if not.
+    Via,
+}
+
 /// The settings of a process.
 #[derive(Debug)]
 pub struct Config {
     /// When streams are offered.
     pub promote: Promote,
+    /// What carries them.
+    pub carrier: Carrier,
+    /// How links work.
+    pub sovia: sovia::Options,
     /// How long waits look before they sleep.
     pub patience: Patience,
     /// Ring size at first, and after growth.
@@ -65,9 +78,12 @@ impl Config {
             Some("frugal") => (Patience::NONE, (64 << 10, 256 << 10)),
             _ => (Patience::DEFAULT, (128 << 10, 1 << 20)),
         };
+        let carrier = if get("SIDESTEP_CARRIER").as_deref() == Some("via") { Carrier::Via } else { Carrier::Ring };
+        let sovia = get("SIDESTEP_SOVIA").and_then(|text| sovia::Options::parse(&text).ok());
+        let sovia = sovia.unwrap_or(sovia::Options::BEST);
         let rules = get("SIDESTEP_RULE").map(|rules| rules.split(',').filter_map(Rule::parse).collect());
         let directory = get("SIDESTEP_DIR").unwrap_or_else(|| DEFAULT_DIRECTORY.to_string());
-        Config { promote, patience, rings, directory, rules: rules.unwrap_or_default() }
+        Config { promote, carrier, sovia, patience, rings, directory, rules: rules.unwrap_or_default() }
     }
 
     /// Whether the registry is where it is by default.

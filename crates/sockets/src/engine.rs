@@ -11,7 +11,7 @@ use std::{
     collections::HashMap,
     sync::{
         Arc, Mutex, OnceLock,
-        atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
 };
 
@@ -23,14 +23,18 @@ use sidestep_shm::{clock, descriptor};
 
 use crate::{
     address::Key,
-    carrier::{Carrier, Parts},
+    carrier::{Carrier, Parts, Way},
     config::config,
-    custody, kernel,
+    custody,
+    ends::{Incoming, Outgoing},
+    kernel,
     reason::Reason,
     registry::{self, Identity, Process, Registry, VERSION},
     stream::{Place, READ, Stage, Stream, WRITE, lock},
     table,
 };
+
+mod via;
 
 /// The engine of this process.
 #[derive(Debug)]
@@ -42,6 +46,7 @@ pub struct Engine {
     /// This process in it.
     pub process: Process,
     listener: Listener,
+    via: Option<via::Exchange>,
     /// Streams that wait to be asked.
     awaited: Mutex<HashMap<Key, u32>>,
     /// Streams that have asked.
@@ -116,10 +121,11 @@ impl Engine {
         let registry = registry::file::of_user()?;
         let process = registry.enter(identity, kernel::process())?;
         Some(Engine {
-            node,
             registry,
             process,
             listener,
+            via: via::Exchange::start(&node, identity),
+            node,
             awaited: Mutex::default(),
             asked: Mutex::default(),
             pumped: AtomicU64::new(0),
@@ -150,6 +156,9 @@ impl Engine {
             self.answer(request);
         }
         self.collect();
+        if let Some(via) = &self.via {
+            via.pump(self);
+        }
         true
     }
 
@@ -163,6 +172,9 @@ impl Engine {
             Ok(()) => {}
             Err(None) => return,
             Err(Some(reason)) => return stream.stay(reason),
+        }
+        if self.via.as_ref().is_some_and(|via| via.ask(place, stream, identity)) {
+            return;
         }
         let mut own = None;
         let started = self.node.begin_connect_with(&format!("shm:{}", identity.name()), |peer| {
@@ -271,18 +283,9 @@ impl Half {
     }
 
     fn with(self, endpoint: Endpoint) -> Parts {
-        let carrier = Carrier {
-            serial: Carrier::next_serial(),
-            endpoint,
-            monitor: self.monitor,
-            taken: AtomicU64::new(0),
-            pushed: AtomicU64::new(0),
-            switched: AtomicU8::new(0),
-            kept: AtomicU64::new(0),
-            capacity: AtomicU64::new(self.capacity),
-            lost: AtomicBool::new(false),
-        };
-        Parts { carrier: Arc::new(carrier), sender: Some(self.sender), receiver: Some(self.receiver) }
+        let carrier = Carrier::new(Way::Ring(endpoint, self.monitor), self.capacity);
+        let (sender, receiver) = (Outgoing::Ring(self.sender), Incoming::Ring(self.receiver));
+        Parts { carrier: Arc::new(carrier), sender: Some(sender), receiver: Some(receiver) }
     }
 }
 

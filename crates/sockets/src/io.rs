@@ -211,9 +211,12 @@ fn wait_to_read(
     let _inside = Inside::enter();
     count_sleep(stream);
     let ended = carrier.has_ended();
-    carrier.monitor.arrival().arm();
+    carrier.arm_arrival();
     let news = || carrier.has_bytes() || carrier.is_switching() || carrier.has_ended() != ended;
-    let ready = || news() || signal::was_cancelled(before);
+    let ready = || {
+        carrier.settle();
+        news() || signal::was_cancelled(before)
+    };
     sleep::sleep_on(stream, carrier, (libc::EPOLLIN | libc::EPOLLRDHUP) as u32, deadline, &ready)
 }
 
@@ -353,9 +356,13 @@ fn send_in_kernel(stream: &'static Stream, parts: &[IoSlice<'_>], flags: i32) ->
 fn wait_to_write(stream: &'static Stream, carrier: &Carrier, deadline: Option<u64>) -> Result<usize> {
     let _inside = Inside::enter();
     count_sleep(stream);
-    let read = carrier.monitor.read();
-    carrier.monitor.space().arm();
-    sleep::sleep_on(stream, carrier, 0, deadline, &|| carrier.monitor.read() != read).1
+    let read = carrier.read();
+    carrier.arm_space();
+    let ready = || {
+        carrier.settle();
+        carrier.read() != read || carrier.link().is_some_and(|link| link.has_space())
+    };
+    sleep::sleep_on(stream, carrier, 0, deadline, &ready).1
 }
 
 fn count_sleep(stream: &Stream) {

@@ -74,8 +74,7 @@ fn ask(stream: &Stream, reason: Reason) -> bool {
     // What no call has taken up yet, none takes up later.
     *lock(&stream.inbox) = None;
     if let Some(carrier) = stream.carrier() {
-        // It says nothing, but wakes.
-        let _ = carrier.endpoint.post(&[]);
+        carrier.nudge();
     }
     true
 }

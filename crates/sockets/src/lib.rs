@@ -16,6 +16,7 @@ pub mod calls;
 mod carrier;
 pub mod config;
 mod custody;
+mod ends;
 pub mod engine;
 mod fork;
 mod io;

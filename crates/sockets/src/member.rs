@@ -29,8 +29,8 @@ pub struct Member {
 #[derive(Debug)]
 pub struct Ring {
     pub carrier: Arc<Carrier>,
-    /// The two tripwires in the event queue.
-    pub sources: [SourceId; 2],
+    /// The two tripwires in the event queue, if the carrier has any.
+    pub sources: Option<[SourceId; 2]>,
     /// Whether it is in the list of active ones.
     pub active: bool,
     /// Looks without news.
@@ -193,8 +193,8 @@ impl Member {
     fn now(&self, ring: &Ring, on_tcp: bool) -> Seen {
         let unread = if on_tcp { kernel::ask(self.stream.fd(), libc::FIONREAD).unwrap_or(0) as u64 } else { 0 };
         Seen {
-            written: ring.carrier.monitor.written(),
-            read: ring.carrier.monitor.read(),
+            written: ring.carrier.written(),
+            read: ring.carrier.read(),
             arrived: self.stream.over_tcp[READ].load(Ordering::Relaxed)
                 + ring.carrier.kept.load(Ordering::Relaxed)
                 + unread,
@@ -272,12 +272,12 @@ impl Member {
     pub fn becomes_idle(&mut self) -> bool {
         let shared = lock(&self.stream.sets).len() > 1;
         let Some(ring) = &mut self.ring else { return true };
-        ring.carrier.monitor.arrival().arm();
+        ring.carrier.arm_arrival();
         if self.events & OUT != 0 {
-            ring.carrier.monitor.space().arm();
+            ring.carrier.arm_space();
         }
-        // The tripwires of a stream in several sets report to one of them only.
-        if shared || self.ready() != 0 {
+        // The tripwires of a stream in several sets report to one of them only, and a link has none of its own.
+        if shared || ring.sources.is_none() || self.ready() != 0 {
             return false;
         }
         if let Some(ring) = &mut self.ring {

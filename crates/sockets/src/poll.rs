@@ -102,7 +102,10 @@ pub fn poll(fds: &mut [libc::pollfd], timeout: Option<Duration>, mask: Option<Ma
         list.arm(fds);
         let List { ringed, fds: kernel_fds, .. } = &mut list;
         let news = || ringed.iter().any(|ringed| ringed.events(fds[ringed.at].events) != 0);
-        let ready = || news() || signal::was_cancelled(before);
+        let ready = || {
+            ringed.iter().for_each(|ringed| ringed.carrier.settle());
+            news() || signal::was_cancelled(before)
+        };
         let again = ringed.iter().filter_map(|ringed| ringed.look_again(fds[ringed.at].events));
         let until = again.chain(deadline).min();
         let outcome = sleep::sleep(&node, kernel_fds, until, mask, &ready);
@@ -191,7 +194,7 @@ impl List {
     fn look_longer(&mut self, fds: &[libc::pollfd], deadline: Option<u64>) -> Result<bool> {
         let List { ringed, fds: kernel_fds, .. } = self;
         let mut looked = cpu::ticks();
-        let core = || ringed.first().map_or(u32::MAX, |ringed| ringed.carrier.monitor.peer_core());
+        let core = || ringed.first().map_or(u32::MAX, |ringed| ringed.carrier.peer_core());
         let found = WAITER.with_borrow_mut(|waiter| {
             waiter.get_or_insert_with(|| Waiter::with(config().patience)).look(deadline, core, || {
                 if ringed.iter().any(|ringed| ringed.events(fds[ringed.at].events) != 0) {
@@ -213,10 +216,10 @@ impl List {
         for ringed in &self.ringed {
             let events = fds[ringed.at].events;
             if events & libc::POLLIN != 0 {
-                ringed.carrier.monitor.arrival().arm();
+                ringed.carrier.arm_arrival();
             }
             if events & libc::POLLOUT != 0 && ringed.stream.on_ring[WRITE].load(Ordering::Relaxed) {
-                ringed.carrier.monitor.space().arm();
+                ringed.carrier.arm_space();
             }
         }
     }

@@ -6,15 +6,13 @@ use std::{
     sync::{Arc, atomic::Ordering},
 };
 
-use sidestep_fabric::{
-    Error,
-    queue::{Kind, Receiver},
-};
+use sidestep_fabric::queue::Kind;
 use sidestep_shm::{Word64, cpu, wait::Waiter};
 
 use crate::{
     carrier::{Carrier, Reading},
     config::config,
+    ends::{Fault, Incoming},
     kernel::{self, Errno, Result},
     reason::Reason,
     registry::Field,
@@ -58,7 +56,7 @@ impl Anchor {
 /// The reading direction. Under the lock of its stream.
 #[derive(Debug, Default)]
 pub struct Reader {
-    ring: Option<Receiver>,
+    ring: Option<Incoming>,
     carrier: Option<Arc<Carrier>>,
     on_ring: bool,
     note: Reading,
@@ -90,12 +88,6 @@ pub const AFTER_OVERFLOW: usize = 2;
 const CROWDED: u32 = 8;
 
 impl Reader {
-    /// The ring, if bytes come from there.
-    #[inline]
-    pub fn ring(&mut self) -> Option<&mut Receiver> {
-        if self.on_ring { self.ring.as_mut() } else { None }
-    }
-
     /// Reads what is there, and looks for a while if there is nothing and `patient`.
     #[inline]
     pub fn step(
@@ -256,7 +248,7 @@ impl Reader {
         let switching = self.carrier.as_ref().is_some_and(|carrier| carrier.is_switching());
         let asked = !self.on_ring || switching;
         let in_kernel = if asked { kernel::ask(stream.fd(), libc::FIONREAD)? as usize } else { 0 };
-        let in_ring = self.ring.as_mut().map_or(0, |ring| ring.available().unwrap_or(0));
+        let in_ring = self.ring.as_mut().map_or(0, Incoming::available);
         Ok(in_kernel + in_ring + self.kept.len() + self.bytes_aside())
     }
 
@@ -299,7 +291,7 @@ impl Reader {
     pub fn end(&mut self, stream: &Stream) {
         let Some(ring) = &mut self.ring else { return };
         let aside = self.aside.as_ref().is_some_and(|aside| !aside.bytes.is_empty());
-        if ring.available().unwrap_or(0) > 0 || !self.kept.is_empty() || aside {
+        if ring.available() > 0 || !self.kept.is_empty() || aside {
             kernel::reset_at_close(stream.fd());
         }
         self.note.closed = true;
@@ -384,7 +376,7 @@ impl Reader {
     }
 
     fn has_news(&mut self) -> bool {
-        self.on_ring && self.ring.as_mut().is_some_and(|ring| ring.has_news())
+        self.on_ring && self.ring.as_mut().is_some_and(Incoming::has_news_now)
     }
 
     /// Looks for a while.
@@ -392,7 +384,7 @@ impl Reader {
     fn look(&mut self) -> bool {
         let (Some(ring), Some(carrier)) = (&mut self.ring, &self.carrier) else { return false };
         let done = self.note.done;
-        let core = || carrier.monitor.peer_core();
+        let core = || carrier.peer_core();
         self.waiter.look(None, core, || ring.has_news() || carrier.announced(done).is_some())
     }
 
@@ -404,8 +396,8 @@ impl Reader {
             return Ok(0);
         }
         let outcome = match parts {
-            [part] if flags & (libc::MSG_PEEK | libc::MSG_TRUNC) == 0 => ring.try_receive(part),
-            parts => take_parts(ring, parts, flags),
+            [part] if flags & (libc::MSG_PEEK | libc::MSG_TRUNC) == 0 => ring.receive(part),
+            parts => ring.receive_parts(parts, flags),
         };
         match outcome {
             Ok(count) => {
@@ -423,19 +415,19 @@ impl Reader {
                 }
                 Ok(count)
             }
-            Err(Error::Closed(_)) => {
+            Err(Fault::Closed) => {
                 carrier.lost.store(true, Ordering::Release);
                 Ok(0)
             }
             // What lies there is not what a correct peer writes.
-            Err(_) => Err(Errno(libc::ECONNRESET)),
+            Err(Fault::Broken) => Err(Errno(libc::ECONNRESET)),
         }
     }
 
     /// Bulk pays for a larger ring.
     #[cold]
     fn watch_crowding(&mut self, count: usize) {
-        let Some(ring) = &mut self.ring else { return };
+        let Some(ring) = self.ring.as_mut().and_then(Incoming::ring) else { return };
         if (count + ring.available().unwrap_or(0)) * 2 < ring.capacity() {
             return;
         }
@@ -448,18 +440,19 @@ impl Reader {
     /// Offers a larger ring. One offer at a time: the one before must have been taken up.
     #[cold]
     fn grow(&mut self, larger: usize) {
-        let (Some(ring), Some(carrier)) = (&mut self.ring, &self.carrier) else { return };
+        let Some(ring) = self.ring.as_mut().and_then(Incoming::ring) else { return };
+        let Some(endpoint) = self.carrier.as_ref().and_then(|carrier| carrier.endpoint()) else { return };
         let now = ring.capacity();
         if larger <= now || self.offered != 0 && self.offered != now {
             return;
         }
         // Without memory for a larger one the ring stays as it is.
-        if let Ok(block) = carrier.node().lend_block(carrier.endpoint.peer(), larger, Kind::Stream)
+        if let Ok(block) = endpoint.node().lend_block(endpoint.peer(), larger, Kind::Stream)
             && ring.offer_ring(block.block()).is_ok()
         {
             self.offered = larger;
-            let _ = carrier.endpoint.post(&block.block().spec().to_bytes());
-            carrier.endpoint.own(block);
+            let _ = endpoint.post(&block.block().spec().to_bytes());
+            endpoint.own(block);
         }
     }
 }
@@ -468,24 +461,4 @@ impl Reader {
 fn room_for(stream: &Stream, parts: &[IoSliceMut<'_>]) -> Vec<u8> {
     let there = kernel::ask(stream.fd(), libc::FIONREAD).unwrap_or(0).max(1) as usize;
     vec![0; parts.iter().map(|part| part.len()).sum::<usize>().min(there)]
-}
-
-fn take_parts(ring: &mut Receiver, parts: &mut [IoSliceMut<'_>], flags: i32) -> sidestep_fabric::Result<usize> {
-    let mut total = 0;
-    for part in parts {
-        let count = if flags & libc::MSG_PEEK != 0 {
-            ring.peek(total, part)?
-        } else if flags & libc::MSG_TRUNC != 0 {
-            let count = ring.available()?.min(part.len());
-            ring.consume(count)?;
-            count
-        } else {
-            ring.try_receive(part)?
-        };
-        total += count;
-        if count < part.len() {
-            break;
-        }
-    }
-    Ok(total)
 }

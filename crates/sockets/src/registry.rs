@@ -100,8 +100,10 @@ pub struct Snapshot {
     pub process: u32,
     /// The addresses.
     pub key: Key,
-    /// Where it reads from and writes to: `true` is the ring.
+    /// Where it reads from and writes to: `true` is the ring, or the link.
     pub on_ring: (bool, bool),
+    /// Whether it has a link.
+    pub via: bool,
     /// Why.
     pub reason: Reason,
     /// All words of the place, by [`Field`].
@@ -128,6 +130,7 @@ const NO_RENDEZVOUS: u64 = 0;
 const WILLING: u64 = 1;
 const READS_RING: u64 = 2;
 const WRITES_RING: u64 = 4;
+const VIA: u64 = 8;
 
 impl Registry {
     /// Enters this process.
@@ -237,12 +240,17 @@ impl Registry {
         self.socket_word(entry.index, field as usize)
     }
 
-    /// Stores paths and reason; keeps the offer.
+    /// Stores paths and reason; keeps the rest.
     pub fn set_state(&self, entry: Entry, reads_ring: bool, writes_ring: bool, reason: Reason) {
         let word = self.field(entry, Field::State);
-        let willing = word.load(Relaxed) & WILLING;
+        let kept = word.load(Relaxed) & (WILLING | VIA);
         let paths = if reads_ring { READS_RING } else { 0 } | if writes_ring { WRITES_RING } else { 0 };
-        word.store(willing | paths | u64::from(reason as u8) << 8, Release);
+        word.store(kept | paths | u64::from(reason as u8) << 8, Release);
+    }
+
+    /// Notes that a socket has a link.
+    pub fn set_via(&self, entry: Entry) {
+        self.field(entry, Field::State).fetch_or(VIA, Release);
     }
 
     /// Makes an offer, or takes it back.
@@ -288,6 +296,7 @@ impl Registry {
                 process,
                 key: Key::from_words(words[1..7].try_into().expect("six words")),
                 on_ring: (state & READS_RING != 0, state & WRITES_RING != 0),
+                via: state & VIA != 0,
                 reason: Reason::from_code((state >> 8) as u8),
                 words,
             });

@@ -3,17 +3,16 @@
 use std::{
     io::IoSlice,
     sync::{Arc, atomic::Ordering},
+    time::Duration,
 };
 
-use sidestep_fabric::{
-    Aperture, Error,
-    queue::{QueueSpec, Sender},
-};
+use sidestep_fabric::{Aperture, queue::QueueSpec};
 use sidestep_shm::{Word64, clock, cpu, wait::Waiter};
 
 use crate::{
     carrier::{Carrier, ENDED, Switch},
     config::{Promote, config},
+    ends::{Fault, Outgoing},
     kernel::{self, Errno, Result},
     reader::AFTER_OVERFLOW,
     reason::Reason,
@@ -35,7 +34,9 @@ pub enum Step {
 /// The writing direction. Under the lock of its stream.
 #[derive(Debug, Default)]
 pub struct Writer {
-    ring: Option<Sender>,
+    ring: Option<Outgoing>,
+    /// Bytes that were written to a link and come next over TCP.
+    owing: Vec<u8>,
     carrier: Option<Arc<Carrier>>,
     on_ring: bool,
     /// The last switch that was announced, and its note.
@@ -63,6 +64,8 @@ const MOST_STALL_NS: u64 = 1_000_000_000;
 /// A large ring takes as much as most programs ever write before they read. So long its reader may rest while a program waits
 /// for space in `poll` or `epoll`: four times as long each further time.
 const LARGE_STALL_NS: u64 = 200_000_000;
+/// How long the end of a stream waits for space on TCP.
+const PAY: Duration = Duration::from_secs(1);
 /// Messages between two looks at the clock, and
 const CHECK_MESSAGES: u64 = 16;
 /// ticks between two looks at whether the peer lives: some 300 microseconds.
@@ -76,6 +79,9 @@ impl Writer {
             // The kernel knows which error it is.
             return Ok(Step::Kernel);
         }
+        if !self.owing.is_empty() && !self.pay(stream)? {
+            return Ok(Step::Full);
+        }
         if !self.on_ring && !self.enter_ring(stream)? {
             return Ok(Step::Kernel);
         }
@@ -87,7 +93,7 @@ impl Writer {
         }
         if reading.leaving || self.left || self.would_rather_leave() {
             self.leave_ring(stream, Reason::Demoted)?;
-            return Ok(Step::Kernel);
+            return if self.pay(stream)? { Ok(Step::Kernel) } else { Ok(Step::Full) };
         }
         self.watch_reader();
         let count = self.push(parts)?;
@@ -106,7 +112,7 @@ impl Writer {
     #[inline]
     fn watch_reader(&mut self) {
         let Some(carrier) = &self.carrier else { return };
-        let read = carrier.monitor.read();
+        let read = carrier.read();
         if read != self.head.0 {
             self.head = (read, carrier.pushed.load(Ordering::Relaxed));
         }
@@ -114,7 +120,7 @@ impl Writer {
 
     /// How many bytes fit into the ring now.
     pub fn space(&mut self) -> usize {
-        self.ring.as_mut().map_or(0, |ring| ring.space().unwrap_or(0))
+        self.ring.as_mut().map_or(0, Outgoing::space)
     }
 
     /// Whether the next bytes would go to the ring.
@@ -171,9 +177,32 @@ impl Writer {
     /// Goes on over TCP, also if the reader has not seen the switch to the ring: it sorts out what it reads then
     /// (`Reader::sort_out`).
     fn leave_ring(&mut self, stream: &Stream, reason: Reason) -> Result<()> {
+        if let Some(ring) = &mut self.ring {
+            self.owing = ring.take_back();
+        }
         self.announce(stream)?;
         stream.moved(WRITE, false, reason);
-        Ok(())
+        self.pay(stream).map(drop)
+    }
+
+    /// Sends over TCP what a link had taken and could not deliver. `false`: TCP has no space now.
+    #[cold]
+    fn pay(&mut self, stream: &Stream) -> Result<bool> {
+        while !self.owing.is_empty() {
+            let parts = [IoSlice::new(&self.owing)];
+            match kernel::send(stream.fd(), &parts, libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL) {
+                Ok(count) => {
+                    stream.count(WRITE, count);
+                    self.owing.drain(..count);
+                }
+                Err(Errno(libc::EAGAIN)) => return Ok(false),
+                Err(errno) => {
+                    self.owing.clear();
+                    return Err(errno);
+                }
+            }
+        }
+        Ok(true)
     }
 
     /// Announces a switch at the present position, to the path that is not the present one.
@@ -195,9 +224,31 @@ impl Writer {
             self.take_up(stream);
         }
         let Some(ring) = &mut self.ring else { return };
+        if self.on_ring {
+            let rest = ring.take_back();
+            if !rest.is_empty() {
+                self.owing = rest;
+                let _ = self.announce(stream);
+                stream.moved(WRITE, false, Reason::Demoted);
+            }
+        }
+        self.pay_all(stream);
+        let Some(ring) = &mut self.ring else { return };
         // Either note will do; the one of the last switch keeps what it says.
         let note = Switch::note(self.number);
         let _ = ring.set_note(note, self.last_note | ENDED);
+    }
+
+    /// The same before the end: few bytes, for which TCP has space, since it was not used.
+    fn pay_all(&mut self, stream: &Stream) {
+        while self.pay(stream) == Ok(false) {
+            let mut entry = [libc::pollfd { fd: stream.fd(), events: libc::POLLOUT, revents: 0 }];
+            if !matches!(kernel::poll(&mut entry, Some(PAY), None), Ok(1..)) {
+                // Rather an error than an end that is none.
+                kernel::reset_at_close(stream.fd());
+                return;
+            }
+        }
     }
 
     /// Whether the peer has not read all that went over the ring, by its own word.
@@ -208,11 +259,7 @@ impl Writer {
     #[inline]
     fn push(&mut self, parts: &[IoSlice<'_>]) -> Result<usize> {
         let (Some(ring), Some(carrier)) = (&mut self.ring, &self.carrier) else { return Ok(0) };
-        let outcome = match parts {
-            [part] => ring.try_send(part),
-            parts => push_parts(ring, parts),
-        };
-        match outcome {
+        match ring.send(parts) {
             Ok(0) => Ok(0),
             Ok(count) => {
                 carrier.pushed.store(ring.position(), Ordering::Relaxed);
@@ -224,11 +271,11 @@ impl Writer {
                 }
                 Ok(count)
             }
-            Err(Error::Closed(_)) => {
+            Err(Fault::Closed) => {
                 carrier.lost.store(true, Ordering::Release);
                 Ok(0)
             }
-            Err(_) => Err(Errno(libc::ECONNRESET)),
+            Err(Fault::Broken) => Err(Errno(libc::ECONNRESET)),
         }
     }
 
@@ -292,7 +339,11 @@ impl Writer {
         let stalled = self.stall().is_some_and(|since| clock::now() - since > self.stall_limit(patient));
         if idle && self.reader_is_idle() || stalled {
             self.give_way(stream)?;
-            return Ok(Step::Kernel);
+            return if self.pay(stream)? { Ok(Step::Kernel) } else { Ok(Step::Full) };
+        }
+        if self.carrier.as_ref().is_some_and(|carrier| carrier.link().is_some()) {
+            // Packets, not bytes, fill a link: that there is room again is news all the same.
+            stream.is_full();
         }
         Ok(Step::Full)
     }
@@ -308,7 +359,7 @@ impl Writer {
         self.carrier.as_ref().is_some_and(|carrier| {
             let half = carrier.capacity.load(Ordering::Relaxed) / 2;
             let pushed = carrier.pushed.load(Ordering::Relaxed);
-            self.head.0 == carrier.monitor.read() && pushed - self.head.1 >= half
+            self.head.0 == carrier.read() && pushed - self.head.1 >= half
         })
     }
 
@@ -320,7 +371,7 @@ impl Writer {
 
     /// Notes that the ring is full. Returns since when its reader has not moved.
     fn stall(&mut self) -> Option<u64> {
-        let read = self.carrier.as_ref()?.monitor.read();
+        let read = self.carrier.as_ref()?.read();
         if self.stalled.is_none_or(|(_, then)| then != read) {
             self.stalled = Some((clock::now(), read));
         }
@@ -356,10 +407,11 @@ impl Writer {
 
     /// Goes on in a larger ring, if the reader has offered one.
     fn adopt_larger(&mut self) {
-        let (Some(ring), Some(carrier)) = (&mut self.ring, &self.carrier) else { return };
-        let Ok(Some(message)) = carrier.endpoint.poll_message() else { return };
+        let (Some(Outgoing::Ring(ring)), Some(carrier)) = (&mut self.ring, &self.carrier) else { return };
+        let Some(endpoint) = carrier.endpoint() else { return };
+        let Ok(Some(message)) = endpoint.poll_message() else { return };
         let Ok(spec) = QueueSpec::from_bytes(&message) else { return };
-        if let Ok(aperture) = Aperture::open(&carrier.endpoint, &spec.cookie, Some(0))
+        if let Ok(aperture) = Aperture::open(endpoint, &spec.cookie, Some(0))
             && ring.adopt_ring(&aperture, &spec).is_ok()
         {
             carrier.capacity.store(spec.capacity, Ordering::Relaxed);
@@ -369,9 +421,9 @@ impl Writer {
     /// Looks for a while whether the reader makes space.
     fn look(&mut self) -> bool {
         let Some(carrier) = &self.carrier else { return false };
-        let before = carrier.monitor.read();
-        let core = || carrier.monitor.peer_core();
-        self.waiter.look(None, core, || carrier.monitor.read() != before)
+        let before = carrier.read();
+        let core = || carrier.peer_core();
+        self.waiter.look(None, core, || carrier.read() != before)
     }
 
     /// In tests: moves back at random.
@@ -390,20 +442,4 @@ impl Writer {
         self.random ^= self.random << 17;
         self.random
     }
-}
-
-/// All parts are published at once, as one call on TCP mostly arrives at once.
-fn push_parts(ring: &mut Sender, parts: &[IoSlice<'_>]) -> sidestep_fabric::Result<usize> {
-    let mut total = 0;
-    for part in parts {
-        let count = ring.push(part)?;
-        total += count;
-        if count < part.len() {
-            break;
-        }
-    }
-    if total > 0 {
-        ring.publish()?;
-    }
-    Ok(total)
 }

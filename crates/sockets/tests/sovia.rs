@@ -150,7 +150,7 @@ fn small_writes_are_combined_while_the_reader_is_busy_and_go_out_in_time() {
 #[test]
 fn who_sets_nodelay_is_not_combined() {
     let links = pair("prompt", Options::BEST);
-    links[0].prompt.store(true, std::sync::atomic::Ordering::Relaxed);
+    links[0].set_prompt(true);
     for at in 1..20 {
         assert_eq!(links[0].send(&[1; 16]), Ok(16));
         assert_eq!(links[1].available(), at * 16);

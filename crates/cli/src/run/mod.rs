@@ -14,7 +14,7 @@ use std::{
     process::{Command, ExitCode},
 };
 
-use options::{Carrier, Run};
+use options::Run;
 use program::{Loading, Program};
 
 /// Runs it, and returns only if that failed or with `--verbose`.
@@ -49,9 +49,6 @@ impl Failure {
 }
 
 fn try_run(options: &Run) -> Result<ExitCode, Failure> {
-    if options.carrier == Carrier::Via {
-        return Err(Failure::own("--carrier via: sockets over VIA are not available yet; use --carrier ring"));
-    }
     let (name, arguments) = options.command.split_first().ok_or_else(|| Failure::own("no program given"))?;
     let program = Program::find(name).map_err(|error| Failure::of(name, &error))?;
     let loading = program.loading();

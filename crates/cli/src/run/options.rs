@@ -4,7 +4,7 @@
 use std::{ffi::OsString, fmt, str::FromStr};
 
 use clap::{Args, ValueEnum};
-use sidestep_sockets::config::Rule;
+use sidestep_sockets::{config::Rule, sovia::Options};
 
 /// Options of `sidestep run`.
 #[derive(Debug, Args)]
@@ -22,6 +22,11 @@ pub struct Run {
     /// What carries a promoted connection
     #[arg(long, value_enum, default_value_t = Carrier::Ring, env = CARRIER)]
     pub carrier: Carrier,
+
+    /// How connections over VIA work: words like `window=8`, `acks=4`, `combine=0`, `no-piggyback`, which change what
+    /// docs/sovia.md describes
+    #[arg(long, value_name = "WORDS", env = SOVIA, value_parser = sovia)]
+    pub sovia: Option<String>,
 
     /// When to move a connection off TCP: `default` (on the second exchange, or after 64 KiB in one direction), `eager`
     /// (at once), `never`, or `random[:SEED]` (to and fro, for tests)
@@ -45,6 +50,9 @@ impl Run {
             (CARRIER, value_name(self.carrier)),
             (PROMOTE, self.promote.to_string()),
         ];
+        if let Some(words) = &self.sovia {
+            variables.push((SOVIA, words.clone()));
+        }
         if !self.rules.is_empty() {
             variables.push((RULE, self.rules.join(",")));
         }
@@ -71,7 +79,7 @@ pub enum Profile {
 pub enum Carrier {
     /// A ring in shared memory
     Ring,
-    /// A VI of the VIA provider; not available yet
+    /// A VI of the VIA provider, if both ends ask for it
     Via,
 }
 
@@ -124,6 +132,10 @@ fn rule(text: &str) -> Result<String, String> {
     }
 }
 
+fn sovia(text: &str) -> Result<String, String> {
+    Options::parse(text).map(|_| text.to_owned())
+}
+
 fn value_name(value: impl ValueEnum) -> String {
     value.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
 }
@@ -131,6 +143,7 @@ fn value_name(value: impl ValueEnum) -> String {
 const PROFILE: &str = "SIDESTEP_PROFILE";
 const RULE: &str = "SIDESTEP_RULE";
 const CARRIER: &str = "SIDESTEP_CARRIER";
+const SOVIA: &str = "SIDESTEP_SOVIA";
 const PROMOTE: &str = "SIDESTEP_PROMOTE";
 const VERBOSE: &str = "SIDESTEP_VERBOSE";
 

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use sidestep_fabric::{Berth, EventQueue};
+use sidestep_fabric::{Berth, EventQueue, Tripwire};
 use sidestep_shm::{
     cpu,
     wait::{Patience, Waiter},
@@ -84,11 +84,11 @@ impl State {
         if changed.is_err() {
             return;
         }
-        let monitor = &carrier.monitor;
-        let sources = [
-            news.attach_tripwire(monitor.arrival(), u64::from(id) * 2),
-            news.attach_tripwire(monitor.space(), u64::from(id) * 2 + 1),
-        ];
+        let attach = |[arrival, space]: [&Tripwire; 2]| {
+            let token = u64::from(id) * 2;
+            [news.attach_tripwire(arrival, token), news.attach_tripwire(space, token + 1)]
+        };
+        let sources = carrier.tripwires().map(attach);
         let anchor = kernel::look(fd, libc::POLLRDHUP) as u32 & ENDS;
         // For an edge-triggered member everything that is there is new.
         member.ring = Some(Ring { carrier, sources, active: true, quiet: 0, anchor, seen: Seen::NOTHING });
@@ -111,7 +111,7 @@ impl State {
         self.carried -= 1;
         self.active.retain(|other| *other != id);
         if let Some(news) = &self.news {
-            ring.sources.iter().for_each(|source| news.detach(*source));
+            ring.sources.iter().flatten().for_each(|source| news.detach(*source));
         }
     }
 
@@ -168,9 +168,13 @@ impl State {
         }
     }
 
-    /// Whether some active member has an event for the program.
+    /// Whether some active member has an event for the program: the last look before a sleep.
     pub fn has_news(&self) -> bool {
-        self.active.iter().any(|id| self.members.get(*id).is_some_and(|member| member.ready() != 0))
+        let settled = |member: &Member| {
+            member.ring.iter().for_each(|ring| ring.carrier.settle());
+            member.ready() != 0
+        };
+        self.active.iter().any(|id| self.members.get(*id).is_some_and(settled))
     }
 
     /// Reports ready members.
@@ -213,7 +217,8 @@ impl State {
         let State { members, active, .. } = self;
         active.retain(|id| {
             let Some(member) = members.get_mut(*id) else { return false };
-            member.ring.as_ref().is_none_or(|ring| ring.quiet <= QUIET) || !member.becomes_idle()
+            let stays = |ring: &Ring| ring.quiet <= QUIET || ring.sources.is_none();
+            member.ring.as_ref().is_none_or(stays) || !member.becomes_idle()
         });
     }
 
@@ -324,7 +329,7 @@ impl State {
     pub fn look(&mut self, set: i32, deadline: Option<u64>) -> bool {
         let State { members, active, carried, waiter, looked, .. } = self;
         let ring = |id: &u32| members.get(*id).and_then(|member| member.ring.as_ref());
-        let core = || active.last().and_then(ring).map_or(u32::MAX, |ring| ring.carrier.monitor.peer_core());
+        let core = || active.last().and_then(ring).map_or(u32::MAX, |ring| ring.carrier.peer_core());
         let node = engine::running().map(|engine| &engine.node).filter(|_| *carried > active.len());
         if waiter.is_resting() {
             // The sleep that follows sees what the kernel has.

@@ -207,9 +207,12 @@ impl Link {
         }
     }
 
-    /// A look found nothing: a peer that holds writes back until then is told.
+    /// A look found nothing: a peer that holds writes back until then is told, and what is held here goes out.
     #[inline]
     pub fn found_nothing(&self) {
+        if self.holds.load(Ordering::Relaxed) {
+            self.flush();
+        }
         if self.wanted.load(Ordering::Relaxed)
             && self.owed.load(Ordering::Relaxed) != 0
             && let Some(mut inward) = self.inward.try_lock()

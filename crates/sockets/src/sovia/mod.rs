@@ -74,7 +74,7 @@ pub struct Link {
     holds: AtomicBool,
     watched: AtomicBool,
     /// Whether small writes are not combined: TCP_NODELAY.
-    pub prompt: AtomicBool,
+    prompt: AtomicBool,
     /// The peer's FIN has come, and the answer to ours.
     fin: AtomicBool,
     finished: AtomicBool,
@@ -229,6 +229,19 @@ impl Link {
     pub fn set_reader_note(&self, note: u64) -> Result<(), Lost> {
         self.write_board(READER_NOTE, note)?;
         self.wake(Kind::Wakeup)
+    }
+
+    /// Wakes the peer, and says nothing.
+    pub fn nudge(&self) {
+        let _ = self.wake(Kind::Wakeup);
+    }
+
+    /// Whether small writes go out one by one: TCP_NODELAY.
+    pub fn set_prompt(&self, prompt: bool) {
+        self.prompt.store(prompt, Ordering::Relaxed);
+        if prompt && self.holds.load(Ordering::Relaxed) {
+            self.flush();
+        }
     }
 
     /// Has the next arrival make news at the node; look again after this.

@@ -91,13 +91,16 @@ impl Link {
         if !self.has_credit() {
             return Ok(0);
         }
-        if part.len() <= self.options.copy {
-            let Some(at) = self.free_slot(outward) else { return Ok(0) };
-            self.memory.write(at, part).map_err(|_| Lost)?;
-            let segment = self.memory.segment(at, part.len());
-            return Ok(if self.send_slot(outward, segment)? { part.len() } else { 0 });
-        }
+        // Where there is no room for all, there may be for some.
         for part in [part, &part[..part.len().min(SMALL)]] {
+            if part.len() <= self.options.copy {
+                let Some(at) = self.free_slot(outward) else { return Ok(0) };
+                self.memory.write(at, part).map_err(|_| Lost)?;
+                if self.send_slot(outward, self.memory.segment(at, part.len()))? {
+                    return Ok(part.len());
+                }
+                continue;
+            }
             let Some(segment) = outward.cache.segment(&self.nic, self.ptag, part) else { return Ok(0) };
             if self.push_data(segment, CONTROL)? {
                 self.await_sends(outward);

@@ -117,11 +117,16 @@ impl Stream {
     /// A carrier has been made: the directions take it up at their next calls.
     pub fn carried(&self, parts: Parts) {
         self.read_options();
+        let prompt = kernel::option(self.fd(), libc::IPPROTO_TCP, libc::TCP_NODELAY).is_ok_and(|value| value != 0);
+        parts.carrier.set_prompt(prompt);
         *lock(&self.carrier) = Some(parts.carrier.clone());
         *lock(&self.inbox) = Some(parts);
         self.stage.store(Stage::Carried as u8, Ordering::SeqCst);
         if let Some(place) = self.known_place() {
             place.engine.registry.set_willing(place.entry, false);
+            if self.carrier().is_some_and(|carrier| carrier.link().is_some()) {
+                place.engine.registry.set_via(place.entry);
+            }
         }
         self.set_reason(Reason::Promoted);
         // SeqCst: a shutdown sees the carrier, or this sees the shutdown and says so in the writer's stead.

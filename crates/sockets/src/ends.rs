@@ -1,0 +1,273 @@
+//! The two ends of a direction that has left the kernel: of a ring in shared memory, or of a link over a VI.
+
+use std::{
+    io::{IoSlice, IoSliceMut},
+    sync::Arc,
+};
+
+use sidestep_fabric::{
+    Error,
+    queue::{Receiver, Sender},
+};
+
+use crate::{carrier::ENDED, sovia::Link};
+
+/// Where bytes are written.
+#[derive(Debug)]
+pub enum Outgoing {
+    /// A ring in memory of the peer.
+    Ring(Sender),
+    /// A link.
+    Via(Arc<Link>),
+}
+
+/// Where bytes are read.
+#[derive(Debug)]
+pub enum Incoming {
+    /// A ring in memory of this process.
+    Ring(Receiver),
+    /// A link, and how far it has been read.
+    Via(Arc<Link>, u64),
+}
+
+/// Why bytes do not go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// The connection underneath is over.
+    Closed,
+    /// What lies there is not what a correct peer writes.
+    Broken,
+}
+
+type Result<T, E = Fault> = std::result::Result<T, E>;
+
+/// Writes of several parts up to this size go as one.
+const GATHERED: usize = 4 << 10;
+
+impl Outgoing {
+    /// Sends what fits. All parts are published at once, as one call on TCP mostly arrives at once.
+    #[inline]
+    pub fn send(&mut self, parts: &[IoSlice<'_>]) -> Result<usize> {
+        match (self, parts) {
+            (Outgoing::Ring(ring), [part]) => Ok(ring.try_send(part)?),
+            (Outgoing::Ring(ring), parts) => push_parts(ring, parts),
+            (Outgoing::Via(link), [part]) => link.send(part).map_err(|_| Fault::Closed),
+            (Outgoing::Via(link), parts) => send_parts(link, parts),
+        }
+    }
+
+    /// How far has been written.
+    #[inline]
+    pub fn position(&self) -> u64 {
+        match self {
+            Outgoing::Ring(ring) => ring.position(),
+            Outgoing::Via(link) => link.sent() + link.held() as u64,
+        }
+    }
+
+    /// Bytes that would be taken now.
+    pub fn space(&mut self) -> usize {
+        match self {
+            Outgoing::Ring(ring) => ring.space().unwrap_or(0),
+            Outgoing::Via(link) => link.space(),
+        }
+    }
+
+    /// Leaves a note for the reader, after everything that was written.
+    pub fn set_note(&mut self, which: usize, note: u64) -> Result<()> {
+        match self {
+            Outgoing::Ring(ring) => Ok(ring.set_note(which, note)?),
+            Outgoing::Via(link) => link.set_writer_note(which, note, note & ENDED != 0).map_err(|_| Fault::Closed),
+        }
+    }
+
+    /// Before another path is taken: what was written and cannot be delivered on this one.
+    pub fn take_back(&mut self) -> Vec<u8> {
+        match self {
+            Outgoing::Via(link) if !link.flush() => link.take_back(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// How far the peer has read by its own word, if it can be known.
+    pub fn witness(&self) -> Option<u64> {
+        match self {
+            Outgoing::Ring(ring) => ring.witness(),
+            Outgoing::Via(link) => Some(link.read()),
+        }
+    }
+
+    /// How often the peer slept and was woken, if that is counted.
+    #[inline]
+    pub fn alarms(&self) -> u64 {
+        match self {
+            Outgoing::Ring(ring) => ring.alarms(),
+            Outgoing::Via(_) => 0,
+        }
+    }
+}
+
+impl Incoming {
+    /// Takes bytes.
+    #[inline]
+    pub fn receive(&mut self, bytes: &mut [u8]) -> Result<usize> {
+        match self {
+            Incoming::Ring(ring) => Ok(ring.try_receive(bytes)?),
+            Incoming::Via(link, position) => {
+                let count = link.receive(bytes).map_err(|_| Fault::Closed)?;
+                *position = link.position();
+                Ok(count)
+            }
+        }
+    }
+
+    /// Takes bytes into several parts, or only shows or drops them.
+    pub fn receive_parts(&mut self, parts: &mut [IoSliceMut<'_>], flags: i32) -> Result<usize> {
+        let mut total = 0;
+        for part in parts {
+            let count = if flags & libc::MSG_PEEK != 0 {
+                self.peek(total, part)?
+            } else if flags & libc::MSG_TRUNC != 0 {
+                let count = self.available().min(part.len());
+                self.consume(count)?;
+                count
+            } else {
+                self.receive(part)?
+            };
+            total += count;
+            if count < part.len() {
+                break;
+            }
+        }
+        Ok(total)
+    }
+
+    /// Shows bytes from `skip` bytes ahead on.
+    pub fn peek(&mut self, skip: usize, bytes: &mut [u8]) -> Result<usize> {
+        match self {
+            Incoming::Ring(ring) => Ok(ring.peek(skip, bytes)?),
+            Incoming::Via(link, _) => link.peek(skip, bytes).map_err(|_| Fault::Closed),
+        }
+    }
+
+    fn consume(&mut self, count: usize) -> Result<()> {
+        match self {
+            Incoming::Ring(ring) => Ok(ring.consume(count)?),
+            Incoming::Via(link, position) => {
+                link.consume(count).map_err(|_| Fault::Closed)?;
+                *position = link.position();
+                Ok(())
+            }
+        }
+    }
+
+    /// Bytes that can be taken, all that have come.
+    pub fn available(&mut self) -> usize {
+        match self {
+            Incoming::Ring(ring) => ring.available().unwrap_or(0),
+            Incoming::Via(link, _) => {
+                link.settle();
+                link.available()
+            }
+        }
+    }
+
+    /// Whether there may be something. A look at memory, which another thread may be about to change.
+    #[inline]
+    pub fn has_news(&mut self) -> bool {
+        match self {
+            Incoming::Ring(ring) => ring.has_news(),
+            Incoming::Via(link, position) => {
+                let news = link.written() != *position;
+                if !news {
+                    link.found_nothing();
+                }
+                news
+            }
+        }
+    }
+
+    /// The same, with all that was sent before this moment, whoever is about to take it.
+    pub fn has_news_now(&mut self) -> bool {
+        if let Incoming::Via(link, _) = self {
+            link.settle();
+        }
+        self.has_news()
+    }
+
+    /// How far has been read.
+    #[inline]
+    pub fn position(&mut self) -> u64 {
+        match self {
+            Incoming::Ring(ring) => ring.position(),
+            Incoming::Via(_, position) => *position,
+        }
+    }
+
+    /// Leaves word how far has been read, for a peer that outlives this process.
+    #[inline]
+    pub fn testify(&mut self) {
+        if let Incoming::Ring(ring) = self {
+            ring.testify();
+        }
+    }
+
+    /// Leaves a note for the writer.
+    pub fn set_note(&mut self, note: u64) -> Result<()> {
+        match self {
+            Incoming::Ring(ring) => Ok(ring.set_note(note)?),
+            Incoming::Via(link, _) => link.set_reader_note(note).map_err(|_| Fault::Closed),
+        }
+    }
+
+    /// The ring, if it is one: those grow.
+    pub fn ring(&mut self) -> Option<&mut Receiver> {
+        match self {
+            Incoming::Ring(ring) => Some(ring),
+            Incoming::Via(..) => None,
+        }
+    }
+}
+
+impl From<Error> for Fault {
+    fn from(error: Error) -> Fault {
+        if matches!(error, Error::Closed(_)) { Fault::Closed } else { Fault::Broken }
+    }
+}
+
+fn push_parts(ring: &mut Sender, parts: &[IoSlice<'_>]) -> Result<usize> {
+    let mut total = 0;
+    for part in parts {
+        let count = ring.push(part)?;
+        total += count;
+        if count < part.len() {
+            break;
+        }
+    }
+    if total > 0 {
+        ring.publish()?;
+    }
+    Ok(total)
+}
+
+fn send_parts(link: &Arc<Link>, parts: &[IoSlice<'_>]) -> Result<usize> {
+    let (mut gathered, mut total) = (Vec::with_capacity(GATHERED), 0);
+    for part in parts {
+        if gathered.len() + part.len() <= GATHERED {
+            gathered.extend_from_slice(part);
+            continue;
+        }
+        let count = link.send(&gathered).map_err(|_| Fault::Closed)?;
+        total += count;
+        if count < gathered.len() {
+            return Ok(total);
+        }
+        gathered.clear();
+        let count = link.send(part).map_err(|_| Fault::Closed)?;
+        total += count;
+        if count < part.len() {
+            return Ok(total);
+        }
+    }
+    Ok(total + link.send(&gathered).map_err(|_| Fault::Closed)?)
+}

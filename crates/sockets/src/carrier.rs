@@ -216,7 +216,10 @@ impl Carrier {
     fn receiver_note(&self) -> u64 {
         match &self.way {
             Way::Ring(_, monitor) => monitor.receiver_note(),
-            Way::Via(link) => link.reader_note(),
+            Way::Via(link) => {
+                link.absorb();
+                link.reader_note()
+            }
         }
     }
 

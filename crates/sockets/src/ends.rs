@@ -81,6 +81,25 @@ impl Outgoing {
         }
     }
 
+    /// Whether a note would be with the reader at once.
+    pub fn may_note(&self) -> bool {
+        match self {
+            Outgoing::Ring(_) => true,
+            Outgoing::Via(link) => {
+                link.absorb();
+                link.may_note() || link.is_lost()
+            }
+        }
+    }
+
+    /// Whether bytes were taken that the peer does not have, and that cannot be sent now.
+    pub fn holds(&self) -> bool {
+        match self {
+            Outgoing::Ring(_) => false,
+            Outgoing::Via(link) => !link.flush(),
+        }
+    }
+
     /// Before another path is taken: what was written and cannot be delivered on this one.
     pub fn take_back(&mut self) -> Vec<u8> {
         match self {
@@ -187,11 +206,17 @@ impl Incoming {
         }
     }
 
-    /// The same, with all that was sent before this moment, whoever is about to take it.
-    pub fn has_news_now(&mut self) -> bool {
+    /// Takes all that was sent before this moment, whoever is about to.
+    #[inline]
+    pub fn settle(&self) {
         if let Incoming::Via(link, _) = self {
             link.settle();
         }
+    }
+
+    /// As `has_news`, with all that was sent before this moment.
+    pub fn has_news_now(&mut self) -> bool {
+        self.settle();
         self.has_news()
     }
 

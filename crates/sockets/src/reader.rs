@@ -207,7 +207,10 @@ impl Reader {
 
     /// Reads from TCP.
     fn read_tcp(&mut self, stream: &Stream, parts: &mut [IoSliceMut<'_>], flags: i32) -> Result<usize> {
-        let count = kernel::receive(stream.fd(), parts, flags | libc::MSG_DONTWAIT)?;
+        let outcome = kernel::receive(stream.fd(), parts, flags | libc::MSG_DONTWAIT);
+        // What was announced before those bytes, or before the end, is known then.
+        self.ring.iter().for_each(Incoming::settle);
+        let count = outcome?;
         match self.sort_out(stream, parts, count, flags) {
             0 if count > 0 => Err(AFTER_THE_RING),
             count => Ok(count),

@@ -64,8 +64,9 @@ const MOST_STALL_NS: u64 = 1_000_000_000;
 /// A large ring takes as much as most programs ever write before they read. So long its reader may rest while a program waits
 /// for space in `poll` or `epoll`: four times as long each further time.
 const LARGE_STALL_NS: u64 = 200_000_000;
-/// How long the end of a stream waits for space on TCP.
+/// How long the end of a stream waits for space on TCP, or for a peer that does not look.
 const PAY: Duration = Duration::from_secs(1);
+const LOOK: Duration = Duration::from_micros(100);
 /// Messages between two looks at the clock, and
 const CHECK_MESSAGES: u64 = 16;
 /// ticks between two looks at whether the peer lives: some 300 microseconds.
@@ -92,8 +93,7 @@ impl Writer {
             return Ok(Step::Kernel);
         }
         if reading.leaving || self.left || self.would_rather_leave() {
-            self.leave_ring(stream, Reason::Demoted)?;
-            return if self.pay(stream)? { Ok(Step::Kernel) } else { Ok(Step::Full) };
+            return self.leave_ring(stream, Reason::Demoted);
         }
         self.watch_reader();
         let count = self.push(parts)?;
@@ -153,6 +153,9 @@ impl Writer {
         if matches!(config().promote, Promote::Random(_)) && self.dice() % 4 != 0 || !crate::set::can_open(stream) {
             return Ok(false);
         }
+        if self.ring.as_ref().is_none_or(|ring| !ring.may_note()) {
+            return Ok(false);
+        }
         self.announce(stream)?;
         stream.moved(WRITE, true, Reason::Promoted);
         crate::set::opened(stream);
@@ -176,13 +179,12 @@ impl Writer {
 
     /// Goes on over TCP, also if the reader has not seen the switch to the ring: it sorts out what it reads then
     /// (`Reader::sort_out`).
-    fn leave_ring(&mut self, stream: &Stream, reason: Reason) -> Result<()> {
-        if let Some(ring) = &mut self.ring {
-            self.owing = ring.take_back();
-        }
+    fn leave_ring(&mut self, stream: &Stream, reason: Reason) -> Result<Step> {
+        let Some(ring) = self.ring.as_mut().filter(|ring| ring.may_note()) else { return Ok(Step::Full) };
+        self.owing = ring.take_back();
         self.announce(stream)?;
         stream.moved(WRITE, false, reason);
-        self.pay(stream).map(drop)
+        if self.pay(stream)? { Ok(Step::Kernel) } else { Ok(Step::Full) }
     }
 
     /// Sends over TCP what a link had taken and could not deliver. `false`: TCP has no space now.
@@ -195,7 +197,11 @@ impl Writer {
                     stream.count(WRITE, count);
                     self.owing.drain(..count);
                 }
-                Err(Errno(libc::EAGAIN)) => return Ok(false),
+                Err(Errno(libc::EAGAIN)) => {
+                    // A sleep that follows ends in time.
+                    self.stall();
+                    return Ok(false);
+                }
                 Err(errno) => {
                     self.owing.clear();
                     return Err(errno);
@@ -223,14 +229,8 @@ impl Writer {
         if self.ring.is_none() {
             self.take_up(stream);
         }
-        let Some(ring) = &mut self.ring else { return };
-        if self.on_ring {
-            let rest = ring.take_back();
-            if !rest.is_empty() {
-                self.owing = rest;
-                let _ = self.announce(stream);
-                stream.moved(WRITE, false, Reason::Demoted);
-            }
+        if self.on_ring && self.ring.as_ref().is_some_and(|ring| ring.holds()) {
+            self.end_over_tcp(stream);
         }
         self.pay_all(stream);
         let Some(ring) = &mut self.ring else { return };
@@ -239,14 +239,26 @@ impl Writer {
         let _ = ring.set_note(note, self.last_note | ENDED);
     }
 
+    /// What a link holds, and cannot deliver now, goes over TCP before the end.
+    #[cold]
+    fn end_over_tcp(&mut self, stream: &Stream) {
+        let until = clock::now() + PAY.as_nanos() as u64;
+        while self.ring.as_ref().is_some_and(|ring| !ring.may_note()) {
+            if clock::now() > until {
+                // Rather an error than an end that is none.
+                return kernel::reset_at_close(stream.fd());
+            }
+            let _ = kernel::poll(&mut [], Some(LOOK), None);
+        }
+        let _ = self.leave_ring(stream, Reason::Demoted);
+    }
+
     /// The same before the end: few bytes, for which TCP has space, since it was not used.
     fn pay_all(&mut self, stream: &Stream) {
         while self.pay(stream) == Ok(false) {
             let mut entry = [libc::pollfd { fd: stream.fd(), events: libc::POLLOUT, revents: 0 }];
             if !matches!(kernel::poll(&mut entry, Some(PAY), None), Ok(1..)) {
-                // Rather an error than an end that is none.
-                kernel::reset_at_close(stream.fd());
-                return;
+                return kernel::reset_at_close(stream.fd());
             }
         }
     }
@@ -338,8 +350,7 @@ impl Writer {
         }
         let stalled = self.stall().is_some_and(|since| clock::now() - since > self.stall_limit(patient));
         if idle && self.reader_is_idle() || stalled {
-            self.give_way(stream)?;
-            return if self.pay(stream)? { Ok(Step::Kernel) } else { Ok(Step::Full) };
+            return self.give_way(stream);
         }
         if self.carrier.as_ref().is_some_and(|carrier| carrier.link().is_some()) {
             // Packets, not bytes, fill a link: that there is room again is news all the same.
@@ -349,7 +360,7 @@ impl Writer {
     }
 
     /// Goes on over TCP, since the ring is full.
-    fn give_way(&mut self, stream: &Stream) -> Result<()> {
+    fn give_way(&mut self, stream: &Stream) -> Result<Step> {
         self.stalled = None;
         self.overflows += 1;
         self.leave_ring(stream, Reason::Overflow)
@@ -387,8 +398,10 @@ impl Writer {
         if clock::now() < until {
             return Some(until);
         }
-        let _ = self.give_way(stream);
-        None
+        match self.give_way(stream) {
+            Ok(Step::Full) => Some(clock::now() + STALL_NS),
+            _ => None,
+        }
     }
 
     /// When a sleep on a full ring must end at the latest, so that TCP can take over.

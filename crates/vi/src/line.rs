@@ -69,6 +69,7 @@ const FIXED: usize = 28;
 impl Line {
     /// The connection that two greetings make, once the trunk is joined.
     pub(crate) fn new(endpoint: Endpoint, route: Route, theirs: &Greeting) -> Line {
+        let notes = [0, route.note];
         Line {
             route,
             theirs: theirs.line,
@@ -79,7 +80,7 @@ impl Line {
             window: None,
             reaches: Vec::new(),
             reached: Vec::new(),
-            notes: [0; 2],
+            notes,
             rdma: None,
             remote: theirs.attributes,
             asked: false,

@@ -53,6 +53,7 @@ impl Reader {
         let mut tcp = vec![0; wanted];
         let there = kernel::receive(stream.fd(), &mut [IoSliceMut::new(&mut tcp)], libc::MSG_PEEK | libc::MSG_DONTWAIT);
         tcp.truncate(there.unwrap_or(0));
+        ring.settle();
         let next = carrier.announced(self.note.done);
         let mut position = stream.over_tcp[READ].load(Ordering::Relaxed) + ring.position();
         let mut bytes = Vec::with_capacity(wanted);

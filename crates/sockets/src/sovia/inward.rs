@@ -5,7 +5,7 @@ use std::{collections::VecDeque, sync::atomic::Ordering};
 use sidestep_vi::{Completion, Descriptor};
 
 use super::{
-    GREETING, Link, Lost, PACKETS, greeting, outward,
+    Link, Lost, NOTE, PACKETS, greeting, outward,
     packet::{Kind, Packet},
 };
 
@@ -105,17 +105,24 @@ impl Link {
             self.written.fetch_add(u64::from(completion.len), Ordering::Release);
             return Some(());
         }
-        match packet.kind {
-            Kind::Wakeup if completion.len as usize == GREETING => {
-                let mut bytes = [0; GREETING];
-                self.memory.read(self.place(slot), &mut bytes).ok()?;
-                let _ = self.theirs.set(greeting(&bytes));
+        let words = if completion.len as usize == NOTE { self.two_words(slot) } else { None };
+        match (packet.kind, words) {
+            (Kind::Wakeup, Some(words)) => drop(self.theirs.set(greeting(words))),
+            (Kind::Note | Kind::Fin, Some([which, note])) => {
+                // Pairs with the looks at notes: the bytes before it have been counted.
+                self.notes.get(which as usize)?.store(note, Ordering::Release);
+                self.fin.fetch_or(packet.kind == Kind::Fin, Ordering::Relaxed);
             }
-            Kind::Fin => self.fin.store(true, Ordering::Release),
-            Kind::FinAck => self.finished.store(true, Ordering::Release),
+            (Kind::FinAck, _) => self.finished.store(true, Ordering::Release),
             _ => {}
         }
         self.post(slot).ok()
+    }
+
+    fn two_words(&self, slot: usize) -> Option<[u64; 2]> {
+        let mut bytes = [[0; 8]; 2];
+        self.memory.read(self.place(slot), bytes.as_flattened_mut()).ok()?;
+        Some(bytes.map(u64::from_le_bytes))
     }
 
     /// Copies bytes from `skip` bytes ahead without taking them.
@@ -203,15 +210,15 @@ impl Link {
     fn drained(&self, inward: &Inward) {
         if self.fin.load(Ordering::Relaxed) && inward.position == self.written.load(Ordering::Relaxed) {
             self.fin.store(false, Ordering::Relaxed);
-            let _ = self.wake(Kind::FinAck);
+            let _ = self.push(Kind::FinAck, &[]);
         }
     }
 
     /// A look found nothing: a peer that holds writes back until then is told, and what is held here goes out.
     #[inline]
     pub fn found_nothing(&self) {
-        if self.holds.load(Ordering::Relaxed) {
-            self.flush();
+        if self.holds.load(Ordering::Relaxed) || self.owes_notes.load(Ordering::Relaxed) {
+            self.go_on();
         }
         if self.wanted.load(Ordering::Relaxed)
             && self.owed.load(Ordering::Relaxed) != 0

@@ -2,12 +2,11 @@
 //!
 //! Every packet takes a receive that the other side has posted, so the sender has as many *credits* as there are receives
 //! for data, and acknowledgements give them back. What an acknowledgement says rides in the immediate data of data that
-//! goes the other way, or is told after so many packets (see [`Options`]), on the *board* or by a packet of its own.
+//! goes the other way, or is told after so many packets (see [`Options`]), by a packet of its own, or
+//! by an RDMA write to a word of the sender, which takes no receive.
 //!
-//! The board is memory of either side that the other writes by RDMA: the words by which the two ends of a stream agree where
-//! its bytes go, and how much was read. It takes no receive, and no room on the way, so what must be said can be said
-//! whatever the other side does. A packet follows that wakes it, if it sleeps. If there is no room for that one, it has
-//! packets before it that it has not looked at, and will look at the board after those.
+//! *Notes* are the words by which the two ends of a stream agree where its bytes go. They travel in packets of their own,
+//! behind the data that was sent before them, and find room that data leaves to them.
 //!
 //! # Invariants
 //!
@@ -47,10 +46,16 @@ pub struct Link {
     ptag: Ptag,
     memory: Buffer,
     options: Options,
-    /// What the peer writes.
-    board: [Word64; BOARD_WORDS],
-    /// Where the peer's board is.
+    /// What the peer has read, as it writes it here by RDMA, and where this side writes it.
+    board: Word64,
     theirs: OnceLock<Remote>,
+    /// The last notes that the peer left: two of its writer, one of its reader.
+    notes: [AtomicU64; NOTES],
+    /// Notes of this side for which there was no room.
+    untold: Lock<[Option<u64>; NOTES]>,
+    owes_notes: AtomicBool,
+    /// Who writes a packet that is no data.
+    draft: Lock<()>,
     inward: Lock<Inward>,
     outward: Lock<Outward>,
     /// Bytes that have arrived, and bytes that the peer has read.
@@ -89,12 +94,12 @@ pub struct Link {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lost;
 
-/// Words of the board: two notes of the peer's writer, one of its reader, what it has read (packets, bytes).
-const BOARD_WORDS: usize = 4;
-const READER_NOTE: usize = 2;
-const READ_WORD: usize = 3;
-/// What is written to the peer's board goes from here.
+/// Notes of one side: two of its writer, one of its reader.
+const NOTES: usize = 3;
+const READER: usize = 2;
+/// What packets without data say, and what is written to the peer's word, goes from here.
 const DRAFT: usize = 64;
+const DRAFT_READ: usize = 96;
 /// Where the memory for packets begins.
 const PACKETS: usize = 128;
 /// Tokens of sends that are no packets of data.
@@ -112,8 +117,7 @@ impl Link {
         let len = PACKETS + slots + options.receives() * options.chunk;
         // A mapping cannot be limited: what lies here is looked at once, and whatever the peer makes of it is its own loss.
         let memory = nic.allocate(len, &MemAttributes { ptag, rdma_write: true, rdma_read: true })?;
-        let words: Result<Vec<_>, _> = (0..BOARD_WORDS).map(|at| memory.word(at * 8)).collect();
-        let board = words?.try_into().expect("as many as were asked for");
+        let board = memory.word(0)?;
         let link = Link {
             nic: nic.clone(),
             vi,
@@ -122,6 +126,10 @@ impl Link {
             options,
             board,
             theirs: OnceLock::new(),
+            notes: Default::default(),
+            untold: Lock::default(),
+            owes_notes: AtomicBool::new(false),
+            draft: Lock::default(),
             inward: Lock::default(),
             outward: Lock::default(),
             written: AtomicU64::new(0),
@@ -164,8 +172,7 @@ impl Link {
         &self.options
     }
 
-    /// After the VI was connected, until it is true: tells the peer where the board is, and whether it has done so, too, and
-    /// its board can be written.
+    /// After the VI was connected, until it is true: greets the peer, and hears whether it has done so.
     pub fn is_ready(self: &Arc<Self>) -> bool {
         if self.handled.load(Ordering::Relaxed) {
             return true;
@@ -176,8 +183,7 @@ impl Link {
             // The peer's receives may not be known yet.
             self.greeted.store(self.greet() == Ok(true), Ordering::Relaxed);
         }
-        let reached = self.theirs.get().is_some_and(|board| self.vi.reaches(board, 8 * BOARD_WORDS as u32));
-        let ready = reached && self.greeted.load(Ordering::Relaxed);
+        let ready = self.theirs.get().is_some() && self.greeted.load(Ordering::Relaxed);
         if ready && self.options.handler {
             self.handled.store(true, Ordering::Relaxed);
             timer::handle(self);
@@ -186,11 +192,8 @@ impl Link {
     }
 
     fn greet(&self) -> Result<bool, Lost> {
-        let mut bytes = [0; GREETING];
-        bytes[..8].copy_from_slice(&self.memory.address().to_le_bytes());
-        bytes[8..12].copy_from_slice(&self.memory.handle().0.to_le_bytes());
-        self.memory.write(DRAFT, &bytes).map_err(|_| Lost)?;
-        self.push(Kind::Wakeup, false, GREETING)
+        let [low, high] = [self.memory.address(), u64::from(self.memory.handle().0)].map(u64::to_le_bytes);
+        self.push(Kind::Wakeup, &[low, high].concat())
     }
 
     /// Whether the connection is over.
@@ -207,33 +210,72 @@ impl Link {
         !self.is_lost()
     }
 
-    /// A note that the peer's writer left. What it sent before is there when the next look takes it.
+    /// A note that the peer's writer left. What it sent before has been counted.
     #[inline]
     pub fn writer_note(&self, which: usize) -> u64 {
-        self.board[which & 1].load(Ordering::Acquire)
+        self.notes[which & 1].load(Ordering::Acquire)
     }
 
     /// The note that the peer's reader left.
     #[inline]
     pub fn reader_note(&self) -> u64 {
-        self.board[READER_NOTE].load(Ordering::Acquire)
+        self.notes[READER].load(Ordering::Acquire)
     }
 
-    /// Leaves a note of this side's writer, and the end of the stream if it is that.
-    pub fn set_writer_note(&self, which: usize, note: u64, ends: bool) -> Result<(), Lost> {
-        self.write_board(which & 1, note)?;
-        self.wake(if ends { Kind::Fin } else { Kind::Wakeup })
+    /// Whether there is room for a note.
+    pub fn may_note(&self) -> bool {
+        !self.owes_notes.load(Ordering::Relaxed) && self.vi.may_send(NOTE, 0)
+    }
+
+    /// Leaves a note of this side's writer; it may be the end of the stream.
+    pub fn set_writer_note(self: &Arc<Self>, which: usize, note: u64, ends: bool) -> Result<(), Lost> {
+        self.leave_note(which & 1, note, if ends { Kind::Fin } else { Kind::Note })
     }
 
     /// Leaves a note of this side's reader.
-    pub fn set_reader_note(&self, note: u64) -> Result<(), Lost> {
-        self.write_board(READER_NOTE, note)?;
-        self.wake(Kind::Wakeup)
+    pub fn set_reader_note(self: &Arc<Self>, note: u64) -> Result<(), Lost> {
+        self.leave_note(READER, note, Kind::Note)
+    }
+
+    /// A note goes out now, or in time: the last one of its kind is what counts.
+    fn leave_note(self: &Arc<Self>, which: usize, note: u64, kind: Kind) -> Result<(), Lost> {
+        let mut untold = self.untold.lock();
+        untold[which] = Some(note);
+        self.tell_notes(&mut untold, kind)?;
+        if self.owes_notes.load(Ordering::Relaxed) {
+            timer::watch(self);
+        }
+        Ok(())
+    }
+
+    /// Sends notes that wait.
+    fn tell_notes(&self, untold: &mut [Option<u64>; NOTES], kind: Kind) -> Result<(), Lost> {
+        for (which, slot) in untold.iter_mut().enumerate() {
+            if let Some(note) = *slot {
+                let bytes = [(which as u64).to_le_bytes(), note.to_le_bytes()].concat();
+                if self.push(kind, &bytes)? {
+                    *slot = None;
+                }
+            }
+        }
+        self.owes_notes.store(untold.iter().any(Option::is_some), Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Sends what waits for room: writes that are held, notes. `true`: nothing does.
+    pub fn go_on(&self) -> bool {
+        if self.holds.load(Ordering::Relaxed) && !self.flush() {
+            return false;
+        }
+        if self.owes_notes.load(Ordering::Relaxed) {
+            let _ = self.tell_notes(&mut self.untold.lock(), Kind::Note);
+        }
+        !self.owes_notes.load(Ordering::Relaxed)
     }
 
     /// Wakes the peer, and says nothing.
     pub fn nudge(&self) {
-        let _ = self.wake(Kind::Wakeup);
+        let _ = self.push(Kind::Wakeup, &[]);
     }
 
     /// Whether small writes go out one by one: TCP_NODELAY.
@@ -255,9 +297,7 @@ impl Link {
             self.vi.catch_up();
             self.absorb_waiting();
         }
-        if self.holds.load(Ordering::Relaxed) {
-            self.flush();
-        }
+        self.go_on();
         if self.owed.load(Ordering::Relaxed) != 0 {
             self.acknowledge(&mut self.inward.lock());
         }
@@ -269,20 +309,20 @@ impl Link {
         self.vi.peer_core()
     }
 
-    /// Tells what was read, on the board or by a packet of its own. One thread at a time: the board's word only grows.
+    /// Tells what was read, by a packet of its own or in the peer's memory. One thread at a time: that word only grows.
     fn acknowledge(&self, _inward: &mut Inward) {
-        if self.options.apart {
-            let owed = self.owed.swap(0, Ordering::Relaxed);
-            let told = self.told.fetch_add(owed, Ordering::Relaxed).wrapping_add(owed);
-            let _ = self.write_board(READ_WORD, told);
-            if self.wanted.swap(false, Ordering::Relaxed) {
-                let _ = self.wake(Kind::Wakeup);
+        if !self.options.apart {
+            self.wanted.store(false, Ordering::Relaxed);
+            if self.push(Kind::Ack, &[]) == Ok(true) {
+                self.acks.fetch_add(1, Ordering::Relaxed);
             }
             return;
         }
-        self.wanted.store(false, Ordering::Relaxed);
-        if self.push(Kind::Ack, false, 0) == Ok(true) {
-            self.acks.fetch_add(1, Ordering::Relaxed);
+        let owed = self.owed.swap(0, Ordering::Relaxed);
+        let told = self.told.fetch_add(owed, Ordering::Relaxed).wrapping_add(owed);
+        let _ = self.write_board(told);
+        if self.wanted.swap(false, Ordering::Relaxed) {
+            let _ = self.push(Kind::Wakeup, &[]);
         }
     }
 
@@ -314,11 +354,11 @@ impl Link {
         let _ = self.credits.fetch_update(Ordering::Release, Ordering::Relaxed, more);
     }
 
-    /// Looks at what the peer has written on the board about what it has read.
+    /// Looks at what the peer says it has read.
     #[inline]
     fn look_at_board(&self) {
         let before = self.heard.load(Ordering::Relaxed);
-        let word = self.board[READ_WORD].load(Ordering::Acquire);
+        let word = self.board.load(Ordering::Acquire);
         // Who comes second has nothing to add: what it has not seen it sees the next time.
         if word != before && self.heard.compare_exchange(before, word, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
             let news = word.wrapping_sub(before);
@@ -326,32 +366,28 @@ impl Link {
         }
     }
 
-    /// Sends a packet that wakes the peer. No room for it means that it has others to look at first.
-    fn wake(&self, kind: Kind) -> Result<(), Lost> {
-        self.push(kind, false, 0).map(drop)
-    }
-
-    /// Sends a packet that is no data: so many bytes of the draft, and what was read.
-    fn push(&self, kind: Kind, wants: bool, len: usize) -> Result<bool, Lost> {
+    /// Sends a packet that is no data, and with it what was read. `false`: no room.
+    fn push(&self, kind: Kind, bytes: &[u8]) -> Result<bool, Lost> {
         let read = self.take_owed();
-        let packet = Packet { kind, wants, read };
-        let descriptor = Descriptor::new(CONTROL, &[self.memory.segment(DRAFT, len)]).with_immediate(packet.to_bits());
-        let sent = self.vi.try_send(&descriptor);
+        let draft = self.draft.lock();
+        let packet = Packet { kind, wants: false, read };
+        self.memory.write(DRAFT, bytes).map_err(|_| Lost)?;
+        let segment = self.memory.segment(DRAFT, bytes.len());
+        let sent = self.vi.try_send(&Descriptor::new(CONTROL, &[segment]).with_immediate(packet.to_bits()), 0);
         if sent != Ok(true) {
             self.give_back(read);
         }
+        drop(draft);
         self.drain_sends();
         sent.map_err(|_| self.lose())
     }
 
-    /// Writes a word of the peer's board.
-    fn write_board(&self, word: usize, value: u64) -> Result<(), Lost> {
+    /// Writes what was read into the peer's memory.
+    fn write_board(&self, told: u64) -> Result<(), Lost> {
         let Some(Remote { address, handle }) = self.theirs.get().copied() else { return Err(Lost) };
-        // Each word has a draft of its own; who writes one is alone, under the lock of the direction or of `inward`.
-        let draft = DRAFT + 16 + word * 8;
-        self.memory.write(draft, &value.to_le_bytes()).map_err(|_| Lost)?;
-        let descriptor = Descriptor::new(CONTROL, &[self.memory.segment(draft, 8)]);
-        let posted = self.vi.post_send(&descriptor.write_to(address.wrapping_add(word as u64 * 8), handle));
+        self.memory.write(DRAFT_READ, &told.to_le_bytes()).map_err(|_| Lost)?;
+        let descriptor = Descriptor::new(CONTROL, &[self.memory.segment(DRAFT_READ, 8)]);
+        let posted = self.vi.post_send(&descriptor.write_to(address, handle));
         self.drain_sends();
         posted.map_err(|_| self.lose())
     }
@@ -373,12 +409,10 @@ impl Drop for Link {
     }
 }
 
-/// Bytes of the first packet: where the board lies.
-const GREETING: usize = 16;
+/// Bytes of the first packet, and of a note: two words.
+const NOTE: usize = 16;
 
-/// Where the board lies, as the first packet says.
-fn greeting(bytes: &[u8; GREETING]) -> Remote {
-    let (address, handle) = bytes.split_at(8);
-    let handle = u32::from_le_bytes(handle[..4].try_into().expect("four bytes"));
-    Remote { address: u64::from_le_bytes(address.try_into().expect("eight bytes")), handle: MemHandle(handle) }
+/// Where acknowledgements can be written, as the first packet says.
+fn greeting([address, handle]: [u64; 2]) -> Remote {
+    Remote { address, handle: MemHandle(handle as u32) }
 }

@@ -11,14 +11,12 @@ pub struct Options {
     pub acks: u32,
     /// Whether data take acknowledgements along.
     pub piggyback: bool,
-    /// Whether acknowledgements are written to the sender's board, and take no receive of it.
+    /// Whether acknowledgements are written to memory of the sender, and take no receive of it.
     pub apart: bool,
     /// Small writes are combined in a packet of at most so many bytes; 0: they are not.
     pub combine: usize,
     /// Longer writes are sent from where they are, in registered memory; shorter ones are copied.
     pub copy: usize,
-    /// Longer writes of calls that wait are fetched by the reader; `None`: none are.
-    pub rendezvous: Option<usize>,
     /// Whether each read gives one write, and what is left of it is dropped.
     pub datagram: bool,
     /// Whether a thread of its own takes what arrives.
@@ -36,7 +34,6 @@ impl Options {
         apart: true,
         combine: 16 << 10,
         copy: 4 << 10,
-        rendezvous: None,
         datagram: false,
         handler: false,
         chunk: 16 << 10,
@@ -56,8 +53,6 @@ impl Options {
                 "combine" => options.combine = number()?,
                 "copy" => options.copy = number()?,
                 "chunk" => options.chunk = number()?,
-                "rendezvous" if on => options.rendezvous = Some(number()?),
-                "rendezvous" => options.rendezvous = None,
                 "piggyback" => options.piggyback = on,
                 "apart" => options.apart = on,
                 "datagram" => options.datagram = on,
@@ -85,9 +80,8 @@ impl Options {
     }
 }
 
-/// Packets that are neither data nor acknowledgements: what is on the board when another follows says everything, so few
-/// are under way.
-const SPARE: usize = 8;
+/// Packets that are neither data nor acknowledgements: the protocol of the streams has few under way.
+const SPARE: usize = 16;
 const LEAST_CHUNK: usize = 1 << 10;
 const MOST_CHUNK: usize = 64 << 10;
 
@@ -98,9 +92,8 @@ mod tests {
     #[test]
     fn words_switch_mechanisms() {
         assert_eq!(Options::parse(""), Ok(Options::BEST));
-        let options = Options::parse("window=4,acks=9,no-piggyback,combine=0,rendezvous=65536").unwrap();
+        let options = Options::parse("window=4,acks=9,no-piggyback,combine=0").unwrap();
         assert_eq!((options.window, options.acks, options.piggyback, options.combine), (4, 4, false, 0));
-        assert_eq!(options.rendezvous, Some(65536));
         assert!(Options::parse("colour=red").is_err());
         assert!(Options::parse("window=many").is_err());
         let large = Options::parse("window=100000,chunk=1000000").unwrap();

@@ -29,6 +29,9 @@ const HOLD_FROM: u32 = 1;
 /// Packets that are small enough for whatever room there is on the way.
 const SMALL: usize = 1 << 10;
 
+/// Room on the way that data leaves to notes and acknowledgements, of all links with one peer.
+const SPARED: usize = 4 << 10;
+
 /// Bytes of a slot.
 pub fn slot_len(options: &Options) -> usize {
     options.copy.max(options.combine).max(64).next_multiple_of(64)
@@ -51,7 +54,7 @@ impl Link {
     /// Bytes that would be taken now, at least.
     pub fn space(&self) -> usize {
         self.absorb();
-        if self.credits.load(Ordering::Relaxed) > 0 && self.vi.may_send(SMALL) { self.options.chunk } else { 0 }
+        if self.credits.load(Ordering::Relaxed) > 0 && self.vi.may_send(SMALL, SPARED) { self.options.chunk } else { 0 }
     }
 
     /// Whether enough is free that a writer should be told.
@@ -59,7 +62,7 @@ impl Link {
     pub fn has_space(&self) -> bool {
         self.absorb();
         let credits = self.credits.load(Ordering::Relaxed);
-        credits > self.options.window / 4 && self.vi.may_send(SMALL)
+        credits > self.options.window / 4 && self.vi.may_send(SMALL, SPARED)
     }
 
     /// Sends as much as there is room for; the rest is the caller's.
@@ -220,7 +223,7 @@ impl Link {
         let len = u64::from(segment.len);
         self.credits.fetch_sub(1, Ordering::Relaxed);
         self.sent.fetch_add(len, Ordering::Relaxed);
-        let outcome = self.vi.try_send(&descriptor);
+        let outcome = self.vi.try_send(&descriptor, SPARED);
         if outcome == Ok(true) {
             self.packets.fetch_add(1, Ordering::Relaxed);
             return Ok(true);

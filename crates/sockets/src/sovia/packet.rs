@@ -15,16 +15,14 @@ pub enum Kind {
     Data = 0,
     /// An acknowledgement that no data takes along.
     Ack = 1,
-    /// The first packet, which tells where the board lies; later ones say that something stands on it.
+    /// The first packet, which tells where acknowledgements can be written; later ones say nothing, but wake.
     Wakeup = 2,
-    /// The end of the stream: a note on the board says so, too.
+    /// The end of the stream, with the last note of its writer.
     Fin = 3,
     /// All bytes before the end have been read.
     FinAck = 4,
-    /// Bytes that lie in registered memory of the sender, to be fetched.
-    Request = 5,
-    /// They have been.
-    Done = 6,
+    /// A note of the writer or of the reader.
+    Note = 5,
 }
 
 /// Kind and acknowledgement.
@@ -69,8 +67,7 @@ impl Packet {
             2 => Kind::Wakeup,
             3 => Kind::Fin,
             4 => Kind::FinAck,
-            5 => Kind::Request,
-            6 => Kind::Done,
+            5 => Kind::Note,
             _ => return None,
         };
         let read = Read { packets: bits >> 5 & MOST_PACKETS, bytes: bits >> 12 };
@@ -84,7 +81,7 @@ mod tests {
 
     #[test]
     fn bits_carry_everything() {
-        for kind in [Kind::Data, Kind::Ack, Kind::Wakeup, Kind::Fin, Kind::FinAck, Kind::Request, Kind::Done] {
+        for kind in [Kind::Data, Kind::Ack, Kind::Wakeup, Kind::Fin, Kind::FinAck, Kind::Note] {
             for (wants, packets, bytes) in [(false, 0, 0), (true, 1, 17), (false, MOST_PACKETS, MOST_BYTES)] {
                 let packet = Packet { kind, wants, read: Read { packets, bytes } };
                 assert_eq!(Packet::from_bits(packet.to_bits()), Some(packet));

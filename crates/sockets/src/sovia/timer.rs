@@ -48,8 +48,7 @@ fn enter(link: &Arc<Link>) {
     if watched.process != process {
         watched.links.clear();
         if thread::Builder::new().name("sovia-timer".into()).spawn(move || run(timer)).is_err() {
-            // Without a thread nothing is held.
-            drop(watched);
+            // Without a thread nothing is held from now on; what is goes with the next call.
             link.prompt.store(true, Ordering::Relaxed);
             return;
         }
@@ -80,12 +79,13 @@ fn run(timer: &Timer) {
 /// Sends what a link holds. `true`: it still holds something.
 fn holds_on(link: &Arc<Link>) -> bool {
     link.absorb();
-    if !link.flush() && !link.is_lost() {
+    if !link.go_on() && !link.is_lost() {
         return true;
     }
     // Whoever holds something from here on finds it out of the list, or is seen.
     link.watched.store(false, Ordering::SeqCst);
-    link.holds.load(Ordering::SeqCst) && !link.watched.swap(true, Ordering::SeqCst)
+    let holds = link.holds.load(Ordering::SeqCst) || link.owes_notes.load(Ordering::SeqCst);
+    holds && !link.watched.swap(true, Ordering::SeqCst)
 }
 
 /// Starts the handler of a link.

@@ -91,6 +91,8 @@ struct Wanted {
 pub(crate) struct Route {
     pub(crate) trunk: Arc<Trunk>,
     pub(crate) number: u32,
+    /// The peer's note when it was made: before the peer could tell of anything on this connection.
+    pub(crate) note: u64,
 }
 
 /// The ring a trunk begins with.
@@ -99,8 +101,8 @@ const FIRST_RING: usize = 32 << 10;
 const LARGE_RING: usize = 512 << 10;
 /// Looks that found nothing before the process sees to other things.
 const BREATH: u32 = 512;
-/// Regions of one peer that are open at a time.
-const MAX_WINDOWS: usize = 1024;
+/// Regions of one peer that it can tell of.
+const MAX_WINDOWS: usize = 16 << 10;
 
 impl Trunk {
     /// This side of the trunk to a peer.
@@ -164,7 +166,7 @@ impl Trunk {
         self.bury(&mut inward);
         let number =
             inward.insert(vi.clone()).ok_or(Error::Limit { what: "connections with one peer", limit: 4096 })?;
-        Ok(Route { trunk: self.clone(), number })
+        Ok(Route { trunk: self.clone(), number, note: self.peer_note() })
     }
 
     /// The VI of a connection knows of it: what came before is taken now.
@@ -345,6 +347,12 @@ impl Trunk {
 
     fn add_window(&self, number: u32, window: Option<Window>) -> Result<(), &'static str> {
         let mut windows = self.windows.lock().expect("no panic with windows");
+        for old in windows.iter_mut() {
+            // Of a connection that has ended: its pages are given back.
+            if matches!(old, Some(Window::Mapped(aperture)) if aperture.is_open().is_err()) {
+                *old = None;
+            }
+        }
         if number as usize != windows.len() || windows.len() >= MAX_WINDOWS {
             return Err("a window out of turn");
         }

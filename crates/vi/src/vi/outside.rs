@@ -19,15 +19,15 @@ use crate::{
 
 impl Vi {
     /// Posts a send if it goes out now, all of it. `false`: no receive is known at the other side, or there is no room on the
-    /// way; nothing has changed then.
+    /// way; nothing has changed then. `spared` bytes of that room are left to others.
     #[inline]
-    pub fn try_send(&self, descriptor: &Descriptor) -> Result<bool> {
+    pub fn try_send(&self, descriptor: &Descriptor, spared: usize) -> Result<bool> {
         let mut state = self.core.lock();
         if state.status != ViState::Connected {
             return Err(Error::State { is: state.status });
         }
         let total: usize = descriptor.segments.iter().map(|segment| segment.len as usize).sum();
-        if !state.goes_at_once(total) {
+        if !state.goes_at_once(total, spared) {
             return Ok(false);
         }
         state.post_send(descriptor, FlowControl::NonBlocking)?;
@@ -35,8 +35,8 @@ impl Vi {
     }
 
     /// Whether a send of so many bytes would go out now.
-    pub fn may_send(&self, total: usize) -> bool {
-        self.core.lock().goes_at_once(total)
+    pub fn may_send(&self, total: usize, spared: usize) -> bool {
+        self.core.lock().goes_at_once(total, spared)
     }
 
     /// Whether a look at the receive queue may find something. Takes no lock.
@@ -94,7 +94,7 @@ impl Vi {
 impl State {
     /// Whether a message can be sent whole: a receive is known, nothing waits in front of it, and there is room.
     #[inline]
-    fn goes_at_once(&mut self, total: usize) -> bool {
+    fn goes_at_once(&mut self, total: usize, spared: usize) -> bool {
         if self.sends.is_busy() || !self.may_send() {
             return false;
         }
@@ -103,6 +103,6 @@ impl State {
         let placed =
             total >= DIRECT_MIN as usize && place.is_some_and(|(window, _)| line.route.trunk.window(window).is_some());
         let carried = if placed { 0 } else { total };
-        line.route.trunk.outward().has_room(carried + LONG + 2 * LINE).unwrap_or(false)
+        line.route.trunk.outward().has_room(carried + LONG + 2 * LINE + spared).unwrap_or(false)
     }
 }

@@ -107,11 +107,10 @@ proptest! {
             prop_assert!(Instant::now() < until, "bytes do not come: {:?}", flows.each_ref().map(|flow| (flow.sent, flow.received)));
             flows.iter_mut().for_each(|flow| flow.read(50_000));
         }
-        for link in &links {
-            link.settle();
-        }
-        for link in &links {
-            prop_assert_eq!(link.read(), link.sent());
+        // An acknowledgement for which there was no room goes with the next look.
+        while links.iter().any(|link| link.read() != link.sent()) {
+            prop_assert!(Instant::now() < until, "not all was acknowledged");
+            links.iter().for_each(|link| link.settle());
         }
     }
 }

@@ -81,6 +81,10 @@ pub struct Bench {
     #[arg(long, value_name = "A,B", env = "SIDESTEP_BENCH_CORES", value_delimiter = ',')]
     pub cores: Vec<usize>,
 
+    /// Draw the ladder of the suite `sovia` into this file, as SVG
+    #[arg(long, value_name = "FILE", env = "SIDESTEP_BENCH_PLOT")]
+    pub plot: Option<std::path::PathBuf>,
+
     /// Measure between two network namespaces joined by virtual interfaces, which takes root (suite `iwarp`)
     #[arg(long, env = "SIDESTEP_BENCH_NETNS")]
     pub netns: bool,

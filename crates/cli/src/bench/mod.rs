@@ -34,6 +34,7 @@ mod ring;
 mod rounds;
 mod shared;
 pub mod sockets;
+mod sovia;
 mod stats;
 mod table;
 mod tcp;
@@ -154,6 +155,37 @@ static SUITES: &[Suite] = &[
             busy::SHM,
         ],
     },
+    Suite {
+        name: "sovia",
+        about: "links, which carry sockets over VIA: mechanism by mechanism, beside the VI itself, the ring and TCP; then \
+                FTP and ONC RPC",
+        paths: &[
+            cacheline::PATH,
+            sovia::HANDLER,
+            sovia::SINGLE,
+            sovia::FLOWCTRL,
+            sovia::DACKS,
+            sovia::COMBINE,
+            sovia::BEST,
+            sovia::DS,
+            sovia::DS_DA,
+            sovia::DS_DA_UQ,
+            sovia::DG,
+            sovia::RAW,
+            sovia::RAW_MALLOC,
+            sovia::PACKETISED,
+            sovia::CREDITS,
+            sovia::CREDITS_1,
+            sovia::CREDITS_2,
+            sovia::CREDITS_4,
+            sovia::CREDITS_8,
+            sovia::CREDITS_16,
+            sovia::CREDITS_32,
+            sovia::buffer::CREDITS,
+            sovia::buffer::PACKETISED,
+            sovia::TCP,
+        ],
+    },
 ];
 
 impl Suite {
@@ -199,6 +231,10 @@ pub fn run(options: &options::Bench) -> Result<()> {
         return sockets::run(options);
     }
     let suite = Suite::named(&options.suite)?;
+    let is_app = |word: &String| sovia::apps::BENCHES.iter().any(|bench| bench.name == word);
+    if suite.name == "sovia" && !options.only.is_empty() && options.only.iter().all(is_app) {
+        return sockets::run_these(sovia::apps::BENCHES, options);
+    }
     let mut parts = suite.parts(&options.only)?;
     let cores = Cores::choose(&options.cores)?;
     let hosts = match options.netns {
@@ -223,6 +259,17 @@ pub fn run(options: &options::Bench) -> Result<()> {
     } else {
         table::print(suite, &lines, &floor);
     }
+    if suite.name == "sovia" {
+        if !options.json {
+            sovia::ladder::print(&lines);
+        }
+        if let Some(file) = &options.plot {
+            sovia::plot::draw(&lines, file)?;
+        }
+        if options.only.is_empty() && !options.quick {
+            sockets::run_these(sovia::apps::BENCHES, options)?;
+        }
+    }
     Ok(())
 }
 
@@ -242,6 +289,9 @@ fn list() {
             let mut benches: Vec<&str> = path.parts.iter().map(|part| part.bench.name()).collect();
             benches.dedup();
             println!("  {:<10} {} ({})", path.name, path.about, benches.join(", "));
+        }
+        if suite.name == "sovia" {
+            sovia::apps::BENCHES.iter().for_each(|bench| println!("  {:<10} {}", bench.name, bench.about));
         }
     }
     println!("sockets: {}", sockets::ABOUT);

@@ -131,12 +131,22 @@ pub enum Bench {
     Cost,
     /// Time to get something from a busy process, by number of its computing threads.
     Busy,
+    /// How much of a receiver's memory can hold bytes.
+    Buffer,
 }
 
 impl Bench {
     /// Every bench, in the order of the tables.
-    pub const ALL: [Bench; 7] =
-        [Bench::Latency, Bench::Rate, Bench::Bandwidth, Bench::Wake, Bench::Events, Bench::Cost, Bench::Busy];
+    pub const ALL: [Bench; 8] = [
+        Bench::Latency,
+        Bench::Rate,
+        Bench::Bandwidth,
+        Bench::Wake,
+        Bench::Events,
+        Bench::Cost,
+        Bench::Busy,
+        Bench::Buffer,
+    ];
 
     /// Its name without the suite.
     pub fn name(self) -> &'static str {
@@ -148,6 +158,7 @@ impl Bench {
             Bench::Events => "events",
             Bench::Cost => "cost",
             Bench::Busy => "busy",
+            Bench::Buffer => "buffer",
         }
     }
 
@@ -159,18 +170,19 @@ impl Bench {
             Bench::Rate => &[Metric::Rate, Metric::CpuPerMessage],
             Bench::Bandwidth => &[Metric::Bandwidth, Metric::CpuPerMessage],
             Bench::Cost => &[Metric::Cost, Metric::Cycles],
+            Bench::Buffer => &[Metric::Utilisation],
         }
     }
 
     /// The lines that the others are compared with.
     pub fn references(self) -> &'static [&'static str] {
         match self {
-            Bench::Latency => &["cacheline", "ring", "tcp", "tcp-spin"],
-            Bench::Rate => &["ring", "tcp"],
-            Bench::Bandwidth => &["ring", "memcpy", "tcp", "tcp-spin"],
+            Bench::Latency => &["cacheline", "vi", "ring", "tcp", "tcp-spin"],
+            Bench::Rate => &["ring", "vi", "credits", "tcp"],
+            Bench::Bandwidth => &["vi", "ring", "memcpy", "tcp", "tcp-spin"],
             Bench::Wake => &["eventfd", "yield"],
             Bench::Busy => &["tcp"],
-            Bench::Events | Bench::Cost => &[],
+            Bench::Events | Bench::Cost | Bench::Buffer => &[],
         }
     }
 }

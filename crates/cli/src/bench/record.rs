@@ -63,6 +63,9 @@ pub enum Metric {
     /// Connections made, used and closed per second.
     #[serde(rename = "connections")]
     Connections,
+    /// The share of a buffer that holds bytes.
+    #[serde(rename = "utilisation")]
+    Utilisation,
     /// How many times better than something.
     #[serde(rename = "ratio")]
     Ratio,
@@ -79,12 +82,21 @@ impl Metric {
             Metric::Cycles => "cycles",
             Metric::Requests | Metric::Connections => "1/s",
             Metric::Ratio => "x",
+            Metric::Utilisation => "share",
         }
     }
 
     /// Whether a larger value is the better one.
     pub fn larger_is_better(self) -> bool {
-        matches!(self, Metric::Rate | Metric::Bandwidth | Metric::Requests | Metric::Connections | Metric::Ratio)
+        matches!(
+            self,
+            Metric::Rate
+                | Metric::Bandwidth
+                | Metric::Requests
+                | Metric::Connections
+                | Metric::Ratio
+                | Metric::Utilisation
+        )
     }
 
     /// How tables head its column.
@@ -101,6 +113,7 @@ impl Metric {
             Metric::Requests => "requests",
             Metric::Connections => "connections",
             Metric::Ratio => "ratio",
+            Metric::Utilisation => "in use",
         }
     }
 
@@ -111,6 +124,7 @@ impl Metric {
             Metric::Bandwidth => format!("{} GB/s", digits(value / 1e9)),
             Metric::Cycles => digits(value),
             Metric::Requests | Metric::Connections => format!("{} k/s", digits(value / 1e3)),
+            Metric::Utilisation => format!("{} %", digits(value * 100.0)),
             Metric::Ratio => format!("{} times", digits(value)),
             _ if value < 1e3 => format!("{} ns", digits(value)),
             _ if value < 1e6 => format!("{} us", digits(value / 1e3)),

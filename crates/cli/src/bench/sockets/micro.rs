@@ -111,6 +111,7 @@ fn latency(effort: &Effort) -> Result<Vec<Outcome>> {
         what: "64-byte request and response, send and recv".into(),
         size: 64,
         rows,
+        ours: Via::Ring,
         claims: vec![
             claim(Via::Tcp, Metric::OneWayP50, 40.0, free),
             claim(Via::Unix, Metric::OneWayP50, 30.0, free),
@@ -134,6 +135,7 @@ fn sleeping(effort: &Effort) -> Result<Vec<Outcome>> {
             what: format!("64 bytes each millisecond, waiting in {}", wait.name()),
             size: 64,
             rows,
+            ours: Via::Ring,
             claims: vec![
                 claim(Via::Tcp, Metric::OneWayP50, 0.95, None),
                 claim(Via::Tcp, Metric::CpuPerMessage, 0.95, None),
@@ -161,6 +163,7 @@ fn rate(effort: &Effort) -> Result<Vec<Outcome>> {
         what: "64-byte messages one way".into(),
         size: 64,
         rows: stream(effort, 64, 0, USUAL, Metric::Rate)?,
+        ours: Via::Ring,
         claims: vec![claim(Via::Tcp, Metric::Rate, 40.0, None)],
         note: None,
     }])
@@ -196,6 +199,7 @@ fn bandwidth(effort: &Effort) -> Result<Vec<Outcome>> {
             what: format!("writes of {size} bytes, {shift} after a page boundary"),
             size: *size,
             rows: stream(effort, *size, *shift, &ways, Metric::Bandwidth)?,
+            ours: Via::Ring,
             claims: vec![claim(Via::Tcp, Metric::Bandwidth, must, None)],
             note: None,
         });
@@ -220,6 +224,7 @@ fn connections(effort: &Effort) -> Result<Vec<Outcome>> {
         what: "connect, one request, close".into(),
         size: 64,
         rows,
+        ours: Via::Ring,
         claims: vec![claim(Via::Tcp, Metric::Connections, 0.9, None)],
         note: None,
     }])
@@ -250,6 +255,7 @@ fn idle(effort: &Effort) -> Result<Vec<Outcome>> {
         what: format!("processor time of both ends of {connections} idle connections in {seconds} s"),
         size: 64,
         rows,
+        ours: Via::Ring,
         claims: Vec::new(),
         note: Some(format!("none is promised: {}", if none { "met" } else { "MISSED" })),
     }])
@@ -302,6 +308,7 @@ fn crowded(effort: &Effort, pairs: usize, hogs: usize, placement: Placement, wai
         what: format!("{pairs} pairs, {place}, waiting in {wait}{beside}"),
         size: 64,
         rows,
+        ours: Via::Ring,
         claims: vec![claim(Via::Tcp, Metric::Requests, 1.0, None)],
         note: None,
     })
@@ -329,6 +336,7 @@ fn clients(effort: &Effort) -> Result<Vec<Outcome>> {
         what: format!("one server with epoll, {connections} client processes"),
         size: 64,
         rows,
+        ours: Via::Ring,
         claims: vec![claim(Via::Tcp, Metric::Requests, 1.0, None)],
         note: None,
     }])
@@ -345,6 +353,7 @@ fn foreign(effort: &Effort) -> Result<Vec<Outcome>> {
         what: "64 bytes over a UNIX socket on one core, plain and under run".into(),
         size: 64,
         rows,
+        ours: Via::Ring,
         claims: vec![claim(Via::Unix, Metric::OneWayP50, 0.98, Some(Placement::Same))],
         note: None,
     }])

@@ -4,11 +4,11 @@
 //! program does; the applications ([`apps`]) are whatever is installed. TCP is measured unpinned and on one core, and
 //! the better one is the baseline.
 
-mod apps;
+pub mod apps;
 pub mod end;
 pub mod job;
 mod micro;
-mod outcome;
+pub mod outcome;
 pub mod pair;
 pub mod showing;
 mod wire;
@@ -62,6 +62,11 @@ pub fn run(options: &options::Bench) -> Result<()> {
     for word in &options.only {
         ensure!(benches().any(|bench| bench.name == word), "--only {word}: no such bench; see `sidestep bench list`");
     }
+    run_these(benches(), options)
+}
+
+/// Runs benches of the kind of this suite.
+pub fn run_these(benches: impl IntoIterator<Item = &'static Bench>, options: &options::Bench) -> Result<()> {
     let begin = Instant::now();
     let rounds = options.rounds.map_or(if options.quick { 5 } else { 9 }, |rounds| rounds as usize);
     let effort = Effort {
@@ -74,7 +79,7 @@ pub fn run(options: &options::Bench) -> Result<()> {
     let named = |bench: &&Bench| options.only.iter().any(|word| word == bench.name);
     let chosen = |bench: &&Bench| if options.only.is_empty() { bench.quick || !options.quick } else { named(bench) };
     let mut failed = Vec::new();
-    for bench in benches().filter(chosen) {
+    for bench in benches.into_iter().filter(chosen) {
         show_progress(bench.name);
         if effort.until.is_some_and(|until| Instant::now() > until) {
             report(

@@ -29,13 +29,15 @@ pub struct Outcome {
     pub size: usize,
     /// The ways.
     pub rows: Vec<Row>,
+    /// The way that the claims are about.
+    pub ours: Via,
     /// What was promised.
     pub claims: Vec<Claim>,
     /// Why there are no figures, or not all.
     pub note: Option<String>,
 }
 
-/// A promise: the ring against the better baseline of a path.
+/// A promise: our way against the better baseline of a path.
 pub struct Claim {
     /// The path it is compared with.
     pub against: Via,
@@ -58,7 +60,15 @@ impl Row {
 impl Outcome {
     /// One without figures.
     pub fn skipped(bench: &'static str, what: &str, why: String) -> Outcome {
-        Outcome { bench, what: what.into(), size: 0, rows: Vec::new(), claims: Vec::new(), note: Some(why) }
+        Outcome {
+            bench,
+            what: what.into(),
+            size: 0,
+            rows: Vec::new(),
+            ours: Via::Ring,
+            claims: Vec::new(),
+            note: Some(why),
+        }
     }
 
     /// The better placement of a path, by a metric.
@@ -72,7 +82,7 @@ impl Outcome {
     pub fn ratio(&self, claim: &Claim) -> Option<f64> {
         let placement = claim.placement;
         let fallback = || self.best(Via::UnixUnder, claim.metric, placement);
-        let ours = self.best(Via::Ring, claim.metric, placement).or_else(fallback)?;
+        let ours = self.best(self.ours, claim.metric, placement).or_else(fallback)?;
         // A promise about one placement is about the baseline in that placement, too.
         let theirs = self.best(claim.against, claim.metric, placement.filter(|place| *place != Placement::Free))?;
         if theirs == 0.0 || ours == 0.0 {
@@ -102,7 +112,7 @@ impl Outcome {
             extra.insert("of".into(), serde_json::to_value(claim.metric).unwrap_or(Value::Null));
             extra.insert("must".into(), claim.must.into());
             extra.insert("met".into(), (ratio >= claim.must).into());
-            records.push(self.record("ring", Metric::Ratio, ratio, extra));
+            records.push(self.record(self.ours.name(), Metric::Ratio, ratio, extra));
         }
         if let Some(note) = &self.note {
             let mut extra = self.extra(Placement::Free);

@@ -20,6 +20,8 @@ pub enum Via {
     Unix,
     /// TCP connections of programs under `sidestep run`.
     Ring,
+    /// The same with `--carrier via`.
+    Link,
     /// UNIX sockets of programs under `sidestep run`: nothing to accelerate.
     UnixUnder,
 }
@@ -31,6 +33,7 @@ impl Via {
             Via::Tcp => "tcp",
             Via::Unix => "unix",
             Via::Ring => "ring",
+            Via::Link => "via",
             Via::UnixUnder => "unix-under-run",
         }
     }
@@ -38,7 +41,7 @@ impl Via {
     /// An address to listen on.
     fn address(self) -> String {
         match self {
-            Via::Tcp | Via::Ring => "tcp:127.0.0.1:0".into(),
+            Via::Tcp | Via::Ring | Via::Link => "tcp:127.0.0.1:0".into(),
             Via::Unix | Via::UnixUnder => {
                 static NEXT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
                 let number = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
@@ -52,9 +55,10 @@ impl Via {
     pub fn command(self, program: &std::ffi::OsStr) -> Result<Command> {
         match self {
             Via::Tcp | Via::Unix => Ok(Command::new(program)),
-            Via::Ring | Via::UnixUnder => {
+            Via::Ring | Via::UnixUnder | Via::Link => {
                 let mut command = Command::new(own_program()?);
-                command.args(["run", "--"]).arg(program);
+                let carrier = if self == Via::Link { "via" } else { "ring" };
+                command.args(["run", "--carrier", carrier, "--"]).arg(program);
                 Ok(command)
             }
         }

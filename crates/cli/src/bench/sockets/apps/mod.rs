@@ -3,11 +3,11 @@
 mod corba;
 mod database;
 mod iperf;
-mod kit;
+pub mod kit;
 mod memcached;
 mod redis;
 mod rpc;
-mod service;
+pub mod service;
 mod web;
 
 use anyhow::Result;
@@ -60,6 +60,18 @@ pub fn measure(
     bench: &'static str,
     ways: &[(Via, Placement)],
     figures: &[Figure],
+    once: impl FnMut(Via, Placement) -> Result<Vec<f64>>,
+) -> Result<Vec<Outcome>> {
+    measure_against(effort, bench, ways, figures, Via::Ring, once)
+}
+
+/// The same, with promises about another way than the ring.
+pub fn measure_against(
+    effort: &Effort,
+    bench: &'static str,
+    ways: &[(Via, Placement)],
+    figures: &[Figure],
+    ours: Via,
     mut once: impl FnMut(Via, Placement) -> Result<Vec<f64>>,
 ) -> Result<Vec<Outcome>> {
     let mut values: Vec<Vec<Vec<f64>>> = vec![vec![Vec::new(); figures.len()]; ways.len()];
@@ -96,6 +108,7 @@ pub fn measure(
             what: figure.what.into(),
             size: 0,
             rows: ways.iter().zip(&values).map(row).collect(),
+            ours,
             claims,
             note: None,
         }

@@ -21,9 +21,18 @@ pub struct Folder(pub PathBuf);
 impl Folder {
     /// A new one.
     pub fn new(word: &str) -> Result<Folder> {
+        Folder::under(&std::env::temp_dir(), word)
+    }
+
+    /// A new one whose files are in memory.
+    pub fn in_memory(word: &str) -> Result<Folder> {
+        Folder::under(Path::new("/dev/shm"), word)
+    }
+
+    fn under(parent: &Path, word: &str) -> Result<Folder> {
         static NEXT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
         let number = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("sidestep-{word}-{}-{number}", std::process::id()));
+        let path = parent.join(format!("sidestep-{word}-{}-{number}", std::process::id()));
         fs::create_dir_all(&path).with_context(|| format!("cannot make {}", path.display()))?;
         Ok(Folder(path))
     }

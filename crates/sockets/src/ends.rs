@@ -85,10 +85,7 @@ impl Outgoing {
     pub fn may_note(&self) -> bool {
         match self {
             Outgoing::Ring(_) => true,
-            Outgoing::Via(link) => {
-                link.absorb();
-                link.may_note() || link.is_lost()
-            }
+            Outgoing::Via(link) => link.may_note() || link.is_lost(),
         }
     }
 

@@ -196,6 +196,7 @@ impl Reader {
     /// The kernel would have sent a reset. Said once, as the kernel does.
     fn is_cut_off(&mut self, stream: &Stream) -> bool {
         let Some(carrier) = &self.carrier else { return false };
+        carrier.settle();
         if self.cut_off || carrier.has_ended() || carrier.peer_reading().closed || !stream.writer().has_unread() {
             return false;
         }

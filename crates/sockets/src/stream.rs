@@ -304,6 +304,11 @@ impl Stream {
         if carrier.has_ended() || carrier.peer_reading().closed || !kernel::has_peer_ended(self.fd()) {
             return;
         }
+        // The peer's word comes before the kernel's.
+        carrier.settle();
+        if carrier.has_ended() || carrier.peer_reading().closed {
+            return;
+        }
         // Who holds the lock may wait for that of a set, which this thread may have: not for ever, then.
         for _ in 0..NOTICE_TRIES {
             if let Some(writer) = self.writer.try_lock() {

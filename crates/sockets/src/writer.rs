@@ -314,6 +314,7 @@ impl Writer {
             return Ok(());
         }
         let events = kernel::look(stream.fd(), libc::POLLRDHUP);
+        carrier.settle();
         let ended = events & (libc::POLLHUP | libc::POLLERR | libc::POLLRDHUP) != 0 || carrier.peer_reading().closed;
         if !ended && self.has_unread() {
             kernel::reset_at_close(stream.fd());
@@ -368,7 +369,8 @@ impl Writer {
 
     fn reader_is_idle(&self) -> bool {
         self.carrier.as_ref().is_some_and(|carrier| {
-            let half = carrier.capacity.load(Ordering::Relaxed) / 2;
+            // Packets fill a link, and what was read is told late: nothing less than all of it says much.
+            let half = if carrier.link().is_some() { 0 } else { carrier.capacity.load(Ordering::Relaxed) / 2 };
             let pushed = carrier.pushed.load(Ordering::Relaxed);
             self.head.0 == carrier.read() && pushed - self.head.1 >= half
         })

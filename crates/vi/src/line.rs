@@ -69,7 +69,7 @@ const FIXED: usize = 28;
 impl Line {
     /// The connection that two greetings make, once the trunk is joined.
     pub(crate) fn new(endpoint: Endpoint, route: Route, theirs: &Greeting) -> Line {
-        let notes = [0, route.note];
+        let notes = [0, u64::from(route.note)];
         Line {
             route,
             theirs: theirs.line,

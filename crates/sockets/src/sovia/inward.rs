@@ -9,19 +9,28 @@ use super::{
     packet::{Kind, Packet},
 };
 
+/// Receives that are posted again together, if the program goes on reading.
+const MANY: usize = 8;
+
 /// Packets of data that have arrived and not been read.
 #[derive(Debug, Default)]
 pub struct Inward {
     packets: VecDeque<Arrived>,
     /// Bytes of the first one that have been read.
     taken: usize,
-    position: u64,
+    /// Receives to be posted again: when the program looks for more, not while it waits for what it has.
+    free: Vec<usize>,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Arrived {
     slot: usize,
     len: usize,
+}
+
+/// From one receive to the next: not a power of two, or they would all lie in the same places of the cache.
+pub fn stride(options: &super::Options) -> usize {
+    options.chunk + 64
 }
 
 impl Link {
@@ -32,7 +41,7 @@ impl Link {
     }
 
     fn place(&self, slot: usize) -> usize {
-        PACKETS + outward::SLOTS * outward::slot_len(&self.options) + slot * self.options.chunk
+        PACKETS + outward::SLOTS * outward::slot_len(&self.options) + slot * stride(&self.options)
     }
 
     /// How much has arrived, after a look.
@@ -45,23 +54,20 @@ impl Link {
     /// Bytes that can be read.
     pub fn available(&self) -> usize {
         self.absorb();
-        let inward = self.inward.lock();
-        (self.written.load(Ordering::Relaxed) - inward.position) as usize
+        let _inward = self.inward.lock();
+        (self.written.load(Ordering::Relaxed) - self.position()) as usize
     }
 
     /// How far has been read.
     #[inline]
     pub fn position(&self) -> u64 {
-        self.inward.lock().position
+        self.position.load(Ordering::Relaxed)
     }
 
     /// Takes what has arrived, unless another thread is at it.
     #[inline]
     pub fn absorb(&self) {
-        if self.options.apart {
-            self.look_at_board();
-        }
-        if self.handled.load(Ordering::Relaxed) || !self.vi.has_arrivals() {
+        if !self.has_arrivals() {
             return;
         }
         if let Some(mut inward) = self.inward.try_lock() {
@@ -69,16 +75,25 @@ impl Link {
         }
     }
 
+    /// Whether there may be something to take. Takes no lock.
+    #[inline]
+    fn has_arrivals(&self) -> bool {
+        self.board_has_news() || !self.handled.load(Ordering::Relaxed) && self.vi.has_arrivals()
+    }
+
     /// Takes what has arrived.
     pub(super) fn absorb_waiting(&self) {
-        if self.options.apart {
-            self.look_at_board();
-        }
-        self.absorb_into(&mut self.inward.lock());
+        let mut inward = self.inward.lock();
+        self.post_again(&mut inward);
+        self.absorb_into(&mut inward);
     }
 
     #[inline]
     fn absorb_into(&self, inward: &mut Inward) {
+        self.look_at_board();
+        if self.handled.load(Ordering::Relaxed) {
+            return;
+        }
         while let Some(completion) = self.vi.poll_receive() {
             if self.sort(inward, &completion).is_none() {
                 // The connection is over, or the peer does not keep to the protocol.
@@ -101,8 +116,9 @@ impl Link {
                 self.wanted.store(true, Ordering::Relaxed);
             }
             inward.packets.push_back(Arrived { slot, len: completion.len as usize });
-            // Pairs with `written`: who sees the bytes counted finds them.
-            self.written.fetch_add(u64::from(completion.len), Ordering::Release);
+            // Pairs with `written`: who sees the bytes counted finds them. One thread at a time counts.
+            let written = self.written.load(Ordering::Relaxed) + u64::from(completion.len);
+            self.written.store(written, Ordering::Release);
             return Some(());
         }
         let words = if completion.len as usize == NOTE { self.two_words(slot) } else { None };
@@ -152,8 +168,14 @@ impl Link {
     /// Takes the bytes that are there, at most as many as fit.
     #[inline]
     pub fn receive(&self, mut bytes: &mut [u8]) -> Result<usize, Lost> {
-        self.absorb();
+        let empty = || self.written.load(Ordering::Acquire) == self.position();
+        if empty() && !self.has_arrivals() {
+            return Ok(0);
+        }
         let mut inward = self.inward.lock();
+        if empty() {
+            self.absorb_into(&mut inward);
+        }
         let mut total = 0;
         while let Some(arrived) = inward.packets.front().copied() {
             let count = (arrived.len - inward.taken).min(bytes.len());
@@ -168,7 +190,7 @@ impl Link {
             }
         }
         if inward.packets.is_empty() {
-            self.drained(&inward);
+            self.drained();
         }
         Ok(total)
     }
@@ -190,25 +212,42 @@ impl Link {
     #[inline]
     fn step(&self, inward: &mut Inward, arrived: Arrived, count: usize) -> Result<(), Lost> {
         inward.taken += count;
-        inward.position += count as u64;
+        let position = self.position.load(Ordering::Relaxed) + count as u64;
+        self.position.store(position, Ordering::Relaxed);
         if inward.taken < arrived.len {
             return Ok(());
         }
         inward.packets.pop_front();
         inward.taken = 0;
-        self.post(arrived.slot).map_err(|_| self.lose())?;
-        let owed = 1 << 32 | arrived.len as u64;
-        let packets = (self.owed.fetch_add(owed, Ordering::Relaxed) >> 32) + 1;
-        if packets >= u64::from(self.options.acks) {
+        inward.free.push(arrived.slot);
+        self.unposted.store(true, Ordering::Relaxed);
+        let taken = self.taken.load(Ordering::Relaxed).wrapping_add(1 << 32 | arrived.len as u64);
+        self.taken.store(taken, Ordering::Relaxed);
+        let owed = taken.wrapping_sub(self.told.load(Ordering::Relaxed)) >> 32;
+        if inward.free.len() >= MANY || owed >= u64::from(self.options.acks) {
+            self.post_again(inward);
+        }
+        if owed >= u64::from(self.options.acks) {
             self.acknowledge(inward);
         }
         Ok(())
     }
 
+    /// Posts receives again whose packets have been read.
+    #[inline]
+    pub(super) fn post_again(&self, inward: &mut Inward) {
+        self.unposted.store(false, Ordering::Relaxed);
+        while let Some(slot) = inward.free.pop() {
+            if self.post(slot).is_err() {
+                self.lose();
+            }
+        }
+    }
+
     /// Everything that has come has been read.
     #[inline]
-    fn drained(&self, inward: &Inward) {
-        if self.fin.load(Ordering::Relaxed) && inward.position == self.written.load(Ordering::Relaxed) {
+    fn drained(&self) {
+        if self.fin.load(Ordering::Relaxed) && self.position() == self.written.load(Ordering::Relaxed) {
             self.fin.store(false, Ordering::Relaxed);
             let _ = self.push(Kind::FinAck, &[]);
         }
@@ -220,11 +259,14 @@ impl Link {
         if self.holds.load(Ordering::Relaxed) || self.owes_notes.load(Ordering::Relaxed) {
             self.go_on();
         }
-        if self.wanted.load(Ordering::Relaxed)
-            && self.owed.load(Ordering::Relaxed) != 0
+        let wanted = self.wanted.load(Ordering::Relaxed) && self.owes();
+        if (wanted || self.unposted.load(Ordering::Relaxed))
             && let Some(mut inward) = self.inward.try_lock()
         {
-            self.acknowledge(&mut inward);
+            self.post_again(&mut inward);
+            if wanted {
+                self.acknowledge(&mut inward);
+            }
         }
     }
 

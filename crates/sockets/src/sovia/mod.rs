@@ -54,25 +54,28 @@ pub struct Link {
     /// Notes of this side for which there was no room.
     untold: Lock<[Option<u64>; NOTES]>,
     owes_notes: AtomicBool,
-    /// Who writes a packet that is no data.
-    draft: Lock<()>,
     inward: Lock<Inward>,
     outward: Lock<Outward>,
-    /// Bytes that have arrived, and bytes that the peer has read.
+    /// Bytes that have arrived, how far they have been read here, and how far the peer has read.
     written: AtomicU64,
+    position: AtomicU64,
     read: AtomicU64,
     /// Bytes that were sent.
     sent: AtomicU64,
-    /// Packets that may be sent.
-    credits: AtomicU32,
-    /// What was read here and not acknowledged: packets, bytes.
-    owed: AtomicU64,
-    /// What was acknowledged on the peer's board, and on ours.
+    /// Packets that were sent, and that the peer has read.
+    sent_packets: AtomicU32,
+    read_packets: AtomicU32,
+    /// What was read here, and how much of that was acknowledged: packets, bytes.
+    taken: AtomicU64,
     told: AtomicU64,
+    /// What this side has written into the peer's memory of that, and what the peer has written here.
+    posted: AtomicU64,
     heard: AtomicU64,
     /// The first packet was sent, and a handler takes what arrives.
     greeted: AtomicBool,
     handled: AtomicBool,
+    /// Receives wait to be posted again.
+    unposted: AtomicBool,
     /// The peer wants an acknowledgement when everything has been read.
     wanted: AtomicBool,
     /// Writes wait to be combined, and the timer knows.
@@ -84,8 +87,6 @@ pub struct Link {
     fin: AtomicBool,
     finished: AtomicBool,
     lost: AtomicBool,
-    /// Packets of data that were sent.
-    pub packets: AtomicU64,
     /// Acknowledgements that were sent by packets of their own.
     pub acks: AtomicU64,
 }
@@ -97,9 +98,8 @@ pub struct Lost;
 /// Notes of one side: two of its writer, one of its reader.
 const NOTES: usize = 3;
 const READER: usize = 2;
-/// What packets without data say, and what is written to the peer's word, goes from here.
+/// What is written to the peer's word goes from here.
 const DRAFT: usize = 64;
-const DRAFT_READ: usize = 96;
 /// Where the memory for packets begins.
 const PACKETS: usize = 128;
 /// Tokens of sends that are no packets of data.
@@ -114,7 +114,7 @@ impl Link {
         // The peer's receives must be known before anything is sent.
         vi.set_flow_control(FlowControl::NonBlocking);
         let slots = outward::SLOTS * outward::slot_len(&options);
-        let len = PACKETS + slots + options.receives() * options.chunk;
+        let len = PACKETS + slots + options.receives() * inward::stride(&options);
         // A mapping cannot be limited: what lies here is looked at once, and whatever the peer makes of it is its own loss.
         let memory = nic.allocate(len, &MemAttributes { ptag, rdma_write: true, rdma_read: true })?;
         let board = memory.word(0)?;
@@ -129,18 +129,21 @@ impl Link {
             notes: Default::default(),
             untold: Lock::default(),
             owes_notes: AtomicBool::new(false),
-            draft: Lock::default(),
             inward: Lock::default(),
             outward: Lock::default(),
             written: AtomicU64::new(0),
+            position: AtomicU64::new(0),
             read: AtomicU64::new(0),
             sent: AtomicU64::new(0),
-            credits: AtomicU32::new(options.window),
-            owed: AtomicU64::new(0),
+            sent_packets: AtomicU32::new(0),
+            read_packets: AtomicU32::new(0),
+            taken: AtomicU64::new(0),
             told: AtomicU64::new(0),
+            posted: AtomicU64::new(0),
             heard: AtomicU64::new(0),
             greeted: AtomicBool::new(false),
             handled: AtomicBool::new(false),
+            unposted: AtomicBool::new(false),
             wanted: AtomicBool::new(false),
             holds: AtomicBool::new(false),
             watched: AtomicBool::new(false),
@@ -148,7 +151,6 @@ impl Link {
             fin: AtomicBool::new(false),
             finished: AtomicBool::new(false),
             lost: AtomicBool::new(false),
-            packets: AtomicU64::new(0),
             acks: AtomicU64::new(0),
         };
         for slot in 0..options.receives() {
@@ -224,6 +226,7 @@ impl Link {
 
     /// Whether there is room for a note.
     pub fn may_note(&self) -> bool {
+        self.absorb();
         !self.owes_notes.load(Ordering::Relaxed) && self.vi.may_send(NOTE, 0)
     }
 
@@ -298,7 +301,7 @@ impl Link {
             self.absorb_waiting();
         }
         self.go_on();
-        if self.owed.load(Ordering::Relaxed) != 0 {
+        if self.owes() {
             self.acknowledge(&mut self.inward.lock());
         }
     }
@@ -309,59 +312,87 @@ impl Link {
         self.vi.peer_core()
     }
 
-    /// Tells what was read, by a packet of its own or in the peer's memory. One thread at a time: that word only grows.
+    /// Tells what was read, in the peer's memory, or by a packet of its own, which wakes it. One thread at a time: the word in
+    /// memory only grows.
     fn acknowledge(&self, _inward: &mut Inward) {
-        if !self.options.apart {
+        if !self.options.apart || self.wanted.swap(false, Ordering::Relaxed) {
             self.wanted.store(false, Ordering::Relaxed);
             if self.push(Kind::Ack, &[]) == Ok(true) {
                 self.acks.fetch_add(1, Ordering::Relaxed);
             }
             return;
         }
-        let owed = self.owed.swap(0, Ordering::Relaxed);
-        let told = self.told.fetch_add(owed, Ordering::Relaxed).wrapping_add(owed);
-        let _ = self.write_board(told);
-        if self.wanted.swap(false, Ordering::Relaxed) {
-            let _ = self.push(Kind::Wakeup, &[]);
-        }
+        let Read { packets, bytes } = self.take_owed();
+        let owed = u64::from(packets) << 32 | u64::from(bytes);
+        let posted = self.posted.load(Ordering::Relaxed).wrapping_add(owed);
+        self.posted.store(posted, Ordering::Relaxed);
+        let _ = self.write_board(posted);
+    }
+
+    /// Whether something was read and not told.
+    #[inline]
+    fn owes(&self) -> bool {
+        self.taken.load(Ordering::Relaxed) != self.told.load(Ordering::Relaxed)
     }
 
     /// What was read and not told; the caller tells it.
     #[inline]
     fn take_owed(&self) -> Read {
-        if self.owed.load(Ordering::Relaxed) == 0 {
+        let told = self.told.load(Ordering::Relaxed);
+        let taken = self.taken.load(Ordering::Relaxed);
+        // Who comes second leaves it to the first.
+        if taken == told || self.told.compare_exchange(told, taken, Ordering::Relaxed, Ordering::Relaxed).is_err() {
             return Read::default();
         }
-        let owed = self.owed.swap(0, Ordering::Relaxed);
+        let owed = taken.wrapping_sub(told);
         Read { packets: (owed >> 32) as u32, bytes: owed as u32 }
     }
 
     /// It could not be told after all.
+    #[cold]
     fn give_back(&self, read: Read) {
-        self.owed.fetch_add(u64::from(read.packets) << 32 | u64::from(read.bytes), Ordering::Relaxed);
+        self.told.fetch_sub(u64::from(read.packets) << 32 | u64::from(read.bytes), Ordering::Relaxed);
     }
 
-    /// The peer has read so much, as it says.
+    /// Packets under way that the peer has not read.
+    #[inline]
+    fn under_way(&self) -> u32 {
+        let read = self.read_packets.load(Ordering::Relaxed);
+        self.sent_packets.load(Ordering::Relaxed).wrapping_sub(read)
+    }
+
+    /// Packets that may be sent.
+    #[inline]
+    fn credits(&self) -> u32 {
+        self.options.window.saturating_sub(self.under_way())
+    }
+
+    /// The peer has read so much, as it says; not more than was sent. Under the lock of `inward`.
     #[inline]
     fn gains(&self, read: Read) {
         if read.packets == 0 {
             return;
         }
-        let most = self.sent.load(Ordering::Relaxed).saturating_sub(self.read.load(Ordering::Relaxed));
-        self.read.fetch_add(u64::from(read.bytes).min(most), Ordering::Relaxed);
-        let window = self.options.window;
-        let more = |credits: u32| Some(credits.saturating_add(read.packets).min(window));
-        let _ = self.credits.fetch_update(Ordering::Release, Ordering::Relaxed, more);
+        let before = self.read.load(Ordering::Relaxed);
+        let most = self.sent.load(Ordering::Relaxed).saturating_sub(before);
+        self.read.store(before + u64::from(read.bytes).min(most), Ordering::Relaxed);
+        let packets = self.read_packets.load(Ordering::Relaxed);
+        self.read_packets.store(packets.wrapping_add(read.packets.min(self.under_way())), Ordering::Release);
     }
 
-    /// Looks at what the peer says it has read.
+    /// Whether the peer has written here what it has read.
+    #[inline]
+    fn board_has_news(&self) -> bool {
+        self.options.apart && self.board.load(Ordering::Relaxed) != self.heard.load(Ordering::Relaxed)
+    }
+
+    /// Looks at what the peer says it has read. Under the lock of `inward`.
     #[inline]
     fn look_at_board(&self) {
-        let before = self.heard.load(Ordering::Relaxed);
-        let word = self.board.load(Ordering::Acquire);
-        // Who comes second has nothing to add: what it has not seen it sees the next time.
-        if word != before && self.heard.compare_exchange(before, word, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
-            let news = word.wrapping_sub(before);
+        if self.board_has_news() {
+            let word = self.board.load(Ordering::Acquire);
+            let news = word.wrapping_sub(self.heard.load(Ordering::Relaxed));
+            self.heard.store(word, Ordering::Relaxed);
             self.gains(Read { packets: (news >> 32) as u32, bytes: news as u32 });
         }
     }
@@ -369,24 +400,24 @@ impl Link {
     /// Sends a packet that is no data, and with it what was read. `false`: no room.
     fn push(&self, kind: Kind, bytes: &[u8]) -> Result<bool, Lost> {
         let read = self.take_owed();
-        let draft = self.draft.lock();
         let packet = Packet { kind, wants: false, read };
-        self.memory.write(DRAFT, bytes).map_err(|_| Lost)?;
-        let segment = self.memory.segment(DRAFT, bytes.len());
-        let sent = self.vi.try_send(&Descriptor::new(CONTROL, &[segment]).with_immediate(packet.to_bits()), 0);
+        let mut sent = self.vi.send_inline(bytes, packet.to_bits(), 0);
+        if sent == Ok(false) {
+            // The peer may have told of more receives.
+            self.vi.progress();
+            sent = self.vi.send_inline(bytes, packet.to_bits(), 0);
+        }
         if sent != Ok(true) {
             self.give_back(read);
         }
-        drop(draft);
-        self.drain_sends();
         sent.map_err(|_| self.lose())
     }
 
     /// Writes what was read into the peer's memory.
     fn write_board(&self, told: u64) -> Result<(), Lost> {
         let Some(Remote { address, handle }) = self.theirs.get().copied() else { return Err(Lost) };
-        self.memory.write(DRAFT_READ, &told.to_le_bytes()).map_err(|_| Lost)?;
-        let descriptor = Descriptor::new(CONTROL, &[self.memory.segment(DRAFT_READ, 8)]);
+        self.memory.write(DRAFT, &told.to_le_bytes()).map_err(|_| Lost)?;
+        let descriptor = Descriptor::new(CONTROL, &[self.memory.segment(DRAFT, 8)]);
         let posted = self.vi.post_send(&descriptor.write_to(address, handle));
         self.drain_sends();
         posted.map_err(|_| self.lose())

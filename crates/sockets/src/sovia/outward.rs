@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, atomic::Ordering};
 
-use sidestep_vi::{Descriptor, Segment};
+use sidestep_vi::{Descriptor, Segment, Vi};
 
 use super::{
     CONTROL, Link, Lost, Options, PACKETS,
@@ -54,15 +54,14 @@ impl Link {
     /// Bytes that would be taken now, at least.
     pub fn space(&self) -> usize {
         self.absorb();
-        if self.credits.load(Ordering::Relaxed) > 0 && self.vi.may_send(SMALL, SPARED) { self.options.chunk } else { 0 }
+        if self.credits() > 0 && self.vi.may_send(SMALL, SPARED) { self.options.chunk } else { 0 }
     }
 
     /// Whether enough is free that a writer should be told.
     #[inline]
     pub fn has_space(&self) -> bool {
         self.absorb();
-        let credits = self.credits.load(Ordering::Relaxed);
-        credits > self.options.window / 4 && self.vi.may_send(SMALL, SPARED)
+        self.credits() > self.options.window / 4 && self.vi.may_send(SMALL, SPARED)
     }
 
     /// Sends as much as there is room for; the rest is the caller's.
@@ -96,6 +95,12 @@ impl Link {
         }
         // Where there is no room for all, there may be for some.
         for part in [part, &part[..part.len().min(SMALL)]] {
+            if part.len() <= Vi::INLINE {
+                if self.counted(part.len(), |bits| self.vi.send_inline(part, bits, SPARED))? {
+                    return Ok(part.len());
+                }
+                continue;
+            }
             if part.len() <= self.options.copy {
                 let Some(at) = self.free_slot(outward) else { return Ok(0) };
                 self.memory.write(at, part).map_err(|_| Lost)?;
@@ -115,6 +120,12 @@ impl Link {
 
     /// Appends a small write to those that are held, or sends it if the reader has nothing to do.
     fn combine(self: &Arc<Self>, outward: &mut Outward, bytes: &[u8]) -> Result<usize, Lost> {
+        if outward.held == 0 && !self.reader_is_busy() && bytes.len() <= Vi::INLINE {
+            let sent = self.send_part(outward, bytes)?;
+            if sent > 0 {
+                return Ok(sent);
+            }
+        }
         if outward.held + bytes.len() > self.options.combine && !self.flush_held(outward)? {
             return Ok(0);
         }
@@ -143,12 +154,11 @@ impl Link {
     /// Whether packets are under way that the peer has not read.
     #[inline]
     fn reader_is_busy(&self) -> bool {
-        let under_way = |link: &Link| link.options.window - link.credits.load(Ordering::Relaxed);
-        if under_way(self) < HOLD_FROM {
+        if self.under_way() < HOLD_FROM {
             return false;
         }
         self.absorb();
-        under_way(self) >= HOLD_FROM
+        self.under_way() >= HOLD_FROM
     }
 
     /// Sends what is held. `true`: nothing is.
@@ -190,10 +200,10 @@ impl Link {
 
     #[inline]
     fn has_credit(&self) -> bool {
-        if self.credits.load(Ordering::Relaxed) == 0 {
+        if self.credits() == 0 {
             self.absorb();
         }
-        self.credits.load(Ordering::Relaxed) > 0
+        self.credits() > 0
     }
 
     /// Sends the slot that was filled, and goes on to the next.
@@ -213,25 +223,40 @@ impl Link {
     /// Hands a packet of data to the VI. `false`: there is no room.
     #[inline]
     fn push_data(&self, segment: Segment, token: u64) -> Result<bool, Lost> {
+        self.counted(segment.len as usize, |bits| {
+            self.vi.try_send(&Descriptor::new(token, &[segment]).with_immediate(bits), SPARED)
+        })
+    }
+
+    /// Sends a packet of data, and counts it.
+    #[inline]
+    fn counted(&self, len: usize, send: impl Fn(u32) -> sidestep_vi::Result<bool>) -> Result<bool, Lost> {
         let read = if self.options.piggyback { self.take_owed() } else { Default::default() };
         // Who holds writes until they are read wants to know when.
         let wants = self.options.combine > 0 && !self.prompt.load(Ordering::Relaxed)
-            || self.credits.load(Ordering::Relaxed) <= self.options.window / 4 + 1;
+            || self.credits() <= self.options.window / 4 + 1;
         let packet = Packet { kind: Kind::Data, wants, read };
-        let descriptor = Descriptor::new(token, &[segment]).with_immediate(packet.to_bits());
-        // Counted before it goes: the acknowledgement may be here before this thread goes on.
-        let len = u64::from(segment.len);
-        self.credits.fetch_sub(1, Ordering::Relaxed);
-        self.sent.fetch_add(len, Ordering::Relaxed);
-        let outcome = self.vi.try_send(&descriptor, SPARED);
-        if outcome == Ok(true) {
-            self.packets.fetch_add(1, Ordering::Relaxed);
-            return Ok(true);
+        // Counted before it goes: the acknowledgement may be here before this thread goes on. One thread at a time counts.
+        let (sent, packets) = (self.sent.load(Ordering::Relaxed), self.sent_packets.load(Ordering::Relaxed));
+        self.sent.store(sent + len as u64, Ordering::Relaxed);
+        self.sent_packets.store(packets.wrapping_add(1), Ordering::Relaxed);
+        let mut outcome = send(packet.to_bits());
+        if outcome == Ok(false) {
+            // The peer may have told of more receives.
+            self.vi.progress();
+            outcome = send(packet.to_bits());
         }
-        self.credits.fetch_add(1, Ordering::Relaxed);
-        self.sent.fetch_sub(len, Ordering::Relaxed);
-        self.give_back(read);
+        if outcome != Ok(true) {
+            self.sent.store(sent, Ordering::Relaxed);
+            self.sent_packets.store(packets, Ordering::Relaxed);
+            self.give_back(read);
+        }
         outcome.map_err(|_| self.lose())
+    }
+
+    /// Packets of data that were sent.
+    pub fn packets(&self) -> u32 {
+        self.sent_packets.load(Ordering::Relaxed)
     }
 
     /// The place to fill, if its last send is over.

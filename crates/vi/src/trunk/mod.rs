@@ -91,8 +91,9 @@ struct Wanted {
 pub(crate) struct Route {
     pub(crate) trunk: Arc<Trunk>,
     pub(crate) number: u32,
-    /// The peer's note when it was made: before the peer could tell of anything on this connection.
-    pub(crate) note: u64,
+    /// The peer's note when it was made, before the peer could tell of anything on this connection: its lower half, which
+    /// finds room beside the number. Another note means only that the peer tells again.
+    pub(crate) note: u32,
 }
 
 /// The ring a trunk begins with.
@@ -166,7 +167,7 @@ impl Trunk {
         self.bury(&mut inward);
         let number =
             inward.insert(vi.clone()).ok_or(Error::Limit { what: "connections with one peer", limit: 4096 })?;
-        Ok(Route { trunk: self.clone(), number, note: self.peer_note() })
+        Ok(Route { trunk: self.clone(), number, note: self.peer_note() as u32 })
     }
 
     /// The VI of a connection knows of it: what came before is taken now.

@@ -13,13 +13,40 @@ use crate::{
     vi::{
         FlowControl, Vi,
         item::{self, DIRECT_MIN},
+        send::{SMALL, SPARED_RECEIVES},
         state::State,
     },
 };
 
 impl Vi {
+    /// Sends a small message from memory that is not registered, if it goes out now: it has when this returns, and no
+    /// completion follows. `false`: it is too long ([`Vi::INLINE`]), no receive is known, or there is no room.
+    #[inline]
+    pub fn send_inline(&self, bytes: &[u8], immediate: u32, spared: usize) -> Result<bool> {
+        let mut state = self.core.lock();
+        if state.status != ViState::Connected {
+            return Err(Error::State { is: state.status });
+        }
+        let fill = |place: &mut [u8]| {
+            place.copy_from_slice(bytes);
+            true
+        };
+        let Some(outlet) = state.outlet() else { return Ok(false) };
+        match outlet.put(bytes.len(), Some(immediate), FlowControl::NonBlocking, spared, fill) {
+            Ok(sent) => Ok(sent),
+            Err(loss) => {
+                state.lose(loss);
+                Err(Error::State { is: state.status })
+            }
+        }
+    }
+
+    /// The longest message that can be sent inline.
+    pub const INLINE: usize = SMALL;
+
     /// Posts a send if it goes out now, all of it. `false`: no receive is known at the other side, or there is no room on the
-    /// way; nothing has changed then. `spared` bytes of that room are left to others.
+    /// way; nothing has changed then. `spared` bytes of that room, if it is not 0, and some
+    /// of the receives are left to others.
     #[inline]
     pub fn try_send(&self, descriptor: &Descriptor, spared: usize) -> Result<bool> {
         let mut state = self.core.lock();
@@ -99,6 +126,9 @@ impl State {
             return false;
         }
         let Some(line) = &self.line else { return false };
+        if spared > 0 && line.credits.len() <= SPARED_RECEIVES {
+            return false;
+        }
         let place = line.credits.front().and_then(|credit| credit.place);
         let placed =
             total >= DIRECT_MIN as usize && place.is_some_and(|(window, _)| line.route.trunk.window(window).is_some());

@@ -1,16 +1,18 @@
 //! The send queue: what is posted is sent in order, as far as the connection lets it.
 
 use crate::{
-    attributes::{MAX_DESCRIPTORS, Reliability},
+    attributes::{MAX_DESCRIPTORS, Reliability, ViAttributes},
     code::{Status, ViState},
     cq::Queue,
     descriptor::{Completion, Descriptor, Operation},
     entry::{CREDIT, Fault, HEAD, Header, Kind, LINE},
     error::{Error, Result},
     fifo::{Fifo, Later},
+    line::Line,
     memory::Piece,
     vi::{
         item::{Circumstances, SendItem, Stage},
+        posted::ReceiveQueue,
         state::{FlowControl, Loss, State, Way},
         tell::cookies,
     },
@@ -40,7 +42,9 @@ pub(crate) struct Response {
 /// Reads of the peer that wait for an answer.
 const MAX_RESPONSES: usize = 2 * MAX_DESCRIPTORS;
 /// The longest message that goes out with its head in one copy.
-const SMALL: usize = 240;
+pub(super) const SMALL: usize = 240;
+/// Receives of the peer that are left to others by who leaves room to them.
+pub(super) const SPARED_RECEIVES: usize = 4;
 /// As long as most: fewer bytes are made ready for it.
 const TINY: usize = 48;
 /// Cookies that a small message takes with it.
@@ -89,33 +93,80 @@ impl SendQueue {
 }
 
 impl State {
-    /// The short way of a small message that nothing is in front of: it has been sent when this returns, with the cookies
-    /// that the peer has not been told. `false`: it has to go the long way.
+    /// The short way of a small message that nothing is in front of: it has been sent when this returns. `false`: it has to
+    /// go the long way.
     #[inline]
     fn send_small(&mut self, descriptor: &Descriptor, flow: FlowControl) -> Result<bool, Loss> {
-        let State { line: Some(line), sends, receives, recent, port, attributes, way, split, .. } = self else {
-            return Ok(false);
-        };
         let Descriptor { token, operation: Operation::Send, immediate, segments, place, fault: None, .. } = descriptor
         else {
             return Ok(false);
         };
         let mut segments = segments.iter();
         let (Some(segment), None) = (segments.next(), segments.next()) else { return Ok(false) };
-        let len = segment.len as usize;
-        let fits = match line.credits.front() {
-            Some(credit) => credit.total >= segment.len,
-            None => flow == FlowControl::Compliant && !*split,
-        };
-        let room = len <= SMALL && len <= attributes.max_transfer;
-        if sends.is_busy() || !fits || !room || attributes.reliability == Reliability::Reception || *way == Way::Rdma {
+        if segment.len as usize > SMALL {
             return Ok(false);
         }
+        let State { line: Some(line), sends, receives, recent, port, attributes, way, split, .. } = self else {
+            return Ok(false);
+        };
         let table = &port.nic.memory;
         if place.is_some_and(|place| recent.check(table, &place, attributes.ptag).is_none()) {
             return Ok(false);
         }
         let Some((region, offset)) = recent.check(table, segment, attributes.ptag) else { return Ok(false) };
+        let outlet = Outlet { line, sends, receives, attributes, way: *way, split: *split };
+        let fill = |bytes: &mut [u8]| region.read(offset, bytes).is_ok();
+        if !outlet.put(segment.len as usize, *immediate, flow, 0, fill)? {
+            return Ok(false);
+        }
+        let flag = if immediate.is_some() { Status::IMMEDIATE } else { Status(0) };
+        let status = Status::DONE.and(Status::OP_SEND).and(flag);
+        let completion =
+            Completion { token: *token, status, len: segment.len, immediate: *immediate, continues: false };
+        self.complete(Queue::Send, completion);
+        Ok(true)
+    }
+
+    /// What a small message needs, if there is a connection.
+    #[inline]
+    pub(super) fn outlet(&mut self) -> Option<Outlet<'_>> {
+        let State { line, sends, receives, attributes, way, split, .. } = self;
+        Some(Outlet { line: line.as_mut()?, sends, receives, attributes, way: *way, split: *split })
+    }
+}
+
+/// What a small message needs of its VI.
+pub(super) struct Outlet<'a> {
+    line: &'a mut Line,
+    sends: &'a SendQueue,
+    receives: &'a mut ReceiveQueue,
+    attributes: &'a ViAttributes,
+    way: Way,
+    split: bool,
+}
+
+impl Outlet<'_> {
+    /// Puts a small message on its way, with the cookies that the peer has not been told. `spared` bytes of room are
+    /// left, and some receives, if it is not 0.
+    #[inline(always)]
+    pub(super) fn put(
+        self,
+        len: usize,
+        immediate: Option<u32>,
+        flow: FlowControl,
+        spared: usize,
+        fill: impl FnOnce(&mut [u8]) -> bool,
+    ) -> Result<bool, Loss> {
+        let Outlet { line, sends, receives, attributes, way, split } = self;
+        let fits = match line.credits.front() {
+            Some(credit) => credit.total as usize >= len,
+            None => flow == FlowControl::Compliant && !split,
+        };
+        let fits = fits && (spared == 0 || line.credits.len() > SPARED_RECEIVES);
+        let room = len <= SMALL && len <= attributes.max_transfer;
+        if sends.is_busy() || !fits || !room || attributes.reliability == Reliability::Reception || way == Way::Rdma {
+            return Ok(false);
+        }
         let mut outward = line.route.trunk.outward();
         // The message, and then cookies, end with a line of memory.
         let (mut tiny, mut small);
@@ -129,19 +180,19 @@ impl State {
                 &mut small
             }
         };
-        let header = Header::new(Kind::Message, line.theirs, segment.len).with_immediate(*immediate);
+        let header = Header::new(Kind::Message, line.theirs, len as u32).with_immediate(immediate);
         let owing = receives.owes_cookies();
         let header = if owing { header } else { header.padded(outward.position()) };
         let mut whole = header.whole();
         bytes[..HEAD].copy_from_slice(&header.emit()[..HEAD]);
-        if region.read(offset, &mut bytes[HEAD..HEAD + len]).is_err() {
+        if !fill(&mut bytes[HEAD..HEAD + len]) {
             return Ok(false);
         }
         if owing {
             let position = outward.position() + whole as u64;
             whole += cookies(line, receives, MAX_BESIDE, position, &mut bytes[whole..]);
         }
-        if !outward.has_room(whole)? {
+        if !outward.has_room(whole + spared)? {
             return Ok(false);
         }
         outward.push(&bytes[..whole])?;
@@ -153,14 +204,11 @@ impl State {
         }
         line.credits.pop();
         line.sent = line.sent.wrapping_add(1);
-        let flag = if immediate.is_some() { Status::IMMEDIATE } else { Status(0) };
-        let status = Status::DONE.and(Status::OP_SEND).and(flag);
-        let completion =
-            Completion { token: *token, status, len: segment.len, immediate: *immediate, continues: false };
-        self.complete(Queue::Send, completion);
         Ok(true)
     }
+}
 
+impl State {
     /// Posts a send or an RDMA operation.
     #[inline]
     pub(crate) fn post_send(&mut self, descriptor: &Descriptor, flow: FlowControl) -> Result<()> {

@@ -8,6 +8,7 @@ use sidestep_fabric::{Channel, ChannelOptions, Node, queue::Kind};
 use sidestep_sockets::sovia::Link;
 
 use super::super::path::{Bench, Operation, Part, Path, Solo, Wait, Work};
+use super::super::place::Placement;
 use super::super::record::Metric;
 use super::super::{clock, shared};
 use super::{CREDIT_WORDS, SMALL_SIZES, pair};
@@ -29,7 +30,7 @@ pub const PACKETISED: Path = Path {
 
 const fn part(row: &'static str) -> Part {
     let (operation, wait) = (Operation::Stream, Wait::Spin);
-    Part { bench: Bench::Buffer, row, operation, wait, placements: &[], sizes: SMALL_SIZES, shift: 0 }
+    Part { bench: Bench::Buffer, row, operation, wait, placements: &[Placement::Cross], sizes: SMALL_SIZES, shift: 0 }
 }
 
 struct Credits;

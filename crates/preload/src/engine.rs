@@ -35,18 +35,21 @@ pub fn hides(fd: c_int) -> bool {
     calls::is_internal(fd) && !signal::is_inside()
 }
 
-/// A call that the engine answers.
+/// A call that the engine answers, and at which threads are cancelled.
 #[inline]
 pub fn ask(mut call: impl FnMut() -> Result<usize>) -> isize {
     let before = errno::get();
     loop {
+        if signal::may_be_cancelled() {
+            // SAFETY: ends the thread if it was cancelled; no frame from here up has anything to drop.
+            unsafe { pthread_testcancel() };
+        }
         match call() {
             Ok(value) => {
                 errno::set(before);
                 return value as isize;
             }
-            // SAFETY: ends the thread if it was cancelled; no frame from here up has anything to drop.
-            Err(Errno::RESTART) => unsafe { pthread_testcancel() },
+            Err(Errno::RESTART) => {}
             Err(error) => {
                 errno::set(error.0);
                 return -1;
@@ -59,10 +62,17 @@ unsafe extern "C-unwind" {
     fn pthread_testcancel();
 }
 
-/// The same for a call that gives 0.
+/// A call that the engine answers at once, with 0 or an error.
 #[inline]
-pub fn ask_unit(mut call: impl FnMut() -> Result<()>) -> c_int {
-    ask(|| call().map(|()| 0)) as c_int
+pub fn ask_unit(call: impl FnOnce() -> Result<()>) -> c_int {
+    let before = errno::get();
+    match call() {
+        Ok(()) => {
+            errno::set(before);
+            0
+        }
+        Err(error) => errno::fail(error.0) as c_int,
+    }
 }
 
 /// Something that the engine is told.

@@ -35,6 +35,7 @@ compile_error!("sidestep-preload knows the calling conventions of x86_64 and aar
 mod export;
 
 mod asynchronous;
+mod cancel;
 mod child;
 mod connection;
 mod descriptor;

@@ -167,7 +167,7 @@ intercepted! {
 
     "Signals" {
         [rust] pthread_cancel(thread: usize) -> c_int
-            => signals::pthread_cancel; passed "then sleeping calls of the library end, look, and go on if it was not their thread";
+            => cancel::pthread_cancel; passed "a thread in a call of the library ends it, at once or, if it is asleep, by a signal; one that was not meant goes on";
         [rust] sigaction(signal: c_int, new: *const libc::sigaction, old: *mut libc::sigaction) -> c_int
             => signals::sigaction, also __sigaction; handled "the handler runs through the library, which counts it and puts it off inside its own critical sections; the old handler returned is the program's. Faults (SIGSEGV, BUS, FPE, ILL, TRAP, SYS, ABRT) pass";
         [rust] signal(signal: c_int, handler: sighandler_t) -> sighandler_t

@@ -17,7 +17,8 @@ use libc::{
 };
 
 use crate::{
-    asynchronous, connection, descriptor, file, message, option, process, sandbox, select, set, signals, transfer, wait,
+    asynchronous, cancel, connection, descriptor, file, message, option, process, sandbox, select, set, signals,
+    transfer, wait,
 };
 
 include!("list.rs");

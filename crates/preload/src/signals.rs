@@ -6,22 +6,13 @@ use std::{
 };
 
 use libc::{sighandler_t, ssize_t};
-use sidestep_sockets::{calls, kernel};
+use sidestep_sockets::kernel;
 
 use crate::{
-    engine, errno,
+    errno,
     handler::{self, Handler},
     real::call,
 };
-
-/// # Safety
-/// P1.
-pub unsafe fn pthread_cancel(thread: usize) -> c_int {
-    // SAFETY: P1.
-    let outcome = unsafe { call::pthread_cancel(thread) };
-    engine::tell(calls::cancelled);
-    outcome
-}
 
 /// # Safety
 /// P1.

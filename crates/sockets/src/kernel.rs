@@ -13,6 +13,8 @@ use std::{
     time::Duration,
 };
 
+pub mod waiting;
+
 /// An error number of the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Errno(pub i32);
@@ -108,33 +110,45 @@ fn plain(number: i64, arguments: [usize; 6]) -> Result<usize> {
     unsafe { syscall(number, arguments) }
 }
 
+/// The same for one that waits, if it may.
+fn patient(waits: bool, number: i64, arguments: [usize; 6]) -> Result<usize> {
+    if !waits {
+        return plain(number, arguments);
+    }
+    // SAFETY: as for `plain`.
+    unsafe { waiting::syscall(number, arguments) }
+}
+
 /// `recvmsg`; also on descriptors in blocking mode.
 pub fn receive(fd: i32, parts: &mut [IoSliceMut<'_>], flags: i32) -> Result<usize> {
+    let waits = flags & libc::MSG_DONTWAIT == 0;
     if let [part] = parts {
         // K1: `part` outlives the call.
         let arguments = [fd as usize, part.as_mut_ptr() as usize, part.len(), flags as usize, 0, 0];
-        return plain(libc::SYS_recvfrom, arguments);
+        return patient(waits, libc::SYS_recvfrom, arguments);
     }
     // SAFETY: a C struct of integers and pointers, for which zeros are valid.
     let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
     // An `IoSliceMut` has the layout of an `iovec`.
     message.msg_iov = parts.as_mut_ptr().cast();
     message.msg_iovlen = parts.len();
-    plain(libc::SYS_recvmsg, [fd as usize, &raw mut message as usize, flags as usize, 0, 0, 0])
+    patient(waits, libc::SYS_recvmsg, [fd as usize, &raw mut message as usize, flags as usize, 0, 0, 0])
 }
 
 /// `sendmsg`.
 pub fn send(fd: i32, parts: &[IoSlice<'_>], flags: i32) -> Result<usize> {
+    let waits = flags & libc::MSG_DONTWAIT == 0;
     if let [part] = parts {
         // K1: `part` outlives the call.
-        return plain(libc::SYS_sendto, [fd as usize, part.as_ptr() as usize, part.len(), flags as usize, 0, 0]);
+        let arguments = [fd as usize, part.as_ptr() as usize, part.len(), flags as usize, 0, 0];
+        return patient(waits, libc::SYS_sendto, arguments);
     }
     // SAFETY: a C struct of integers and pointers, for which zeros are valid.
     let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
     // An `IoSlice` has the layout of an `iovec`; the kernel only reads it.
     message.msg_iov = parts.as_ptr().cast_mut().cast();
     message.msg_iovlen = parts.len();
-    plain(libc::SYS_sendmsg, [fd as usize, &raw const message as usize, flags as usize, 0, 0, 0])
+    patient(waits, libc::SYS_sendmsg, [fd as usize, &raw const message as usize, flags as usize, 0, 0, 0])
 }
 
 /// `pread`, or `read` if there is no offset.
@@ -142,13 +156,13 @@ pub fn read_file(fd: i32, bytes: &mut [u8], offset: Option<i64>) -> Result<usize
     let (pointer, len) = (bytes.as_mut_ptr() as usize, bytes.len());
     match offset {
         Some(offset) => plain(libc::SYS_pread64, [fd as usize, pointer, len, offset as usize, 0, 0]),
-        None => plain(libc::SYS_read, [fd as usize, pointer, len, 0, 0, 0]),
+        None => patient(true, libc::SYS_read, [fd as usize, pointer, len, 0, 0, 0]),
     }
 }
 
 /// `write`.
 pub fn write_file(fd: i32, bytes: &[u8]) -> Result<usize> {
-    plain(libc::SYS_write, [fd as usize, bytes.as_ptr() as usize, bytes.len(), 0, 0, 0])
+    patient(true, libc::SYS_write, [fd as usize, bytes.as_ptr() as usize, bytes.len(), 0, 0, 0])
 }
 
 /// `lseek` from the present position.
@@ -159,7 +173,7 @@ pub fn seek_by(fd: i32, by: i64) -> Result<i64> {
 /// `sendfile`.
 pub fn send_file(out: i32, file: i32, offset: Option<&mut i64>, count: usize) -> Result<usize> {
     let offset = offset.map_or(0, |offset| &raw mut *offset as usize);
-    plain(libc::SYS_sendfile, [out as usize, file as usize, offset, count, 0, 0])
+    patient(true, libc::SYS_sendfile, [out as usize, file as usize, offset, count, 0, 0])
 }
 
 /// `close`.
@@ -179,10 +193,11 @@ pub fn shutdown(fd: i32, how: i32) -> Result<()> {
 
 /// `ppoll`. The time-out is not changed.
 pub fn poll(fds: &mut [libc::pollfd], timeout: Option<Duration>, mask: Option<Mask>) -> Result<usize> {
+    let waits = timeout != Some(Duration::ZERO);
     let mut time = timeout.map(timespec);
     let time = time.as_mut().map_or(0, |time| &raw mut *time as usize);
     let mask = mask.as_ref().map_or(0, |mask| &raw const mask.0 as usize);
-    plain(libc::SYS_ppoll, [fds.as_mut_ptr() as usize, fds.len(), time, mask, KERNEL_MASK, 0])
+    patient(waits, libc::SYS_ppoll, [fds.as_mut_ptr() as usize, fds.len(), time, mask, KERNEL_MASK, 0])
 }
 
 /// `epoll_pwait2`, or `epoll_pwait` on kernels without it.
@@ -192,13 +207,14 @@ pub fn epoll_wait(
     timeout: Option<Duration>,
     mask: Option<Mask>,
 ) -> Result<usize> {
+    let waits = timeout != Some(Duration::ZERO);
     let mask = mask.as_ref().map_or(0, |mask| &raw const mask.0 as usize);
     let (pointer, count) = (events.as_mut_ptr() as usize, events.len());
     let whole = timeout.is_none_or(|timeout| timeout.subsec_nanos() % 1_000_000 == 0);
     if !whole {
         let mut time = timeout.map(timespec);
         let time = time.as_mut().map_or(0, |time| &raw mut *time as usize);
-        match plain(libc::SYS_epoll_pwait2, [set as usize, pointer, count, time, mask, KERNEL_MASK]) {
+        match patient(waits, libc::SYS_epoll_pwait2, [set as usize, pointer, count, time, mask, KERNEL_MASK]) {
             Err(Errno(libc::ENOSYS)) => {}
             outcome => return outcome,
         }
@@ -208,7 +224,7 @@ pub fn epoll_wait(
         let millis = timeout.as_nanos().div_ceil(1_000_000);
         i32::try_from(millis).unwrap_or(i32::MAX)
     });
-    plain(libc::SYS_epoll_pwait, [set as usize, pointer, count, millis as usize, mask, KERNEL_MASK])
+    patient(waits, libc::SYS_epoll_pwait, [set as usize, pointer, count, millis as usize, mask, KERNEL_MASK])
 }
 
 /// `epoll_ctl`.
@@ -299,6 +315,13 @@ pub fn look(fd: i32, events: i16) -> i16 {
         Ok(_) => entry[0].revents,
         Err(_) => 0,
     }
+}
+
+/// Sleeps for a while.
+pub fn pause(time: Duration) {
+    let time = timespec(time);
+    // K1. One that a signal ends was long enough.
+    let _ = plain(libc::SYS_ppoll, [0, 0, &raw const time as usize, 0, 0, 0]);
 }
 
 /// The process's number.

@@ -96,6 +96,6 @@ fn wait(mut streams: Vec<&'static Stream>, reason: Reason, limit: u64) {
         if let Some(carrier) = streams[0].carrier() {
             carrier.check();
         }
-        let _ = kernel::poll(&mut [], Some(LOOK), None);
+        kernel::pause(LOOK);
     }
 }

@@ -19,7 +19,7 @@ pub struct Runs {
     pub all: u64,
     /// Those installed without SA_RESTART.
     pub breaking: u64,
-    /// Threads of the process that were cancelled.
+    /// Threads of the process that were cancelled, when this one last looked whether it was among them.
     pub cancelled: u64,
 }
 
@@ -27,7 +27,23 @@ static CANCELLED: AtomicU64 = AtomicU64::new(0);
 
 /// A thread of this process has been cancelled: those that sleep look whether it was them.
 pub fn cancelled() {
-    CANCELLED.fetch_add(1, Ordering::AcqRel);
+    CANCELLED.fetch_add(1, Ordering::SeqCst);
+}
+
+/// A call begins at which threads are cancelled. `true`: this one may have been, and its caller looks.
+#[inline]
+pub fn may_be_cancelled() -> bool {
+    let now = CANCELLED.load(Ordering::Acquire);
+    // Before that look: what comes after it changes the count.
+    now != 0 && {
+        RUNS.with(|runs| runs.set(Runs { cancelled: now, ..runs.get() }));
+        true
+    }
+}
+
+/// The count of cancelled threads.
+pub fn cancellations() -> &'static AtomicU64 {
+    &CANCELLED
 }
 
 /// Whether a thread of the process was cancelled since.
@@ -99,7 +115,7 @@ pub fn ran(restarts: bool) {
 /// Handlers run so far in this thread.
 #[inline]
 pub fn runs() -> Runs {
-    Runs { cancelled: CANCELLED.load(Ordering::Acquire), ..RUNS.with(Cell::get) }
+    RUNS.with(Cell::get)
 }
 
 /// Who raises what was put off; called outside the engine, in the thread that put it off.

@@ -1,7 +1,12 @@
 //! Connections where something is short: descriptors, file sizes, room in the registry, a registry at all. They work, on
 //! TCP where it must be. And many connections at once.
 
-use std::{fs, path::Path, process::Command, time::Duration};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+    time::Duration,
+};
 
 use sidestep_testkit::{
     process::full,
@@ -92,6 +97,15 @@ fn a_full_file_system() {
     }
     let said = summary_of(unshare(&format!(r#"{mount} && exec "$0" "$@""#)).arg(SIDESTEP), "both_ways");
     assert!(said.contains("there is no registry in /dev/shm/sidestep"), "{said}");
+
+    // The same from outside, while the connection lasts; also if not even an empty file can be made.
+    for mount in [mount, "mount -t tmpfs -o nr_inodes=1 none /dev/shm"] {
+        let mut command = unshare(&format!(r#"{mount} && exec "$0" "$@""#));
+        command.args([SIDESTEP, "run", "--"]).arg(limits_program("told")).args([SIDESTEP, "stat", "--json"]);
+        let ended = Bounded::start(&mut command, Duration::from_secs(40)).wait();
+        assert!(ended.success(), "{:?}\n{}", ended.status, ended.stderr);
+        assert_eq!(ended.stdout.matches(r#""reason":"Resources""#).count(), 2, "{mount}: {}", ended.stdout);
+    }
 }
 
 /// `stat` names the reason while the connection lasts.
@@ -117,11 +131,8 @@ fn what_is_short_is_told() {
 fn too_little_memory_is_told() {
     let folder = Path::new("/dev/shm").join(format!("sidestep-memory-{}", std::process::id()));
     fs::create_dir_all(&folder).expect("a folder");
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("crates/cli");
-    let built = std::env::current_exe().expect("a path").ancestors().nth(2).expect("a profile").join("limits");
-    let program = compile(&root.join("tests/limits/memory.c"), &built, &[]);
     let mut command = Command::new(SIDESTEP);
-    command.args(["run", "--"]).arg(&program).env("SIDESTEP_DIR", &folder);
+    command.args(["run", "--"]).arg(limits_program("memory")).env("SIDESTEP_DIR", &folder);
     command.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
     let mut child = command.spawn().expect("it starts");
     let mut line = String::new();
@@ -183,6 +194,13 @@ fn stat(registry: &Path) -> String {
     let mut stat = Command::new(SIDESTEP);
     let output = stat.args(["stat", "--json"]).env("SIDESTEP_DIR", registry).output().expect("it runs");
     String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// A program of `tests/limits`.
+fn limits_program(name: &str) -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("crates/cli");
+    let built = std::env::current_exe().expect("a path").ancestors().nth(2).expect("a profile").join("limits");
+    compile(&root.join("tests/limits").join(name).with_extension("c"), &built, &[])
 }
 
 /// What `run --verbose` says of a behaviour program with both ends in one process, which must work.

@@ -76,8 +76,13 @@ fn can_be_made() -> bool {
     let holder = if folder.exists() { Some(folder) } else { folder.parent() };
     let usable = holder
         .is_some_and(|holder| holder.is_dir() && rustix::fs::access(holder, rustix::fs::Access::WRITE_OK).is_ok());
+    let has_room = |holder: &Path| {
+        rustix::fs::statvfs(holder).is_ok_and(|space| {
+            space.f_bavail.saturating_mul(space.f_frsize) >= registry::LEN as u64 && space.f_favail > 0
+        })
+    };
     // One that is there and could not be opened for looking cannot be opened at all.
-    usable && !folder.join(rustix::process::geteuid().as_raw().to_string()).exists()
+    usable && holder.is_some_and(has_room) && !folder.join(rustix::process::geteuid().as_raw().to_string()).exists()
 }
 
 fn processes() -> impl Iterator<Item = u32> {

@@ -12,8 +12,11 @@ pub unsafe fn close(fd: c_int) -> c_int {
     if engine::has_any(fd) {
         return engine::ask_unit(|| calls::close(fd));
     }
-    if engine::hides(fd) {
-        return errno::fail(libc::EBADF) as c_int;
+    if calls::is_internal(fd) && !crate::child::runs() {
+        if !signal::is_inside() {
+            return errno::fail(libc::EBADF) as c_int;
+        }
+        calls::internal_closed(fd);
     }
     // SAFETY: P4.
     unsafe { call::close(fd) }

@@ -29,12 +29,6 @@ pub fn has_any(fd: c_int) -> bool {
     has(fd) || has_set(fd)
 }
 
-/// Whether the program may not touch this descriptor.
-#[inline]
-pub fn hides(fd: c_int) -> bool {
-    calls::is_internal(fd) && !signal::is_inside()
-}
-
 /// A call that the engine answers, and at which threads are cancelled.
 #[inline]
 pub fn ask(mut call: impl FnMut() -> Result<usize>) -> isize {

@@ -73,7 +73,7 @@ intercepted! {
         [rust] dup(fd: c_int) -> c_int
             => descriptor::dup; handled "both numbers are the stream";
         [rust] dup2(old: c_int, new: c_int) -> c_int
-            => descriptor::dup2, also __dup2; handled "both numbers are the stream, and what was at the second is closed; onto an internal descriptor EBADF, as for a number above the limit";
+            => descriptor::dup2, also __dup2; handled "both numbers are the stream, and what was at the second is closed; an internal descriptor lies above the limit, where the kernel refuses it (EBADF)";
         [rust] dup3(old: c_int, new: c_int, flags: c_int) -> c_int
             => descriptor::dup3; handled "as `dup2`";
         [rust, raw SYS_fcntl] fcntl(fd: c_int, command: c_int, argument: usize) -> c_int

@@ -8,11 +8,27 @@ use std::{
 use libc::{fd_set, pollfd, sigset_t, timespec, timeval};
 use sidestep_sockets::{Result, calls, kernel::Errno, signal};
 
-use crate::{engine, real::call, wait};
+use crate::{engine, errno, real::call, wait};
 
 /// # Safety
 /// P1.
 pub unsafe fn select(
+    count: c_int,
+    readable: *mut fd_set,
+    writable: *mut fd_set,
+    special: *mut fd_set,
+    timeout: *mut timeval,
+) -> c_int {
+    let select = |count: c_int| {
+        // SAFETY: P1.
+        unsafe { select_once(count, readable, writable, special, timeout) }
+    };
+    within_table(count, select)
+}
+
+/// # Safety
+/// P1.
+unsafe fn select_once(
     count: c_int,
     readable: *mut fd_set,
     writable: *mut fd_set,
@@ -49,6 +65,23 @@ pub unsafe fn pselect(
     timeout: *const timespec,
     mask: *const sigset_t,
 ) -> c_int {
+    let select = |count: c_int| {
+        // SAFETY: P1.
+        unsafe { pselect_once(count, readable, writable, special, timeout, mask) }
+    };
+    within_table(count, select)
+}
+
+/// # Safety
+/// P1.
+unsafe fn pselect_once(
+    count: c_int,
+    readable: *mut fd_set,
+    writable: *mut fd_set,
+    special: *mut fd_set,
+    timeout: *const timespec,
+    mask: *const sigset_t,
+) -> c_int {
     let sets = Sets { count, sets: [readable.cast(), writable.cast(), special.cast()] };
     // SAFETY: P1.
     let time = unsafe { wait::optional(timeout) };
@@ -61,6 +94,23 @@ pub unsafe fn pselect(
     let mask = unsafe { mask.as_ref() };
     // SAFETY: P1.
     engine::ask(|| unsafe { sets.wait(time, mask) }) as c_int
+}
+
+/// The kernel looks at no number beyond the end of its table of descriptors, which the engine's own have made longer: a
+/// closed one there is no error. A call that found one is made again without them.
+#[inline]
+fn within_table(count: c_int, select: impl Fn(c_int) -> c_int) -> c_int {
+    let before = errno::get();
+    let result = select(count);
+    if result < 0 && errno::get() == libc::EBADF && !signal::is_inside() {
+        let end = c_int::try_from(calls::highest_selected()).unwrap_or(c_int::MAX);
+        if end < count {
+            errno::set(before);
+            return select(end);
+        }
+        errno::set(libc::EBADF);
+    }
+    result
 }
 
 /// The time-out of `select`: microseconds beyond a second are taken as seconds. `None` if the kernel would not take it.
@@ -222,7 +272,7 @@ fn wait_for(list: &mut [pollfd], timeout: Option<Duration>, mask: Option<&sigset
     let end = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
     let mut left = timeout;
     loop {
-        let ready = calls::poll(list, left, mask)?;
+        let ready = calls::select(list, left, mask)?;
         if list.iter().any(|entry| entry.revents & libc::POLLNVAL != 0) {
             return Err(Errno(libc::EBADF));
         }

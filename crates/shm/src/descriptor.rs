@@ -1,21 +1,37 @@
 //! The descriptors of this stack inside a program that does not know of it: kept out of the program's way, with high
 //! numbers, and known, so that the program's `close` loops can be kept from them.
 //!
+//! The floor may be above what the process may have (its soft limit), if it could have more (its hard limit): the limit is
+//! raised for the moment in which a number is taken. A thread that opens something in that moment, at its limit, succeeds.
+//! Such a number cannot be met by any call of the program, and costs none of its own.
+//!
 //! Without a floor ([`set_floor`]) nothing is moved and nothing is noted: a program that uses the fabric knowingly has
 //! its descriptors where it expects them.
 
 use std::{
-    os::fd::{AsRawFd, OwnedFd},
+    os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd},
     sync::atomic::{AtomicU64, Ordering},
 };
 
+use rustix::{
+    io::{Errno, fcntl_dupfd_cloexec},
+    process::{Resource, Rlimit, getrlimit, setrlimit},
+};
+
 static FLOOR: AtomicU64 = AtomicU64::new(0);
+static SECOND: AtomicU64 = AtomicU64::new(0);
+/// While a number above the limit is taken: the limit that this process has otherwise, plus one.
+static RAISED: AtomicU64 = AtomicU64::new(0);
 /// One bit per descriptor number.
 static KEPT: [AtomicU64; WORDS] = [const { AtomicU64::new(0) }; WORDS];
 const WORDS: usize = 1 << 14;
+/// The limit is about to be raised.
+const BUSY: u64 = u64::MAX;
 
-/// From now on descriptors made by this crate have numbers from `floor` up, if there is one free.
-pub fn set_floor(floor: u32) {
+/// From now on descriptors made by this crate have numbers from `floor` up, which may be above the limit of this process;
+/// or from `second` up if there is none free.
+pub fn set_floor(floor: u32, second: u32) {
+    SECOND.store(u64::from(second), Ordering::Relaxed);
     FLOOR.store(u64::from(floor), Ordering::Relaxed);
 }
 
@@ -25,14 +41,67 @@ pub fn keep(descriptor: OwnedFd) -> OwnedFd {
     if floor == 0 {
         return descriptor;
     }
-    let kept = match rustix::io::fcntl_dupfd_cloexec(&descriptor, floor) {
-        Ok(high) if descriptor.as_raw_fd() < floor => high,
-        _ => descriptor,
-    };
-    if let Some((word, bit)) = place(kept.as_raw_fd()) {
+    let high = if descriptor.as_raw_fd() < floor { above(descriptor.as_fd(), floor).ok() } else { None };
+    noted(high.unwrap_or(descriptor))
+}
+
+/// Another descriptor of the same open file, above the floor.
+pub fn keep_copy(descriptor: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {
+    match FLOOR.load(Ordering::Relaxed) as i32 {
+        0 => fcntl_dupfd_cloexec(descriptor, 3),
+        floor => above(descriptor, floor).or_else(|_| fcntl_dupfd_cloexec(descriptor, 3)).map(noted),
+    }
+}
+
+fn noted(descriptor: OwnedFd) -> OwnedFd {
+    if let Some((word, bit)) = place(descriptor.as_raw_fd()) {
         word.fetch_or(bit, Ordering::Relaxed);
     }
-    kept
+    descriptor
+}
+
+fn above(descriptor: BorrowedFd<'_>, floor: i32) -> Result<OwnedFd, Errno> {
+    let high = match fcntl_dupfd_cloexec(descriptor, floor) {
+        Err(Errno::INVAL) => above_limit(descriptor, floor),
+        high => high,
+    };
+    let second = SECOND.load(Ordering::Relaxed) as i32;
+    high.or_else(|errno| match descriptor.as_raw_fd() < second {
+        true => fcntl_dupfd_cloexec(descriptor, second),
+        false => Err(errno),
+    })
+}
+
+/// Takes a number above the limit, which is raised for as long as that takes.
+fn above_limit(descriptor: BorrowedFd<'_>, floor: i32) -> Result<OwnedFd, Errno> {
+    // One thread at a time, since the limit that it finds is the one that it restores.
+    while RAISED.compare_exchange(0, BUSY, Ordering::Acquire, Ordering::Relaxed).is_err() {
+        std::thread::yield_now();
+    }
+    let limit = getrlimit(Resource::Nofile);
+    let high = match limit.current {
+        Some(soft) if limit.maximum.is_none_or(|hard| hard > floor as u64) => {
+            RAISED.store(soft + 1, Ordering::Relaxed);
+            let raised = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
+            let high = raised.and_then(|()| fcntl_dupfd_cloexec(descriptor, floor));
+            let _ = setrlimit(Resource::Nofile, limit);
+            high
+        }
+        _ => Err(Errno::MFILE),
+    };
+    RAISED.store(0, Ordering::Release);
+    high
+}
+
+/// In a forked child: another thread of the parent may have raised the limit just then.
+pub fn after_fork() {
+    match RAISED.swap(0, Ordering::AcqRel) {
+        0 | BUSY => {}
+        soft => {
+            let maximum = getrlimit(Resource::Nofile).maximum;
+            let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(soft - 1), maximum });
+        }
+    }
 }
 
 /// Whether this number is one of the kept ones.
@@ -41,9 +110,11 @@ pub fn is_kept(fd: i32) -> bool {
     place(fd).is_some_and(|(word, bit)| word.load(Ordering::Relaxed) & bit != 0)
 }
 
-/// Notes that this number has been closed.
+/// Notes that this number is about to be closed.
 pub fn closed(fd: i32) {
-    if let Some((word, bit)) = place(fd) {
+    if is_kept(fd)
+        && let Some((word, bit)) = place(fd)
+    {
         word.fetch_and(!bit, Ordering::Relaxed);
     }
 }

@@ -15,7 +15,8 @@ use crate::{
     config::{Promote, config},
     custody, engine, fork, io,
     kernel::{self, Errno, Mask, Result},
-    leaving, poll,
+    leaving, numbers,
+    poll::{self, Others},
     reason::Reason,
     registry,
     signal::{self, Inside},
@@ -48,7 +49,7 @@ pub fn paths(fd: i32) -> Option<(bool, bool)> {
     Some((reads, writes))
 }
 
-/// The engine itself has closed a descriptor.
+/// The engine itself is about to close a descriptor.
 pub fn internal_closed(fd: i32) {
     descriptor::closed(fd);
 }
@@ -306,6 +307,7 @@ pub fn is_kernels_set(fd: i32) -> bool {
 /// The process is about to change its root: the registry is opened before.
 pub fn keep_registry() {
     let _inside = Inside::enter();
+    numbers::choose();
     registry::file::keep();
 }
 
@@ -323,11 +325,18 @@ pub fn any_owned(fds: &[libc::pollfd]) -> bool {
     fds.iter().any(|entry| owns(entry.fd) || is_set(entry.fd))
 }
 
-/// `poll`, `ppoll`; `select` and `pselect` come here as lists. A time-out of `None` is for ever.
+/// `poll`, `ppoll`. A time-out of `None` is for ever.
 pub fn poll(fds: &mut [libc::pollfd], timeout: Option<Duration>, mask: Option<&libc::sigset_t>) -> Result<usize> {
     let (before, mask) = (signal::runs(), mask.map(Mask::from));
     let _masked = mask.map(Masked::new);
-    poll::poll(fds, timeout, mask, before)
+    poll::poll(fds, timeout, mask, before, Others::Sometimes)
+}
+
+/// `select` and `pselect`, as a list.
+pub fn select(fds: &mut [libc::pollfd], timeout: Option<Duration>, mask: Option<&libc::sigset_t>) -> Result<usize> {
+    let (before, mask) = (signal::runs(), mask.map(Mask::from));
+    let _masked = mask.map(Masked::new);
+    poll::poll(fds, timeout, mask, before, Others::Always)
 }
 
 /// A wait with a mask of its own: what it blocks is blocked from the beginning, also while the call only looks. What it
@@ -397,6 +406,15 @@ pub fn cancelled() {
 /// Before anything else, and before the handlers for `fork` are registered.
 pub fn start() {
     fork::check();
+    if config().promote != Promote::Never {
+        numbers::start();
+    }
+}
+
+/// Beyond this number `select` would not look, if the engine had no descriptors.
+pub fn highest_selected() -> u32 {
+    let _inside = Inside::enter();
+    numbers::table()
 }
 
 /// `pthread_atfork`, before.

@@ -15,7 +15,7 @@ use std::sync::{
 
 use sidestep_shm::{Memory, Word64, memory::Words};
 
-use crate::{kernel, table};
+use crate::{kernel, numbers, table};
 
 static TABLE: OnceLock<Option<Table>> = OnceLock::new();
 /// Some socket found no place.
@@ -173,6 +173,7 @@ fn record(cookie: u64) -> Option<Place<'static>> {
 
 impl Table {
     fn new() -> Option<Table> {
+        numbers::choose();
         let memory = Memory::create("sidestep-custody", PLACES * WORDS * 8).ok()?;
         Some(Table { words: memory.words(0, PLACES * WORDS).ok()?, _memory: memory })
     }

@@ -19,7 +19,7 @@ use sidestep_fabric::{
     Aperture, ArenaBlock, Endpoint, Error, Listener, Node, Request,
     queue::{self, Kind, QueueSpec},
 };
-use sidestep_shm::{clock, descriptor};
+use sidestep_shm::clock;
 
 use crate::{
     address::Key,
@@ -27,7 +27,7 @@ use crate::{
     config::config,
     custody,
     ends::{Incoming, Outgoing},
-    kernel,
+    kernel, numbers,
     reason::Reason,
     registry::{self, Identity, Process, Registry, VERSION},
     stream::{Place, READ, Stage, Stream, WRITE, lock},
@@ -111,7 +111,7 @@ pub fn disable() {
 
 impl Engine {
     fn start() -> Option<Engine> {
-        choose_floor();
+        numbers::choose();
         let node = Node::new().ok()?;
         let mut bytes = [0; 16];
         rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()).ok()?;
@@ -358,11 +358,4 @@ pub fn read_answer(bytes: &[u8]) -> Option<QueueSpec> {
 
 fn stream_spec(bytes: &[u8]) -> Option<QueueSpec> {
     QueueSpec::from_bytes(bytes).ok().filter(|spec| spec.kind == Kind::Stream)
-}
-
-/// Own descriptors live in the last quarter of the numbers, out of the program's way.
-fn choose_floor() {
-    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current.unwrap_or(1 << 20);
-    let limit = limit.min(1 << 20) as u32;
-    descriptor::set_floor(limit - limit / 4);
 }

@@ -49,6 +49,7 @@ pub fn in_parent() {
 /// touched.
 pub fn in_child() {
     OWNER.store(process_generation(), Ordering::Release);
+    descriptor::after_fork();
     engine::after_fork();
     sleep::after_fork();
     table::forget_free();
@@ -85,8 +86,8 @@ pub fn in_child() {
     // The parent's lifelines and doorbells would keep it alive in the eyes of its peers.
     let kept: Vec<i32> = descriptor::all_kept().filter(|fd| !procfs::is_kept(*fd)).collect();
     for fd in kept {
-        let _ = kernel::close(fd);
         descriptor::closed(fd);
+        let _ = kernel::close(fd);
     }
     HELD.with(|held| held.replace(None));
 }

@@ -10,6 +10,7 @@ use sidestep_shm::clock;
 use crate::{
     carrier::Carrier,
     kernel::{self, Errno, Result},
+    poll::{self, Others},
     reader::{self, Anchor},
     signal::{self, Inside, Runs},
     sleep,
@@ -195,7 +196,7 @@ fn receive_nothing(stream: &'static Stream, flags: i32, nonblocking: bool) -> Re
     let mut entry = [libc::pollfd { fd: stream.fd(), events: libc::POLLIN, revents: 0 }];
     let timeout = if nonblocking { Some(std::time::Duration::ZERO) } else { None };
     let _ = flags;
-    match crate::poll::poll(&mut entry, timeout, None, signal::runs())? {
+    match poll::poll(&mut entry, timeout, None, signal::runs(), Others::Sometimes)? {
         0 => Err(Errno(libc::EAGAIN)),
         _ => Ok(0),
     }

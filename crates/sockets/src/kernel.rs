@@ -304,8 +304,8 @@ pub fn cookie(fd: i32) -> Result<u64> {
 pub fn duplicate_high(fd: i32) -> Result<i32> {
     // SAFETY: K2: the number is open for the length of this call, since the caller is about to close it.
     let borrowed = unsafe { std::os::fd::BorrowedFd::borrow_raw(fd) };
-    let copy = rustix::io::fcntl_dupfd_cloexec(borrowed, 3).map_err(|errno| Errno(errno.raw_os_error()))?;
-    Ok(std::os::fd::IntoRawFd::into_raw_fd(sidestep_shm::descriptor::keep(copy)))
+    let copy = sidestep_shm::descriptor::keep_copy(borrowed).map_err(|errno| Errno(errno.raw_os_error()))?;
+    Ok(std::os::fd::IntoRawFd::into_raw_fd(copy))
 }
 
 /// What the kernel says of a descriptor now, of these events and of errors.

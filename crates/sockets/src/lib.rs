@@ -23,6 +23,7 @@ mod io;
 pub mod kernel;
 mod leaving;
 mod member;
+mod numbers;
 mod poll;
 mod reader;
 mod readiness;

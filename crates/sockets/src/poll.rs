@@ -49,8 +49,23 @@ pub const LOOK_TICKS: u64 = 50_000;
 /// Looks at an error without a hang-up, or a hang-up without an end, before it is taken for all there is.
 const HALF_TOLD: u32 = 4;
 
+/// Whether descriptors without a ring are looked at by every call, or now and then while rings are busy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Others {
+    /// By every call: a closed one is an error (`select`).
+    Always,
+    /// Now and then.
+    Sometimes,
+}
+
 /// `ppoll` on a list that has streams of ours.
-pub fn poll(fds: &mut [libc::pollfd], timeout: Option<Duration>, mask: Option<Mask>, before: Runs) -> Result<usize> {
+pub fn poll(
+    fds: &mut [libc::pollfd],
+    timeout: Option<Duration>,
+    mask: Option<Mask>,
+    before: Runs,
+    others: Others,
+) -> Result<usize> {
     let deadline = timeout.map(|timeout| clock::now().saturating_add(timeout.as_nanos() as u64));
     loop {
         let inside = Inside::enter();
@@ -75,7 +90,7 @@ pub fn poll(fds: &mut [libc::pollfd], timeout: Option<Duration>, mask: Option<Ma
         let ready = list.rings_ready(fds);
         if ready {
             // Also for streams with rings: their other direction, and their end, are the kernel's to tell.
-            if looks_again() || list.needs_kernel(fds) {
+            if looks_again() || list.needs_kernel(fds, others) {
                 list.look_at_kernel()?;
             }
             let count = list.report(fds);
@@ -84,7 +99,7 @@ pub fn poll(fds: &mut [libc::pollfd], timeout: Option<Duration>, mask: Option<Ma
         }
         let expired = deadline.is_some_and(|deadline| clock::now() >= deadline);
         if expired || list.look_longer(fds, deadline)? {
-            if !list.rings_ready(fds) || looks_again() || list.needs_kernel(fds) {
+            if !list.rings_ready(fds) || looks_again() || list.needs_kernel(fds, others) {
                 list.look_at_kernel()?;
             }
             let count = list.report(fds);
@@ -157,7 +172,10 @@ impl List {
 
     /// Whether the kernel must be asked before anything is reported: a direction is on TCP or about to change, or an end
     /// is near.
-    fn needs_kernel(&self, fds: &[libc::pollfd]) -> bool {
+    fn needs_kernel(&self, fds: &[libc::pollfd], others: Others) -> bool {
+        if others == Others::Always && self.ringed.len() < fds.len() {
+            return true;
+        }
         self.ringed.iter().any(|ringed| {
             let events = fds[ringed.at].events;
             let [reads, writes] = [READ, WRITE].map(|way| ringed.stream.on_ring[way].load(Ordering::Relaxed));

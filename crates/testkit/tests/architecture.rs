@@ -38,6 +38,7 @@ const UNSAFE_EXCEPTIONS: &[&str] = &[
     "crates/vipl/src/",
     // The kernel's calling convention.
     "crates/sockets/src/kernel.rs",
+    "crates/sockets/src/kernel/",
     // Registering memory that the program has given to a call.
     "crates/sockets/src/sovia/cache.rs",
     // C pointers and C names.

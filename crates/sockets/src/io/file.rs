@@ -70,7 +70,7 @@ pub fn splice_in(fd: i32, stream: &'static Stream, pipe: i32, count: usize) -> R
             Ok(more) => sent += more,
             Err(Errno(libc::EAGAIN)) => {
                 let mut entry = [libc::pollfd { fd, events: libc::POLLOUT, revents: 0 }];
-                poll::poll(&mut entry, None, None, signal::runs())?;
+                poll::poll(&mut entry, None, None, signal::runs(), poll::Others::Sometimes)?;
             }
             Err(Errno(libc::EINTR) | Errno::RESTART) => {}
             Err(errno) => return if sent > 0 { Ok(sent) } else { Err(errno) },

@@ -96,6 +96,7 @@ impl Stream {
             writer.end(self);
         }
         crate::custody::releasing(fd);
+        sidestep_shm::descriptor::closed(fd);
         // The anchor first: who finds the carrier gone must find the end of the stream behind it.
         let closed = kernel::close(fd);
         *reader = Reader::default();

@@ -1,0 +1,86 @@
+//! Numbers of descriptors that are the engine's own: above the limit of the program, where none of its calls can meet them.
+//!
+//! A program may raise its limit. Then, and where there is no room above it, they lie at the end of what it may use.
+
+use std::{os::fd::AsFd, sync::OnceLock};
+
+use rustix::{
+    fs::{Dir, Mode, OFlags, open},
+    process::{Resource, Rlimit, getrlimit, setrlimit},
+};
+use sidestep_shm::descriptor;
+
+/// Numbers that are left above the limit of a program, if it has many.
+const ROOM: u64 = 512;
+/// A program with a smaller limit needs all of it.
+const FEW: u64 = 256;
+/// The kernel's table of a process is as long as its highest number, and is copied by every `fork`.
+const LOW: u64 = 4096;
+const HIGH: u64 = 1 << 16;
+
+/// Numbers that the kernel's table had room for before the engine made it longer.
+static TABLE: OnceLock<u32> = OnceLock::new();
+
+/// Before the program begins: leaves room above its limit.
+pub fn start() {
+    let Rlimit { current: Some(soft), maximum: Some(hard) } = getrlimit(Resource::Nofile) else { return };
+    let room = ROOM.min(hard / 16);
+    if hard >= FEW && hard - soft.min(hard) < room {
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(hard - room), maximum: Some(hard) });
+    }
+}
+
+/// Before a descriptor is made: chooses where those of the engine lie from now on.
+pub fn choose() {
+    TABLE.get_or_init(|| measured().unwrap_or(u32::MAX));
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    let soft = current.unwrap_or(u64::MAX);
+    let hard = maximum.unwrap_or(u64::MAX);
+    let below = soft.min(HIGH) - soft.min(HIGH) / 4;
+    let room = ROOM.min(hard / 16);
+    let floor = if hard >= FEW && hard - soft.min(hard) >= room { soft.max(LOW.min(hard - room)) } else { below };
+    descriptor::set_floor(u32::try_from(floor).unwrap_or(0), below as u32);
+}
+
+/// How many numbers the kernel's table would have room for without the engine, so that `select` does not look beyond.
+pub fn table() -> u32 {
+    let first = TABLE.get().copied().or_else(measured);
+    let grown = highest().map(grown);
+    first.zip(grown).map_or(u32::MAX, |(first, grown)| first.max(grown))
+}
+
+/// The length of a table with room for a number, as the kernel makes it.
+fn grown(number: u32) -> u32 {
+    if number < 64 { 64 } else { (number / 128 + 1).next_power_of_two() * 128 }
+}
+
+/// The highest number that is open and not the engine's.
+fn highest() -> Option<u32> {
+    let folder = open("/proc/self/fd", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).ok()?;
+    let own = std::os::fd::AsRawFd::as_raw_fd(&folder.as_fd());
+    let entries = Dir::read_from(&folder).ok()?.filter_map(Result::ok);
+    let numbers = entries.filter_map(|entry| entry.file_name().to_str().ok()?.parse::<i32>().ok());
+    numbers.filter(|fd| *fd != own && !descriptor::is_kept(*fd)).max().map(|fd| fd as u32)
+}
+
+/// The length of this process's table now.
+fn measured() -> Option<u32> {
+    let file = open("/proc/self/status", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()?;
+    let mut text = [0; 4096];
+    let count = rustix::io::read(&file, &mut text).ok()?;
+    let text = std::str::from_utf8(&text[..count]).ok()?;
+    text.lines().find_map(|line| line.strip_prefix("FDSize:"))?.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::grown;
+
+    #[test]
+    fn tables_grow_as_the_kernel_s_do() {
+        assert_eq!(
+            [0, 63, 64, 127, 128, 255, 256, 700, 1024].map(grown),
+            [64, 64, 128, 128, 256, 256, 512, 1024, 2048]
+        );
+    }
+}

@@ -10,7 +10,10 @@ use crate::{engine, errno, real::call};
 /// P4.
 pub unsafe fn close(fd: c_int) -> c_int {
     if engine::has_any(fd) {
-        return engine::ask_unit(|| calls::close(fd));
+        if !engine::is_shut_in() {
+            return engine::ask_unit(|| calls::close(fd));
+        }
+        engine::tell(|| calls::abandon(fd));
     }
     if calls::is_internal(fd) && !crate::child::runs() {
         if !signal::is_inside() {

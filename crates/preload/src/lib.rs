@@ -34,6 +34,7 @@ compile_error!("sidestep-preload knows the calling conventions of x86_64 and aar
 #[macro_use]
 mod export;
 
+mod alone;
 mod asynchronous;
 mod cancel;
 mod child;

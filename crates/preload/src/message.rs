@@ -30,7 +30,8 @@ pub unsafe fn recvmsg(fd: c_int, message: *mut msghdr, flags: c_int) -> ssize_t 
         return unsafe { call::recvmsg(fd, message, flags) };
     }
     // SAFETY: P1.
-    let received = unsafe { receive_parts(fd, header.msg_iov, header.msg_iovlen, flags) };
+    let received =
+        unsafe { receive_parts(fd, header.msg_iov, header.msg_iovlen, flags, || call::recvmsg(fd, message, flags)) };
     if received >= 0 {
         if !header.msg_name.is_null() {
             header.msg_namelen = 0;
@@ -67,7 +68,7 @@ pub unsafe fn sendmsg(fd: c_int, message: *const msghdr, flags: c_int) -> ssize_
         return unsafe { call::sendmsg(fd, message, flags) };
     }
     // SAFETY: P1.
-    unsafe { transmit_parts(fd, header.msg_iov, header.msg_iovlen, flags) }
+    unsafe { transmit_parts(fd, header.msg_iov, header.msg_iovlen, flags, || call::sendmsg(fd, message, flags)) }
 }
 
 /// # Safety

@@ -9,7 +9,7 @@ use std::{
 use libc::{iovec, off_t, size_t, sockaddr, socklen_t, ssize_t};
 use sidestep_sockets::calls;
 
-use crate::{engine, errno, real::call, signals};
+use crate::{alone, engine, errno, real::call, signals};
 
 /// Flags with which the engine receives. MSG_NOSIGNAL and MSG_CMSG_CLOEXEC mean nothing to a receiver of bytes.
 pub const RECEIVES: c_int = libc::MSG_PEEK
@@ -31,8 +31,12 @@ pub unsafe fn read(fd: c_int, buffer: *mut c_void, count: size_t) -> ssize_t {
         // SAFETY: P1.
         return unsafe { call::read(fd, buffer, count) };
     }
+    let own = |at: *mut c_void, len: size_t| {
+        // SAFETY: P1.
+        unsafe { call::read(fd, at, len) }
+    };
     // SAFETY: P1.
-    unsafe { read_stream(fd, buffer, count) }
+    unsafe { read_stream(fd, buffer, count, own) }
 }
 
 /// # Safety
@@ -43,7 +47,7 @@ pub unsafe fn read_chk(fd: c_int, buffer: *mut c_void, count: size_t, room: size
         return unsafe { call::__read_chk(fd, buffer, count, room) };
     }
     // SAFETY: P1.
-    unsafe { read_stream(fd, buffer, count) }
+    unsafe { read(fd, buffer, count) }
 }
 
 /// # Safety
@@ -55,7 +59,7 @@ pub unsafe fn write(fd: c_int, buffer: *const c_void, count: size_t) -> ssize_t 
         return unsafe { call::write(fd, buffer, count) };
     }
     // SAFETY: P1.
-    unsafe { transmit(fd, buffer, count, 0) }
+    unsafe { transmit(fd, buffer, count, 0, || call::write(fd, buffer, count)) }
 }
 
 /// # Safety
@@ -70,7 +74,7 @@ pub unsafe fn readv(fd: c_int, parts: *const iovec, count: c_int) -> ssize_t {
         return 0;
     }
     // SAFETY: P1.
-    unsafe { receive_parts(fd, parts, count as usize, 0) }
+    unsafe { receive_parts(fd, parts, count as usize, 0, || call::readv(fd, parts, count)) }
 }
 
 /// # Safety
@@ -81,7 +85,7 @@ pub unsafe fn writev(fd: c_int, parts: *const iovec, count: c_int) -> ssize_t {
         return unsafe { call::writev(fd, parts, count) };
     }
     // SAFETY: P1.
-    unsafe { transmit_parts(fd, parts, count as usize, 0) }
+    unsafe { transmit_parts(fd, parts, count as usize, 0, || call::writev(fd, parts, count)) }
 }
 
 /// # Safety
@@ -121,7 +125,7 @@ pub unsafe fn recv(fd: c_int, buffer: *mut c_void, count: size_t, flags: c_int) 
         return unsafe { call::recv(fd, buffer, count, flags) };
     }
     // SAFETY: P1.
-    unsafe { receive(fd, buffer, count, flags) }
+    unsafe { receive(fd, buffer, count, flags, |at, len| call::recv(fd, at, len, flags)) }
 }
 
 /// # Safety
@@ -132,7 +136,7 @@ pub unsafe fn recv_chk(fd: c_int, buffer: *mut c_void, count: size_t, room: size
         return unsafe { call::__recv_chk(fd, buffer, count, room, flags) };
     }
     // SAFETY: P1.
-    unsafe { receive(fd, buffer, count, flags) }
+    unsafe { recv(fd, buffer, count, flags) }
 }
 
 /// # Safety
@@ -144,7 +148,7 @@ pub unsafe fn send(fd: c_int, buffer: *const c_void, count: size_t, flags: c_int
         return unsafe { call::send(fd, buffer, count, flags) };
     }
     // SAFETY: P1.
-    unsafe { transmit(fd, buffer, count, flags) }
+    unsafe { transmit(fd, buffer, count, flags, || call::send(fd, buffer, count, flags)) }
 }
 
 /// # Safety
@@ -162,7 +166,7 @@ pub unsafe fn recvfrom(
         return unsafe { call::recvfrom(fd, buffer, count, flags, address, len) };
     }
     // SAFETY: P1.
-    let received = unsafe { receive(fd, buffer, count, flags) };
+    let received = unsafe { receive(fd, buffer, count, flags, |at, len| call::recv(fd, at, len, flags)) };
     // SAFETY: P1.
     unsafe { no_address(received, address, len) }
 }
@@ -205,7 +209,7 @@ pub unsafe fn sendto(
         return errno::fail(libc::EINVAL);
     }
     // SAFETY: P1.
-    unsafe { transmit(fd, buffer, count, flags) }
+    unsafe { transmit(fd, buffer, count, flags, || call::send(fd, buffer, count, flags)) }
 }
 
 /// Whether the engine can receive with these flags; if not, the kernel can.
@@ -236,12 +240,17 @@ pub fn can_send(fd: c_int, flags: c_int) -> bool {
 /// # Safety
 /// P1.
 #[inline]
-unsafe fn read_stream(fd: c_int, buffer: *mut c_void, count: size_t) -> ssize_t {
+unsafe fn read_stream(
+    fd: c_int,
+    buffer: *mut c_void,
+    count: size_t,
+    own: impl FnMut(*mut c_void, size_t) -> ssize_t,
+) -> ssize_t {
     if count == 0 {
         return 0;
     }
     // SAFETY: P1.
-    unsafe { receive(fd, buffer, count, 0) }
+    unsafe { receive(fd, buffer, count, 0, own) }
 }
 
 /// # Safety
@@ -251,15 +260,25 @@ unsafe fn are_empty(parts: *const iovec, count: c_int) -> bool {
     count == 0 || unsafe { slice::from_raw_parts(parts, count as usize) }.iter().all(|part| part.iov_len == 0)
 }
 
-/// Receives into one buffer.
+/// Receives into one buffer. `own` is the program's own call, for a process that makes no other.
 ///
 /// # Safety
 /// P1.
 #[inline]
-unsafe fn receive(fd: c_int, buffer: *mut c_void, count: size_t, flags: c_int) -> ssize_t {
+unsafe fn receive(
+    fd: c_int,
+    buffer: *mut c_void,
+    count: size_t,
+    flags: c_int,
+    own: impl FnMut(*mut c_void, size_t) -> ssize_t,
+) -> ssize_t {
     let count = count.min(LIMIT);
     if is_nowhere(buffer) {
         return receive_nowhere(fd, count, flags);
+    }
+    if engine::is_shut_in() {
+        // SAFETY: P1.
+        return unsafe { alone::receive(fd, buffer, count, flags, own) };
     }
     // SAFETY: P1.
     let bytes = unsafe { slice::from_raw_parts_mut(buffer.cast::<u8>(), count) };
@@ -277,12 +296,21 @@ fn receive_nowhere(fd: c_int, count: usize, flags: c_int) -> ssize_t {
     engine::ask(|| calls::receive(fd, &mut [IoSliceMut::new(bytes)], flags))
 }
 
-/// Sends one buffer.
+/// Sends one buffer. `own` is the program's own call, for a process that makes no other.
 ///
 /// # Safety
 /// P1.
 #[inline]
-unsafe fn transmit(fd: c_int, buffer: *const c_void, count: size_t, flags: c_int) -> ssize_t {
+unsafe fn transmit(
+    fd: c_int,
+    buffer: *const c_void,
+    count: size_t,
+    flags: c_int,
+    own: impl FnOnce() -> ssize_t,
+) -> ssize_t {
+    if engine::is_shut_in() {
+        return own();
+    }
     let count = count.min(LIMIT);
     let nowhere = is_nowhere(buffer);
     if nowhere && count > 0 {
@@ -300,24 +328,42 @@ unsafe fn transmit(fd: c_int, buffer: *const c_void, count: size_t, flags: c_int
 ///
 /// # Safety
 /// P1, and `parts` has `count` entries that [`fits`] has seen.
-pub unsafe fn receive_parts(fd: c_int, parts: *const iovec, count: usize, flags: c_int) -> ssize_t {
+pub unsafe fn receive_parts(
+    fd: c_int,
+    parts: *const iovec,
+    count: usize,
+    flags: c_int,
+    own: impl FnOnce() -> ssize_t,
+) -> ssize_t {
     // SAFETY: as for this function.
-    unsafe { with_parts(parts, count, |parts| receive_from(fd, parts, flags)) }
+    unsafe { with_parts(parts, count, |parts| receive_from(fd, parts, flags, own)) }
 }
 
 /// Sends several buffers.
 ///
 /// # Safety
 /// P1, and `parts` has `count` entries that [`fits`] has seen.
-pub unsafe fn transmit_parts(fd: c_int, parts: *const iovec, count: usize, flags: c_int) -> ssize_t {
+pub unsafe fn transmit_parts(
+    fd: c_int,
+    parts: *const iovec,
+    count: usize,
+    flags: c_int,
+    own: impl FnOnce() -> ssize_t,
+) -> ssize_t {
+    if engine::is_shut_in() {
+        return own();
+    }
     // SAFETY: as for this function.
     unsafe { with_parts(parts, count, |parts| transmit_to(fd, parts, flags)) }
 }
 
 /// Parts that are valid and not null, by [`with_parts`].
-fn receive_from(fd: c_int, parts: &[iovec], flags: c_int) -> ssize_t {
+fn receive_from(fd: c_int, parts: &[iovec], flags: c_int, own: impl FnOnce() -> ssize_t) -> ssize_t {
     // SAFETY: an `IoSliceMut` has the layout of an `iovec`. The engine does not change the list, which may be the program's.
     let parts = unsafe { slice::from_raw_parts_mut(parts.as_ptr().cast_mut().cast::<IoSliceMut<'_>>(), parts.len()) };
+    if engine::is_shut_in() {
+        return alone::parts(fd, parts, flags, own);
+    }
     engine::ask(|| calls::receive(fd, parts, flags))
 }
 

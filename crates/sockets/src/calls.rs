@@ -24,6 +24,8 @@ use crate::{
     table,
 };
 
+pub use crate::reader::alone::ROOM as ROOM_ALONE;
+
 /// Whether a descriptor is a stream of ours. A table look-up.
 #[inline]
 pub fn owns(fd: i32) -> bool {
@@ -297,6 +299,28 @@ pub fn leave_all(reason: Reason) {
 /// Whether every call on this stream is the kernel's alone.
 pub fn is_kernels(fd: i32) -> bool {
     table::stream(fd).is_none_or(leaving::is_kernels)
+}
+
+/// In a process that has shut itself in: what a receiving call can give without the kernel. 0: the program's own call is to
+/// be made, and [`sort_in`] told of it.
+pub fn receive_alone(fd: i32, parts: &mut [IoSliceMut<'_>], flags: i32) -> Result<usize> {
+    let Some(stream) = table::stream(fd) else { return Ok(0) };
+    let _inside = Inside::enter();
+    stream.reader().take_alone(stream, parts, flags)
+}
+
+/// In a process that has shut itself in: the program's own receiving call has given `count` bytes, 0 at the end.
+pub fn sort_in(fd: i32, parts: &mut [IoSliceMut<'_>], count: usize, flags: i32) -> Result<usize> {
+    let Some(stream) = table::stream(fd) else { return Ok(count) };
+    let _inside = Inside::enter();
+    stream.reader().sort_in(stream, parts, count, flags)
+}
+
+/// In a process that has shut itself in: the program is about to close this number itself.
+pub fn abandon(fd: i32) {
+    let _inside = Inside::enter();
+    let _change = table::change();
+    table::clear(fd);
 }
 
 /// The same for a set.

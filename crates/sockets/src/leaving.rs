@@ -91,6 +91,8 @@ fn wait(mut streams: Vec<&'static Stream>, reason: Reason, limit: u64) {
             !reader.has_left(stream)
         });
         if streams.is_empty() || clock::now() >= deadline {
+            // Those that have not followed are read from their rings as long as nothing comes over TCP.
+            streams.iter().filter(|_| reason == Reason::Sandboxed).for_each(|stream| stream.reader().prepare_alone());
             return;
         }
         if let Some(carrier) = streams[0].carrier() {

@@ -20,6 +20,7 @@ use crate::{
     stream::{READ, Stream},
 };
 
+pub mod alone;
 mod aside;
 mod peek;
 

@@ -1,0 +1,96 @@
+//! Reading without the kernel: in a process that has shut itself in while its peer did not follow. Only the calls of the
+//! program itself are made, and what the ring and this process's own memory hold is taken around them.
+
+use std::{io::IoSliceMut, sync::atomic::Ordering};
+
+use crate::{
+    kernel::{Errno, Result},
+    stream::{READ, Stream},
+};
+
+use super::{Reader, Step};
+
+/// Bytes of TCP that can be kept, for after the ring, without an allocation.
+pub const ROOM: usize = 64 << 10;
+
+impl Reader {
+    /// From now on nothing here calls the kernel.
+    pub fn prepare_alone(&mut self) {
+        self.kept.reserve(ROOM);
+        // No larger ring is offered any more.
+        self.offered = self.offered.max(1);
+    }
+
+    /// Takes what is here; 0: nothing is.
+    pub fn take_alone(&mut self, stream: &Stream, parts: &mut [IoSliceMut<'_>], flags: i32) -> Result<usize> {
+        if self.aside.is_some()
+            && let Step::Got(count @ 1..) = self.take_aside(parts, flags)?
+        {
+            return Ok(count);
+        }
+        loop {
+            if self.on_ring {
+                let count = self.take(parts, flags)?;
+                if count > 0 {
+                    return Ok(count);
+                }
+            }
+            if self.cross_alone(stream)? {
+                continue;
+            }
+            if self.on_ring || self.kept.is_empty() {
+                return Ok(0);
+            }
+            let count = self.take_kept(parts, flags);
+            if flags & libc::MSG_PEEK == 0 {
+                stream.count(READ, count);
+            }
+            return Ok(count);
+        }
+    }
+
+    /// Carries out a switch to TCP. The peer is not told, since it cannot come back; and no clock is read, which is
+    /// forbidden in the strictest of filters.
+    fn cross_alone(&mut self, stream: &Stream) -> Result<bool> {
+        let (Some(carrier), Some(ring)) = (&self.carrier, &mut self.ring) else { return Ok(false) };
+        let Some(switch) = carrier.announced(self.note.done) else { return Ok(false) };
+        let position = stream.over_tcp[READ].load(Ordering::Relaxed) + ring.position();
+        if position < switch.position {
+            return Ok(false);
+        }
+        if position > switch.position || switch.to_ring() == self.on_ring {
+            // No correct writer announces that.
+            return Err(Errno(libc::ECONNRESET));
+        }
+        self.on_ring = switch.to_ring();
+        self.note.done = switch.number;
+        carrier.switched.store(switch.number, Ordering::Relaxed);
+        stream.on_ring[READ].store(self.on_ring, Ordering::Release);
+        Ok(true)
+    }
+
+    /// The program's own call has given it `count` bytes of TCP. What lies in the ring comes before them: then they are
+    /// kept, and the call gives that. Returns how many bytes the call gives.
+    pub fn sort_in(
+        &mut self,
+        stream: &Stream,
+        parts: &mut [IoSliceMut<'_>],
+        count: usize,
+        flags: i32,
+    ) -> Result<usize> {
+        if self.on_ring && self.has_news() {
+            if flags & libc::MSG_PEEK == 0 {
+                let bytes = parts.iter().flat_map(|part| part.iter().copied());
+                self.kept.extend(bytes.take(count));
+                self.tell_kept();
+            }
+            return self.take(parts, flags);
+        }
+        if flags & libc::MSG_PEEK == 0 {
+            // A switch that was announced before these bytes is carried out before they count.
+            self.cross_alone(stream)?;
+            stream.count(READ, count);
+        }
+        Ok(count)
+    }
+}

@@ -194,11 +194,12 @@ impl Registry {
         for index in 0..PROCESSES {
             let claim = self.process_word(index, 0).load(Acquire);
             let identity = Identity([1, 2].map(|at| self.process_word(index, at).load(Acquire)));
-            let lives = match identity.0[0] {
-                NO_RENDEZVOUS => crate::kernel::is_alive(self.process_word(index, 3).load(Relaxed)),
-                _ => identity.is_alive(),
-            };
-            if claim == 0 || identity.0[1] == 0 || lives {
+            if claim == 0 || identity.0[1] == 0 {
+                continue;
+            }
+            // One that has its number keeps its place. One that seems to have none may count from elsewhere.
+            let number = self.process_word(index, 3).load(Relaxed);
+            if crate::kernel::is_alive(number) || identity.0[0] != NO_RENDEZVOUS && identity.is_alive() {
                 continue;
             }
             self.clear_sockets_of(index);
@@ -373,6 +374,9 @@ mod tests {
         (Registry::open(&directory).unwrap(), directory)
     }
 
+    /// No process has this number.
+    const NOBODY: u32 = u32::MAX >> 1;
+
     fn kernel_id() -> u32 {
         crate::kernel::process()
     }
@@ -382,7 +386,7 @@ mod tests {
         let (registry, directory) = registry("find");
         let me = Identity([7, kernel_id().into()]);
         let alive = Rendezvous::listen(&me.name()).unwrap();
-        let process = registry.enter(me, 42).unwrap();
+        let process = registry.enter(me, NOBODY).unwrap();
         let entry = registry.add(process, &key(4000)).unwrap();
         assert_eq!(registry.find(&key(4000)), None);
         registry.set_willing(entry, true);
@@ -390,7 +394,7 @@ mod tests {
         assert_eq!(registry.find(&key(4001)), None);
         registry.set_state(entry, true, false, Reason::Promoted);
         let all = registry.snapshot();
-        assert_eq!((all.len(), all[0].process, all[0].on_ring), (1, 42, (true, false)));
+        assert_eq!((all.len(), all[0].process, all[0].on_ring), (1, NOBODY, (true, false)));
         // Whoever lives stays; the dead are swept.
         assert_eq!(registry.sweep(), 0);
         drop(alive);
@@ -407,8 +411,7 @@ mod tests {
         assert_eq!(registry.excuse_of(me), Some(Reason::Resources));
         assert_eq!(registry.excuse_of(me + 1), None);
         assert_eq!(registry.sweep(), 0);
-        // No process has this number.
-        registry.excuse(u32::MAX >> 1, Reason::Resources);
+        registry.excuse(NOBODY, Reason::Resources);
         assert_eq!(registry.sweep(), 1);
         assert_eq!(registry.excuse_of(me), Some(Reason::Resources));
         std::fs::remove_dir_all(directory).unwrap();

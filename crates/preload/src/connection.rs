@@ -51,7 +51,7 @@ pub unsafe fn accept(fd: c_int, address: *mut sockaddr, len: *mut socklen_t) -> 
     // SAFETY: P1.
     let new = unsafe { call::accept(fd, address, len) };
     // SAFETY: P1.
-    unsafe { accepted(new, address, len) }
+    unsafe { accepted(new, address, len, 0) }
 }
 
 /// # Safety
@@ -60,7 +60,7 @@ pub unsafe fn accept4(fd: c_int, address: *mut sockaddr, len: *mut socklen_t, fl
     // SAFETY: P1.
     let new = unsafe { call::accept4(fd, address, len, flags) };
     // SAFETY: P1.
-    unsafe { accepted(new, address, len) }
+    unsafe { accepted(new, address, len, flags) }
 }
 
 /// # Safety
@@ -73,9 +73,11 @@ pub unsafe fn shutdown(fd: c_int, how: c_int) -> c_int {
     engine::ask_unit(|| calls::shutdown(fd, how))
 }
 
+/// Flags as for `accept4`.
+///
 /// # Safety
 /// P1; `address` was filled in by the kernel.
-pub unsafe fn accepted(new: c_int, address: *mut sockaddr, len: *mut socklen_t) -> c_int {
+pub unsafe fn accepted(new: c_int, address: *mut sockaddr, len: *mut socklen_t, flags: c_int) -> c_int {
     if new < 0 || signal::is_inside() {
         return new;
     }
@@ -85,7 +87,7 @@ pub unsafe fn accepted(new: c_int, address: *mut sockaddr, len: *mut socklen_t) 
     // SAFETY: P1.
     let family = unsafe { family(address, known) };
     if family == libc::AF_UNSPEC || is_internet(family) {
-        engine::took(new, calls::accepted);
+        engine::took(new, |new| calls::accepted(new, flags & libc::SOCK_NONBLOCK != 0));
     }
     new
 }

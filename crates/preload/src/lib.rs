@@ -55,4 +55,5 @@ mod set;
 mod signals;
 mod startup;
 mod transfer;
+mod vector;
 mod wait;

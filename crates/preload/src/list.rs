@@ -12,14 +12,14 @@ intercepted! {
         [rust, raw SYS_write] write(fd: c_int, buffer: *const c_void, count: size_t) -> ssize_t
             => transfer::write, also __write; handled "sends on the stream; EPIPE raises SIGPIPE";
         [rust, raw SYS_readv] readv(fd: c_int, parts: *const iovec, count: c_int) -> ssize_t
-            => transfer::readv; handled "as `read`";
+            => vector::readv; handled "as `read`";
         [rust, raw SYS_writev] writev(fd: c_int, parts: *const iovec, count: c_int) -> ssize_t
-            => transfer::writev; handled "as `write`";
+            => vector::writev; handled "as `write`";
         [rust] preadv2(fd: c_int, parts: *const iovec, count: c_int, offset: off_t, flags: c_int) -> ssize_t
-            => transfer::preadv2, also preadv64v2;
+            => vector::preadv2, also preadv64v2;
             handled "offset -1 without flags is `readv`; with flags the stream goes back to TCP first; another offset is ESPIPE";
         [rust] pwritev2(fd: c_int, parts: *const iovec, count: c_int, offset: off_t, flags: c_int) -> ssize_t
-            => transfer::pwritev2, also pwritev64v2; handled "as `preadv2`, with `writev`";
+            => vector::pwritev2, also pwritev64v2; handled "as `preadv2`, with `writev`";
         [rust] recv(fd: c_int, buffer: *mut c_void, count: size_t, flags: c_int) -> ssize_t
             => transfer::recv; handled "MSG_PEEK, WAITALL, DONTWAIT, TRUNC as on TCP; MSG_ERRQUEUE is the kernel's; MSG_OOB and unknown flags take the stream back to TCP";
         [rust] __recv_chk(fd: c_int, buffer: *mut c_void, count: size_t, room: size_t, flags: c_int) -> ssize_t

@@ -12,7 +12,8 @@ use sidestep_sockets::signal;
 use crate::{
     engine, errno,
     real::call,
-    transfer::{can_receive, can_send, fits, is_nowhere, receive_parts, transmit_parts},
+    transfer::{can_receive, can_send, is_nowhere},
+    vector::{fits, receive_parts, transmit_parts},
     wait,
 };
 
@@ -30,8 +31,9 @@ pub unsafe fn recvmsg(fd: c_int, message: *mut msghdr, flags: c_int) -> ssize_t 
         return unsafe { call::recvmsg(fd, message, flags) };
     }
     // SAFETY: P1.
-    let received =
-        unsafe { receive_parts(fd, header.msg_iov, header.msg_iovlen, flags, || call::recvmsg(fd, message, flags)) };
+    let own = || unsafe { call::recvmsg(fd, message, flags) };
+    // SAFETY: P1.
+    let received = unsafe { receive_parts(fd, header.msg_iov, header.msg_iovlen, flags, own) };
     if received >= 0 {
         if !header.msg_name.is_null() {
             header.msg_namelen = 0;
@@ -68,7 +70,9 @@ pub unsafe fn sendmsg(fd: c_int, message: *const msghdr, flags: c_int) -> ssize_
         return unsafe { call::sendmsg(fd, message, flags) };
     }
     // SAFETY: P1.
-    unsafe { transmit_parts(fd, header.msg_iov, header.msg_iovlen, flags, || call::sendmsg(fd, message, flags)) }
+    let own = || unsafe { call::sendmsg(fd, message, flags) };
+    // SAFETY: P1.
+    unsafe { transmit_parts(fd, header.msg_iov, header.msg_iovlen, flags, own) }
 }
 
 /// # Safety

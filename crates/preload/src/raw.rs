@@ -4,132 +4,21 @@
 //! which return on another stack work. One that is in the table comes to a body below; if it is for a descriptor of ours
 //! the body is that of the function of the same name, else the system call is made as it is.
 
-use std::{
-    arch::naked_asm,
-    ffi::{c_int, c_long, c_void},
-    sync::atomic::{AtomicPtr, Ordering},
-};
+use std::ffi::{c_int, c_long, c_void};
 
 use libc::sigset_t;
-use sidestep_sockets::{kernel, signal};
+use sidestep_sockets::signal;
 
 use crate::{
-    connection, descriptor, engine, errno, file, message, option, process,
-    real::{call, next},
-    sandbox, select, set, signals, startup, transfer, wait,
+    connection, descriptor, engine, file, message, option, process, real::call, sandbox, select, set, signals, startup,
+    transfer, vector, wait,
 };
 
-/// # Safety
-/// As libc's.
-#[unsafe(no_mangle)]
-#[unsafe(naked)]
-pub unsafe extern "C-unwind" fn syscall(
-    number: c_long,
-    a: usize,
-    b: usize,
-    c: usize,
-    d: usize,
-    e: usize,
-    f: usize,
-) -> c_long {
-    #[cfg(target_arch = "x86_64")]
-    naked_asm!(
-        "cmp rdi, {count}",
-        "jae 2f",
-        // A child with a stack of its own finds there what its maker has put there, and no frame of ours.
-        "cmp rdi, {clone}",
-        "jne 4f",
-        "test rdx, rdx",
-        "jnz 2f",
-        "4:",
-        "cmp rdi, {clone3}",
-        "jne 5f",
-        "test rsi, rsi",
-        "jz 2f",
-        "cmp qword ptr [rsi + {stack}], 0",
-        "jne 2f",
-        "5:",
-        "mov rax, [rip + {meant}@GOTPCREL]",
-        "cmp byte ptr [rax + rdi], 0",
-        "je 2f",
-        "jmp {handle}@PLT",
-        "2:",
-        "mov rax, [rip + {following}@GOTPCREL]",
-        "mov r11, [rax]",
-        "test r11, r11",
-        "jz 3f",
-        "xor eax, eax",
-        "jmp r11",
-        "3:",
-        "jmp {first}@PLT",
-        count = const COUNT,
-        meant = sym MEANT,
-        handle = sym handle,
-        following = sym FOLLOWING,
-        first = sym straight,
-        clone = const libc::SYS_clone,
-        clone3 = const libc::SYS_clone3,
-        stack = const STACK,
-    );
-    #[cfg(target_arch = "aarch64")]
-    naked_asm!(
-        "cmp x0, {count}",
-        "b.hs 2f",
-        // A child with a stack of its own finds there what its maker has put there, and no frame of ours.
-        "cmp x0, {clone}",
-        "b.ne 4f",
-        "cbnz x2, 2f",
-        "4:",
-        "cmp x0, {clone3}",
-        "b.ne 5f",
-        "cbz x1, 2f",
-        "ldr x9, [x1, {stack}]",
-        "cbnz x9, 2f",
-        "5:",
-        "adrp x9, :got:{meant}",
-        "ldr x9, [x9, :got_lo12:{meant}]",
-        "ldrb w9, [x9, x0]",
-        "cbz w9, 2f",
-        "b {handle}",
-        "2:",
-        "adrp x9, :got:{following}",
-        "ldr x9, [x9, :got_lo12:{following}]",
-        "ldr x16, [x9]",
-        "cbz x16, 3f",
-        "br x16",
-        "3:",
-        "b {first}",
-        count = const COUNT,
-        meant = sym MEANT,
-        handle = sym handle,
-        following = sym FOLLOWING,
-        first = sym straight,
-        clone = const libc::SYS_clone,
-        clone3 = const libc::SYS_clone3,
-        stack = const STACK,
-    );
-}
+mod entry;
 
 /// The next `syscall` is known from now on.
 pub fn start() {
-    FOLLOWING.store(next::syscall.known(), Ordering::Release);
-}
-
-/// Before the next `syscall` is known.
-///
-/// # Safety
-/// P1.
-unsafe extern "C-unwind" fn straight(
-    number: c_long,
-    a: usize,
-    b: usize,
-    c: usize,
-    d: usize,
-    e: usize,
-    f: usize,
-) -> c_long {
-    // SAFETY: P1.
-    errno::answer(unsafe { kernel::syscall(number, [a, b, c, d, e, f]) }) as c_long
+    entry::start();
 }
 
 /// A number of the table.
@@ -187,16 +76,16 @@ numbers! { |number, x|
     // SAFETY: P1.
     SYS_write => stream(x).then(|| unsafe { transfer::write(x[0] as c_int, at(x[1]), x[2]) }),
     // SAFETY: P1.
-    SYS_readv => stream(x).then(|| unsafe { transfer::readv(x[0] as c_int, at(x[1]).cast(), x[2] as c_int) }),
+    SYS_readv => stream(x).then(|| unsafe { vector::readv(x[0] as c_int, at(x[1]).cast(), x[2] as c_int) }),
     // SAFETY: P1.
-    SYS_writev => stream(x).then(|| unsafe { transfer::writev(x[0] as c_int, at(x[1]).cast(), x[2] as c_int) }),
+    SYS_writev => stream(x).then(|| unsafe { vector::writev(x[0] as c_int, at(x[1]).cast(), x[2] as c_int) }),
     // SAFETY: P1.
     SYS_preadv2 => stream(x).then(|| unsafe {
-        transfer::preadv2(x[0] as c_int, at(x[1]).cast(), x[2] as c_int, x[3] as i64, x[5] as c_int)
+        vector::preadv2(x[0] as c_int, at(x[1]).cast(), x[2] as c_int, x[3] as i64, x[5] as c_int)
     }),
     // SAFETY: P1.
     SYS_pwritev2 => stream(x).then(|| unsafe {
-        transfer::pwritev2(x[0] as c_int, at(x[1]).cast(), x[2] as c_int, x[3] as i64, x[5] as c_int)
+        vector::pwritev2(x[0] as c_int, at(x[1]).cast(), x[2] as c_int, x[3] as i64, x[5] as c_int)
     }),
     // SAFETY: P1.
     SYS_recvfrom => stream(x).then(|| unsafe {
@@ -376,8 +265,9 @@ fn after(number: c_long, arguments: [usize; 6], result: c_long) {
     match number {
         libc::SYS_socket => connection::forget_stale(fd),
         libc::SYS_accept | libc::SYS_accept4 => {
+            let flags = if number == libc::SYS_accept4 { arguments[3] as c_int } else { 0 };
             // SAFETY: P1: the kernel has filled in the address.
-            unsafe { connection::accepted(fd, at(arguments[1]).cast(), at(arguments[2]).cast()) };
+            unsafe { connection::accepted(fd, at(arguments[1]).cast(), at(arguments[2]).cast(), flags) };
         }
         libc::SYS_epoll_create1 => set::made(fd),
         _ => {}
@@ -421,13 +311,7 @@ unsafe fn mask(argument: usize) -> *const sigset_t {
     unsafe { *(argument as *const *const sigset_t) }
 }
 
-/// Where the argument of `clone3` has the address of the child's stack.
-const STACK: usize = 40;
-
 /// Numbers below which the table has an entry.
 const COUNT: usize = 512;
 
 static MEANT: [u8; COUNT] = meant();
-
-/// The next `syscall`, once known.
-static FOLLOWING: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());

@@ -18,7 +18,7 @@ use libc::{
 
 use crate::{
     asynchronous, cancel, connection, descriptor, file, message, option, process, sandbox, select, set, signals,
-    transfer, wait,
+    transfer, vector, wait,
 };
 
 include!("list.rs");

@@ -6,23 +6,26 @@
 use std::{
     io::{IoSlice, IoSliceMut},
     sync::atomic::Ordering,
-    time::Duration,
 };
-
-use sidestep_shm::descriptor;
 
 use crate::{
     config::{Promote, config},
     custody, engine, fork, io,
-    kernel::{self, Errno, Mask, Result},
+    kernel::{self, Errno, Result},
     leaving, numbers,
-    poll::{self, Others},
     reason::Reason,
     registry,
-    signal::{self, Inside},
-    stream::{READ, Stage, Stream, WRITE, lock},
+    signal::Inside,
+    stream::{READ, Stage, WRITE},
     table,
 };
+
+mod number;
+mod waits;
+
+use number::forget_number;
+pub use number::{abandon, close, close_range, duplicated, internal_closed, is_internal, replaced};
+pub use waits::{any_owned, cancelled, poll, select, set_control, set_created, set_wait};
 
 pub use crate::reader::alone::ROOM as ROOM_ALONE;
 
@@ -38,12 +41,6 @@ pub fn is_set(fd: i32) -> bool {
     table::set(fd).is_some()
 }
 
-/// Whether a descriptor is internal: the program may neither close it nor put another in its place.
-#[inline]
-pub fn is_internal(fd: i32) -> bool {
-    descriptor::is_kept(fd)
-}
-
 /// Which path a stream reads from and writes to; `true` is the ring.
 pub fn paths(fd: i32) -> Option<(bool, bool)> {
     let stream = table::stream(fd)?;
@@ -51,24 +48,18 @@ pub fn paths(fd: i32) -> Option<(bool, bool)> {
     Some((reads, writes))
 }
 
-/// The engine itself is about to close a descriptor.
-pub fn internal_closed(fd: i32) {
-    descriptor::closed(fd);
-}
-
 /// `connect` on this socket has returned 0, or -1 with EINPROGRESS.
 pub fn connected(fd: i32) {
-    track(fd);
+    track(fd, None);
 }
 
-/// `accept` or `accept4` has returned this socket.
-pub fn accepted(fd: i32) {
-    track(fd);
+/// `accept` or `accept4` has returned this socket, in this mode.
+pub fn accepted(fd: i32, nonblocking: bool) {
+    track(fd, Some(nonblocking));
 }
 
-fn track(fd: i32) {
-    // Answered for TCP only.
-    if config().promote == Promote::Never || kernel::state(fd).is_err() {
+fn track(fd: i32, nonblocking: Option<bool>) {
+    if config().promote == Promote::Never || !kernel::is_tcp(fd) {
         return;
     }
     let _inside = Inside::enter();
@@ -79,7 +70,7 @@ fn track(fd: i32) {
         forget_number(fd);
     }
     if let Some(stream) = table::new_stream() {
-        stream.begin(fd);
+        stream.begin(fd, nonblocking.unwrap_or_else(|| kernel::is_nonblocking(fd)));
         if !table::put_stream(fd, stream) {
             table::recycle_stream(stream);
         }
@@ -118,91 +109,6 @@ pub fn splice(from: i32, to: i32, count: usize, nonblocking: bool) -> Result<usi
         (Some(stream), _) => io::splice_out(from, stream, to, count, nonblocking),
         (None, Some(stream)) => io::splice_in(to, stream, from, count),
         (None, None) => Err(Errno(libc::EINVAL)),
-    }
-}
-
-/// `close`. Closes the descriptor, too.
-pub fn close(fd: i32) -> Result<()> {
-    let _inside = Inside::enter();
-    let _change = table::change();
-    if let Some(set) = table::set(fd) {
-        table::clear(fd);
-        set.drop_number();
-        return kernel::close(fd);
-    }
-    let Some(stream) = table::stream(fd) else { return kernel::close(fd) };
-    table::clear(fd);
-    let last = stream.drop_number(fd);
-    leave_sets(stream, fd, last);
-    if last { stream.close() } else { kernel::close(fd) }
-}
-
-/// `close_range` and `closefrom`, without CLOSE_RANGE_CLOEXEC: closes all of them but internal ones.
-pub fn close_range(first: u32, last: u32) -> Result<()> {
-    if first > last {
-        return Err(Errno(libc::EINVAL));
-    }
-    let ours: Vec<i32> = table::numbers(first, last).collect();
-    for fd in ours {
-        let _ = close(fd);
-    }
-    let mut from = first;
-    for kept in descriptor::all_kept().map(|fd| fd as u32).filter(|fd| (first..=last).contains(fd)) {
-        if kept > from {
-            kernel::close_range(from, kept - 1)?;
-        }
-        from = kept + 1;
-    }
-    if from <= last { kernel::close_range(from, last) } else { Ok(()) }
-}
-
-/// `dup`, `dup2`, `dup3` or F_DUPFD has made `new` from `old`, which is a stream or a set of ours. Whatever `new` was
-/// before has been given to [`replaced`].
-pub fn duplicated(old: i32, new: i32) {
-    let _inside = Inside::enter();
-    let _change = table::change();
-    if let Some(set) = table::set(old) {
-        if table::put_set(new, set) {
-            set.add_number();
-        }
-    } else if let Some(stream) = table::stream(old)
-        && table::put_stream(new, stream)
-    {
-        stream.add_number(new);
-        let sets = lock(&stream.sets).clone();
-        for set in sets.into_iter().filter_map(table::set_at) {
-            set.renumbered(new, stream);
-        }
-    }
-}
-
-/// `dup2` or `dup3` is about to put something else in the place of this descriptor of ours.
-pub fn replaced(fd: i32) {
-    let _inside = Inside::enter();
-    let _change = table::change();
-    if let Some(set) = table::set(fd) {
-        table::clear(fd);
-        set.drop_number();
-    } else {
-        forget_number(fd);
-    }
-}
-
-/// A number of a stream is about to be closed by someone else. The anchor lives on in a copy until the stream has ended.
-fn forget_number(fd: i32) {
-    let Some(stream) = table::stream(fd) else { return };
-    table::clear(fd);
-    let last = stream.drop_number(fd);
-    leave_sets(stream, fd, last);
-    if last {
-        stream.detach(fd);
-    }
-}
-
-fn leave_sets(stream: &Stream, fd: i32, last: bool) {
-    let sets = lock(&stream.sets).clone();
-    for set in sets.into_iter().filter_map(table::set_at) {
-        set.closed(fd, stream, last);
     }
 }
 
@@ -316,13 +222,6 @@ pub fn sort_in(fd: i32, parts: &mut [IoSliceMut<'_>], count: usize, flags: i32) 
     stream.reader().sort_in(stream, parts, count, flags)
 }
 
-/// In a process that has shut itself in: the program is about to close this number itself.
-pub fn abandon(fd: i32) {
-    let _inside = Inside::enter();
-    let _change = table::change();
-    table::clear(fd);
-}
-
 /// The same for a set.
 pub fn is_kernels_set(fd: i32) -> bool {
     table::set(fd).is_none_or(|set| set.is_exported())
@@ -340,90 +239,6 @@ pub fn passing(fd: i32) {
     leave(fd, Reason::Passed);
     if let Ok(cookie) = kernel::cookie(fd) {
         custody::given_away(cookie);
-    }
-}
-
-/// Whether a list of descriptors to poll has any of ours.
-#[inline]
-pub fn any_owned(fds: &[libc::pollfd]) -> bool {
-    fds.iter().any(|entry| owns(entry.fd) || is_set(entry.fd))
-}
-
-/// `poll`, `ppoll`. A time-out of `None` is for ever.
-pub fn poll(fds: &mut [libc::pollfd], timeout: Option<Duration>, mask: Option<&libc::sigset_t>) -> Result<usize> {
-    let (before, mask) = (signal::runs(), mask.map(Mask::from));
-    let _masked = mask.map(Masked::new);
-    poll::poll(fds, timeout, mask, before, Others::Sometimes)
-}
-
-/// `select` and `pselect`, as a list.
-pub fn select(fds: &mut [libc::pollfd], timeout: Option<Duration>, mask: Option<&libc::sigset_t>) -> Result<usize> {
-    let (before, mask) = (signal::runs(), mask.map(Mask::from));
-    let _masked = mask.map(Masked::new);
-    poll::poll(fds, timeout, mask, before, Others::Always)
-}
-
-/// A wait with a mask of its own: what it blocks is blocked from the beginning, also while the call only looks. What it
-/// lets in comes in the sleep.
-struct Masked(Mask);
-
-impl Masked {
-    fn new(mask: Mask) -> Masked {
-        Masked(kernel::block(mask))
-    }
-}
-
-impl Drop for Masked {
-    fn drop(&mut self) {
-        kernel::set_mask(self.0);
-    }
-}
-
-/// `epoll_create` has made this set.
-pub fn set_created(fd: i32) {
-    let _inside = Inside::enter();
-    let _change = table::change();
-    if let Some(set) = table::new_set() {
-        set.begin(fd);
-        if !table::put_set(fd, set) {
-            table::recycle_set(set);
-        }
-    }
-}
-
-/// `epoll_ctl` on a set of ours, whatever `fd` is.
-pub fn set_control(set: i32, op: i32, fd: i32, event: Option<libc::epoll_event>) -> Result<()> {
-    match table::set(set) {
-        Some(set) => {
-            let _inside = Inside::enter();
-            set.control(op, fd, event)
-        }
-        None => kernel::epoll_control(set, op, fd, event),
-    }
-}
-
-/// `epoll_wait`, `epoll_pwait`, `epoll_pwait2` on a set of ours.
-pub fn set_wait(
-    set: i32,
-    events: &mut [libc::epoll_event],
-    timeout: Option<Duration>,
-    mask: Option<&libc::sigset_t>,
-) -> Result<usize> {
-    match table::set(set) {
-        Some(set) => {
-            let (before, mask) = (signal::runs(), mask.map(Mask::from));
-            let _masked = mask.map(Masked::new);
-            set.wait(events, timeout, mask, before)
-        }
-        None => kernel::epoll_wait(set, events, timeout, mask.map(Mask::from)),
-    }
-}
-
-/// `pthread_cancel` has been called: sleeping threads end their calls with [`Errno::RESTART`].
-pub fn cancelled() {
-    signal::cancelled();
-    if let Some(engine) = engine::running() {
-        engine.node.wake();
     }
 }
 

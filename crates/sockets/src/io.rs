@@ -20,6 +20,7 @@ use crate::{
 
 mod file;
 mod peek;
+mod young;
 
 pub use file::{send_file, splice_in, splice_out};
 
@@ -29,6 +30,11 @@ const KERNEL_PIECE: usize = 256 << 10;
 /// Any of the receiving calls.
 #[inline]
 pub fn receive(fd: i32, stream: &'static Stream, parts: &mut [IoSliceMut<'_>], flags: i32) -> Result<usize> {
+    if stream.is_young()
+        && let Some(outcome) = young::receive(fd, stream, parts, flags)
+    {
+        return outcome;
+    }
     let nonblocking = stream.nonblocking.load(Ordering::Relaxed) || flags & libc::MSG_DONTWAIT != 0;
     if flags & (libc::MSG_WAITALL | libc::MSG_PEEK) == 0
         && !parts.iter().all(|part| part.is_empty())
@@ -224,6 +230,11 @@ fn wait_to_read(
 /// Any of the sending calls.
 #[inline]
 pub fn send(fd: i32, stream: &'static Stream, parts: &[IoSlice<'_>], flags: i32) -> Result<usize> {
+    if stream.is_young()
+        && let Some(outcome) = young::send(fd, stream, parts, flags)
+    {
+        return outcome;
+    }
     let nonblocking = stream.nonblocking.load(Ordering::Relaxed) || flags & libc::MSG_DONTWAIT != 0;
     let mut done = 0;
     if let [part] = parts {
@@ -238,11 +249,10 @@ pub fn send(fd: i32, stream: &'static Stream, parts: &[IoSlice<'_>], flags: i32)
             }
         }
     }
-    if done > 0 {
-        let [part] = parts else { return Ok(done) };
-        return send_slowly(fd, stream, &mut [IoSlice::new(&part[done..])], flags, nonblocking, done);
+    match parts {
+        [part] => send_slowly(fd, stream, &mut [IoSlice::new(&part[done..])], flags, nonblocking, done),
+        parts => send_slowly(fd, stream, &mut parts.to_vec(), flags, nonblocking, 0),
     }
-    send_slowly(fd, stream, &mut parts.to_vec(), flags, nonblocking, 0)
 }
 
 #[inline(never)]

@@ -295,6 +295,11 @@ pub fn is_nonblocking(fd: i32) -> bool {
     control(fd, libc::F_GETFL, 0).is_ok_and(|flags| flags & libc::O_NONBLOCK as usize != 0)
 }
 
+/// Whether a descriptor is a socket of TCP.
+pub fn is_tcp(fd: i32) -> bool {
+    option(fd, libc::SOL_SOCKET, libc::SO_PROTOCOL) == Ok(libc::IPPROTO_TCP)
+}
+
 /// SO_COOKIE: names the socket for as long as the machine runs.
 pub fn cookie(fd: i32) -> Result<u64> {
     option64(fd, libc::SOL_SOCKET, libc::SO_COOKIE)

@@ -41,6 +41,17 @@ pub fn may_be_cancelled() -> bool {
     }
 }
 
+/// What this thread knows when it last looked whether it was cancelled; `None` if no thread has ever been.
+#[inline]
+pub fn cancelled_before() -> Option<Runs> {
+    (CANCELLED.load(Ordering::Relaxed) != 0).then(runs)
+}
+
+/// Whether no handler has run in this thread since.
+pub fn has_run_none(before: Runs) -> bool {
+    runs().all == before.all
+}
+
 /// The count of cancelled threads.
 pub fn cancellations() -> &'static AtomicU64 {
     &CANCELLED

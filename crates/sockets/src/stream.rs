@@ -160,14 +160,18 @@ impl Stream {
         }
     }
 
-    /// Makes it the stream behind a descriptor. Under the lock of the table.
-    pub fn begin(&self, fd: i32) {
+    /// Makes it the stream behind a descriptor in this mode. Under the lock of the table. Both directions are as new:
+    /// the end of the last use has seen to that.
+    pub fn begin(&self, fd: i32, nonblocking: bool) {
         self.fd.store(fd, Ordering::Relaxed);
-        *lock(&self.numbers) = vec![fd];
+        let mut numbers = lock(&self.numbers);
+        numbers.clear();
+        numbers.push(fd);
+        drop(numbers);
         self.had_copies.store(false, Ordering::Relaxed);
         self.users.store(0, Ordering::Relaxed);
         self.orphan.store(false, Ordering::Relaxed);
-        self.nonblocking.store(kernel::is_nonblocking(fd), Ordering::Relaxed);
+        self.nonblocking.store(nonblocking, Ordering::Relaxed);
         self.low_water.store(1, Ordering::Relaxed);
         for pair in [&self.timeouts, &self.over_tcp] {
             pair.iter().for_each(|word| word.store(0, Ordering::Relaxed));
@@ -184,8 +188,6 @@ impl Stream {
         for word in [&self.turns, &self.tries, &self.skip] {
             word.store(0, Ordering::Relaxed);
         }
-        *self.reader() = Reader::default();
-        *self.writer() = Writer::default();
         *lock(&self.carrier) = None;
         *lock(&self.inbox) = None;
         *lock(&self.place) = None;
@@ -194,7 +196,7 @@ impl Stream {
 
     /// In a forked child: goes on where the parent's stream was, if that was on TCP.
     pub fn inherit(&self, from: &Stream, fd: i32) {
-        self.begin(fd);
+        self.begin(fd, kernel::is_nonblocking(fd));
         for direction in [READ, WRITE] {
             let bytes = from.over_tcp[direction].load(Ordering::Relaxed);
             self.over_tcp[direction].store(bytes, Ordering::Relaxed);
@@ -255,6 +257,12 @@ impl Stream {
             2 => Stage::Carried,
             _ => Stage::Never,
         }
+    }
+
+    /// Whether no offer was made yet.
+    #[inline]
+    pub fn is_young(&self) -> bool {
+        self.stage.load(Ordering::SeqCst) == Stage::Young as u8
     }
 
     /// Where it is known; enters it if it is not.

@@ -44,7 +44,7 @@ impl Attack {
             }
         };
         let ours = listener.accept().unwrap().0.into_raw_fd();
-        calls::accepted(ours);
+        calls::accepted(ours, false);
         // Two exchanges make the offer; the server waits to be asked.
         for _ in 0..3 {
             theirs.write_all(b"ping").unwrap();

@@ -31,7 +31,7 @@ fn a_process_that_scribbles_over_what_it_shares_harms_itself_only() {
         let port = listener.local_addr().unwrap().port().to_string();
         let mut child = Child::start("scribbler", &[&port, &(seed ^ round).to_string()]);
         let ours = listener.accept().unwrap().0.into_raw_fd();
-        calls::accepted(ours);
+        calls::accepted(ours, false);
         for _ in 0..EXCHANGES {
             assert_eq!(receive(ours, 4, libc::MSG_WAITALL), Ok(b"ping".to_vec()));
             assert_eq!(send(ours, b"pong", 0), Ok(4));
@@ -122,7 +122,7 @@ fn honest_pair() -> (i32, i32) {
     client.set_nodelay(true).unwrap();
     let pair = (client.into_raw_fd(), listener.accept().unwrap().0.into_raw_fd());
     calls::connected(pair.0);
-    calls::accepted(pair.1);
+    calls::accepted(pair.1, false);
     (0..EXCHANGES).for_each(|_| exchange(pair));
     assert_eq!(calls::paths(pair.0), Some((true, true)), "not promoted");
     pair

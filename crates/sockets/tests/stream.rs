@@ -23,7 +23,7 @@ impl Pair {
         let (server, _) = listener.accept().unwrap();
         let pair = Pair { client: client.into_raw_fd(), server: server.into_raw_fd() };
         calls::connected(pair.client);
-        calls::accepted(pair.server);
+        calls::accepted(pair.server, false);
         pair
     }
 

@@ -36,15 +36,19 @@ pub unsafe fn syscall(number: i64, arguments: [usize; 6]) -> Result<usize> {
     // SAFETY: has no precondition.
     let place = place(unsafe { libc::pthread_self() });
     place.fetch_add(1, Ordering::SeqCst);
-    // Pairs with `may_wait`: it sees this thread, or the spot sees its count.
+    // Pairs with `may_wait`: it sees this thread, or the spot sees its count. (The addition is a fence there.)
+    #[cfg(not(target_arch = "x86_64"))]
     fence(Ordering::SeqCst);
-    let (count, before) = (signal::cancellations(), signal::runs());
+    let (count, before) = (signal::cancellations(), signal::cancelled_before());
+    let seen = before.map_or(0, |before| before.cancelled);
     // SAFETY: as for this function; the rest are references that outlive the call.
-    let result = unsafe { sidestep_wait(number as isize, &arguments, count, before.cancelled) };
+    let result = unsafe { sidestep_wait(number as isize, &arguments, count, seen) };
     place.fetch_sub(1, Ordering::Release);
     match -result as i32 {
         // A call that the kernel never restarts, and no handler of the program's ran.
-        libc::EINTR if signal::was_cancelled(before) && signal::runs().all == before.all => Err(Errno::RESTART),
+        libc::EINTR if count.load(Ordering::Relaxed) != seen && before.is_none_or(signal::has_run_none) => {
+            Err(Errno::RESTART)
+        }
         errno if (-4095..0).contains(&result) => Err(Errno(errno)),
         _ => Ok(result as usize),
     }
@@ -52,7 +56,7 @@ pub unsafe fn syscall(number: i64, arguments: [usize; 6]) -> Result<usize> {
 
 fn place(thread: libc::pthread_t) -> &'static AtomicU32 {
     // Addresses that differ by the size of a stack, mostly.
-    &WAITING[((thread as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54) as usize % PLACES]
+    &WAITING[(thread.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54) as usize % PLACES]
 }
 
 /// The instructions between the look at the count and the system call.

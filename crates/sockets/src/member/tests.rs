@@ -17,7 +17,7 @@ fn promoted() -> (TcpStream, TcpStream) {
     let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
     let (server, _) = listener.accept().unwrap();
     calls::connected(client.as_raw_fd());
-    calls::accepted(server.as_raw_fd());
+    calls::accepted(server.as_raw_fd(), false);
     for _ in 0..1000 {
         for (from, to) in [(&client, &server), (&server, &client)] {
             send(from, b"x");

@@ -16,9 +16,11 @@ use crate::{
 pub struct InUse(&'static Stream);
 
 impl Drop for InUse {
+    #[inline]
     fn drop(&mut self) {
-        let _inside = Inside::enter();
-        self.0.unuse();
+        if self.0.users.fetch_sub(1, Ordering::SeqCst) == 1 && self.0.orphan.load(Ordering::SeqCst) {
+            self.0.end_orphan();
+        }
     }
 }
 
@@ -50,12 +52,12 @@ impl Stream {
         InUse(self)
     }
 
-    fn unuse(&'static self) {
-        if self.users.fetch_sub(1, Ordering::SeqCst) == 1 && self.orphan.load(Ordering::SeqCst) {
-            let _change = table::change();
-            if self.users.load(Ordering::SeqCst) == 0 && self.orphan.swap(false, Ordering::SeqCst) {
-                let _ = self.end();
-            }
+    #[cold]
+    fn end_orphan(&'static self) {
+        let _inside = Inside::enter();
+        let _change = table::change();
+        if self.users.load(Ordering::SeqCst) == 0 && self.orphan.swap(false, Ordering::SeqCst) {
+            let _ = self.end();
         }
     }
 

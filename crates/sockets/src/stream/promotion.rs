@@ -25,14 +25,7 @@ impl Stream {
     pub fn passes(&self, direction: usize) {
         match self.stage() {
             Stage::Young => {
-                let turns = self.turns.load(Ordering::Relaxed);
-                if turns & 1 != direction as u32 || turns == 0 {
-                    self.turns.store((turns & !1) + 2 + direction as u32, Ordering::Relaxed);
-                }
-                let due = turns / 2 >= TURNS
-                    || self.over_tcp[direction].load(Ordering::Relaxed) >= BULK
-                    || config().promote == Promote::Eager;
-                if due {
+                if self.turns_old(direction) {
                     self.offer();
                 }
             }
@@ -46,6 +39,18 @@ impl Stream {
                 }
             }
         }
+    }
+
+    /// Counts a turn of a young stream, and says whether it is old enough for an offer. A call may be counted twice.
+    #[inline]
+    pub fn turns_old(&self, direction: usize) -> bool {
+        let turns = self.turns.load(Ordering::Relaxed);
+        if turns & 1 != direction as u32 || turns == 0 {
+            self.turns.store((turns & !1) + 2 + direction as u32, Ordering::Relaxed);
+        }
+        turns / 2 >= TURNS
+            || self.over_tcp[direction].load(Ordering::Relaxed) >= BULK
+            || config().promote == Promote::Eager
     }
 
     /// Makes the offer: from now on a peer may ask, or this side looks for one.

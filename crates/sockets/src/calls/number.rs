@@ -1,0 +1,113 @@
+//! Numbers of descriptors: `close`, `dup` and their kin.
+
+use sidestep_shm::descriptor;
+
+use crate::{
+    kernel::{self, Errno, Result},
+    signal::Inside,
+    stream::{Stream, lock},
+    table,
+};
+
+/// Whether a descriptor is internal: the program may neither close it nor put another in its place.
+#[inline]
+pub fn is_internal(fd: i32) -> bool {
+    descriptor::is_kept(fd)
+}
+
+/// The engine itself is about to close a descriptor.
+pub fn internal_closed(fd: i32) {
+    descriptor::closed(fd);
+}
+
+/// `close`. Closes the descriptor, too.
+pub fn close(fd: i32) -> Result<()> {
+    let _inside = Inside::enter();
+    let _change = table::change();
+    if let Some(set) = table::set(fd) {
+        table::clear(fd);
+        set.drop_number();
+        return kernel::close(fd);
+    }
+    let Some(stream) = table::stream(fd) else { return kernel::close(fd) };
+    table::clear(fd);
+    let last = stream.drop_number(fd);
+    leave_sets(stream, fd, last);
+    if last { stream.close() } else { kernel::close(fd) }
+}
+
+/// `close_range` and `closefrom`, without CLOSE_RANGE_CLOEXEC: closes all of them but internal ones.
+pub fn close_range(first: u32, last: u32) -> Result<()> {
+    if first > last {
+        return Err(Errno(libc::EINVAL));
+    }
+    let ours: Vec<i32> = table::numbers(first, last).collect();
+    for fd in ours {
+        let _ = close(fd);
+    }
+    let mut from = first;
+    for kept in descriptor::all_kept().map(|fd| fd as u32).filter(|fd| (first..=last).contains(fd)) {
+        if kept > from {
+            kernel::close_range(from, kept - 1)?;
+        }
+        from = kept + 1;
+    }
+    if from <= last { kernel::close_range(from, last) } else { Ok(()) }
+}
+
+/// `dup`, `dup2`, `dup3` or F_DUPFD has made `new` from `old`, which is a stream or a set of ours. Whatever `new` was
+/// before has been given to [`replaced`].
+pub fn duplicated(old: i32, new: i32) {
+    let _inside = Inside::enter();
+    let _change = table::change();
+    if let Some(set) = table::set(old) {
+        if table::put_set(new, set) {
+            set.add_number();
+        }
+    } else if let Some(stream) = table::stream(old)
+        && table::put_stream(new, stream)
+    {
+        stream.add_number(new);
+        let sets = lock(&stream.sets).clone();
+        for set in sets.into_iter().filter_map(table::set_at) {
+            set.renumbered(new, stream);
+        }
+    }
+}
+
+/// `dup2` or `dup3` is about to put something else in the place of this descriptor of ours.
+pub fn replaced(fd: i32) {
+    let _inside = Inside::enter();
+    let _change = table::change();
+    if let Some(set) = table::set(fd) {
+        table::clear(fd);
+        set.drop_number();
+    } else {
+        forget_number(fd);
+    }
+}
+
+/// A number of a stream is about to be closed by someone else. The anchor lives on in a copy until the stream has ended.
+pub(super) fn forget_number(fd: i32) {
+    let Some(stream) = table::stream(fd) else { return };
+    table::clear(fd);
+    let last = stream.drop_number(fd);
+    leave_sets(stream, fd, last);
+    if last {
+        stream.detach(fd);
+    }
+}
+
+fn leave_sets(stream: &Stream, fd: i32, last: bool) {
+    let sets = lock(&stream.sets).clone();
+    for set in sets.into_iter().filter_map(table::set_at) {
+        set.closed(fd, stream, last);
+    }
+}
+
+/// In a process that has shut itself in: the program is about to close this number itself.
+pub fn abandon(fd: i32) {
+    let _inside = Inside::enter();
+    let _change = table::change();
+    table::clear(fd);
+}

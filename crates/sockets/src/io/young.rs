@@ -1,0 +1,72 @@
+//! Calls on a connection that is too young to be promoted, the only ones that a short one ever sees: they are counted, and
+//! are the kernel's. No lock is taken.
+
+use std::{
+    io::{IoSlice, IoSliceMut},
+    sync::atomic::Ordering,
+};
+
+use crate::{
+    kernel::{self, Errno, Result},
+    stream::{READ, Stream, WRITE},
+    table,
+};
+
+use super::KERNEL_PIECE;
+
+/// A receiving call; `None`: it is not for this file.
+#[inline(never)]
+pub fn receive(fd: i32, stream: &'static Stream, parts: &mut [IoSliceMut<'_>], flags: i32) -> Option<Result<usize>> {
+    if flags & libc::MSG_PEEK != 0 || parts.iter().all(|part| part.is_empty()) || stream.turns_old(READ) {
+        return None;
+    }
+    let _in_use = stream.in_use();
+    let call = Call::begin(fd, stream, READ)?;
+    let outcome = kernel::receive(fd, parts, flags);
+    call.end(outcome);
+    Some(outcome)
+}
+
+/// A sending call; `None`: it is not for this file. SIGPIPE is the caller's to raise.
+#[inline(never)]
+pub fn send(fd: i32, stream: &'static Stream, parts: &[IoSlice<'_>], flags: i32) -> Option<Result<usize>> {
+    let len: usize = parts.iter().map(|part| part.len()).sum();
+    if len > KERNEL_PIECE || stream.turns_old(WRITE) {
+        return None;
+    }
+    let _in_use = stream.in_use();
+    let call = Call::begin(fd, stream, WRITE)?;
+    let outcome = kernel::send(fd, parts, flags | libc::MSG_NOSIGNAL);
+    if matches!(outcome, Ok(count) if count < len) || outcome == Err(Errno(libc::EAGAIN)) {
+        stream.is_full();
+    }
+    call.end(outcome);
+    Some(outcome)
+}
+
+/// A call that sits in the kernel.
+struct Call {
+    stream: &'static Stream,
+    direction: usize,
+}
+
+impl Call {
+    /// `None`: the stream has grown older meanwhile, or the number leads elsewhere.
+    fn begin(fd: i32, stream: &'static Stream, direction: usize) -> Option<Call> {
+        stream.in_kernel[direction].fetch_add(1, Ordering::SeqCst);
+        // SeqCst: whoever opens the direction, or announces a switch, has made the stream older first. It sees this count,
+        // or this sees that.
+        if stream.is_young() && table::slot(fd).is_some_and(|slot| slot.is(stream)) {
+            return Some(Call { stream, direction });
+        }
+        stream.in_kernel[direction].fetch_sub(1, Ordering::SeqCst);
+        None
+    }
+
+    fn end(self, outcome: Result<usize>) {
+        if let Ok(count) = outcome {
+            self.stream.count(self.direction, count);
+        }
+        self.stream.in_kernel[self.direction].fetch_sub(1, Ordering::SeqCst);
+    }
+}

@@ -11,7 +11,8 @@
 //! ```
 //!
 //! A place is claimed by swapping its claim word from 0, and given back by storing 0. The places of a dead process are
-//! given back by whoever needs room: a process lives as long as its rendezvous is bound.
+//! given back by whoever needs room: a process lives as long as there is one with its number, or its rendezvous is
+//! bound.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 

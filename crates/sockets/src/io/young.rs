@@ -22,7 +22,7 @@ pub fn receive(fd: i32, stream: &'static Stream, parts: &mut [IoSliceMut<'_>], f
     }
     let _in_use = stream.in_use();
     let call = Call::begin(fd, stream, READ)?;
-    let outcome = kernel::receive(fd, parts, flags);
+    let outcome = kernel::receive(stream.fd(), parts, flags);
     call.end(outcome);
     Some(outcome)
 }
@@ -36,7 +36,7 @@ pub fn send(fd: i32, stream: &'static Stream, parts: &[IoSlice<'_>], flags: i32)
     }
     let _in_use = stream.in_use();
     let call = Call::begin(fd, stream, WRITE)?;
-    let outcome = kernel::send(fd, parts, flags | libc::MSG_NOSIGNAL);
+    let outcome = kernel::send(stream.fd(), parts, flags | libc::MSG_NOSIGNAL);
     if matches!(outcome, Ok(count) if count < len) || outcome == Err(Errno(libc::EAGAIN)) {
         stream.is_full();
     }

@@ -36,6 +36,21 @@ fn promoted_to_and_fro_passes() {
     judged("random", |seed| under(Promote::Random(seed)));
 }
 
+#[test]
+fn promoted_to_via_by_default_passes() {
+    judged("via, default", |_| over_via(Promote::Default));
+}
+
+#[test]
+fn promoted_to_via_from_the_first_byte_passes() {
+    judged("via, eager", |_| over_via(Promote::Eager));
+}
+
+#[test]
+fn promoted_to_via_to_and_fro_passes() {
+    judged("via, random", |seed| over_via(Promote::Random(seed)));
+}
+
 fn judged(name: &str, launch: impl Fn(u64) -> Launch) {
     let program = driver();
     let (first, count) = (seed_or(FIRST), programs());
@@ -57,6 +72,10 @@ fn judged(name: &str, launch: impl Fn(u64) -> Launch) {
 
 fn under(promote: Promote) -> Launch {
     Launch::Sidestep(PathBuf::from(env!("CARGO_BIN_EXE_sidestep")), promote)
+}
+
+fn over_via(promote: Promote) -> Launch {
+    Launch::Via(PathBuf::from(env!("CARGO_BIN_EXE_sidestep")), promote)
 }
 
 fn driver() -> PathBuf {

@@ -24,6 +24,8 @@ pub enum Launch {
     Plain,
     /// By this `sidestep` program.
     Sidestep(PathBuf, Promote),
+    /// The same, with connections over VIA.
+    Via(PathBuf, Promote),
 }
 
 impl Launch {
@@ -31,20 +33,27 @@ impl Launch {
     pub fn all(sidestep: &Path, seed: Option<u64>) -> Vec<Launch> {
         let promotes = [Promote::Default, Promote::Eager].into_iter().chain(seed.map(Promote::Random));
         let promoted = promotes.map(|promote| Launch::Sidestep(sidestep.to_owned(), promote));
-        [Launch::Plain].into_iter().chain(promoted).collect()
+        let over_via = [Promote::Eager].into_iter().chain(seed.map(Promote::Random));
+        let over_via = over_via.map(|promote| Launch::Via(sidestep.to_owned(), promote));
+        [Launch::Plain].into_iter().chain(promoted).chain(over_via).collect()
     }
 
     /// A command that runs `program` this way.
     pub fn command(&self, program: &Path) -> Command {
         match self {
             Launch::Plain => Command::new(program),
-            Launch::Sidestep(sidestep, promote) => {
-                let mut command = Command::new(sidestep);
-                command.args(["run", "--promote", &promote.to_string(), "--"]).arg(program);
-                command
+            Launch::Sidestep(sidestep, promote) => under(sidestep, &["--promote", &promote.to_string()], program),
+            Launch::Via(sidestep, promote) => {
+                under(sidestep, &["--carrier", "via", "--promote", &promote.to_string()], program)
             }
         }
     }
+}
+
+fn under(sidestep: &Path, options: &[&str], program: &Path) -> Command {
+    let mut command = Command::new(sidestep);
+    command.arg("run").args(options).arg("--").arg(program);
+    command
 }
 
 impl fmt::Display for Promote {
@@ -62,6 +71,7 @@ impl fmt::Display for Launch {
         match self {
             Launch::Plain => write!(out, "plain"),
             Launch::Sidestep(_, promote) => write!(out, "--promote {promote}"),
+            Launch::Via(_, promote) => write!(out, "--carrier via --promote {promote}"),
         }
     }
 }

@@ -167,9 +167,9 @@ impl Aperture {
         })
     }
 
-    /// Whether both name one region of one peer by one cookie.
-    pub(crate) fn is_same(&self, other: &Aperture) -> bool {
-        self.core.peer == other.core.peer && self.core.cookie == other.core.cookie
+    /// What it is an aperture of: a region of a peer, by its cookie.
+    pub(crate) fn names(&self) -> (PeerId, Cookie) {
+        (self.core.peer, self.core.cookie)
     }
 
     pub(crate) fn peer(&self) -> PeerId {

@@ -209,7 +209,10 @@ impl Node {
         if let Ok(mut poller) = core.poller.try_lock() {
             let kernel = kernel || poller.kernel_is_due();
             any = core.link().poll(core, kernel);
-            core.push_unattended();
+            // A poll that found nothing has put off nothing.
+            if any {
+                core.settle();
+            }
             if core.ringing.load(Ordering::Relaxed) {
                 any |= core.arm_descriptors();
             }
@@ -223,8 +226,8 @@ impl Node {
         if !core.outbox.is_empty() {
             any |= core.outbox.flush(core.link(), |ticket, outcome| core.completed(ticket, outcome));
         }
-        // Where nothing is mapped, transfers go on with what has come; else only a link that was full may have room again.
-        if any || core.maps || core.scheduler.is_due() {
+        // Where nothing is mapped, transfers go on with what has come for them, or with room on the link.
+        if core.maps || core.scheduler.is_due(any) {
             any |= core.scheduler.run(self);
         }
         if any {
@@ -263,7 +266,9 @@ impl Node {
     ) -> Result<T> {
         let core = &*self.core;
         let _attending = core.service.as_ref().map(Service::attend);
-        let mut looked = false;
+        // Where memory tells nothing, a poll is the only look, and a dear one. A peer on this core runs only if this thread
+        // gives the core away: before that it is in vain.
+        let mut looked = deadline.is_none() && self.is_served() && core.link().shares_core(cpu::current_core());
         loop {
             let epoch = core.epoch.load(Ordering::Acquire);
             if !std::mem::take(&mut looked) {
@@ -552,18 +557,37 @@ impl NodeCore {
     }
 
     /// Where a thread serves the link: lets nothing be put off that a sleeper may wait for, since it does not poll.
-    ///
-    /// SeqCst: pairs with `block` and with the service: either they find what was put off before they sleep, or this sees
-    /// them.
     fn push_unattended(&self) {
+        if self.somebody_sleeps() {
+            self.link().push();
+        }
+    }
+
+    /// After a poll that found something: nothing is put off that a sleeper waits for, and while nobody sleeps the kernel
+    /// need not be told what this thread finds by itself.
+    fn settle(&self) {
         let Some(service) = &self.service else { return };
+        if self.somebody_sleeps() {
+            self.link().push();
+        } else if !self.ringing.load(Ordering::Relaxed)
+            && !service.has_outside()
+            && self.link().attend()
+            && self.somebody_sleeps()
+        {
+            self.link().set_sleeping(true);
+        }
+    }
+
+    /// Whether a thread sleeps on a link that is served, or is about to; it has not polled since.
+    ///
+    /// SeqCst: pairs with `block` and with the service: either they find what was done before this, or this sees them.
+    fn somebody_sleeps(&self) -> bool {
+        let Some(service) = &self.service else { return false };
         let others_sleep = || {
             let leader = self.leader();
             leader.asleep || leader.followers > 0 || leader.outside > 0
         };
-        if service.is_serving() || (self.sleepers.load(Ordering::Relaxed) != 0 && others_sleep()) {
-            self.link().push();
-        }
+        service.is_serving() || (self.sleepers.load(Ordering::Relaxed) != 0 && others_sleep())
     }
 
     fn leader(&self) -> MutexGuard<'_, Leader> {
@@ -623,6 +647,7 @@ impl Target for NodeCore {
     fn opened(&self, _peer: PeerId) {}
 
     fn message(&self, peer: PeerId, bytes: &[u8]) {
+        self.scheduler.note_news();
         match Message::parse(bytes) {
             Ok(Message::Revoked { region, generation }) => self.apertures.revoked(peer, region, generation),
             Ok(message) => self.endpoints.handle(self, peer, message),
@@ -681,12 +706,14 @@ impl Target for NodeCore {
     }
 
     fn completed(&self, ticket: Ticket, outcome: Outcome) {
+        self.scheduler.note_news();
         if let Some(completion) = self.tickets.redeem(ticket) {
             completion.complete(outcome);
         }
     }
 
     fn closed(&self, peer: PeerId, reason: CloseReason) {
+        self.scheduler.note_news();
         self.endpoints.peer_closed(peer, reason);
         self.apertures.peer_closed(peer, reason);
         self.arenas.peer_closed(&self.regions, peer);

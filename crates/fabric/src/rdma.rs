@@ -85,7 +85,7 @@ struct Transfer {
     error: Option<Error>,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 enum Operation {
     Write(RegionSlice),
     Immediate(u32),
@@ -129,20 +129,20 @@ impl RdmaQueue {
     /// Writes `source` to `offset` of the target. The source must not change until the request has ended.
     pub fn write(&self, source: &RegionSlice, target: &Aperture, offset: usize) -> Result<RequestId> {
         target.check(offset, source.len(), Rights::WRITE)?;
-        self.post(&Operation::Write(source.clone()), target, offset, source.len())
+        self.post(Operation::Write(source.clone()), target, offset, source.len())
     }
 
     /// Stores one 32-bit word in queue order, without a source buffer: a flag or pointer after its payload.
     pub fn immediate(&self, target: &Aperture, offset: usize, value: u32) -> Result<RequestId> {
         target.check(offset, 4, Rights::WRITE)?;
         aligned(offset, 4)?;
-        self.post(&Operation::Immediate(value), target, offset, 4)
+        self.post(Operation::Immediate(value), target, offset, 4)
     }
 
     /// Reads from `offset` of the target into `into`.
     pub fn read(&self, target: &Aperture, offset: usize, into: &RegionSlice) -> Result<RequestId> {
         target.check(offset, into.len(), Rights::READ)?;
-        self.post(&Operation::Read(into.clone()), target, offset, into.len())
+        self.post(Operation::Read(into.clone()), target, offset, into.len())
     }
 
     /// Stores `new` in the 64-bit word at `offset` if it holds `expected`; what it held is put into `into`.
@@ -166,7 +166,7 @@ impl RdmaQueue {
         target.check(offset, 8, Rights::ATOMIC)?;
         aligned(offset, 8)?;
         into.word64(0)?;
-        self.post(&Operation::Atomic(atomic, into.clone()), target, offset, 8)
+        self.post(Operation::Atomic(atomic, into.clone()), target, offset, 8)
     }
 
     /// Whether a request has ended; an error if it failed or was flushed.
@@ -222,7 +222,7 @@ impl RdmaQueue {
         *self.core.subscription.lock().expect("no panic while subscribed") = Some(subscription);
     }
 
-    fn post(&self, operation: &Operation, target: &Aperture, offset: usize, len: usize) -> Result<RequestId> {
+    fn post(&self, operation: Operation, target: &Aperture, offset: usize, len: usize) -> Result<RequestId> {
         let mut state = self.core.lock();
         if let Some((id, _)) = &state.failed {
             return Err(Error::Flushed(*id));
@@ -246,11 +246,10 @@ impl RdmaQueue {
             self.node.notify();
             return Ok(RequestId(id));
         }
-        let (operation, target) = (operation.clone(), target.clone());
         state.requests.push_back(Transfer {
             id,
             operation,
-            target,
+            target: target.clone(),
             offset,
             len,
             begun: 0,
@@ -347,7 +346,7 @@ impl RdmaCore {
 
     fn serve_locked(self: &Arc<Self>, state: &mut State, quantum: usize) -> (bool, bool) {
         let mut left = quantum;
-        let mut moved = false;
+        let mut moved = self.end_answered(state);
         while let Some(transfer) = state.requests.front_mut() {
             let before = (transfer.begun, transfer.outstanding);
             let step = transfer.advance(self, &mut state.buffer, WINDOW, &mut left);
@@ -377,6 +376,17 @@ impl RdmaCore {
         (moved, false)
     }
 
+    /// Ends the requests at the front of which the link has answered every piece. `true` if there were any.
+    fn end_answered(&self, state: &mut State) -> bool {
+        let mut last = None;
+        while let Some(transfer) = state.requests.front().filter(|transfer| transfer.is_answered()) {
+            last = Some(transfer.id);
+            state.requests.pop_front();
+            state.asked = state.asked.saturating_sub(1);
+        }
+        last.inspect(|id| self.end(*id)).is_some()
+    }
+
     /// Begins requests behind the first, which waits for the link. The link keeps their order; and a region whose owner
     /// refuses one of them refuses the later ones too, so none is carried out behind one that fails. `true` if any began.
     fn follow(self: &Arc<Self>, state: &mut State, left: &mut usize) -> bool {
@@ -384,14 +394,15 @@ impl RdmaCore {
             return false;
         }
         let State { requests, buffer, asked, under_way, .. } = state;
-        let Some(first) = requests.front().map(|first| first.target.clone()).filter(|first| !first.is_mapped()) else {
+        let Some(first) = requests.front().map(|first| &first.target).filter(|first| !first.is_mapped()) else {
             return false;
         };
+        let first = first.names();
         let mut moved = false;
         let mut fetches = false;
         for (index, transfer) in requests.iter_mut().enumerate().skip(*asked) {
             // What a read or an atomic brings may be what a later write sends.
-            if fetches && matches!(transfer.operation, Operation::Write(_)) || !first.is_same(&transfer.target) {
+            if fetches && matches!(transfer.operation, Operation::Write(_)) || transfer.target.names() != first {
                 break;
             }
             fetches |= matches!(transfer.operation, Operation::Read(_) | Operation::Atomic(..));
@@ -460,6 +471,11 @@ impl Transfer {
         self.begun == self.len && self.outstanding > 0 && self.error.is_none()
     }
 
+    /// Whether the link has carried out all of it.
+    fn is_answered(&self) -> bool {
+        self.begun == self.len && self.outstanding == 0 && self.error.is_none() && !self.target.is_mapped()
+    }
+
     /// Goes on. `true` when the request has ended.
     fn advance(
         &mut self,
@@ -491,15 +507,17 @@ impl Transfer {
     }
 
     fn advance_proxied(&mut self, queue: &Arc<RdmaCore>, buffer: &mut Vec<u8>, window: usize) -> Result<bool> {
-        let node = self.target.node().clone();
-        let limit = node.core().link().capabilities().max_transfer;
+        let limit = self.target.node().core().link().capabilities().max_transfer;
         while self.begun < self.len && self.outstanding < window {
             let count = (self.len - self.begun).min(limit);
             let completion = Completion::Rdma(Arc::downgrade(queue), self.id, self.begun);
-            match self.ask(&node, count, buffer, completion) {
+            match self.ask(count, buffer, completion) {
                 Ok(()) => {}
                 // The link takes no more for now.
-                Err(Error::Full { .. }) => break,
+                Err(Error::Full { .. }) => {
+                    self.target.node().core().scheduler.note_stalled();
+                    break;
+                }
                 Err(error) => return Err(error),
             }
             self.begun += count;
@@ -509,13 +527,16 @@ impl Transfer {
     }
 
     /// Asks the link for the next `count` bytes.
-    fn ask(&self, node: &Node, count: usize, buffer: &mut Vec<u8>, completion: Completion) -> Result<()> {
-        let (peer, cookie) = (self.target.peer(), self.target.cookie());
+    fn ask(&self, count: usize, buffer: &mut Vec<u8>, completion: Completion) -> Result<()> {
+        let (node, peer, cookie) = (self.target.node(), self.target.peer(), self.target.cookie());
         let offset = (self.offset + self.begun) as u64;
         let word;
         let request = match &self.operation {
             Operation::Write(source) => {
                 if node.core().link().capabilities().gathers {
+                    if count == source.len() {
+                        return node.put(peer, cookie, offset, source, completion);
+                    }
                     return node.put(peer, cookie, offset, &source.part(self.begun, count), completion);
                 }
                 if buffer.len() < count {

@@ -4,7 +4,7 @@ use std::{
     collections::VecDeque,
     sync::{
         Arc, Mutex,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
 };
 
@@ -23,6 +23,10 @@ pub(crate) struct Scheduler {
     count: AtomicUsize,
     /// Polls that found nothing for them.
     idle: AtomicUsize,
+    /// Something has ended that one of them may wait for.
+    has_news: AtomicBool,
+    /// The link took less of one of them than it wanted, and may have room again.
+    is_stalled: AtomicBool,
 }
 
 impl Scheduler {
@@ -33,9 +37,29 @@ impl Scheduler {
         self.count.store(active.len(), Ordering::Release);
     }
 
-    /// Whether queues that wait for the link are to be looked at though nothing has come: now and then.
-    pub(crate) fn is_due(&self) -> bool {
-        self.count.load(Ordering::Relaxed) != 0 && self.idle.fetch_add(1, Ordering::Relaxed) % IDLE_POLLS == 0
+    /// A request has ended, or a peer or a region of it is gone.
+    pub(crate) fn note_news(&self) {
+        self.has_news.store(true, Ordering::Release);
+    }
+
+    /// A queue found the link full.
+    pub(crate) fn note_stalled(&self) {
+        self.is_stalled.store(true, Ordering::Release);
+    }
+
+    /// Whether queues that wait for the link are to be looked at, after a poll that found something or not: when there are
+    /// news for them, when the link may have room again, and now and then in any case.
+    pub(crate) fn is_due(&self, any: bool) -> bool {
+        if self.count.load(Ordering::Relaxed) == 0 {
+            return false;
+        }
+        if take(&self.has_news) || (any && take(&self.is_stalled)) {
+            return true;
+        }
+        // Roughly counted: two threads may count as one.
+        let idle = self.idle.load(Ordering::Relaxed).wrapping_add(1);
+        self.idle.store(idle, Ordering::Relaxed);
+        idle % IDLE_POLLS == 0
     }
 
     /// Serves each active queue once. `true` if anything moved.
@@ -67,4 +91,8 @@ impl Scheduler {
         self.count.store(active.len(), Ordering::Release);
         queue
     }
+}
+
+fn take(flag: &AtomicBool) -> bool {
+    flag.load(Ordering::Relaxed) && flag.swap(false, Ordering::AcqRel)
 }

@@ -14,7 +14,7 @@ use std::{
 };
 
 use sidestep_shm::{
-    self as shm, clock,
+    self as shm, clock, cpu,
     doorbell::{Doorbell, Sleeper, Tokens},
 };
 
@@ -33,7 +33,7 @@ pub(crate) struct Service {
 struct Shared {
     /// Threads of the program that wait.
     attending: AtomicU32,
-    /// When the program polled last, in nanoseconds of the clock.
+    /// When the program polled last, by the processor's counter.
     polled: AtomicU64,
     /// The program has slept on the node's descriptor by itself: what this thread takes must ring.
     outside: AtomicBool,
@@ -51,8 +51,6 @@ pub(crate) struct Attending<'a>(&'a Shared);
 /// How long the thread stays away from a program that attends: at first, and at most.
 const SHORT_PAUSE_NS: u64 = 100_000;
 const LONG_PAUSE_NS: u64 = 4_000_000;
-/// A program that polls at least once in so long attends.
-const OFTEN_NS: u64 = 1_000_000;
 const BELL: u64 = 0;
 
 impl Service {
@@ -90,13 +88,21 @@ impl Service {
     }
 
     /// The program polls. If it does so often, the thread is told to stay away: every arrival would wake it in vain.
+    #[inline]
     pub(crate) fn note_poll(&self) {
-        let Shared { polled, serving, dismissed, bell, .. } = &*self.shared;
-        let now = clock::now();
-        let often = now.saturating_sub(polled.load(Ordering::Relaxed)) < OFTEN_NS;
+        let Shared { polled, serving, .. } = &*self.shared;
+        let now = cpu::ticks();
+        let before = polled.load(Ordering::Relaxed);
         polled.store(now, Ordering::Relaxed);
-        if often && serving.load(Ordering::Relaxed) && !dismissed.swap(true, Ordering::Relaxed) {
-            bell.ring();
+        if serving.load(Ordering::Relaxed) && is_often(before, now) {
+            self.dismiss();
+        }
+    }
+
+    #[cold]
+    fn dismiss(&self) {
+        if !self.shared.dismissed.swap(true, Ordering::Relaxed) {
+            self.shared.bell.ring();
         }
     }
 
@@ -105,6 +111,11 @@ impl Service {
     pub(crate) fn is_serving(&self) -> bool {
         fence(Ordering::SeqCst);
         self.shared.serving.load(Ordering::Relaxed)
+    }
+
+    /// Whether the program sleeps on the node's descriptor by itself, now and then.
+    pub(crate) fn has_outside(&self) -> bool {
+        self.shared.outside.load(Ordering::SeqCst)
     }
 
     /// The program is about to sleep on the node's descriptor by itself. It looks once more afterwards: SeqCst here and
@@ -130,9 +141,13 @@ impl Drop for Service {
 impl Shared {
     /// Whether the program looks after its node by itself.
     fn is_attended(&self) -> bool {
-        self.attending.load(Ordering::Relaxed) > 0
-            || clock::now().saturating_sub(self.polled.load(Ordering::Relaxed)) < OFTEN_NS
+        self.attending.load(Ordering::Relaxed) > 0 || is_often(self.polled.load(Ordering::Relaxed), cpu::ticks())
     }
+}
+
+/// Whether a program attends that polled then and now: about once in half a millisecond or more often.
+fn is_often(before: u64, now: u64) -> bool {
+    !cpu::is_long(now.saturating_sub(before) / 2)
 }
 
 /// Until the node is gone.

@@ -125,7 +125,8 @@ impl Tripwire {
         let mut waiter = Waiter::default();
         let node = &self.node;
         node.wait_until(&mut waiter, deadline, "a tripwire", &mut || {
-            if changed() || self.core.take() {
+            // A firing that told of this change is taken with it: it would end the next wait, too.
+            if self.core.take() | changed() {
                 return Ok(Some(()));
             }
             self.core.arm();

@@ -28,6 +28,9 @@ impl Framer {
     ) {
         let payload_len = payload.map_or(0, |slice| slice.len as usize);
         let ulpdu_len = headers.len() + payload_len;
+        if self.interval.is_none() && payload_len <= SHORT && self.frame_short(headers, payload, host, gather) {
+            return;
+        }
         let mut out = Output {
             spacing: Spacing::new(self.interval, self.position),
             at: 0,
@@ -47,7 +50,41 @@ impl Framer {
         let spacing = Spacing::new(self.interval, self.position);
         self.position += spacing.wire_len(fpdu::bare_len(ulpdu_len)) as u64;
     }
+
+    /// As `frame` without markers, in one piece: one sum, and nothing to gather. `false` if the host does not copy.
+    fn frame_short(
+        &mut self,
+        headers: &[u8],
+        payload: Option<SourceSlice>,
+        host: &mut impl Host,
+        gather: &mut Gather,
+    ) -> bool {
+        let ulpdu_len = headers.len() + payload.map_or(0, |slice| slice.len as usize);
+        let crc = self.crc;
+        let appended = gather.append(|bytes| {
+            let start = bytes.len();
+            bytes.extend_from_slice(&(ulpdu_len as u16).to_be_bytes());
+            bytes.extend_from_slice(headers);
+            if let Some(slice) = payload.filter(|slice| slice.len > 0)
+                && !host.copy(slice, bytes)
+            {
+                return false;
+            }
+            debug_assert_eq!(bytes.len() - start, fpdu::HEADER_LEN + ulpdu_len, "all bytes were copied");
+            bytes.extend_from_slice(&[0; 3][..fpdu::padding(ulpdu_len)]);
+            let crc = if crc { crc32c(0, &bytes[start..]) } else { 0 };
+            bytes.extend_from_slice(&crc.to_le_bytes());
+            true
+        });
+        if appended {
+            self.position += fpdu::bare_len(ulpdu_len) as u64;
+        }
+        appended
+    }
 }
+
+/// The longest payload that may be copied into its frame: about what it costs to name it.
+const SHORT: usize = 1024;
 
 /// An FPDU under construction.
 struct Output<'a, H> {
@@ -106,8 +143,8 @@ mod tests {
     use sidestep_wire::Stag;
     use sidestep_wire::rdmap::atomic_request::Operation;
 
-    /// A host whose every buffer holds the same bytes.
-    struct Bytes(Vec<u8>);
+    /// A host whose every buffer holds the same bytes, and which may copy.
+    struct Bytes(Vec<u8>, bool);
 
     impl Bytes {
         fn slice(&self, slice: SourceSlice) -> &[u8] {
@@ -122,6 +159,13 @@ mod tests {
             0
         }
 
+        fn copy(&mut self, slice: SourceSlice, into: &mut Vec<u8>) -> bool {
+            if self.1 {
+                into.extend_from_slice(self.slice(slice));
+            }
+            self.1
+        }
+
         fn checksum(&mut self, crc: u32, slice: SourceSlice) -> u32 {
             crc32c(crc, self.slice(slice))
         }
@@ -130,8 +174,9 @@ mod tests {
     /// What is gathered is what the wire crate emits in one piece, wherever the markers fall.
     #[test]
     fn gathered_fpdus_are_those_of_the_wire() {
-        let mut host = Bytes((0..=255).cycle().take(1500).collect());
-        for interval in [None, Interval::new(16).ok(), Interval::new(64).ok(), Interval::new(512).ok()] {
+        let intervals = [None, Interval::new(16).ok(), Interval::new(64).ok(), Interval::new(512).ok()];
+        for (interval, copies) in intervals.into_iter().flat_map(|interval| [(interval, false), (interval, true)]) {
+            let mut host = Bytes((0..=255).cycle().take(1500).collect(), copies);
             let mut framer = Framer { crc: true, interval, position: 0 };
             for (header_len, payload_len) in (0..200).map(|n| (14 + n % 7, (n * 37) % 1400)).chain([(18, 0), (46, 0)]) {
                 let headers = &host.0[..header_len].to_vec();
@@ -139,6 +184,8 @@ mod tests {
                 let position = framer.position;
                 let mut gather = Gather::new();
                 framer.frame(headers, Some(payload), &mut host, &mut gather);
+                let short = copies && interval.is_none() && payload_len <= SHORT;
+                assert!(!short || gather.piece_count() == 1);
                 let mut gathered = Vec::new();
                 for piece in gather.pieces() {
                     match piece {
@@ -162,7 +209,7 @@ mod tests {
     fn without_crc_the_field_is_there_and_nothing_is_computed() {
         let mut framer = Framer { crc: false, interval: None, position: 0 };
         let mut gather = Gather::new();
-        framer.frame(&[1, 2], None, &mut Bytes(Vec::new()), &mut gather);
+        framer.frame(&[1, 2], None, &mut Bytes(Vec::new(), false), &mut gather);
         assert_eq!(gather.pieces().collect::<Vec<_>>(), [Piece::Bytes(&[0, 2, 1, 2, 0, 0, 0, 0])]);
     }
 }

@@ -132,11 +132,28 @@ impl Gather {
         }
         let start = self.bytes.len();
         self.bytes.extend_from_slice(bytes);
-        self.len += bytes.len() as u64;
+        self.note_bytes(start);
+    }
+
+    /// The bytes from `start` on are new, and there are some.
+    fn note_bytes(&mut self, start: usize) {
+        let end = self.bytes.len();
+        self.len += (end - start) as u64;
         match self.pieces.back_mut() {
-            Some(Stored::Bytes(range)) if range.end == start => range.end = self.bytes.len(),
-            _ => self.pieces.push_back(Stored::Bytes(start..self.bytes.len())),
+            Some(Stored::Bytes(range)) if range.end == start => range.end = end,
+            _ => self.pieces.push_back(Stored::Bytes(start..end)),
         }
+    }
+
+    /// Appends what `fill` appends, or nothing if that is `false`.
+    pub(crate) fn append(&mut self, fill: impl FnOnce(&mut Vec<u8>) -> bool) -> bool {
+        let start = self.bytes.len();
+        if !fill(&mut self.bytes) {
+            self.bytes.truncate(start);
+            return false;
+        }
+        self.note_bytes(start);
+        true
     }
 
     /// Appends the bytes of some memory.

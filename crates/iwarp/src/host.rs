@@ -47,6 +47,13 @@ pub trait Host {
         let _ = (stag, offset, len);
     }
 
+    /// Appends the bytes of a short slice to `into`: its frame is then sent in one piece, and the bytes may change from here
+    /// on. `false`, with nothing appended, if they are to be sent from where they lie.
+    fn copy(&mut self, slice: SourceSlice, into: &mut Vec<u8>) -> bool {
+        let _ = (slice, into);
+        false
+    }
+
     /// Continues `crc` over the bytes of `slice`; [`crc32c`](sidestep_wire::mpa::crc32c) does it.
     ///
     /// The bytes that are transmitted later must be the ones seen here. A driver whose memory may

@@ -19,6 +19,7 @@
 
 mod config;
 mod connection;
+mod ending;
 mod error;
 mod event;
 mod fault;

@@ -202,6 +202,11 @@ impl Tx {
             && self.unanswered.is_empty()
     }
 
+    /// Whether something is to be emitted, now or when the peer has answered.
+    pub(crate) fn has_output(&self) -> bool {
+        self.terminate.is_some() || !self.control.is_empty() || !self.responses.is_empty() || !self.has_gathered_all()
+    }
+
     /// Whether every request was emitted.
     pub(crate) fn has_gathered_all(&self) -> bool {
         self.first.is_empty() && self.requests.is_empty()

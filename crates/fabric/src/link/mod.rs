@@ -231,6 +231,11 @@ pub trait Link: Send + Sync {
     fn watch(&self, sleeper: &Arc<Sleeper>) -> Result<()>;
     /// Announces sleep, or takes that back: while it stands, news rings.
     fn set_sleeping(&self, sleeping: bool);
+    /// Somebody polls, has just found something, and nobody sleeps: until the next `set_sleeping(true)`, news need not make a
+    /// descriptor ready, which costs its sender. `true` if that is so from now on; then look again whether nobody sleeps.
+    fn attend(&self) -> bool {
+        false
+    }
     /// Does at once what the link puts off for a moment to save messages: somebody waits for the end of a request, or nobody
     /// may poll for a while.
     fn push(&self) {}

@@ -14,6 +14,9 @@ use crc_fast::{CrcAlgorithm, Digest};
 /// CRC32C of `bytes`, continuing from `crc`, the CRC of what came before (0 at the start).
 #[must_use]
 pub fn crc32c(crc: u32, bytes: &[u8]) -> u32 {
+    if crc == 0 {
+        return crc_fast::crc32_iscsi(bytes);
+    }
     // The state of a CRC is its value before the last inversion.
     let mut digest = Digest::new_with_init_state(CrcAlgorithm::Crc32Iscsi, u64::from(!crc));
     digest.update(bytes);

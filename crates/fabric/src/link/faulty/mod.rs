@@ -257,6 +257,10 @@ impl Link for FaultyLink {
         }
     }
 
+    fn attend(&self) -> bool {
+        self.link().attend()
+    }
+
     fn push(&self) {
         self.link().push();
     }

@@ -29,13 +29,18 @@ impl Holding {
         self.retain(|session| session.release(around, now));
     }
 
-    /// After a poll: sends what has been held for long enough, but for sessions that had something.
+    /// After a poll: sends what has been held for long enough, but for sessions that were looked at.
     pub(super) fn grow_old(&self, around: Around<'_>, except: &[u64]) {
         self.retain(|session| except.contains(&u64::from(session.id.0)) || session.idle(around));
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.count.load(Ordering::Acquire) == 0
+        self.len() == 0
+    }
+
+    /// How many sessions.
+    pub(super) fn len(&self) -> usize {
+        self.count.load(Ordering::Acquire)
     }
 
     fn retain(&self, stays: impl FnMut(&Arc<Session>) -> bool) {

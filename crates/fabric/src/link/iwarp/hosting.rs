@@ -110,6 +110,16 @@ impl iwarp::Host for Hosting<'_> {
         self.memory.answers.push(bytes);
     }
 
+    /// Answers are sent from where they are kept.
+    fn copy(&mut self, slice: SourceSlice, into: &mut Vec<u8>) -> bool {
+        let Source::Buffer(id) = slice.source else { return false };
+        let area = self.source(id).area(slice.offset as usize, slice.len as usize);
+        let start = into.len();
+        into.resize(start + area.len(), 0);
+        area.copy_out(&mut into[start..]);
+        true
+    }
+
     fn checksum(&mut self, crc: u32, slice: SourceSlice) -> u32 {
         match slice.source {
             Source::Region(_) => iwarp::crc32c(crc, self.memory.answers.gather(slice.len as usize)),
@@ -121,6 +131,10 @@ impl iwarp::Host for Hosting<'_> {
 impl Hosting<'_> {
     /// Writes what is gathered, as much as the stream takes.
     pub(super) fn send(&self, socket: &OwnedFd, gather: &iwarp::Gather) -> Result<usize, Errno> {
+        let mut pieces = gather.pieces();
+        if let (Some(iwarp::Piece::Bytes(bytes)), None) = (pieces.next(), pieces.next()) {
+            return stream::send_bytes(socket, bytes);
+        }
         let mut cursor = self.memory.answers.unsent();
         let areas = gather.pieces().map(|piece| match piece {
             iwarp::Piece::Bytes(bytes) => Area::of(bytes),

@@ -57,7 +57,7 @@ impl Passing {
     }
 
     /// Bytes behind them.
-    pub(super) fn rest_len(&self) -> usize {
+    fn rest_len(&self) -> usize {
         WORD + self.passage.trailer
     }
 }
@@ -116,9 +116,26 @@ impl Input {
     }
 
     /// So much more of the write that is passing is in its place, or was dropped.
-    pub(super) fn note_passed(&mut self, count: usize) {
+    fn note_passed(&mut self, count: usize) {
         if let Some(passing) = &mut self.passing {
             passing.done += count;
+        }
+    }
+
+    /// Whether all of the write that is passing is here. Bytes that are here and not in its place may not go there, and are
+    /// dropped.
+    pub(super) fn has_passed(&mut self) -> bool {
+        let Some(passing) = self.passing else { return true };
+        let dropped = passing.front_left().min(self.rest().len());
+        self.consume(dropped);
+        self.note_passed(dropped);
+        dropped == passing.front_left() && self.rest().len() >= passing.rest_len()
+    }
+
+    /// The write that was passing has ended.
+    pub(super) fn end_passing(&mut self) {
+        if let Some(passing) = self.passing.take() {
+            self.consume(passing.rest_len());
         }
     }
 

@@ -8,8 +8,8 @@ use sidestep_shm::{Span, digest, stream::Area};
 pub(super) enum Lent<'a> {
     /// The caller's, who may change them after the call.
     Bytes(&'a [u8]),
-    /// Those of a region, which stay until the request has ended.
-    Span(&'a Span),
+    /// Those of a region, which stay until the request has ended: so many from there on, within its bounds.
+    Part(&'a Span, usize, usize),
 }
 
 /// Where they are kept until the stream has taken them.
@@ -18,14 +18,14 @@ pub(super) enum Kept {
     /// A copy.
     Bytes(Vec<u8>),
     /// Where they were.
-    Span(Span),
+    Part(Span, usize, usize),
 }
 
 impl<'a> Lent<'a> {
     pub(super) fn len(&self) -> usize {
         match self {
             Lent::Bytes(bytes) => bytes.len(),
-            Lent::Span(span) => span.len(),
+            Lent::Part(_, _, len) => *len,
         }
     }
 
@@ -33,7 +33,11 @@ impl<'a> Lent<'a> {
     pub(super) fn area(&self, at: usize, len: usize) -> Area<'a> {
         match self {
             Lent::Bytes(bytes) => Area::of(bytes.get(at..at + len).unwrap_or_default()),
-            Lent::Span(span) => Area::within(span, at, len).unwrap_or(Area::of(&[])),
+            Lent::Part(span, start, whole) => {
+                let inside = at.checked_add(len).is_some_and(|end| end <= *whole);
+                let area = inside.then(|| Area::within(span, start + at, len).ok());
+                area.flatten().unwrap_or(Area::of(&[]))
+            }
         }
     }
 
@@ -41,7 +45,7 @@ impl<'a> Lent<'a> {
     pub(super) fn checksum(&self, crc: u32, at: usize, len: usize) -> u32 {
         match self {
             Lent::Bytes(bytes) => iwarp::crc32c(crc, bytes.get(at..at + len).unwrap_or_default()),
-            Lent::Span(span) => digest::crc32c(span, at, len, crc, iwarp::crc32c).unwrap_or(crc),
+            Lent::Part(span, start, _) => digest::crc32c(span, start + at, len, crc, iwarp::crc32c).unwrap_or(crc),
         }
     }
 }
@@ -50,7 +54,7 @@ impl Kept {
     pub(super) fn lent(&self) -> Lent<'_> {
         match self {
             Kept::Bytes(bytes) => Lent::Bytes(bytes),
-            Kept::Span(span) => Lent::Span(span),
+            Kept::Part(span, start, len) => Lent::Part(span, *start, *len),
         }
     }
 }

@@ -8,7 +8,6 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use sidestep_iwarp::{self as iwarp, BufferId, Passage, Stag};
-use sidestep_shm::Span;
 
 use super::{
     MAX_MESSAGE, MAX_TRANSFER,
@@ -176,13 +175,12 @@ impl Memory {
         self.keep_bytes(id, bytes)
     }
 
-    /// Keeps a copy of the bytes of a region until the stream has taken them.
-    pub(super) fn keep_copy(&mut self, id: BufferId, span: &Span) {
+    /// Keeps a copy of bytes until the stream has taken them.
+    pub(super) fn keep_copy(&mut self, id: BufferId, lent: Lent<'_>) {
         let mut bytes = self.pool.pop().unwrap_or_default();
         // What was in it is written over.
-        bytes.resize(span.len(), 0);
-        // It is as long as the span.
-        let _ = span.copy_out(0, &mut bytes);
+        bytes.resize(lent.len(), 0);
+        lent.area(0, lent.len()).copy_out(&mut bytes);
         self.keep_bytes(id, bytes);
     }
 
@@ -196,14 +194,11 @@ impl Memory {
     /// Keeps what was lent: a copy of it, or the place of bytes of a region that have no checksum.
     pub(super) fn keep_lent(&mut self, id: BufferId, lent: Lent<'_>, crc: bool) {
         match lent {
-            Lent::Bytes(bytes) => {
-                self.keep(id, |kept| kept.extend_from_slice(bytes));
+            Lent::Part(span, at, len) if !crc => {
+                self.queued += len;
+                self.outgoing.push_back((id.0, Kept::Part(span.clone(), at, len)));
             }
-            Lent::Span(span) if crc => self.keep_copy(id, span),
-            Lent::Span(span) => {
-                self.queued += span.len();
-                self.outgoing.push_back((id.0, Kept::Span(span.clone())));
-            }
+            lent => self.keep_copy(id, lent),
         }
     }
 

@@ -50,7 +50,6 @@ use std::{
         Arc, Mutex, MutexGuard, RwLock,
         atomic::{AtomicBool, AtomicU32, Ordering},
     },
-    time::Duration,
 };
 
 use sidestep_iwarp::BufferId;
@@ -95,11 +94,12 @@ pub struct IwarpLink {
     due: Mutex<Vec<Arc<Session>>>,
     is_due: AtomicBool,
     holding: Holding,
-    /// The core on which the last packets were received, and how often a peer was heard.
+    /// The core on which the last packets were received.
     peer_core: AtomicU32,
-    heard: AtomicU32,
     /// Held by the thread that polls: what a peer sent is handled in order.
-    polling: Mutex<Polling>,
+    polling: Mutex<Box<Polling>>,
+    /// A stream ends no sleep.
+    is_muted: AtomicBool,
 }
 
 /// The most bytes of one put or get.
@@ -137,8 +137,8 @@ impl IwarpLink {
             is_due: AtomicBool::new(false),
             holding: Holding::default(),
             peer_core: AtomicU32::new(u32::MAX),
-            heard: AtomicU32::new(0),
             polling: Mutex::default(),
+            is_muted: AtomicBool::new(false),
         })
     }
 
@@ -153,7 +153,7 @@ impl IwarpLink {
     }
 
     fn around(&self) -> Around<'_> {
-        Around { ready: &self.ready, now: Duration::from_nanos(clock::now() - self.began) }
+        Around { ready: &self.ready, began: self.began }
     }
 
     fn session(&self, peer: PeerId) -> Result<Arc<Session>> {
@@ -166,8 +166,8 @@ impl IwarpLink {
         let id = PeerId(self.next_peer.fetch_add(1, Ordering::Relaxed));
         let around = self.around();
         let state = match name {
-            Some(_) => State::initiate(id, &self.options, around.now)?,
-            None => State::respond(id, &self.options, around.now),
+            Some(_) => State::initiate(id, &self.options, around.now())?,
+            None => State::respond(id, &self.options, around.now()),
         };
         // Before the stream can tell anything of it.
         let mut sessions = self.sessions.write().expect("no panic in session table");
@@ -261,11 +261,11 @@ impl Link for IwarpLink {
     /// Memory that no peer can write is sent from where it lies; of other memory, a copy is if it gets a checksum.
     fn put(&self, peer: PeerId, ticket: Ticket, cookie: &Cookie, offset: u64, source: &RegionSlice) -> Result<()> {
         check("transfer", "at most 131072 bytes", source.len(), MAX_TRANSFER)?;
-        let span = source.span()?;
+        let lent = Lent::Part(&source.core().data, source.offset(), source.len());
         let mut still = None;
         self.ask(peer, |state| {
             still = source.hold_still();
-            state.put(ticket, cookie, offset, &span, still.is_some())
+            state.put(ticket, cookie, offset, lent, still.is_some())
         })
     }
 
@@ -293,8 +293,17 @@ impl Link for IwarpLink {
     /// The kernel tells of all news; what is held back does not wait for a sleeper.
     fn set_sleeping(&self, sleeping: bool) {
         if sleeping {
+            // SeqCst: pairs with `attend`, after which the sleepers are looked for.
+            if self.is_muted.load(Ordering::SeqCst) {
+                self.unmute(&mut self.polling.lock().expect("no panic while polling"));
+            }
             self.holding.release(self.around(), false);
         }
+    }
+
+    fn attend(&self) -> bool {
+        !self.is_muted.load(Ordering::Relaxed)
+            && self.polling.try_lock().is_ok_and(|mut polling| self.mute(&mut polling))
     }
 
     fn push(&self) {

@@ -19,16 +19,27 @@ pub(super) struct Polling {
     /// The session that was heard last: the next news is most likely its own, and a read tells sooner than a look at all
     /// descriptors.
     hot: Option<Arc<Session>>,
-    /// Polls since all descriptors were looked at.
+    /// Polls since all descriptors were looked at, and how many of them may be.
     partial: u32,
+    most_partial: u32,
+    /// How often a peer was heard.
+    heard: u32,
+    /// Times in a row that the session was heard which was heard last.
+    streak: u32,
+    /// The session whose stream ends no sleep: it is the one that was heard last.
+    muted: Option<Arc<Session>>,
 }
 
 /// Peers that may be in set-up; a further one takes the place of the first.
 const MAX_SILENT: usize = 128;
 /// Peers accepted in one poll.
 const ACCEPTS_A_POLL: usize = 16;
-/// Polls of one session before all descriptors are looked at again.
+/// Polls of one session before all descriptors are looked at again: where there are others, and where only new peers and
+/// the timer can be found.
 const PARTIAL_POLLS: u32 = 16;
+const LONELY_POLLS: u32 = 128;
+/// A session is heard so often in a row before its stream is muted: an epoll set costs whoever sends to it.
+const STREAK: u32 = 32;
 /// A peer is heard so often before its core is looked at again.
 const HEARD_A_LOOK: u32 = 16;
 
@@ -41,22 +52,53 @@ impl IwarpLink {
         polling.tokens.clear();
         if let Some(session) = polling.hot.take() {
             let found = self.look_closely(&session, around, target);
+            polling.tokens.push(u64::from(session.id.0));
             if found.any {
                 any = true;
-                polling.tokens.push(u64::from(session.id.0));
-                self.note_core(&session);
+                polling.streak += 1;
+                self.note_core(&mut polling.heard, &session);
             }
             polling.hot = (!found.over).then_some(session);
             polling.partial += 1;
-            if (found.any || !kernel) && polling.hot.is_some() && polling.partial < PARTIAL_POLLS {
-                self.holding.grow_old(around, &polling.tokens);
+            if (found.any || !kernel) && polling.hot.is_some() && polling.partial < polling.most_partial {
+                if self.holding.len() > usize::from(found.is_held) {
+                    self.holding.grow_old(around, &polling.tokens);
+                }
                 return any;
             }
         }
         polling.partial = 0;
+        let lonely = self.sessions.read().expect("no panic in session table").len() == 1;
+        polling.most_partial = if lonely { LONELY_POLLS } else { PARTIAL_POLLS };
         any |= self.look_at_all(polling, target);
         self.holding.grow_old(around, &polling.tokens);
+        // Another one is heard now, or none.
+        let hot = polling.hot.as_ref().map(|session| session.id);
+        if polling.muted.as_ref().is_some_and(|muted| Some(muted.id) != hot) {
+            self.unmute(polling);
+        }
         any
+    }
+
+    /// Mutes the session that was heard last, if it alone was heard for a while. `true` if it is muted from now on.
+    pub(super) fn mute(&self, polling: &mut Polling) -> bool {
+        if polling.streak < STREAK || polling.muted.is_some() {
+            return false;
+        }
+        polling.muted = polling.hot.clone().filter(|session| session.mute(self.around()));
+        self.is_muted.store(polling.muted.is_some(), Ordering::SeqCst);
+        polling.muted.is_some()
+    }
+
+    /// Lets the stream end sleeps again that was muted.
+    pub(super) fn unmute(&self, polling: &mut Polling) {
+        polling.streak = 0;
+        if let Some(session) = polling.muted.take()
+            && !session.unmute(self.around())
+        {
+            self.make_due(session);
+        }
+        self.is_muted.store(false, Ordering::SeqCst);
     }
 
     fn handle_timer(&self, target: &dyn Target) -> bool {
@@ -66,7 +108,7 @@ impl IwarpLink {
         for session in all {
             if let Some(at) = session.timeout() {
                 let around = self.around();
-                if at <= around.now {
+                if at <= around.exact_now() {
                     session.handle_timeout(around);
                     any |= self.look(&session, target);
                 }
@@ -105,7 +147,7 @@ impl IwarpLink {
 
     /// Takes in what all descriptors have.
     fn look_at_all(&self, polling: &mut Polling, target: &dyn Target) -> bool {
-        let Polling { tokens, hot, .. } = polling;
+        let Polling { tokens, hot, streak, heard, .. } = polling;
         if self.ready.sleep(Some(0), tokens).is_err() {
             return false;
         }
@@ -117,8 +159,9 @@ impl IwarpLink {
                 token if token & LISTENER != 0 => self.accept(token),
                 peer => self.session(PeerId(peer as u32)).is_ok_and(|session| {
                     let found = self.look_closely(&session, self.around(), target);
-                    self.note_core(&session);
+                    self.note_core(heard, &session);
                     if !found.over {
+                        *streak = 0;
                         *hot = Some(session);
                     }
                     found.any
@@ -129,8 +172,9 @@ impl IwarpLink {
     }
 
     /// Notes where a peer runs that is on this host: its packets are received on the core that sends them.
-    fn note_core(&self, session: &Session) {
-        if self.heard.fetch_add(1, Ordering::Relaxed) % HEARD_A_LOOK == 0 {
+    fn note_core(&self, heard: &mut u32, session: &Session) {
+        *heard = heard.wrapping_add(1);
+        if *heard % HEARD_A_LOOK == 1 {
             self.peer_core.store(session.incoming_core(), Ordering::Relaxed);
         }
     }

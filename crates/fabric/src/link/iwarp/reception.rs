@@ -1,13 +1,14 @@
 //! What comes in on a session: bytes of the stream become frames, which the engine handles one by one; the payload of a
 //! large write goes from the stream straight to its place, where nothing behind its headers can make it invalid.
 
-use std::time::Duration;
+use std::sync::MutexGuard;
 
 use rustix::io::Errno;
 use sidestep_iwarp::Passage;
 
 use super::{
     input::{Input, WORD},
+    memory::Memory,
     session::{Around, Session},
     state::{Delivery, State},
 };
@@ -19,30 +20,38 @@ const READS_A_POLL: usize = 4;
 const LEAST_PASSING: usize = 8 * 1024;
 
 impl Session {
-    /// Reads, and handles what was read. `true` if there was anything.
-    pub(super) fn receive(&self, around: Around<'_>, target: &dyn Target, deliveries: &mut Vec<Delivery>) -> bool {
+    /// Reads, and handles what was read. Whether there was anything; and the state, if it is locked.
+    pub(super) fn receive<'a>(
+        &'a self,
+        around: Around<'_>,
+        target: &dyn Target,
+        deliveries: &mut Vec<Delivery>,
+    ) -> (bool, Option<MutexGuard<'a, State>>) {
         let mut input = self.input.lock().expect("no panic while receiving");
+        let mut state = None;
         let mut any = false;
         for _ in 0..READS_A_POLL {
+            // Requests go out while this thread reads.
+            drop(state.take());
             match self.read(&mut input, target) {
                 Ok(None) => break,
                 Ok(Some(0)) => {
-                    self.lock().end_of_stream(around.now, target, deliveries);
-                    return true;
+                    self.lock().end_of_stream(around, target, deliveries);
+                    return (true, None);
                 }
                 Ok(Some(_)) => any = true,
                 Err(errno) => {
                     self.lock().lose(State::reason_of(errno));
-                    return true;
+                    return (true, None);
                 }
             }
             let has_more = input.has_more;
-            self.handle(&mut input, around, target, deliveries);
+            state = Some(self.handle(&mut input, around, target, deliveries));
             if !has_more {
                 break;
             }
         }
-        any
+        (any, state)
     }
 
     /// Reads into the place of a write that is passing, or behind what is left.
@@ -66,80 +75,64 @@ impl Session {
     }
 
     /// Handles frames, one by one.
-    fn handle(&self, input: &mut Input, around: Around<'_>, target: &dyn Target, deliveries: &mut Vec<Delivery>) {
-        loop {
-            if input.passing.is_some() {
-                if !self.finish_passing(input, around.now, target, deliveries) {
-                    return;
-                }
-                self.deliver(deliveries, target);
-                continue;
-            }
-            let mut state = self.lock();
-            let rest = input.rest();
-            let needed = state.connection.needed(rest);
-            if rest.is_empty() || rest.len() < needed {
-                let State { connection, table, .. } = &mut *state;
-                let large = needed >= rest.len() + LEAST_PASSING && target.lands();
-                let Some(passage) = large.then(|| connection.begin_passage(rest, table)).flatten() else {
-                    drop(state);
-                    input.note_needed(needed);
-                    return;
-                };
-                drop(state);
-                return self.begin_passing(input, passage, target);
-            }
-            let frame = if needed <= 1 { rest } else { &rest[..needed] };
-            let taken = state.handle_input(around.now, frame, target);
-            state.collect(around.now, target, deliveries);
-            drop(state);
-            input.consume(taken);
-            self.deliver(deliveries, target);
-            if taken == 0 {
-                return;
-            }
-        }
-    }
-
-    /// Puts the payload that is here to its place; what follows is received there.
-    fn begin_passing(&self, input: &mut Input, passage: Passage, target: &dyn Target) {
-        let here = &input.rest()[passage.headers..];
-        let count = here.len();
-        let holder = self.lock().memory.holder(passage.stag);
-        if let Some((peer, cookie)) = holder {
-            let allowed = target.land(peer, &cookie, (passage.offset, count), &mut |place| {
-                // It is as long as what is here.
-                let _ = place.copy_in(0, here);
-            });
-            if let Err(refusal) = allowed {
-                self.lock().memory.refuse(passage.stag, refusal);
-            }
-        }
-        input.begin_passing(passage, count);
-    }
-
-    /// Ends a write that is passing, once all of it is here. `true` if it has ended.
-    fn finish_passing(
+    fn handle(
         &self,
         input: &mut Input,
-        now: Duration,
+        around: Around<'_>,
         target: &dyn Target,
         deliveries: &mut Vec<Delivery>,
-    ) -> bool {
-        let Some(passing) = input.passing else { return true };
-        // Bytes for its place are here only if they may not go there.
-        let dropped = passing.front_left().min(input.rest().len());
-        input.consume(dropped);
-        input.note_passed(dropped);
-        if dropped < passing.front_left() || input.rest().len() < passing.rest_len() {
-            return false;
-        }
+    ) -> MutexGuard<'_, State> {
+        let now = around.now();
         let mut state = self.lock();
-        state.finish_passage(now, &passing.passage, &input.rest()[..WORD], target);
-        state.collect(now, target, deliveries);
-        drop(state);
-        input.consume(passing.rest_len());
-        input.passing = None;
-        true
+        loop {
+            if let Some(passing) = input.passing {
+                if !input.has_passed() {
+                    return state;
+                }
+                state.finish_passage(now, &passing.passage, &input.rest()[..WORD], target);
+                state.collect(around, target, deliveries);
+                input.end_passing();
+            } else {
+                let rest = input.rest();
+                let needed = state.connection.needed(rest);
+                if rest.is_empty() || rest.len() < needed {
+                    let State { connection, table, memory, .. } = &mut *state;
+                    let large = needed >= rest.len() + LEAST_PASSING && target.lands();
+                    match large.then(|| connection.begin_passage(rest, table)).flatten() {
+                        Some(passage) => begin_passing(input, memory, passage, target),
+                        None => input.note_needed(needed),
+                    }
+                    return state;
+                }
+                let frame = if needed <= 1 { rest } else { &rest[..needed] };
+                let taken = state.handle_input(now, frame, target);
+                state.collect(around, target, deliveries);
+                input.consume(taken);
+                if taken == 0 {
+                    return state;
+                }
+            }
+            if !deliveries.is_empty() {
+                drop(state);
+                self.deliver(deliveries, target);
+                state = self.lock();
+            }
+        }
     }
+}
+
+/// Puts the payload that is here to its place; what follows is received there.
+fn begin_passing(input: &mut Input, memory: &mut Memory, passage: Passage, target: &dyn Target) {
+    let here = &input.rest()[passage.headers..];
+    let count = here.len();
+    if let Some((peer, cookie)) = memory.holder(passage.stag) {
+        let allowed = target.land(peer, &cookie, (passage.offset, count), &mut |place| {
+            // It is as long as what is here.
+            let _ = place.copy_in(0, here);
+        });
+        if let Err(refusal) = allowed {
+            memory.refuse(passage.stag, refusal);
+        }
+    }
+    input.begin_passing(passage, count);
 }

@@ -14,8 +14,9 @@ use std::{
     time::Duration,
 };
 
+use rustix::time::{ClockId, clock_gettime};
 use sidestep_iwarp::{BufferId, Transport};
-use sidestep_shm::doorbell::Sleeper;
+use sidestep_shm::{clock, doorbell::Sleeper};
 
 use super::{
     hosting::Hosting,
@@ -45,8 +46,22 @@ pub(super) struct Session {
 pub(super) struct Around<'a> {
     /// The set that the session's stream lies in.
     pub(super) ready: &'a Sleeper,
-    /// The time since the link was made.
-    pub(super) now: Duration,
+    /// When the link was made, in nanoseconds of the clock.
+    pub(super) began: u64,
+}
+
+impl Around<'_> {
+    /// The time since the link was made, to a few milliseconds: enough for deadlines of seconds, and cheap.
+    pub(super) fn now(&self) -> Duration {
+        let time = clock_gettime(ClockId::MonotonicCoarse);
+        let nanoseconds = (time.tv_sec as u64) * 1_000_000_000 + time.tv_nsec as u64;
+        Duration::from_nanos(nanoseconds.saturating_sub(self.began))
+    }
+
+    /// The same to the nanosecond, for what a timer tells.
+    pub(super) fn exact_now(&self) -> Duration {
+        Duration::from_nanos(clock::now() - self.began)
+    }
 }
 
 /// What a look at a session found.
@@ -54,7 +69,9 @@ pub(super) struct Around<'a> {
 pub(super) struct Found {
     /// Anything at all.
     pub(super) any: bool,
-    /// Something is held back for a moment.
+    /// Something is held back for a moment, and the link was told so.
+    pub(super) is_held: bool,
+    /// Something is held back for a moment, and the link is to be told.
     pub(super) holds: bool,
     /// The session is over.
     pub(super) over: bool,
@@ -95,7 +112,7 @@ impl Session {
         Ok(())
     }
 
-    /// Starts a request. `true` if its answer was not asked for yet.
+    /// Starts a request. `true` if its answer was not asked for yet, and the link is to be told.
     pub(super) fn request<'a>(
         &self,
         around: Around<'_>,
@@ -108,15 +125,43 @@ impl Session {
             state.keep_unsent(id, lent);
         }
         state.held_polls = 0;
-        Ok(state.owes_flush())
+        Ok(state.begins_to_hold())
     }
 
     /// Ends the connection from this side. `true` if there is something to report now.
     pub(super) fn close(&self, reason: CloseReason, around: Around<'_>) -> bool {
         let mut state = self.lock();
-        let ended = state.close(reason, around.now);
+        let ended = state.close(reason, around.now());
         self.transmit(&mut state, around, None);
         ended
+    }
+
+    /// Takes the stream out of the link's set, so that it ends no sleep. `true` if it was in it.
+    pub(super) fn mute(&self, around: Around<'_>) -> bool {
+        let mut state = self.lock();
+        if state.gone || state.is_muted {
+            return false;
+        }
+        around.ready.remove(self.socket.as_fd());
+        state.is_muted = true;
+        true
+    }
+
+    /// Puts it back. `false` if that is not possible, which is its end.
+    pub(super) fn unmute(&self, around: Around<'_>) -> bool {
+        let mut state = self.lock();
+        if state.gone || !std::mem::take(&mut state.is_muted) {
+            return true;
+        }
+        let (descriptor, token) = (self.socket.as_fd(), u64::from(self.id.0));
+        let mut added = around.ready.add_level(descriptor, token);
+        if state.wants_writable {
+            added = added.and_then(|()| around.ready.want_writable(descriptor, token, true));
+        }
+        if added.is_err() {
+            state.lose(CloseReason::Link("its stream cannot be watched"));
+        }
+        added.is_ok()
     }
 
     /// Ends the stream without a word.
@@ -152,7 +197,7 @@ impl Session {
     /// The time has come.
     pub(super) fn handle_timeout(&self, around: Around<'_>) {
         let mut state = self.lock();
-        state.connection.handle_timeout(around.now);
+        state.connection.handle_timeout(around.exact_now());
         self.transmit(&mut state, around, None);
         state.has_timed_out = true;
     }
@@ -160,10 +205,11 @@ impl Session {
     /// Takes in what has come, and sends what is due.
     pub(super) fn poll(&self, around: Around<'_>, target: &dyn Target) -> Found {
         let mut deliveries = Vec::new();
-        let mut any = self.receive(around, target, &mut deliveries);
-        let mut state = self.lock();
+        let (mut any, state) = self.receive(around, target, &mut deliveries);
+        let mut state = state.unwrap_or_else(|| self.lock());
         if !any && !state.wants_look() {
-            return Found::default();
+            self.grow_old(&mut state, around);
+            return Found { is_held: state.is_held, ..Found::default() };
         }
         let quiet = state.memory.patient == 1 && !state.memory.urgent && state.memory.placed < BULK;
         state.memory.placed = 0;
@@ -171,36 +217,45 @@ impl Session {
         let holds = quiet && any && state.ended.is_none();
         if holds {
             state.held_polls = 0;
-        } else {
+        } else if state.has_output() {
             // Room on a stream that had none lets requests go on.
             any |= self.transmit(&mut state, around, None);
-            state.collect(around.now, target, &mut deliveries);
+            state.collect(around, target, &mut deliveries);
         }
         state.report(&mut deliveries);
         let (over, gone) = (state.ended.is_some(), state.gone && state.is_reported());
-        let holds = state.holds_back();
+        let holds = state.begins_to_hold();
+        let is_held = state.is_held;
         drop(state);
         any |= !deliveries.is_empty();
         self.deliver(&mut deliveries, target);
-        Found { any, holds, over, gone }
+        Found { any, is_held, holds, over, gone }
     }
 
     /// A poll that had nothing of this session. `true` while something is still held back.
     pub(super) fn idle(&self, around: Around<'_>) -> bool {
         let mut state = self.lock();
-        state.held_polls += 1;
-        let now = state.held_polls >= FLUSHED_POLLS;
-        if now || (state.memory.patient > 0 && state.held_polls >= HELD_POLLS) {
-            self.send_held(&mut state, around, now);
-        }
-        state.holds_back()
+        self.grow_old(&mut state, around);
+        state.still_holds()
     }
 
     /// Sends what is held back, and with `now` asks for answers too. `true` while something is still held back.
     pub(super) fn release(&self, around: Around<'_>, now: bool) -> bool {
         let mut state = self.lock();
         self.send_held(&mut state, around, now);
-        state.holds_back()
+        state.still_holds()
+    }
+
+    /// A poll that had nothing of this session: sends what has been held for long enough.
+    fn grow_old(&self, state: &mut State, around: Around<'_>) {
+        if !state.holds_back() {
+            return;
+        }
+        state.held_polls += 1;
+        let now = state.held_polls >= FLUSHED_POLLS;
+        if now || (state.memory.patient > 0 && state.held_polls >= HELD_POLLS) {
+            self.send_held(state, around, now);
+        }
     }
 
     fn send_held(&self, state: &mut State, around: Around<'_>, now: bool) {
@@ -247,17 +302,18 @@ impl Session {
         state.memory.patient = 0;
         state.memory.urgent = false;
         let (mut blocked, mut moved) = (false, false);
+        let now = around.now();
         while !state.cannot_send {
             let State { connection, table, gather, memory, .. } = &mut *state;
             let mut host = Hosting { memory, target: None, caller: lent };
-            connection.poll_transmit(around.now, BUDGET, table, &mut host, gather);
+            connection.poll_transmit(now, BUDGET, table, &mut host, gather);
             if gather.is_empty() {
                 break;
             }
             let (total, pieces) = (gather.len() as usize, gather.piece_count());
             match host.send(&self.socket, gather) {
                 Ok(count) => {
-                    state.transmitted(around.now, count);
+                    state.transmitted(now, count);
                     moved |= count > 0;
                     if count < total {
                         blocked = true;
@@ -273,7 +329,8 @@ impl Session {
             }
         }
         if state.wants_writable != blocked
-            && around.ready.want_writable(self.socket.as_fd(), u64::from(self.id.0), blocked).is_ok()
+            && (state.is_muted
+                || around.ready.want_writable(self.socket.as_fd(), u64::from(self.id.0), blocked).is_ok())
         {
             state.wants_writable = blocked;
         }

@@ -2,16 +2,15 @@
 
 mod ask;
 mod early;
+mod ending;
 mod hear;
 
 use std::{collections::VecDeque, time::Duration};
 
-use rustix::io::Errno;
 use sidestep_iwarp::{
     self as iwarp, BufferId, Connection, Gather, Interval, MemoryTable, Passage, Source, StreamId, StreamIdentity,
-    TaggedOffset, WorkId,
+    TaggedOffset, Transport, WorkId,
 };
-use sidestep_shm::Span;
 
 use self::early::Early;
 use super::{
@@ -22,6 +21,7 @@ use super::{
     lent::Lent,
     memory::Memory,
     options::IwarpOptions,
+    session::Around,
 };
 use crate::{
     cookie::Cookie,
@@ -52,11 +52,15 @@ pub(super) struct State {
     pub(super) gone: bool,
     pub(super) cannot_send: bool,
     pub(super) wants_writable: bool,
+    /// The stream is not in the link's set.
+    pub(super) is_muted: bool,
     pub(super) finished: bool,
     /// The engine was told the time, and may have something to say.
     pub(super) has_timed_out: bool,
     /// Polls since an answer was held back.
     pub(super) held_polls: u32,
+    /// The link knows that something is held back.
+    pub(super) is_held: bool,
     /// What the engine has not completed.
     posted: usize,
     /// Completions for the node, found while sending.
@@ -129,9 +133,11 @@ impl State {
             gone: false,
             cannot_send: false,
             wants_writable: false,
+            is_muted: false,
             finished: false,
             has_timed_out: false,
             held_polls: 0,
+            is_held: false,
             posted: 0,
             unhandled: Vec::new(),
         };
@@ -173,15 +179,15 @@ impl State {
         ticket: Ticket,
         cookie: &Cookie,
         offset: u64,
-        source: &'a Span,
+        source: Lent<'a>,
         still: bool,
     ) -> Result<Option<(BufferId, Lent<'a>)>> {
         self.check_room(MOST_POSTS)?;
-        if self.open && !source.is_empty() {
-            return self.ask_put(ticket, cookie, offset, Lent::Span(source), still);
+        if self.open && source.len() > 0 {
+            return self.ask_put(ticket, cookie, offset, source, still);
         }
         let mut bytes = vec![0; source.len()];
-        source.copy_out(0, &mut bytes)?;
+        source.area(0, source.len()).copy_out(&mut bytes);
         self.request(ticket, cookie, Request::Put { offset, bytes: &bytes })?;
         Ok(None)
     }
@@ -193,22 +199,6 @@ impl State {
         if unsent && !(self.gather.is_empty() && self.connection.has_gathered_all()) {
             self.memory.keep_lent(id, lent, self.crc);
         }
-    }
-
-    /// Ends the connection from this side.
-    pub(super) fn close(&mut self, reason: CloseReason, now: Duration) -> bool {
-        if self.ended.is_some() {
-            return false;
-        }
-        if let CloseReason::Violation(_) = reason {
-            self.connection.abort(now);
-        } else {
-            // A connection that is not made yet has nobody to take leave of.
-            let _ = self.send(&Control::Goodbye, None);
-            self.connection.close(now);
-        }
-        self.end(reason);
-        true
     }
 
     /// Feeds the engine one frame.
@@ -224,30 +214,6 @@ impl State {
     pub(super) fn finish_passage(&mut self, now: Duration, passage: &Passage, word: &[u8], target: &dyn Target) {
         self.memory.finish_passage(passage, word, target);
         self.connection.finish_passage(now, passage);
-    }
-
-    /// The peer has closed its half.
-    pub(super) fn end_of_stream(&mut self, now: Duration, target: &dyn Target, deliveries: &mut Vec<Delivery>) {
-        self.connection.handle_end(now);
-        self.collect(now, target, deliveries);
-        // A peer that takes leave says so first.
-        self.lose(CloseReason::Died);
-    }
-
-    /// The stream is of no more use.
-    pub(super) fn lose(&mut self, reason: CloseReason) {
-        self.end(reason);
-        self.connection.reset();
-        self.gone = true;
-    }
-
-    /// What a failed read says about the peer.
-    pub(super) fn reason_of(errno: Errno) -> CloseReason {
-        match errno {
-            Errno::CONNRESET | Errno::PIPE => CloseReason::Died,
-            Errno::TIMEDOUT => CloseReason::Link("the peer no longer answers"),
-            _ => CloseReason::Link("the network no longer reaches the peer"),
-        }
     }
 
     /// The stream has taken so many bytes.
@@ -280,7 +246,7 @@ impl State {
     }
 
     /// Takes what the engine has to say.
-    pub(super) fn collect(&mut self, now: Duration, target: &dyn Target, deliveries: &mut Vec<Delivery>) {
+    pub(super) fn collect(&mut self, around: Around<'_>, target: &dyn Target, deliveries: &mut Vec<Delivery>) {
         for completion in std::mem::take(&mut self.unhandled) {
             self.complete(completion, target, deliveries);
         }
@@ -288,7 +254,7 @@ impl State {
             if let Some(completion) = self.connection.poll_completion() {
                 self.complete(completion, target, deliveries);
             } else if let Some(event) = self.connection.poll_event() {
-                self.handle_event(event, now, deliveries);
+                self.handle_event(event, around.now(), deliveries);
             } else {
                 break;
             }
@@ -297,25 +263,8 @@ impl State {
             self.tell_first(notice);
         }
         if let Some(what) = self.memory.violation.take() {
-            self.close(CloseReason::Violation(what), now);
+            self.close(CloseReason::Violation(what), around.now());
         }
-    }
-
-    /// Reports the end, once, after everything else.
-    pub(super) fn report(&mut self, deliveries: &mut Vec<Delivery>) {
-        let Some(reason) = self.ended.filter(|_| !self.reported) else { return };
-        self.reported = true;
-        if !self.known {
-            return;
-        }
-        let mut ended = |ticket, outcome| deliveries.push(Delivery::Completed(ticket, outcome));
-        self.asks.fail(reason, &mut ended);
-        for early in self.early.drain(..) {
-            if let Some(ticket) = early.ticket() {
-                ended(ticket, Outcome::Closed(reason));
-            }
-        }
-        deliveries.push(Delivery::Closed(reason));
     }
 
     /// Whether a poll has something to do though nothing has come.
@@ -327,17 +276,30 @@ impl State {
             || !self.unhandled.is_empty()
     }
 
+    /// Whether there is something to do for the stream.
+    pub(super) fn has_output(&self) -> bool {
+        !self.gather.is_empty() || self.connection.has_output() || self.connection.transport() != Transport::Open
+    }
+
     /// Whether something waits for company, or for an answer that was not asked for.
     pub(super) fn holds_back(&self) -> bool {
         self.ended.is_none() && (self.memory.patient > 0 || self.asks.owes_flush())
     }
 
-    pub(super) fn owes_flush(&self) -> bool {
-        self.asks.owes_flush()
+    /// Whether something is held back that the link does not know of yet; from now on it does. What the link knows is
+    /// settled under the lock, so that nothing is forgotten that is held back while it looks.
+    pub(super) fn begins_to_hold(&mut self) -> bool {
+        !self.is_held && self.still_holds()
     }
 
-    pub(super) fn is_reported(&self) -> bool {
-        self.reported || self.ended.is_none()
+    /// Whether the link is to go on looking after what is held back.
+    pub(super) fn still_holds(&mut self) -> bool {
+        self.is_held = self.holds_back();
+        self.is_held
+    }
+
+    pub(super) fn owes_flush(&self) -> bool {
+        self.asks.owes_flush()
     }
 
     fn check_room(&self, posts: usize) -> Result<()> {
@@ -350,14 +312,6 @@ impl State {
             || self.posted + self.early.len() + posts >= QUEUE_LIMIT / 2
             || (posts > 0 && self.asks.is_full());
         if full { Err(Error::Full { what: "the stream to the peer", limit }) } else { Ok(()) }
-    }
-
-    fn end(&mut self, reason: CloseReason) {
-        if self.ended.is_none() {
-            self.ended = Some(reason);
-            self.memory.closed = true;
-            self.open = false;
-        }
     }
 }
 

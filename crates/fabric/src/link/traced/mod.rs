@@ -214,6 +214,10 @@ impl Link for TracedLink {
         self.inner.as_link().set_sleeping(sleeping);
     }
 
+    fn attend(&self) -> bool {
+        self.inner.as_link().attend()
+    }
+
     fn push(&self) {
         self.inner.as_link().push();
     }

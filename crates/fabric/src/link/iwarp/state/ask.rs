@@ -126,12 +126,9 @@ impl State {
         }
         let id = self.memory.name_outgoing();
         let mut unsent = Some((id, lent));
-        if let Lent::Span(span) = lent
-            && self.crc
-            && !still
-        {
+        if self.crc && !still {
             // What is sent must be what the checksum is of, and another peer may change it in between.
-            self.memory.keep_copy(id, span);
+            self.memory.keep_copy(id, lent);
             unsent = None;
         }
         let posted = self.connection.post_write(work(SENT, id), whole(id, len as u32), stag, TaggedOffset(offset));

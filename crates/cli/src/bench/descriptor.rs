@@ -1,5 +1,6 @@
 //! The end of a kernel byte stream: what `tcp`, `unix` and `pipe` have in common.
 
+use std::io::IoSliceMut;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use anyhow::{Context, Result, bail, ensure};
@@ -71,15 +72,45 @@ pub struct StreamEnd {
     peer: Peer,
     /// Takes several small messages of a stream with one call, as programs do.
     pool: Payload,
+    /// Puts the large messages of a stream together, each from the beginning to the end of one buffer.
+    whole: bool,
 }
 
 impl StreamEnd {
     /// The end of these descriptors.
     pub fn boxed(descriptors: Descriptors, wait: Wait, peer: Peer) -> Result<Box<dyn Exercise>> {
+        Ok(Box::new(Self::new(descriptors, wait, peer, false)?))
+    }
+
+    /// One whose receiver has every large message of a stream whole in its buffer, as an RDMA write leaves it.
+    pub fn boxed_whole(descriptors: Descriptors, wait: Wait, peer: Peer) -> Result<Box<dyn Exercise>> {
+        Ok(Box::new(Self::new(descriptors, wait, peer, true)?))
+    }
+
+    fn new(descriptors: Descriptors, wait: Wait, peer: Peer, whole: bool) -> Result<StreamEnd> {
         for descriptor in [&descriptors.reader, &descriptors.writer] {
             rustix::io::ioctl_fionbio(descriptor, wait == Wait::Spin).context("FIONBIO failed")?;
         }
-        Ok(Box::new(StreamEnd { descriptors, peer, pool: Payload::new(POOL_BYTES) }))
+        Ok(StreamEnd { descriptors, peer, pool: Payload::new(POOL_BYTES), whole })
+    }
+
+    /// Puts every message together in its buffer; a call may bring the end of one and the beginning of the next.
+    fn receive_whole(&mut self, payload: &mut Payload, count: usize) -> Result<()> {
+        let size = payload.len();
+        let end = size * count;
+        let mut position = 0;
+        while position < end {
+            let (next, rest) = payload.split_at_mut(position % size);
+            let next_len = next.len().min(end - position - rest.len());
+            let got = read_parts(self.descriptors.reader.as_fd(), &self.peer, [rest, &mut next[..next_len]])?;
+            let (number, after) = (position.div_ceil(size), position + got);
+            if number * size < after {
+                let first = payload[0];
+                ensure!(first == number as u8, "message {number} of {size} bytes arrived with other contents");
+            }
+            position = after;
+        }
+        Ok(())
     }
 }
 
@@ -108,6 +139,9 @@ impl End for StreamEnd {
 
     fn receive_stream(&mut self, payload: &mut Payload, count: usize) -> Result<()> {
         let size = payload.len();
+        if self.whole && size >= POOL_BYTES {
+            return self.receive_whole(payload, count);
+        }
         let pool = if size < POOL_BYTES { &mut self.pool } else { payload };
         let end = size * count;
         let mut position = 0;
@@ -129,9 +163,18 @@ impl End for StreamEnd {
 }
 
 fn read(descriptor: BorrowedFd<'_>, peer: &Peer, bytes: &mut [u8]) -> Result<usize> {
+    read_by(peer, || rustix::io::read(descriptor, &mut *bytes))
+}
+
+fn read_parts(descriptor: BorrowedFd<'_>, peer: &Peer, parts: [&mut [u8]; 2]) -> Result<usize> {
+    let mut parts = parts.map(IoSliceMut::new);
+    read_by(peer, || rustix::io::readv(descriptor, &mut parts))
+}
+
+fn read_by(peer: &Peer, mut read: impl FnMut() -> Result<usize, Errno>) -> Result<usize> {
     let mut spin = peer.spin();
     loop {
-        match rustix::io::read(descriptor, &mut *bytes) {
+        match read() {
             Ok(0) => bail!("the other process of the measurement has closed the stream"),
             Ok(got) => return Ok(got),
             Err(Errno::AGAIN) => spin.turn()?,

@@ -139,6 +139,7 @@ static SUITES: &[Suite] = &[
         paths: &[
             cacheline::PATH,
             iwarp::TCP,
+            iwarp::RENO,
             iwarp::WRITE,
             iwarp::SEEN,
             iwarp::PLAIN,

@@ -4,6 +4,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd;
 
 use anyhow::{Context, Result};
+use rustix::net::sockopt::set_tcp_congestion;
 
 use super::descriptor::{self, Descriptors};
 use super::exercise::Exercise;
@@ -26,6 +27,31 @@ fn open(opening: &mut Opening<'_>) -> Result<Box<dyn Exercise>> {
 fn attach(offer: Offer) -> Result<Box<dyn Exercise>> {
     let (wait, peer) = (offer.wait, offer.peer.clone());
     descriptor::StreamEnd::boxed(Descriptors::both_ways(attach_stream(offer)?)?, wait, peer)
+}
+
+/// As `PATH`, for streams whose receiver has every message whole.
+pub const WHOLE: Work =
+    Work::Pair { open: |opening| open_whole(opening, None), attach: |offer| attach_whole(offer, None) };
+
+/// As `WHOLE`, with the congestion control that every kernel has.
+pub const RENO: Work =
+    Work::Pair { open: |opening| open_whole(opening, Some("reno")), attach: |offer| attach_whole(offer, Some("reno")) };
+
+fn open_whole(opening: &mut Opening<'_>, congestion: Option<&str>) -> Result<Box<dyn Exercise>> {
+    let here = open_stream(opening)?;
+    set_congestion(&here, congestion)?;
+    descriptor::StreamEnd::boxed_whole(Descriptors::both_ways(here)?, opening.wait, opening.peer())
+}
+
+fn attach_whole(offer: Offer, congestion: Option<&str>) -> Result<Box<dyn Exercise>> {
+    let (wait, peer) = (offer.wait, offer.peer.clone());
+    let here = attach_stream(offer)?;
+    set_congestion(&here, congestion)?;
+    descriptor::StreamEnd::boxed_whole(Descriptors::both_ways(here)?, wait, peer)
+}
+
+fn set_congestion(stream: &TcpStream, congestion: Option<&str>) -> Result<()> {
+    congestion.map_or(Ok(()), |name| set_tcp_congestion(stream, name).context("no such congestion control"))
 }
 
 /// This side of a connection; the worker is offered the other end, or where to connect to from its host.

@@ -34,13 +34,21 @@ macro_rules! marked {
 pub const TCP: Path = Path {
     name: "tcp",
     about: "baseline: kernel TCP over the same path, blocking; tcp-spin: non-blocking in a loop",
-    work: tcp::PATH.work,
+    work: tcp::WHOLE,
     parts: &[
         latency("tcp", LATENCY_SIZES, Wait::Block),
         latency("tcp-spin", LATENCY_SIZES, Wait::Spin),
         bandwidth("tcp", BANDWIDTH_SIZES, Wait::Block),
         bandwidth("tcp-spin", BANDWIDTH_SIZES, Wait::Spin),
     ],
+};
+
+/// Plain TCP that is not paced: the system may have a congestion control that is.
+pub const RENO: Path = Path {
+    name: "tcp-reno",
+    about: "baseline: the same with Reno, which iWARP uses within a host",
+    work: tcp::RENO,
+    parts: &[bandwidth("tcp-reno", LARGE_SIZES, Wait::Block), bandwidth("reno-spin", LARGE_SIZES, Wait::Spin)],
 };
 
 /// RDMA writes with CRC, as the standard prescribes.

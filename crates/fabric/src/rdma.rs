@@ -21,7 +21,7 @@ use crate::{
     cookie::Rights,
     error::{Error, Result},
     event::Subscription,
-    link::{Atomic, Outcome, Request},
+    link::{Atomic, Capabilities, MAX_GATHERED, Outcome, Request},
     node::Node,
     region::{RegionSlice, perform},
     scheduler::QUANTUM,
@@ -507,7 +507,8 @@ impl Transfer {
     }
 
     fn advance_proxied(&mut self, queue: &Arc<RdmaCore>, buffer: &mut Vec<u8>, window: usize) -> Result<bool> {
-        let limit = self.target.node().core().link().capabilities().max_transfer;
+        let Capabilities { max_transfer, gathers, .. } = self.target.node().core().link().capabilities();
+        let limit = if gathers && matches!(self.operation, Operation::Write(_)) { MAX_GATHERED } else { max_transfer };
         while self.begun < self.len && self.outstanding < window {
             let count = (self.len - self.begun).min(limit);
             let completion = Completion::Rdma(Arc::downgrade(queue), self.id, self.begun);

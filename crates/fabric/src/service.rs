@@ -106,11 +106,12 @@ impl Service {
         }
     }
 
-    /// Whether the thread sleeps on the link. Asked after a poll: SeqCst here and in `run`, so that what the poll held back
-    /// is found there, or the sleep is seen here.
+    /// Whether the thread sleeps on the link, and was not rung for. Asked after a poll: SeqCst here and in `run`, so that what
+    /// the poll held back is found there, or the sleep is seen here.
     pub(crate) fn is_serving(&self) -> bool {
         fence(Ordering::SeqCst);
-        self.shared.serving.load(Ordering::Relaxed)
+        // A thread that was dismissed looks at everything again as soon as it gets a core.
+        self.shared.serving.load(Ordering::Acquire) && !self.shared.dismissed.load(Ordering::Relaxed)
     }
 
     /// Whether the program sleeps on the node's descriptor by itself, now and then.
@@ -159,11 +160,14 @@ fn run(core: &Weak<NodeCore>, shared: &Shared, pause: &Sleeper, serve: &Sleeper)
         let outcome = if shared.is_attended() {
             node.core().link().push();
             drop(node);
-            pause_ns = (2 * pause_ns).min(LONG_PAUSE_NS);
+            // A program that polls needs nobody for long; one that waits may compute next.
+            let polls = shared.dismissed.load(Ordering::Relaxed);
+            pause_ns = if polls { LONG_PAUSE_NS } else { (2 * pause_ns).min(LONG_PAUSE_NS) };
             pause.sleep(Some(clock::now() + pause_ns), &mut tokens)
         } else {
             shared.dismissed.store(false, Ordering::Relaxed);
-            shared.serving.store(true, Ordering::Relaxed);
+            // Release: whoever sees this one sees that it was not dismissed yet.
+            shared.serving.store(true, Ordering::Release);
             fence(Ordering::SeqCst);
             node.core().link().set_sleeping(true);
             node.core().link().push();

@@ -213,6 +213,12 @@ impl Connection {
         self.tx.has_gathered_all()
     }
 
+    /// Whether a message is gathered in part: its next segment is the next output.
+    #[must_use]
+    pub fn is_amid_message(&self) -> bool {
+        self.tx.is_amid_message()
+    }
+
     /// Whether there may be output.
     #[must_use]
     pub fn has_output(&self) -> bool {

@@ -202,6 +202,11 @@ impl Tx {
             && self.unanswered.is_empty()
     }
 
+    /// Whether a message is under way.
+    pub(crate) fn is_amid_message(&self) -> bool {
+        self.current.is_some()
+    }
+
     /// Whether something is to be emitted, now or when the peer has answered.
     pub(crate) fn has_output(&self) -> bool {
         self.terminate.is_some() || !self.control.is_empty() || !self.responses.is_empty() || !self.has_gathered_all()

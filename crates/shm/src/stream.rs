@@ -65,13 +65,15 @@ impl<'a> Area<'a> {
     }
 }
 
-/// Sends what the stream takes of these areas, without blocking. Nothing if it takes none now.
-pub fn send(socket: impl AsFd, areas: &[Area<'_>]) -> Result<usize, Errno> {
+/// Sends what the stream takes of these areas, without blocking. Nothing if it takes none now. With `more`, the next call
+/// follows at once: a packet that is not full may wait for it.
+pub fn send(socket: impl AsFd, areas: &[Area<'_>], more: bool) -> Result<usize, Errno> {
     // SAFETY: an `Area` is an `iovec`, with which `IoSlice` is documented to be compatible in layout; the slice is read
     // by the system call alone, so no reference to the bytes comes into being (V2). They outlive the call (V1).
     let slices = unsafe { std::slice::from_raw_parts(areas.as_ptr().cast::<IoSlice<'_>>(), areas.len()) };
+    let mut flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+    flags.set(SendFlags::MORE, more);
     loop {
-        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
         match sendmsg(&socket, slices, &mut SendAncillaryBuffer::default(), flags) {
             Err(Errno::AGAIN) => return Ok(0),
             Err(Errno::INTR) => {}
@@ -127,7 +129,7 @@ mod tests {
         let (here, there) = UnixStream::pair().expect("a pair");
         let areas = [Area::of(b"head "), Area::within(&span, 10, 11).expect("inside"), Area::of(b" tail")];
         assert_eq!(areas.iter().map(Area::len).sum::<usize>(), 21);
-        assert_eq!(send(&here, &areas), Ok(21));
+        assert_eq!(send(&here, &areas, false), Ok(21));
         let mut rest = [0; 64];
         assert_eq!(receive(&there, (&span, 100, 8), &mut rest), Ok(Some(21)));
         let mut front = [0; 8];
@@ -152,11 +154,11 @@ mod tests {
         let (here, there) = UnixStream::pair().expect("a pair");
         let bytes = vec![7; 1 << 20];
         let mut sent = 0;
-        while let Ok(count @ 1..) = send(&here, &[Area::of(&bytes[..300_000]), Area::of(&bytes[300_000..])]) {
+        while let Ok(count @ 1..) = send(&here, &[Area::of(&bytes[..300_000]), Area::of(&bytes[300_000..])], true) {
             sent += count;
         }
         assert!(sent > 0);
         drop(there);
-        assert_eq!(send(&here, &[Area::of(b"x")]), Err(Errno::PIPE));
+        assert_eq!(send(&here, &[Area::of(b"x")], false), Err(Errno::PIPE));
     }
 }

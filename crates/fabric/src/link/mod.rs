@@ -49,6 +49,9 @@ pub struct Ticket(pub u64);
 /// Token under which [`Link::watch`] adds what only the kernel knows of, as opposed to doorbells.
 pub const KERNEL: u64 = u64::MAX - 1;
 
+/// The most bytes of one put from a region to a link that [gathers](Capabilities::gathers).
+pub const MAX_GATHERED: usize = 256 * 1024;
+
 /// What a link can do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capabilities {

@@ -153,7 +153,7 @@ impl FaultyLink {
 
 impl Link for FaultyLink {
     fn capabilities(&self) -> Capabilities {
-        self.link().capabilities()
+        Capabilities { gathers: false, ..self.link().capabilities() }
     }
 
     fn listen(&self, name: &str) -> Result<()> {

@@ -87,7 +87,7 @@ pub(super) const MAX_ASKS: usize = 1024;
 /// Reads of length zero that may be under way at a time; less than the depth of reads, of which some are for gets.
 const MAX_FLUSHES: usize = 16;
 /// One is sent behind so much, if nobody wants an answer sooner.
-const FLUSHED_BYTES: u64 = 256 * 1024;
+const FLUSHED_BYTES: u64 = 512 * 1024;
 const FLUSHED_REQUESTS: usize = 16;
 /// While so many are under way, whoever wants an answer waits for one of those first.
 const SOON_FLUSHES: usize = 2;

@@ -94,18 +94,19 @@ impl iwarp::Host for Hosting<'_> {
             return;
         }
         self.memory.urgent = true;
-        let mut bytes = self.memory.pool.pop().unwrap_or_default();
-        bytes.clear();
         if len as usize > MAX_TRANSFER {
             self.memory.violation = Some("a read of more bytes than agreed");
             return;
         }
+        let mut bytes = self.memory.pool.pop().unwrap_or_default();
+        // What was in it is written over.
         bytes.resize(len as usize, 0);
-        if let Some(target) = self.target.filter(|_| !self.memory.closed) {
-            let fetched = self.memory.carry_out(stag, 1, |peer, cookie| target.fetch(peer, cookie, offset, &mut bytes));
-            if fetched.is_none() {
-                bytes.fill(0);
-            }
+        let target = self.target.filter(|_| !self.memory.closed);
+        let fetched = target.and_then(|target| {
+            self.memory.carry_out(stag, 1, |peer, cookie| target.fetch(peer, cookie, offset, &mut bytes))
+        });
+        if fetched.is_none() {
+            bytes.fill(0);
         }
         self.memory.answers.push(bytes);
     }
@@ -129,8 +130,8 @@ impl iwarp::Host for Hosting<'_> {
 }
 
 impl Hosting<'_> {
-    /// Writes what is gathered, as much as the stream takes.
-    pub(super) fn send(&self, socket: &OwnedFd, gather: &iwarp::Gather) -> Result<usize, Errno> {
+    /// Writes what is gathered, as much as the stream takes. With `more`, the rest of a message follows at once.
+    pub(super) fn send(&self, socket: &OwnedFd, gather: &iwarp::Gather, more: bool) -> Result<usize, Errno> {
         let mut pieces = gather.pieces();
         if let (Some(iwarp::Piece::Bytes(bytes)), None) = (pieces.next(), pieces.next()) {
             return stream::send_bytes(socket, bytes);
@@ -154,7 +155,7 @@ impl Hosting<'_> {
             return stream::send_bytes(socket, &bytes[..filled]);
         }
         if gather.piece_count() > FEW_PIECES {
-            return stream::send(socket, &areas.collect::<Vec<_>>());
+            return stream::send(socket, &areas.collect::<Vec<_>>(), more);
         }
         let mut few = [Area::of(&[]); FEW_PIECES];
         let mut count = 0;
@@ -162,6 +163,6 @@ impl Hosting<'_> {
             *into = area;
             count += 1;
         }
-        stream::send(socket, &few[..count])
+        stream::send(socket, &few[..count], more)
     }
 }

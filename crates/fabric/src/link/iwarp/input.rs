@@ -19,8 +19,8 @@ pub(super) struct Input {
     end: usize,
     /// The write that is being placed while it comes.
     pub(super) passing: Option<Passing>,
-    /// The last frame was a large one, and so may be the next.
-    bulk: bool,
+    /// Large writes were passing lately, and so may the next: frames before that is forgotten.
+    bulk: u32,
     /// How many bytes the frame takes that is coming, as far as that is known.
     needed: usize,
     /// Whether the last read may have left something behind.
@@ -40,6 +40,8 @@ const FIRST_ROOM: usize = 4 * 1024;
 const MAX_ROOM: usize = 256 * 1024;
 /// A read asks for so much beyond the end of a frame.
 const LEAD: usize = 2 * 1024;
+/// Frames that are handled as a whole before the next one is no longer taken for a large write.
+const BULK_FRAMES: u32 = 4;
 /// A read asks for no more, unless a frame takes more: one of the largest frames, and a few small ones.
 const PLENTY: usize = 64 * 1024 + 2 * LEAD;
 /// The last bytes of a write that is placed while it comes: a word that may be a flag is stored whole, and last.
@@ -79,7 +81,7 @@ impl Input {
     /// Reads more: how much, nothing at the end of the stream, `None` if there is none now.
     pub(super) fn fill(&mut self, socket: &OwnedFd) -> Result<Option<usize>, Errno> {
         let have = self.end - self.start;
-        let (wanted, most) = if self.bulk && have == 0 {
+        let (wanted, most) = if self.bulk > 0 && have == 0 {
             // Its headers tell where the payload goes.
             (LEAD, LEAD)
         } else {
@@ -112,7 +114,7 @@ impl Input {
         self.consume(passage.headers + here);
         self.passing = Some(Passing { passage, done: here });
         self.needed = 0;
-        self.bulk = true;
+        self.bulk = BULK_FRAMES;
     }
 
     /// So much more of the write that is passing is in its place, or was dropped.
@@ -142,7 +144,11 @@ impl Input {
     /// What was read was handled, and no write is passing. The next frame takes so many bytes.
     pub(super) fn note_needed(&mut self, needed: usize) {
         self.needed = needed;
-        self.bulk = false;
+    }
+
+    /// A frame was handled as a whole.
+    pub(super) fn note_whole(&mut self) {
+        self.bulk = self.bulk.saturating_sub(1);
     }
 
     fn note_read(&mut self, count: Option<usize>, asked: usize) {
@@ -150,12 +156,15 @@ impl Input {
         self.has_more = count.unwrap_or(0) == asked;
     }
 
+    /// Makes room behind what is left, which moves to the beginning where that is cheap: the same memory is used again
+    /// and again, and stays in the caches.
     fn make_room(&mut self, wanted: usize) {
-        if self.bytes.len() - self.end >= wanted {
+        let left = self.end - self.start;
+        if left > LEAD && self.bytes.len() - self.end >= wanted {
             return;
         }
         self.bytes.copy_within(self.start..self.end, 0);
-        (self.start, self.end) = (0, self.end - self.start);
+        (self.start, self.end) = (0, left);
         let room = (self.end + wanted).next_power_of_two().clamp(FIRST_ROOM, MAX_ROOM);
         if self.bytes.len() < room {
             self.bytes.resize(room, 0);

@@ -157,7 +157,7 @@ impl Memory {
         }
         let slot = self.next_get % MAX_GETS as u64;
         self.next_get += 1;
-        self.gets.push_back(vec![0; len]);
+        self.gets.push_back(Vec::with_capacity(len));
         Some(slot * MAX_TRANSFER as u64)
     }
 
@@ -299,8 +299,9 @@ impl Memory {
 
     pub(super) fn place_answer(&mut self, offset: u64, bytes: &[u8]) {
         let at = (offset % MAX_TRANSFER as u64) as usize;
-        if let Some(into) = self.gets.front_mut().and_then(|get| get.get_mut(at..at + bytes.len())) {
-            into.copy_from_slice(bytes);
+        // The engine takes an answer only as it continues, and no more of it than was asked for.
+        if let Some(get) = self.gets.front_mut().filter(|get| get.len() == at) {
+            get.extend_from_slice(bytes);
         }
     }
 }

@@ -71,7 +71,7 @@ use self::{
 use crate::{
     cookie::{Cookie, RegionId},
     error::{CloseReason, Error, Result},
-    link::{Capabilities, KERNEL, Link, PeerId, Request, Target, Ticket},
+    link::{Capabilities, KERNEL, Link, MAX_GATHERED, PeerId, Request, Target, Ticket},
     protocol::MAX_PRIVATE,
     region::RegionSlice,
     tripwire::Access,
@@ -260,7 +260,7 @@ impl Link for IwarpLink {
 
     /// Memory that no peer can write is sent from where it lies; of other memory, a copy is if it gets a checksum.
     fn put(&self, peer: PeerId, ticket: Ticket, cookie: &Cookie, offset: u64, source: &RegionSlice) -> Result<()> {
-        check("transfer", "at most 131072 bytes", source.len(), MAX_TRANSFER)?;
+        check("transfer", "at most 262144 bytes", source.len(), MAX_GATHERED)?;
         let lent = Lent::Part(&source.core().data, source.offset(), source.len());
         let mut still = None;
         self.ask(peer, |state| {

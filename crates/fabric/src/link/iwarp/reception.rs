@@ -108,6 +108,7 @@ impl Session {
                 let taken = state.handle_input(now, frame, target);
                 state.collect(around, target, deliveries);
                 input.consume(taken);
+                input.note_whole();
                 if taken == 0 {
                     return state;
                 }

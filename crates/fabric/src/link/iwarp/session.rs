@@ -80,7 +80,7 @@ pub(super) struct Found {
 }
 
 /// What is gathered for one write.
-const BUDGET: u64 = 128 * 1024;
+const BUDGET: u64 = 132 * 1024;
 /// The engine never stops for so few pieces.
 const FEW_PIECES: usize = 128;
 /// Polls that an answer without bytes waits for company.
@@ -311,7 +311,7 @@ impl Session {
                 break;
             }
             let (total, pieces) = (gather.len() as usize, gather.piece_count());
-            match host.send(&self.socket, gather) {
+            match host.send(&self.socket, gather, connection.is_amid_message()) {
                 Ok(count) => {
                     state.transmitted(now, count);
                     moved |= count > 0;

@@ -9,7 +9,7 @@ use std::{
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     io::Errno,
-    net::{self, RecvFlags, Shutdown, SocketFlags, sockopt},
+    net::{self, RecvFlags, Shutdown, SocketAddrAny, SocketFlags, sockopt},
 };
 use sidestep_shm as shm;
 
@@ -35,7 +35,11 @@ pub(super) fn listen(network: &dyn Network, address: SocketAddr, name: &str) -> 
 /// The next peer that has arrived.
 pub(super) fn accept(listener: BorrowedFd<'_>, options: &IwarpOptions) -> Result<Option<OwnedFd>, Errno> {
     match net::accept_with(listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
-        Ok(socket) => tune(&socket, options).map(|()| Some(socket)),
+        Ok(socket) => {
+            tune(&socket, options)?;
+            tune_for_path(&socket);
+            Ok(Some(socket))
+        }
         // The peer left before it was looked at.
         Err(Errno::AGAIN | Errno::INTR | Errno::CONNABORTED) => Ok(None),
         Err(errno) => Err(errno),
@@ -86,6 +90,7 @@ fn connect_one(network: &dyn Network, address: &SocketAddr, options: &IwarpOptio
     if net::getpeername(&socket)? == Some(net::getsockname(&socket)?) {
         return Err(Errno::CONNREFUSED);
     }
+    tune_for_path(&socket);
     Ok(socket)
 }
 
@@ -102,6 +107,17 @@ fn tune(socket: &OwnedFd, options: &IwarpOptions) -> Result<(), Errno> {
     sockopt::set_tcp_keepintvl(socket, probe)?;
     sockopt::set_tcp_keepcnt(socket, PROBES)?;
     sockopt::set_tcp_user_timeout(socket, u32::try_from(options.silence.as_millis()).unwrap_or(u32::MAX))
+}
+
+/// A stream that does not leave the host loses nothing and shares no wire: it is not to be paced, as the congestion
+/// control of the system may do (BBR: half of the bandwidth in many runs). Reno is in every kernel, and everybody may use it.
+fn tune_for_path(socket: &OwnedFd) {
+    let ip = |address: Option<SocketAddrAny>| SocketAddr::try_from(address?).ok().map(|address| address.ip());
+    let (here, peer) = (net::getsockname(socket).ok(), net::getpeername(socket).ok().flatten());
+    if here.is_some() && ip(here) == ip(peer) {
+        // It works without, too.
+        let _ = sockopt::set_tcp_congestion(socket, "reno");
+    }
 }
 
 /// Reads what has come: nothing at the end of the stream, `None` if there is none now.

@@ -139,7 +139,8 @@ impl TracedLink {
 impl Link for TracedLink {
     fn capabilities(&self) -> Capabilities {
         let inner = self.inner.as_link().capabilities();
-        Capabilities { maps: inner.maps && !self.sees_all, ..inner }
+        // Puts from regions come as requests, which are recorded.
+        Capabilities { maps: inner.maps && !self.sees_all, gathers: false, ..inner }
     }
 
     fn listen(&self, name: &str) -> Result<()> {

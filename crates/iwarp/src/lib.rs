@@ -10,7 +10,8 @@
 //! **What it calls.** `sidestep-wire` for every byte, and the [`Host`] for every byte of payload.
 //!
 //! **What it never does.** It never names a socket, a clock, a thread or a file. It never copies
-//! payload: outgoing payload is named in a [`Gather`] and fetched by the driver, incoming payload is
+//! payload: outgoing payload is named in a [`Gather`] and fetched by the driver, unless it is short
+//! and the [`Host`] prefers to copy it into its frame; incoming payload is
 //! handed to the [`Host`] out of the driver's own buffer, after its CRC, bounds and rights were
 //! checked. It never panics because of what a peer sent, and never lets a peer make it hold more
 //! than a fixed amount of memory.

@@ -79,7 +79,7 @@ pub(super) struct Found {
     pub(super) gone: bool,
 }
 
-/// What is gathered for one write.
+/// What is gathered for one write: two of the largest frames, and a question for an answer behind them.
 const BUDGET: u64 = 132 * 1024;
 /// The engine never stops for so few pieces.
 const FEW_PIECES: usize = 128;

@@ -10,6 +10,8 @@
 //! - news from a thread of this process: a sleeper counts itself in, and then compares the epoch and looks at its own
 //!   condition; a dispatcher raises the epoch, and then looks at the count.
 
+mod arrival;
+
 use std::{
     os::fd::{AsFd, BorrowedFd},
     sync::{
@@ -20,7 +22,7 @@ use std::{
 };
 
 use sidestep_shm::{
-    Memory, Span, clock, cpu,
+    clock, cpu,
     doorbell::{Doorbell, Sleeper, Tokens},
     wait::Waiter,
 };
@@ -30,9 +32,9 @@ use crate::{
     arena::Arenas,
     cookie::{Cookie, RegionId},
     endpoint::Endpoints,
-    error::{CloseReason, Error, Refusal, Result},
+    error::{Error, Refusal, Result},
     link::{
-        AnyLink, Atomic, KERNEL, Link, Outcome, Pages, PeerId, Request, Target, Ticket,
+        AnyLink, KERNEL, Link, PeerId, Request, Target, Ticket,
         iwarp::{IwarpLink, IwarpOptions},
         shm::ShmLink,
     },
@@ -42,7 +44,6 @@ use crate::{
     scheduler::Scheduler,
     service::Service,
     ticket::{Completion, Tickets},
-    tripwire::Access,
 };
 
 /// A process's attachment to a link. Clones are the same node.
@@ -640,82 +641,5 @@ impl Poller {
         }
         self.last_kernel_look = now;
         true
-    }
-}
-
-impl Target for NodeCore {
-    fn opened(&self, _peer: PeerId) {}
-
-    fn message(&self, peer: PeerId, bytes: &[u8]) {
-        self.scheduler.note_news();
-        match Message::parse(bytes) {
-            Ok(Message::Revoked { region, generation }) => self.apertures.revoked(peer, region, generation),
-            Ok(message) => self.endpoints.handle(self, peer, message),
-            Err(what) => self.link().close(peer, CloseReason::Violation(what)),
-        }
-    }
-
-    fn place(&self, _peer: PeerId, cookie: &Cookie, offset: u64, bytes: &[u8]) -> Result<(), Refusal> {
-        self.region(cookie)?.place(cookie, offset, bytes)
-    }
-
-    fn lands(&self) -> bool {
-        true
-    }
-
-    fn land(
-        &self,
-        _peer: PeerId,
-        cookie: &Cookie,
-        place: (u64, usize),
-        fill: &mut dyn FnMut(&Span),
-    ) -> Result<(), Refusal> {
-        self.region(cookie)?.land(cookie, place, fill)
-    }
-
-    fn landed(&self, cookie: &Cookie, offset: u64, len: usize) {
-        if let Ok(region) = self.region(cookie) {
-            region.touched(offset as usize, len, Access::Write);
-        }
-    }
-
-    fn fetch(&self, _peer: PeerId, cookie: &Cookie, offset: u64, bytes: &mut [u8]) -> Result<(), Refusal> {
-        self.region(cookie)?.fetch(cookie, offset, bytes)
-    }
-
-    fn atomic(&self, _peer: PeerId, cookie: &Cookie, offset: u64, atomic: Atomic) -> Result<u64, Refusal> {
-        self.region(cookie)?.atomic(cookie, offset, atomic)
-    }
-
-    fn grant(&self, peer: PeerId, cookie: &Cookie) -> Result<Option<Pages>, Refusal> {
-        self.region(cookie)?.grant(peer, cookie, self.link().capabilities().maps)
-    }
-
-    fn offered(&self, peer: PeerId, cookie: &Cookie, pages: Memory) {
-        self.apertures.offered(peer, cookie, pages);
-    }
-
-    fn fired(&self, region: RegionId, offset: usize, access: Access) {
-        if let Some(region) = self.regions.find(region) {
-            region.fired(offset, access);
-        }
-    }
-
-    fn fired_unknown(&self) {
-        self.regions.all().iter().for_each(|region| region.fired_unknown());
-    }
-
-    fn completed(&self, ticket: Ticket, outcome: Outcome) {
-        self.scheduler.note_news();
-        if let Some(completion) = self.tickets.redeem(ticket) {
-            completion.complete(outcome);
-        }
-    }
-
-    fn closed(&self, peer: PeerId, reason: CloseReason) {
-        self.scheduler.note_news();
-        self.endpoints.peer_closed(peer, reason);
-        self.apertures.peer_closed(peer, reason);
-        self.arenas.peer_closed(&self.regions, peer);
     }
 }

@@ -14,6 +14,8 @@ use crate::{carrier::ENDED, sovia::Link};
 
 /// Where bytes are written.
 #[derive(Debug)]
+// Every message touches the ring: no pointer is followed to it.
+#[allow(clippy::large_enum_variant)]
 pub enum Outgoing {
     /// A ring in memory of the peer.
     Ring(Sender),
@@ -23,6 +25,7 @@ pub enum Outgoing {
 
 /// Where bytes are read.
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant)]
 pub enum Incoming {
     /// A ring in memory of this process.
     Ring(Receiver),

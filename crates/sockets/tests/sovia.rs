@@ -1,7 +1,10 @@
 //! Links between two NICs: bytes come whole and in order, whatever the mechanisms and the sizes of writes and reads.
 
 use std::{
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -9,10 +12,12 @@ use proptest::prelude::*;
 use sidestep_sockets::sovia::{Link, Options};
 use sidestep_vi::{NetAddress, Nic};
 
-/// Two links that are connected; `name` is for this test alone.
+/// Two links that are connected.
 fn pair(name: &str, options: Options) -> [Arc<Link>; 2] {
     let nics = ["one", "two"].map(|name| Nic::open(name).expect("a NIC"));
-    let address = NetAddress::new(&[], format!("{name}-{}", std::process::id()).as_bytes());
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let address = NetAddress::new(&[], format!("{name}-{}-{number}", std::process::id()).as_bytes());
     nics[1].listen(&address).expect("the address is free");
     let links = [0, 1].map(|at| Link::new(&nics[at], options).expect("memory for a link"));
     let mut connecting =
@@ -166,7 +171,7 @@ fn acknowledgements_ride_with_data() {
             assert_eq!(links[to].receive(&mut [0; 64]), Ok(64));
         }
     }
-    let acks = links.each_ref().map(|link| link.acks.load(std::sync::atomic::Ordering::Relaxed));
+    let acks = links.each_ref().map(|link| link.acks.load(Ordering::Relaxed));
     assert_eq!(acks, [0, 0]);
 }
 

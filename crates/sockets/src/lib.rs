@@ -6,9 +6,10 @@
 //!
 //! **Who calls it.** `preload`, one function of [`calls`] per intercepted call; tests, in one process.
 //!
-//! **What it calls.** The fabric: message queues, tripwires, endpoints. The kernel, through [`kernel`].
+//! **What it calls.** The fabric: message queues, tripwires, endpoints; `vi`, for streams that go over VIA ([`sovia`]). The
+//! kernel, through [`kernel`].
 //!
-//! **What it never does.** It starts no thread, holds no lock in a sleep, and believes nothing that a peer or the
+//! **What it never does.** It starts no thread, but one that sends what links hold back, holds no lock in a sleep, and believes nothing that a peer or the
 //! registry says without a check of its own descriptor.
 
 pub mod address;

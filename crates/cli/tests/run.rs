@@ -29,15 +29,18 @@ fn what_cannot_run_is_told_as_a_shell_does() {
     fs::write(&file, "#!/bin/sh\n").unwrap();
     assert_eq!(run(&[], &[file.to_str().unwrap()]).status.code(), Some(126));
     assert_eq!(run(&[], &["/"]).status.code(), Some(126));
-    let output = run(&["--carrier", "via"], &["true"]);
-    assert_eq!(output.status.code(), Some(125));
-    assert!(text(&output.stderr).contains("use --carrier ring"));
+    let output = run(&["--sovia", "window=many"], &["true"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("window takes a number"), "{}", text(&output.stderr));
     assert_eq!(run(&["--rule", "deny:colour=red"], &["true"]).status.code(), Some(2));
     assert_eq!(run(&["--promote", "often"], &["true"]).status.code(), Some(2));
 }
 
 #[test]
 fn options_reach_the_program_by_its_environment() {
+    let words = ["--carrier", "via", "--sovia", "window=8"];
+    let output = run(&words, &["sh", "-c", "echo $SIDESTEP_CARRIER $SIDESTEP_SOVIA"]);
+    assert_eq!(text(&output.stdout), "via window=8\n");
     let script = "echo $SIDESTEP_PROFILE $SIDESTEP_RULE $SIDESTEP_CARRIER $SIDESTEP_PROMOTE";
     let all = ["--profile", "frugal", "--rule", "deny:port=80", "--rule", "allow:all", "--promote", "random:7"];
     assert_eq!(text(&run(&all, &["sh", "-c", script]).stdout), "frugal deny:port=80,allow:all ring random:7\n");

@@ -9,8 +9,9 @@ use super::super::path::Bench;
 use super::super::report::Line;
 
 /// The lines of the picture, in the order of the ladder.
-const ROWS: [&str; 9] = ["handler", "single", "flowctrl", "dacks", "combine", "sovia", "vi", "ring", "tcp-spin"];
-const COLOURS: [RGBColor; 9] = [
+const ROWS: [&str; 10] =
+    ["handler", "single", "flowctrl", "dacks", "combine", "sovia", "vi", "ring", "tcp-spin", "tcp"];
+const COLOURS: [RGBColor; 10] = [
     RGBColor(0x9e, 0x9e, 0x9e),
     RGBColor(0xd8, 0x5f, 0x02),
     RGBColor(0xe6, 0xab, 0x02),
@@ -20,6 +21,7 @@ const COLOURS: [RGBColor; 9] = [
     RGBColor(0xe7, 0x29, 0x8a),
     RGBColor(0x75, 0x70, 0xb3),
     RGBColor(0x33, 0x33, 0x33),
+    RGBColor(0x66, 0x33, 0x00),
 ];
 
 /// Draws an SVG.
@@ -57,7 +59,10 @@ fn chart(
         .caption(format!("{}, {unit}, by size of a message", bench.name()), ("sans-serif", 15))
         .x_label_area_size(34)
         .y_label_area_size(48)
-        .build_cartesian_2d((sizes.0..sizes.1 * 1.3).log_scale(), (values.0 * 0.8..values.1 * 1.3).log_scale())
+        .build_cartesian_2d(
+            (sizes.0..sizes.1 * 1.3).log_scale().base(4.0),
+            (values.0 * 0.8..values.1 * 1.3).log_scale(),
+        )
         .map_err(failed)?;
     let size = |bytes: &f64| if *bytes < 1024.0 { format!("{bytes} B") } else { format!("{} KiB", bytes / 1024.0) };
     chart.configure_mesh().x_labels(6).x_label_formatter(&size).light_line_style(WHITE).draw().map_err(failed)?;

@@ -229,6 +229,21 @@ impl Engine {
         }
     }
 
+    /// The stream that waits to be asked under this key, if it may be promoted now.
+    fn awaiting(&self, own: &Key) -> Option<&'static Stream> {
+        let waiting = lock(&self.awaited).get(own).copied();
+        let stream = waiting.and_then(table::stream_at).filter(|stream| stream.stage() == Stage::Offered)?;
+        let place = stream.known_place().filter(|place| place.key == *own)?;
+        match fit(stream, &place) {
+            Ok(()) => Some(stream),
+            Err(None) => None,
+            Err(Some(reason)) => {
+                stream.stay(reason);
+                None
+            }
+        }
+    }
+
     /// Someone asks for a carrier.
     fn answer(&self, request: Request) {
         let Some((key, theirs)) = read_hello(request.private()) else {
@@ -236,15 +251,7 @@ impl Engine {
             return;
         };
         let own = key.reversed();
-        let waiting = lock(&self.awaited).get(&own).copied();
-        let stream = waiting.and_then(table::stream_at).filter(|stream| stream.stage() == Stage::Offered);
-        let place = stream.and_then(|stream| stream.known_place()).filter(|place| place.key == own);
-        let (Some(stream), Some(place)) = (stream, place) else { return };
-        match fit(stream, &place) {
-            Ok(()) => {}
-            Err(None) => return,
-            Err(Some(reason)) => return stream.stay(reason),
-        }
+        let Some(stream) = self.awaiting(&own) else { return };
         let mut parts = None;
         let accepted = request.accept_with(|endpoint| {
             let block = self.node.lend_block(endpoint.peer(), config().rings.0, Kind::Stream)?;

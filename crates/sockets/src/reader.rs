@@ -10,7 +10,7 @@ use sidestep_fabric::queue::Kind;
 use sidestep_shm::{Word64, cpu, wait::Waiter};
 
 use crate::{
-    carrier::{Carrier, Reading},
+    carrier::{Carrier, Reading, Switch},
     config::config,
     ends::{Fault, Incoming},
     kernel::{self, Errno, Result},
@@ -343,13 +343,14 @@ impl Reader {
         Ok(crossed)
     }
 
+    /// The next switch, if it has been announced and its position is reached: from here on this side reads the other path.
     #[inline]
-    fn cross_once(&mut self, stream: &Stream) -> Result<bool> {
-        let (Some(carrier), Some(ring)) = (&self.carrier, &mut self.ring) else { return Ok(false) };
-        let Some(switch) = carrier.announced(self.note.done) else { return Ok(false) };
+    fn take_switch(&mut self, stream: &Stream) -> Result<Option<Switch>> {
+        let (Some(carrier), Some(ring)) = (&self.carrier, &mut self.ring) else { return Ok(None) };
+        let Some(switch) = carrier.announced(self.note.done) else { return Ok(None) };
         let position = stream.over_tcp[READ].load(Ordering::Relaxed) + ring.position();
         if position < switch.position {
-            return Ok(false);
+            return Ok(None);
         }
         if position > switch.position || switch.to_ring() == self.on_ring {
             // No correct writer announces that.
@@ -358,6 +359,12 @@ impl Reader {
         self.on_ring = switch.to_ring();
         self.note.done = switch.number;
         carrier.switched.store(switch.number, Ordering::Relaxed);
+        Ok(Some(switch))
+    }
+
+    #[inline]
+    fn cross_once(&mut self, stream: &Stream) -> Result<bool> {
+        let Some(switch) = self.take_switch(stream)? else { return Ok(false) };
         let reason = match (switch.to_ring(), self.note.leaving) {
             (true, _) => Reason::Promoted,
             (false, true) => Reason::Demoted,

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use sidestep_vi::{Connecting, ConnectionRequest, NetAddress, Nic};
 
-use super::{Engine, fit};
+use super::Engine;
 use crate::{
     address::Key,
     carrier::{Carrier, Parts, Way},
@@ -79,15 +79,7 @@ impl Exchange {
 
     fn answer(&self, engine: &Engine, mut request: ConnectionRequest) {
         let Some(own) = read_discriminator(&request.remote().discriminator).map(|key| key.reversed()) else { return };
-        let waiting = lock(&engine.awaited).get(&own).copied();
-        let stream = waiting.and_then(table::stream_at).filter(|stream| stream.stage() == Stage::Offered);
-        let place = stream.and_then(|stream| stream.known_place()).filter(|place| place.key == own);
-        let (Some(stream), Some(place)) = (stream, place) else { return };
-        match fit(stream, &place) {
-            Ok(()) => {}
-            Err(None) => return,
-            Err(Some(reason)) => return stream.stay(reason),
-        }
+        let Some(stream) = engine.awaiting(&own) else { return };
         let Ok(link) = Link::new(&self.nic, config().sovia) else { return stream.set_reason(Reason::Resources) };
         if request.accept(link.vi()).is_ok() {
             lock(&self.pending).push(Pending { stream: stream.index, key: own, link, connecting: None });

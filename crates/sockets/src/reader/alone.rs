@@ -4,7 +4,7 @@
 use std::{io::IoSliceMut, sync::atomic::Ordering};
 
 use crate::{
-    kernel::{Errno, Result},
+    kernel::Result,
     stream::{READ, Stream},
 };
 
@@ -52,19 +52,9 @@ impl Reader {
     /// Carries out a switch to TCP. The peer is not told, since it cannot come back; and no clock is read, which is
     /// forbidden in the strictest of filters.
     fn cross_alone(&mut self, stream: &Stream) -> Result<bool> {
-        let (Some(carrier), Some(ring)) = (&self.carrier, &mut self.ring) else { return Ok(false) };
-        let Some(switch) = carrier.announced(self.note.done) else { return Ok(false) };
-        let position = stream.over_tcp[READ].load(Ordering::Relaxed) + ring.position();
-        if position < switch.position {
+        if self.take_switch(stream)?.is_none() {
             return Ok(false);
         }
-        if position > switch.position || switch.to_ring() == self.on_ring {
-            // No correct writer announces that.
-            return Err(Errno(libc::ECONNRESET));
-        }
-        self.on_ring = switch.to_ring();
-        self.note.done = switch.number;
-        carrier.switched.store(switch.number, Ordering::Relaxed);
         stream.on_ring[READ].store(self.on_ring, Ordering::Release);
         Ok(true)
     }

@@ -14,8 +14,6 @@ use sidestep_vi::{MemAttributes, MemHandle, Nic, Ptag, Segment};
 #[derive(Debug, Default)]
 pub struct Cache {
     entries: Vec<Entry>,
-    /// Registrations made.
-    pub misses: u64,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -46,7 +44,6 @@ impl Cache {
 
     #[cold]
     fn register(&mut self, nic: &Nic, ptag: Ptag, bytes: &[u8]) -> Option<MemHandle> {
-        self.misses += 1;
         if self.entries.len() >= MOST
             && let Some(oldest) = self.entries.pop()
         {

@@ -8,6 +8,7 @@ use anyhow::{Context, Result};
 
 use super::super::place::Placement;
 use super::super::record::Metric;
+use super::super::sockets::apps::rpc::null_call;
 use super::super::sockets::apps::service::{Folder, Service, command, find, free_port, missing};
 use super::super::sockets::apps::{Figure, kit, measure_against};
 use super::super::sockets::outcome::Outcome;
@@ -50,13 +51,8 @@ fn rpc(effort: &Effort) -> Result<Vec<Outcome>> {
         Ok(kit) => kit,
         Err(error) => return Ok(vec![Outcome::skipped("rpc", "null call", format!("left out: {error:#}"))]),
     };
-    measure_against(effort, "rpc", WAYS, RPC, Via::Link, |via, placement| {
-        let port = free_port()?;
-        let mut server = command(via, placement, effort.cores, &kit.server)?;
-        let _server = Service::start(server.arg(port.to_string()))?.listening(port)?;
-        let mut client = command(via, placement, effort.cores, &kit.client)?;
-        Ok(vec![kit::half_trip(client.args([port.to_string(), (effort.run_ms * 4).to_string()]))?])
-    })
+    let once = |via, placement| null_call(effort, &kit, via, placement);
+    measure_against(effort, "rpc", WAYS, RPC, Via::Link, once)
 }
 
 fn ftp(effort: &Effort) -> Result<Vec<Outcome>> {

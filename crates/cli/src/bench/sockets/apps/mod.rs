@@ -6,7 +6,7 @@ mod iperf;
 pub mod kit;
 mod memcached;
 mod redis;
-mod rpc;
+pub mod rpc;
 pub mod service;
 mod web;
 

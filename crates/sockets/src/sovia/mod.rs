@@ -315,10 +315,13 @@ impl Link {
     /// Tells what was read, in the peer's memory, or by a packet of its own, which wakes it. One thread at a time: the word in
     /// memory only grows.
     fn acknowledge(&self, _inward: &mut Inward) {
-        if !self.options.apart || self.wanted.swap(false, Ordering::Relaxed) {
-            self.wanted.store(false, Ordering::Relaxed);
+        let wanted = self.wanted.swap(false, Ordering::Relaxed);
+        if wanted || !self.reaches_board() {
             if self.push(Kind::Ack, &[]) == Ok(true) {
                 self.acks.fetch_add(1, Ordering::Relaxed);
+            } else if wanted {
+                // The peer may sleep until it is told: the next look tries again.
+                self.wanted.store(true, Ordering::Relaxed);
             }
             return;
         }
@@ -411,6 +414,12 @@ impl Link {
             self.give_back(read);
         }
         sent.map_err(|_| self.lose())
+    }
+
+    /// Whether what was read can be written into the peer's memory at once. A write that the peer had to carry out would hold up
+    /// everything behind it.
+    fn reaches_board(&self) -> bool {
+        self.options.apart && self.theirs.get().is_some_and(|board| self.vi.reaches(board, 8))
     }
 
     /// Writes what was read into the peer's memory.

@@ -14,7 +14,7 @@ use std::{
     },
 };
 
-use sidestep_shm::{self as shm, Memory, Span, wait::Waiter, watch::Watch};
+use sidestep_shm::{self as shm, Memory, Span, Word64, wait::Waiter, watch::Watch};
 
 use crate::{
     cookie::{Cookie, RegionId, Rights},
@@ -142,6 +142,13 @@ impl Aperture {
         }
         self.fire(offset, 8, Access::Write);
         Ok(())
+    }
+
+    /// An aligned word to be read and changed in place, where the region is mapped. Nothing that watches it fires.
+    pub fn word64(&self, offset: usize) -> Result<Option<Word64>> {
+        self.check(offset, 8, Rights::READ)?;
+        self.check_word(offset, 8)?;
+        self.mapped().map(|mapped| Ok(mapped.memory.word64(offset)?)).transpose()
     }
 
     /// Waits until every store so far has been carried out; an error if one failed.

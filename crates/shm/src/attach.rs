@@ -93,6 +93,27 @@ impl Attachment {
         self.copy((into, at, len), (from, 0), (turn, &may), libc::SYS_process_vm_readv)
     }
 
+    /// Copies bytes from an address of the other process, past the gate: its owner has lent them until it is told.
+    pub fn fetch(&self, into: &mut [u8], from: u64) -> bool {
+        if !self.is_proven() {
+            return false;
+        }
+        let mut done = 0;
+        while let Some(rest) = into.get_mut(done..).filter(|rest| !rest.is_empty()) {
+            let own = libc::iovec { iov_base: rest.as_mut_ptr().cast(), iov_len: rest.len() };
+            let theirs = libc::iovec { iov_base: from.wrapping_add(done as u64) as *mut _, iov_len: rest.len() };
+            let process = self.process as libc::pid_t;
+            // SAFETY: the kernel writes to `rest` only, which nobody else has; it checks the other address.
+            let copied =
+                unsafe { libc::syscall(libc::SYS_process_vm_readv, process, &own, 1_usize, &theirs, 1_usize, 0_usize) };
+            match usize::try_from(copied) {
+                Ok(copied @ 1..) => done += copied,
+                _ => return false,
+            }
+        }
+        true
+    }
+
     /// Waits until no thread of this process is at a copy that `may` allowed.
     pub fn settle(&self) {
         drop(self.entrant());

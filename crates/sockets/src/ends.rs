@@ -48,12 +48,13 @@ type Result<T, E = Fault> = std::result::Result<T, E>;
 const GATHERED: usize = 4 << 10;
 
 impl Outgoing {
-    /// Sends what fits. All parts are published at once, as one call on TCP mostly arrives at once.
+    /// Sends what fits; who is patient may wait a moment for the reader. All parts are published at once, as one call on TCP mostly arrives at once.
     #[inline]
-    pub fn send(&mut self, parts: &[IoSlice<'_>]) -> Result<usize> {
+    pub fn send(&mut self, parts: &[IoSlice<'_>], patient: bool) -> Result<usize> {
         match (self, parts) {
             (Outgoing::Ring(ring), [part]) => Ok(ring.try_send(part)?),
             (Outgoing::Ring(ring), parts) => push_parts(ring, parts),
+            (Outgoing::Via(link), [part]) if patient => link.send_or_lend(part).map_err(|_| Fault::Closed),
             (Outgoing::Via(link), [part]) => link.send(part).map_err(|_| Fault::Closed),
             (Outgoing::Via(link), parts) => send_parts(link, parts),
         }

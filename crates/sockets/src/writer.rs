@@ -96,7 +96,7 @@ impl Writer {
             return self.leave_ring(stream, Reason::Demoted);
         }
         self.watch_reader();
-        let count = self.push(parts)?;
+        let count = self.push(parts, patient)?;
         if count > 0 {
             self.stalled = None;
             self.look_after(stream)?;
@@ -269,9 +269,9 @@ impl Writer {
     }
 
     #[inline]
-    fn push(&mut self, parts: &[IoSlice<'_>]) -> Result<usize> {
+    fn push(&mut self, parts: &[IoSlice<'_>], patient: bool) -> Result<usize> {
         let (Some(ring), Some(carrier)) = (&mut self.ring, &self.carrier) else { return Ok(0) };
-        match ring.send(parts) {
+        match ring.send(parts, patient) {
             Ok(0) => Ok(0),
             Ok(count) => {
                 carrier.pushed.store(ring.position(), Ordering::Relaxed);
@@ -331,7 +331,7 @@ impl Writer {
     #[inline(never)]
     fn when_full(&mut self, stream: &Stream, parts: &[IoSlice<'_>], patient: bool) -> Result<Step> {
         self.adopt_larger();
-        let count = self.push(parts)?;
+        let count = self.push(parts, patient)?;
         if count > 0 {
             return Ok(Step::Sent(count));
         }
@@ -339,7 +339,7 @@ impl Writer {
         // as long as one needs to wake up, does not read. It will offer a larger ring, which takes enough.
         let idle = !patient && !self.is_large() && self.reader_is_idle();
         if (patient || idle) && self.look() {
-            let count = self.push(parts)?;
+            let count = self.push(parts, patient)?;
             if count > 0 {
                 self.stalled = None;
                 return Ok(Step::Sent(count));

@@ -5,10 +5,14 @@ use std::{collections::VecDeque, sync::atomic::Ordering};
 use sidestep_vi::{Completion, Descriptor};
 
 use super::{
-    Link, Lost, NOTE, PACKETS, greeting, outward,
+    Link, Lost, NOTE, PACKETS, greeting,
+    offer::Offer,
+    outward,
     packet::{Kind, Packet},
 };
 
+/// The place of bytes that came in no packet.
+const STAGED: usize = usize::MAX;
 /// Receives that are posted again together, if the program goes on reading.
 const MANY: usize = 8;
 
@@ -16,6 +20,9 @@ const MANY: usize = 8;
 #[derive(Debug, Default)]
 pub struct Inward {
     packets: VecDeque<Arrived>,
+    /// What the peer offers behind them, and bytes that were fetched of what it offered.
+    pub(super) offer: Option<Offer>,
+    staged: Vec<u8>,
     /// Bytes of the first one that have been read.
     taken: usize,
     /// Receives to be posted again: when the program looks for more, not while it waits for what it has.
@@ -26,6 +33,19 @@ pub struct Inward {
 struct Arrived {
     slot: usize,
     len: usize,
+}
+
+impl Inward {
+    /// Whether there is nothing to be read, but for an offer.
+    pub(super) fn is_empty(&self) -> bool {
+        self.packets.is_empty()
+    }
+
+    /// Bytes that were fetched.
+    pub(super) fn push_staged(&mut self, bytes: Vec<u8>) {
+        self.packets.push_back(Arrived { slot: STAGED, len: bytes.len() });
+        self.staged = bytes;
+    }
 }
 
 /// From one receive to the next: not a power of two, or they would all lie in the same places of the cache.
@@ -44,17 +64,17 @@ impl Link {
         PACKETS + outward::SLOTS * outward::slot_len(&self.options) + slot * stride(&self.options)
     }
 
-    /// How much has arrived, after a look.
+    /// How much has arrived, or is offered, after a look.
     #[inline]
     pub fn written(&self) -> u64 {
         self.absorb();
-        self.written.load(Ordering::Acquire)
+        self.written.load(Ordering::Acquire) + self.offered()
     }
 
     /// Bytes that can be read.
     pub fn available(&self) -> usize {
         self.absorb();
-        let _inward = self.inward.lock();
+        self.stage(&mut self.inward.lock());
         (self.written.load(Ordering::Relaxed) - self.position()) as usize
     }
 
@@ -115,6 +135,9 @@ impl Link {
             if packet.wants {
                 self.wanted.store(true, Ordering::Relaxed);
             }
+            if inward.offer.is_some() {
+                self.drop_offer(inward);
+            }
             inward.packets.push_back(Arrived { slot, len: completion.len as usize });
             // Pairs with `written`: who sees the bytes counted finds them. One thread at a time counts.
             let written = self.written.load(Ordering::Relaxed) + u64::from(completion.len);
@@ -129,6 +152,7 @@ impl Link {
                 self.notes.get(which as usize)?.store(note, Ordering::Release);
                 self.fin.fetch_or(packet.kind == Kind::Fin, Ordering::Relaxed);
             }
+            (Kind::Offer, Some(words)) => self.take_offer(inward, words)?,
             (Kind::FinAck, _) => self.finished.store(true, Ordering::Release),
             _ => {}
         }
@@ -144,7 +168,8 @@ impl Link {
     /// Copies bytes from `skip` bytes ahead without taking them.
     pub fn peek(&self, mut skip: usize, mut bytes: &mut [u8]) -> Result<usize, Lost> {
         self.absorb();
-        let inward = self.inward.lock();
+        let mut inward = self.inward.lock();
+        self.stage(&mut inward);
         let (mut taken, mut total) = (inward.taken, 0);
         for arrived in &inward.packets {
             let here = arrived.len - taken;
@@ -155,7 +180,7 @@ impl Link {
             }
             let count = (here - skip).min(bytes.len());
             let (part, rest) = bytes.split_at_mut(count);
-            self.memory.read(self.place(arrived.slot) + taken + skip, part).map_err(|_| Lost)?;
+            self.copy_out(&inward, arrived, taken + skip, part)?;
             total += count;
             (bytes, skip, taken) = (rest, 0, 0);
             if bytes.is_empty() {
@@ -169,7 +194,7 @@ impl Link {
     #[inline]
     pub fn receive(&self, mut bytes: &mut [u8]) -> Result<usize, Lost> {
         let empty = || self.written.load(Ordering::Acquire) == self.position();
-        if empty() && !self.has_arrivals() {
+        if empty() && self.offered() == 0 && !self.has_arrivals() {
             return Ok(0);
         }
         let mut inward = self.inward.lock();
@@ -180,7 +205,7 @@ impl Link {
         while let Some(arrived) = inward.packets.front().copied() {
             let count = (arrived.len - inward.taken).min(bytes.len());
             let (part, rest) = bytes.split_at_mut(count);
-            self.memory.read(self.place(arrived.slot) + inward.taken, part).map_err(|_| Lost)?;
+            self.copy_out(&inward, &arrived, inward.taken, part)?;
             total += count;
             bytes = rest;
             let dropped = if self.options.datagram { arrived.len - inward.taken - count } else { 0 };
@@ -189,10 +214,27 @@ impl Link {
                 break;
             }
         }
+        if inward.offer.is_some() && inward.packets.is_empty() && !bytes.is_empty() {
+            total += self.take_offered(&mut inward, bytes);
+            if total == 0 && !inward.packets.is_empty() {
+                drop(inward);
+                return self.receive(bytes);
+            }
+        }
         if inward.packets.is_empty() {
             self.drained();
         }
         Ok(total)
+    }
+
+    /// Copies a part of what has arrived.
+    #[inline]
+    fn copy_out(&self, inward: &Inward, arrived: &Arrived, at: usize, part: &mut [u8]) -> Result<(), Lost> {
+        if arrived.slot == STAGED {
+            part.copy_from_slice(inward.staged.get(at..at + part.len()).ok_or(Lost)?);
+            return Ok(());
+        }
+        self.memory.read(self.place(arrived.slot) + at, part).map_err(|_| Lost)
     }
 
     /// Steps over bytes.
@@ -219,6 +261,10 @@ impl Link {
         }
         inward.packets.pop_front();
         inward.taken = 0;
+        if arrived.slot == STAGED {
+            inward.staged = Vec::new();
+            return Ok(());
+        }
         inward.free.push(arrived.slot);
         self.unposted.store(true, Ordering::Relaxed);
         let taken = self.taken.load(Ordering::Relaxed).wrapping_add(1 << 32 | arrived.len as u64);

@@ -17,6 +17,7 @@
 
 pub mod cache;
 mod inward;
+mod offer;
 pub mod options;
 mod outward;
 pub mod packet;
@@ -49,6 +50,9 @@ pub struct Link {
     /// What the peer has read, as it writes it here by RDMA, and where this side writes it.
     board: Word64,
     theirs: OnceLock<Remote>,
+    /// The word on which both agree about what this side offers, and about what the peer does.
+    claim: Word64,
+    peer_claim: OnceLock<Word64>,
     /// The last notes that the peer left: two of its writer, one of its reader.
     notes: [AtomicU64; NOTES],
     /// Notes of this side for which there was no room.
@@ -60,8 +64,10 @@ pub struct Link {
     written: AtomicU64,
     position: AtomicU64,
     read: AtomicU64,
-    /// Bytes that were sent.
+    /// Bytes that were sent; those that the peer took from where they were; those that it offers.
     sent: AtomicU64,
+    lent: AtomicU64,
+    offered: AtomicU64,
     /// Packets that were sent, and that the peer has read.
     sent_packets: AtomicU32,
     read_packets: AtomicU32,
@@ -101,7 +107,7 @@ const READER: usize = 2;
 /// What is written to the peer's word goes from here.
 const DRAFT: usize = 64;
 /// Where the memory for packets begins.
-const PACKETS: usize = 128;
+const PACKETS: usize = 192;
 /// Tokens of sends that are no packets of data.
 const CONTROL: u64 = u64::MAX;
 
@@ -117,7 +123,7 @@ impl Link {
         let len = PACKETS + slots + options.receives() * inward::stride(&options);
         // A mapping cannot be limited: what lies here is looked at once, and whatever the peer makes of it is its own loss.
         let memory = nic.allocate(len, &MemAttributes { ptag, rdma_write: true, rdma_read: true })?;
-        let board = memory.word(0)?;
+        let (board, claim) = (memory.word(0)?, memory.word(offer::CLAIM)?);
         let link = Link {
             nic: nic.clone(),
             vi,
@@ -126,6 +132,8 @@ impl Link {
             options,
             board,
             theirs: OnceLock::new(),
+            claim,
+            peer_claim: OnceLock::new(),
             notes: Default::default(),
             untold: Lock::default(),
             owes_notes: AtomicBool::new(false),
@@ -135,6 +143,8 @@ impl Link {
             position: AtomicU64::new(0),
             read: AtomicU64::new(0),
             sent: AtomicU64::new(0),
+            lent: AtomicU64::new(0),
+            offered: AtomicU64::new(0),
             sent_packets: AtomicU32::new(0),
             read_packets: AtomicU32::new(0),
             taken: AtomicU64::new(0),

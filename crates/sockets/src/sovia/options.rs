@@ -17,6 +17,8 @@ pub struct Options {
     pub combine: usize,
     /// Longer writes are sent from where they are, in registered memory; shorter ones are copied.
     pub copy: usize,
+    /// Writes from this length on are offered to the reader, to be taken from where they are; 0: none is.
+    pub rendezvous: usize,
     /// Whether each read gives one write, and what is left of it is dropped.
     pub datagram: bool,
     /// Whether a thread of its own takes what arrives.
@@ -34,6 +36,7 @@ impl Options {
         apart: true,
         combine: 16 << 10,
         copy: 4 << 10,
+        rendezvous: 32 << 10,
         datagram: false,
         handler: false,
         chunk: 16 << 10,
@@ -52,6 +55,7 @@ impl Options {
                 "acks" => options.acks = number()? as u32,
                 "combine" => options.combine = number()?,
                 "copy" => options.copy = number()?,
+                "rendezvous" => options.rendezvous = number()?,
                 "chunk" => options.chunk = number()?,
                 "piggyback" => options.piggyback = on,
                 "apart" => options.apart = on,
@@ -70,6 +74,10 @@ impl Options {
         self.acks = self.acks.clamp(1, self.window);
         self.combine = self.combine.min(self.chunk);
         self.copy = self.copy.min(self.chunk);
+        if self.datagram {
+            // A read gives what one write was, and no part of it.
+            self.rendezvous = 0;
+        }
         self
     }
 

@@ -7,6 +7,7 @@ use sidestep_vi::{Descriptor, Segment, Vi};
 use super::{
     CONTROL, Link, Lost, Options, PACKETS,
     cache::Cache,
+    offer::Offers,
     packet::{Kind, Packet},
     timer,
 };
@@ -20,6 +21,7 @@ pub struct Outward {
     /// Slots whose sends have not completed.
     busy: u32,
     pub(super) cache: Cache,
+    pub(super) offers: Offers,
 }
 
 /// Places for copies of writes.
@@ -30,7 +32,7 @@ const HOLD_FROM: u32 = 1;
 const SMALL: usize = 1 << 10;
 
 /// Room on the way that data leaves to notes and acknowledgements, of all links with one peer.
-const SPARED: usize = 4 << 10;
+pub(super) const SPARED: usize = 4 << 10;
 
 /// Bytes of a slot.
 pub fn slot_len(options: &Options) -> usize {
@@ -41,14 +43,14 @@ impl Link {
     /// How far has been sent, without what is held.
     #[inline]
     pub fn sent(&self) -> u64 {
-        self.sent.load(Ordering::Relaxed)
+        self.sent.load(Ordering::Relaxed) + self.lent.load(Ordering::Relaxed)
     }
 
     /// How far the peer has read, as it says.
     #[inline]
     pub fn read(&self) -> u64 {
         self.absorb();
-        self.read.load(Ordering::Relaxed)
+        self.read.load(Ordering::Relaxed) + self.lent.load(Ordering::Relaxed)
     }
 
     /// Bytes that would be taken now, at least.
@@ -167,7 +169,7 @@ impl Link {
     }
 
     #[inline]
-    fn flush_held(&self, outward: &mut Outward) -> Result<bool, Lost> {
+    pub(super) fn flush_held(&self, outward: &mut Outward) -> Result<bool, Lost> {
         if outward.held == 0 {
             return Ok(true);
         }

@@ -23,6 +23,8 @@ pub enum Kind {
     FinAck = 4,
     /// A note of the writer or of the reader.
     Note = 5,
+    /// Bytes that the reader may take from where they are: their address, and the number and length of the offer.
+    Offer = 6,
 }
 
 /// Kind and acknowledgement.
@@ -68,6 +70,7 @@ impl Packet {
             3 => Kind::Fin,
             4 => Kind::FinAck,
             5 => Kind::Note,
+            6 => Kind::Offer,
             _ => return None,
         };
         let read = Read { packets: bits >> 5 & MOST_PACKETS, bytes: bits >> 12 };
@@ -81,7 +84,7 @@ mod tests {
 
     #[test]
     fn bits_carry_everything() {
-        for kind in [Kind::Data, Kind::Ack, Kind::Wakeup, Kind::Fin, Kind::FinAck, Kind::Note] {
+        for kind in [Kind::Data, Kind::Ack, Kind::Wakeup, Kind::Fin, Kind::FinAck, Kind::Note, Kind::Offer] {
             for (wants, packets, bytes) in [(false, 0, 0), (true, 1, 17), (false, MOST_PACKETS, MOST_BYTES)] {
                 let packet = Packet { kind, wants, read: Read { packets, bytes } };
                 assert_eq!(Packet::from_bits(packet.to_bits()), Some(packet));

@@ -4,12 +4,17 @@
 //! in this order: [`Vi::arm`]; its announcement to the node that it sleeps; [`Vi::catch_up`], and a look at what it waits
 //! for; the sleep.
 
+use std::sync::Arc;
+
+use sidestep_shm::{Word64, attach::Attachment};
+
 use crate::{
     code::ViState,
     cq::Queue,
     descriptor::{Descriptor, Remote},
     entry::{LINE, LONG, ReachWay},
     error::{Error, Result},
+    trunk::Window,
     vi::{
         FlowControl, Vi,
         item::{self, DIRECT_MIN},
@@ -89,6 +94,21 @@ impl Vi {
             Some((ReachWay::Attached { .. }, _)) => true,
             None => false,
         }
+    }
+
+    /// A word of the peer's memory, if this side has that mapped.
+    pub fn peer_word(&self, remote: &Remote) -> Option<Word64> {
+        let mut state = self.core.lock();
+        let line = state.line.as_mut()?;
+        let (ReachWay::Window(number), offset) = item::reach(line, remote, 8)? else { return None };
+        let Window::Mapped(aperture) = line.route.trunk.window(number)? else { return None };
+        aperture.word64(offset).ok().flatten()
+    }
+
+    /// Where this side copies from memory of the peer's program, if it can.
+    #[inline]
+    pub fn attachment(&self) -> Option<&Arc<Attachment>> {
+        self.core.first_trunk()?.attachment()
     }
 
     /// From now on the next arrival from this peer, and the next room, is news of the node. Look again after this.

@@ -306,7 +306,7 @@ impl End for LinkEnd {
         let mut spin = self.peer.spin();
         let mut done = 0;
         loop {
-            done += self.link.send(&payload[done..]).map_err(over)?;
+            done += self.link.send_or_lend(&payload[done..]).map_err(over)?;
             if done == payload.len() {
                 return Ok(());
             }
@@ -326,7 +326,7 @@ impl End for LinkEnd {
             }
             if count == 0 {
                 self.link.found_nothing();
-                self.pause(&mut spin, || self.link.available() > 0)?;
+                self.pause(&mut spin, || self.link.written() != self.link.position())?;
             }
         }
     }

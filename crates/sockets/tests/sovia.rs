@@ -243,3 +243,87 @@ fn a_peer_that_goes_leaves_what_it_has_sent() {
     assert_eq!(two.receive(&mut [0; 100]), Ok(8));
     assert!(two.send(&[0; 8000]).is_err());
 }
+
+/// A number that looks random.
+fn random(state: &mut u64) -> usize {
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    (*state >> 16) as usize
+}
+
+#[test]
+fn long_writes_arrive_whole_however_they_are_taken() {
+    for (words, most_read) in
+        [("rendezvous=4096", 200_000), ("rendezvous=4096", 3000), ("window=4,rendezvous=20000", 60_000)]
+    {
+        let [from, to] = pair("lent", Options::parse(words).unwrap());
+        const TOTAL: u64 = 24 << 20;
+        let all: Vec<u8> = (0..TOTAL).map(byte).collect();
+        let until = Instant::now() + Duration::from_secs(60);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let (mut seed, mut sent) = (7, 0);
+                while sent < TOTAL {
+                    let len = (1 + random(&mut seed) % 150_000).min((TOTAL - sent) as usize);
+                    let bytes = &all[sent as usize..][..len];
+                    let mut done = 0;
+                    while done < len {
+                        assert!(Instant::now() < until, "{words}: {sent} bytes went out");
+                        done += from.send_or_lend(&bytes[done..]).expect("the link stands");
+                    }
+                    sent += len as u64;
+                }
+                from.flush();
+                while from.read() != TOTAL {
+                    assert!(Instant::now() < until, "{words}: the last bytes were not read");
+                    from.settle();
+                }
+                assert_eq!(from.sent(), TOTAL);
+            });
+            let (mut seed, mut received) = (9, 0);
+            let mut bytes = vec![0; most_read];
+            while received < TOTAL {
+                assert!(Instant::now() < until, "{words}: {received} bytes came in");
+                let len = 1 + random(&mut seed) % most_read;
+                let count = match random(&mut seed) % 8 {
+                    0 => to.peek(0, &mut bytes[..len]).expect("the link stands"),
+                    1 => {
+                        let here = to.available();
+                        assert_eq!(to.receive(&mut bytes[..here.min(len)]), Ok(here.min(len)));
+                        assert!(bytes[..here.min(len)] == all[received as usize..][..here.min(len)]);
+                        received += here.min(len) as u64;
+                        continue;
+                    }
+                    _ => {
+                        let count = to.receive(&mut bytes[..len]).expect("the link stands");
+                        assert!(bytes[..count] == all[received as usize..][..count]);
+                        received += count as u64;
+                        if count == 0 {
+                            to.found_nothing();
+                        }
+                        continue;
+                    }
+                };
+                assert!(bytes[..count] == all[received as usize..][..count]);
+            }
+            // The writer waits for word of the last ones.
+            while from.read() != TOTAL {
+                assert!(Instant::now() < until, "{words}: the last bytes were not acknowledged");
+                to.settle();
+            }
+        });
+        assert_eq!((to.written(), to.position()), (TOTAL, TOTAL));
+    }
+}
+
+#[test]
+fn what_is_offered_to_nobody_goes_in_packets() {
+    let [from, to] = pair("withdrawn", Options::parse("rendezvous=4096,combine=0").unwrap());
+    let bytes: Vec<u8> = (0..100_000).map(byte).collect();
+    assert_eq!(from.send_or_lend(&bytes), Ok(bytes.len()));
+    assert_eq!(to.written(), bytes.len() as u64, "nothing is offered any more");
+    let mut got = vec![0; bytes.len()];
+    assert_eq!(to.receive(&mut got), Ok(got.len()));
+    assert_eq!(got, bytes);
+}

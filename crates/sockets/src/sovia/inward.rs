@@ -108,18 +108,29 @@ impl Link {
         self.absorb_into(&mut inward);
     }
 
-    #[inline]
     fn absorb_into(&self, inward: &mut Inward) {
         self.look_at_board();
+        while self.absorb_one(inward) {}
+    }
+
+    /// Takes what has arrived, until there is something to be read: what lies behind that can wait until the program does.
+    #[inline]
+    fn absorb_some(&self, inward: &mut Inward) {
+        self.look_at_board();
+        while inward.packets.is_empty() && self.absorb_one(inward) {}
+    }
+
+    #[inline]
+    fn absorb_one(&self, inward: &mut Inward) -> bool {
         if self.handled.load(Ordering::Relaxed) {
-            return;
+            return false;
         }
-        while let Some(completion) = self.vi.poll_receive() {
-            if self.sort(inward, &completion).is_none() {
-                // The connection is over, or the peer does not keep to the protocol.
-                self.lost.store(true, Ordering::Relaxed);
-            }
+        let Some(completion) = self.vi.poll_receive() else { return false };
+        if self.sort(inward, &completion).is_none() {
+            // The connection is over, or the peer does not keep to the protocol.
+            self.lost.store(true, Ordering::Relaxed);
         }
+        true
     }
 
     /// Sees to one packet.
@@ -192,37 +203,44 @@ impl Link {
 
     /// Takes the bytes that are there, at most as many as fit.
     #[inline]
-    pub fn receive(&self, mut bytes: &mut [u8]) -> Result<usize, Lost> {
+    pub fn receive(&self, bytes: &mut [u8]) -> Result<usize, Lost> {
         let empty = || self.written.load(Ordering::Acquire) == self.position();
         if empty() && self.offered() == 0 && !self.has_arrivals() {
             return Ok(0);
         }
         let mut inward = self.inward.lock();
         if empty() {
-            self.absorb_into(&mut inward);
+            self.absorb_some(&mut inward);
         }
+        let mut total = self.take_packets(&mut inward, bytes)?;
+        if total < bytes.len() && !self.options.datagram && self.vi.has_more() {
+            self.absorb_into(&mut inward);
+            total += self.take_packets(&mut inward, &mut bytes[total..])?;
+        }
+        if inward.offer.is_some() && inward.packets.is_empty() && total < bytes.len() {
+            total += self.take_offered(&mut inward, &mut bytes[total..])?;
+        }
+        if inward.packets.is_empty() {
+            self.drained();
+        }
+        Ok(total)
+    }
+
+    /// Takes bytes of the packets that were sorted.
+    #[inline]
+    pub(super) fn take_packets(&self, inward: &mut Inward, mut bytes: &mut [u8]) -> Result<usize, Lost> {
         let mut total = 0;
         while let Some(arrived) = inward.packets.front().copied() {
             let count = (arrived.len - inward.taken).min(bytes.len());
             let (part, rest) = bytes.split_at_mut(count);
-            self.copy_out(&inward, &arrived, inward.taken, part)?;
+            self.copy_out(inward, &arrived, inward.taken, part)?;
             total += count;
             bytes = rest;
             let dropped = if self.options.datagram { arrived.len - inward.taken - count } else { 0 };
-            self.step(&mut inward, arrived, count + dropped)?;
+            self.step(inward, arrived, count + dropped)?;
             if bytes.is_empty() || self.options.datagram {
                 break;
             }
-        }
-        if inward.offer.is_some() && inward.packets.is_empty() && !bytes.is_empty() {
-            total += self.take_offered(&mut inward, bytes);
-            if total == 0 && !inward.packets.is_empty() {
-                drop(inward);
-                return self.receive(bytes);
-            }
-        }
-        if inward.packets.is_empty() {
-            self.drained();
         }
         Ok(total)
     }

@@ -65,7 +65,7 @@ const LEAST_READ: usize = 8 << 10;
 const LOOK: u64 = 30_000;
 /// How long it looks without letting others run while the reader copies.
 const COPY: u64 = 1_000_000;
-/// Long writes that go in packets after so many offers in a row that nobody took up: twice as many each time, up to this.
+/// Long writes that go in packets after an offer that nobody liked: about twice as many each time, up to this.
 const MOST_SKIPPED: u32 = 64;
 const FIELD: u64 = (1 << 24) - 1;
 const CLOSED: u64 = 1 << 48;
@@ -151,11 +151,8 @@ impl Link {
         }
         let claim = self.await_taken(number, bytes.len())?;
         let offers = &mut outward.offers;
-        offers.penalty = match claim {
-            Claim { disliked: true, .. } => MOST_SKIPPED,
-            Claim { copied: 0, .. } => (offers.penalty * 2 + 1).min(MOST_SKIPPED),
-            _ => 0,
-        };
+        let liked = claim.copied > 0 && !claim.disliked;
+        offers.penalty = if liked { 0 } else { (offers.penalty * 2 + 1).min(MOST_SKIPPED) };
         offers.skip = offers.penalty;
         self.lent.store(self.lent.load(Ordering::Relaxed) + claim.copied as u64, Ordering::Relaxed);
         Ok(claim.copied)
@@ -221,19 +218,19 @@ impl Link {
 
     /// Reads what is offered, when everything before it was read: straight to where the program wants it, or, for less, by
     /// way of a buffer. How many bytes came to `bytes`.
-    pub(super) fn take_offered(&self, inward: &mut Inward, bytes: &mut [u8]) -> usize {
-        let Some(offer) = inward.offer else { return 0 };
+    pub(super) fn take_offered(&self, inward: &mut Inward, bytes: &mut [u8]) -> Result<usize, Lost> {
+        let Some(offer) = inward.offer else { return Ok(0) };
         let rest = offer.len - offer.taken;
         if bytes.len() < rest.min(LEAST_READ) {
             self.stage(inward);
-            return 0;
+            return self.take_packets(inward, bytes);
         }
         let count = rest.min(bytes.len());
         if !self.copy_offered(inward, &mut bytes[..count], 0) {
-            return 0;
+            return Ok(0);
         }
         self.position.store(self.position() + count as u64, Ordering::Relaxed);
-        count
+        Ok(count)
     }
 
     /// Fetches what is offered, as if it had come in a packet.

@@ -36,7 +36,7 @@ impl Options {
         apart: true,
         combine: 16 << 10,
         copy: 4 << 10,
-        rendezvous: 32 << 10,
+        rendezvous: 24 << 10,
         datagram: false,
         handler: false,
         chunk: 16 << 10,

@@ -190,6 +190,12 @@ impl Trunk {
         self.monitor.written() != self.seen.load(Ordering::Relaxed)
     }
 
+    /// Bytes that have arrived and not been taken.
+    #[inline]
+    pub(crate) fn arrived(&self) -> u64 {
+        self.monitor.written().wrapping_sub(self.seen.load(Ordering::Relaxed))
+    }
+
     /// Where the peer last ran.
     pub(crate) fn peer_core(&self) -> u32 {
         self.monitor.peer_core()

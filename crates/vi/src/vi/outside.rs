@@ -80,6 +80,12 @@ impl Vi {
         }
     }
 
+    /// Whether more has arrived than word of a few receives, which comes behind most messages. Takes no lock.
+    #[inline]
+    pub fn has_more(&self) -> bool {
+        self.core.first_trunk().is_none_or(|trunk| trunk.arrived() > LINE as u64)
+    }
+
     /// Whether sends have not completed.
     pub fn has_sends(&self) -> bool {
         self.core.lock().sends.is_busy()

@@ -37,13 +37,13 @@ macro_rules! variant {
     };
 }
 
-const HANDLER_WORDS: &str = "handler,window=1,acks=1,no-piggyback,no-apart,combine=0";
-const SINGLE_WORDS: &str = "window=1,acks=1,no-piggyback,no-apart,combine=0";
-const FLOWCTRL_WORDS: &str = "acks=1,no-piggyback,no-apart,combine=0";
-const DACKS_WORDS: &str = "acks=16,piggyback,no-apart,combine=0";
-const COMBINE_WORDS: &str = "acks=16,piggyback,no-apart";
-const DELAYED_WORDS: &str = "acks=16,no-piggyback,no-apart,combine=0";
-const APART_WORDS: &str = "acks=16,no-piggyback,apart,combine=0";
+const HANDLER_WORDS: &str = "handler,window=1,acks=1,no-piggyback,no-apart,combine=0,rendezvous=0";
+const SINGLE_WORDS: &str = "window=1,acks=1,no-piggyback,no-apart,combine=0,rendezvous=0";
+const FLOWCTRL_WORDS: &str = "acks=1,no-piggyback,no-apart,combine=0,rendezvous=0";
+const DACKS_WORDS: &str = "acks=16,piggyback,no-apart,combine=0,rendezvous=0";
+const COMBINE_WORDS: &str = "acks=16,piggyback,no-apart,rendezvous=0";
+const DELAYED_WORDS: &str = "acks=16,no-piggyback,no-apart,combine=0,rendezvous=0";
+const APART_WORDS: &str = "acks=16,no-piggyback,apart,combine=0,rendezvous=0";
 const DATAGRAM_WORDS: &str = "datagram,acks=16,no-piggyback,apart,combine=0";
 /// Static buffers of 8 KiB, one a message.
 const CREDIT_WORDS: &str = "chunk=8192,acks=16,no-piggyback,no-apart,combine=0";
@@ -290,8 +290,12 @@ impl LinkEnd {
         if self.wait == Wait::Spin {
             return spin.turn();
         }
+        let mut waiter = self.waiter.borrow_mut();
+        if waiter.look(None, || self.link.peer_core(), &mut ready) {
+            return Ok(());
+        }
         let deadline = clock::in_seconds(1);
-        let waited = self.link.nic().node().wait_for(&mut self.waiter.borrow_mut(), deadline, &mut || {
+        let waited = self.link.nic().node().wait_for(&mut waiter, deadline, &mut || {
             self.link.arm();
             self.link.settle();
             ready().then_some(())
@@ -326,7 +330,13 @@ impl End for LinkEnd {
             }
             if count == 0 {
                 self.link.found_nothing();
-                self.pause(&mut spin, || self.link.written() != self.link.position())?;
+                self.pause(&mut spin, || {
+                    let news = self.link.written() != self.link.position();
+                    if !news {
+                        self.link.found_nothing();
+                    }
+                    news
+                })?;
             }
         }
     }

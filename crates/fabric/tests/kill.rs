@@ -19,7 +19,7 @@ use sidestep_testkit::process::{Census, Child, Role, enter, full, resident_kb, s
 
 use traffic::{ACTIVITIES, LAST_WORDS, Traffic};
 
-/// Rounds before the first census: caches fill, threads are made.
+/// Rounds before memory is measured: caches fill, threads are made.
 const WARM_UP: usize = 8;
 /// The bound of the survivor's knowledge of a death, for 99 of 100: the machine may be busy with other things.
 const LEARNS_NS: u64 = 100_000_000;
@@ -43,12 +43,14 @@ fn kill_either_side() {
     let node = Node::new().unwrap();
     let traffic = Traffic::new(&node, seed);
     let accepting = traffic.accept(node.listen(&here).unwrap());
+    let alone = Census::take(&name);
     let mut random = Seeded::new(seed);
     let mut learned = Vec::new();
-    let mut warm = None;
+    let mut warm_memory = 0;
     for round in 0..WARM_UP + rounds {
         if round == WARM_UP {
-            warm = Some((at_rest(&name), resident_kb()));
+            at_rest(&name, alone);
+            warm_memory = resident_kb();
             learned.clear();
         }
         let activities = (random.below((1 << ACTIVITIES) - 1) + 1).to_string();
@@ -76,25 +78,25 @@ fn kill_either_side() {
         }
     }
 
-    let (warm_census, warm_memory) = warm.unwrap();
-    let (census, memory) = (at_rest(&name), resident_kb());
+    let (census, memory) = (at_rest(&name, alone), resident_kb());
     report(&mut learned);
-    println!("after the warm-up: {warm_census}, {warm_memory} kB; in the end: {census}, {memory} kB");
-    assert_eq!(census, warm_census, "something was left behind (seed {seed})");
+    println!("before the first: {alone}; in the end: {census}; {warm_memory} kB, and {memory} kB in the end");
+    assert_eq!(census, alone, "something was left behind (seed {seed})");
     let growth = memory.saturating_sub(warm_memory);
     assert!(growth < 16 * 1024, "memory grew by {growth} kB in {rounds} rounds (seed {seed})");
     traffic.stop.store(true, Ordering::Release);
     accepting.join().unwrap();
     drop((traffic, node));
-    assert_eq!(Census::take(&name), at_first, "something was left behind by the node (seed {seed})");
+    assert_eq!(at_rest(&name, at_first), at_first, "something was left behind by the node (seed {seed})");
 }
 
-/// The census once nothing of the last process is in use: the accepting thread may be giving it back at this moment.
-fn at_rest(name: &str) -> Census {
+/// The census once it is as it was before, or after a while what it is instead: a thread may be giving back what the last
+/// process used, or be letting in one that was killed before it was let in.
+fn at_rest(name: &str, before: Census) -> Census {
     let deadline = clock::now() + 2_000_000_000;
     loop {
         let census = Census::take(name);
-        if census.mappings == 0 || clock::now() > deadline {
+        if census == before || clock::now() > deadline {
             return census;
         }
         thread::sleep(Duration::from_millis(2));

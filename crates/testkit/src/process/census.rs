@@ -11,7 +11,7 @@ pub struct Census {
     pub descriptors: usize,
     /// Mappings of our memory files.
     pub mappings: usize,
-    /// Files of ours in `/dev/shm`.
+    /// Files of ours in `/dev/shm`; folders there are those of tests that run beside this one.
     pub files: usize,
     /// Abstract sockets whose name contains the word asked for.
     pub names: usize,
@@ -25,7 +25,9 @@ impl Census {
             text.lines().filter(|line| line.contains(word)).count()
         };
         let files = fs::read_dir("/dev/shm").map_or(0, |entries| {
-            entries.flatten().filter(|entry| entry.file_name().to_string_lossy().contains("sidestep")).count()
+            let is_file = |entry: &fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_file());
+            let is_ours = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().contains("sidestep");
+            entries.flatten().filter(|entry| is_file(entry) && is_ours(entry)).count()
         });
         Census {
             descriptors: descriptors_of(std::process::id()),

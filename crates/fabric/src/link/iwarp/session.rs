@@ -303,7 +303,7 @@ impl Session {
         state.memory.urgent = false;
         let (mut blocked, mut moved) = (false, false);
         let now = around.now();
-        while !state.cannot_send {
+        while state.cannot_send.is_none() {
             let State { connection, table, gather, memory, .. } = &mut *state;
             let mut host = Hosting { memory, target: None, caller: lent };
             connection.poll_transmit(now, BUDGET, table, &mut host, gather);
@@ -325,7 +325,7 @@ impl Session {
                     }
                 }
                 // What the peer said before it left may still be unread; the end is found there.
-                Err(_) => state.cannot_send = true,
+                Err(errno) => state.cannot_send = Some(errno),
             }
         }
         if state.wants_writable != blocked
@@ -346,3 +346,6 @@ impl Session {
         moved
     }
 }
+
+#[cfg(test)]
+mod tests;

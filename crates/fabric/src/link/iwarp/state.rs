@@ -7,6 +7,7 @@ mod hear;
 
 use std::{collections::VecDeque, time::Duration};
 
+use rustix::io::Errno;
 use sidestep_iwarp::{
     self as iwarp, BufferId, Connection, Gather, Interval, MemoryTable, Passage, Source, StreamId, StreamIdentity,
     TaggedOffset, Transport, WorkId,
@@ -50,7 +51,8 @@ pub(super) struct State {
     reported: bool,
     /// Nothing is left to send or to receive.
     pub(super) gone: bool,
-    pub(super) cannot_send: bool,
+    /// Why nothing can be sent any more. The kernel tells it once, and whoever reads then finds a plain end.
+    pub(super) cannot_send: Option<Errno>,
     pub(super) wants_writable: bool,
     /// The stream is not in the link's set.
     pub(super) is_muted: bool,
@@ -131,7 +133,7 @@ impl State {
             ended: None,
             reported: false,
             gone: false,
-            cannot_send: false,
+            cannot_send: None,
             wants_writable: false,
             is_muted: false,
             finished: false,

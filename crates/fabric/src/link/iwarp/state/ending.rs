@@ -30,13 +30,17 @@ impl State {
         true
     }
 
-    /// The peer has closed its half.
+    /// The peer has closed its half, or the stream had failed before, and a write was told why.
     pub(in super::super) fn end_of_stream(
         &mut self,
         around: Around<'_>,
         target: &dyn Target,
         deliveries: &mut Vec<Delivery>,
     ) {
+        let failed = self.cannot_send.map(State::reason_of);
+        if let Some(reason @ CloseReason::Link(_)) = failed {
+            return self.lose(reason);
+        }
         self.connection.handle_end(around.now());
         self.collect(around, target, deliveries);
         // A peer that takes leave says so first.
@@ -50,7 +54,7 @@ impl State {
         self.gone = true;
     }
 
-    /// What a failed read says about the peer.
+    /// What a failed call says about the peer.
     pub(in super::super) fn reason_of(errno: Errno) -> CloseReason {
         match errno {
             Errno::CONNRESET | Errno::PIPE => CloseReason::Died,

@@ -318,7 +318,9 @@ fn fit(stream: &Stream, place: &Place) -> Result<(), Option<Reason>> {
         return Err(Some(Reason::Option));
     }
     let before = counts(stream);
-    let Ok(kernel) = kernel::counts(fd) else { return Err(Some(Reason::SocketType)) };
+    let Ok(kernel) = kernel::counts::of(fd) else { return Err(Some(Reason::SocketType)) };
+    // Bytes keep coming.
+    let Some(kernel) = kernel else { return Err(None) };
     if kernel == before && counts(stream) == before {
         return Ok(());
     }

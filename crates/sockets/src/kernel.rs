@@ -13,6 +13,7 @@ use std::{
     time::Duration,
 };
 
+pub mod counts;
 pub mod waiting;
 
 /// An error number of the kernel.
@@ -339,24 +340,6 @@ pub fn is_alive(process: u64) -> bool {
     plain(libc::SYS_kill, [process as usize, 0, 0, 0, 0, 0]) != Err(Errno(libc::ESRCH))
 }
 
-/// Bytes the kernel counts for a connection, both ways: `(received, sent)`, as the program's calls should have counted.
-pub fn counts(fd: i32) -> Result<(u64, u64)> {
-    let mut info = [0u8; 256];
-    let len = read_option(fd, libc::IPPROTO_TCP, libc::TCP_INFO, &mut info)?;
-    if len < TCPI_BYTES_SENT + 8 {
-        return Err(Errno(libc::EOPNOTSUPP));
-    }
-    let word = |at: usize| u64::from_ne_bytes(info[at..at + 8].try_into().expect("eight bytes"));
-    let half = |at: usize| u64::from(u32::from_ne_bytes(info[at..at + 4].try_into().expect("four bytes")));
-    let unread = ask(fd, libc::FIONREAD)? as u64;
-    let received = word(TCPI_BYTES_RECEIVED);
-    // A FIN that has come counts as one byte.
-    let fin = u64::from(matches!(info[0], TCP_CLOSE_WAIT | TCP_LAST_ACK | TCP_CLOSING | TCP_TIME_WAIT | TCP_CLOSE));
-    let received = received.saturating_sub(unread).saturating_sub(fin);
-    let sent = word(TCPI_BYTES_SENT) - word(TCPI_BYTES_RETRANS).min(word(TCPI_BYTES_SENT)) + half(TCPI_NOTSENT_BYTES);
-    Ok((received, sent))
-}
-
 /// The kernel's state of a connection (`TCP_ESTABLISHED` and so on).
 pub fn state(fd: i32) -> Result<u8> {
     let mut info = [0u8; 8];
@@ -380,12 +363,6 @@ fn timespec(time: Duration) -> libc::timespec {
 
 /// Bytes of a signal mask in the kernel's eyes.
 const KERNEL_MASK: usize = 8;
-
-// Offsets in `struct tcp_info`.
-const TCPI_BYTES_RECEIVED: usize = 128;
-const TCPI_NOTSENT_BYTES: usize = 144;
-const TCPI_BYTES_SENT: usize = 200;
-const TCPI_BYTES_RETRANS: usize = 208;
 
 /// Established, in `tcp_info`.
 pub const TCP_ESTABLISHED: u8 = 1;

@@ -10,7 +10,7 @@ use std::{
     collections::HashMap,
     sync::{
         Arc, Mutex, OnceLock,
-        atomic::{AtomicBool, AtomicU32, Ordering},
+        atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
     },
 };
 
@@ -43,6 +43,9 @@ pub(crate) struct ApertureCore {
     closed: OnceLock<CloseReason>,
     /// Puts on the way, for an aperture that is not mapped.
     in_flight: AtomicU32,
+    /// Puts that were asked for, and that the owner has carried out: in the same order.
+    asked: AtomicU64,
+    landed: AtomicU64,
     failed: OnceLock<Error>,
 }
 
@@ -174,6 +177,23 @@ impl Aperture {
         })
     }
 
+    /// How many stores have been asked for, to be compared by [`has_landed`](Self::has_landed).
+    pub(crate) fn mark(&self) -> u64 {
+        self.core.asked.load(Ordering::Acquire)
+    }
+
+    /// Whether the owner has carried out all stores before a mark, and with them all that went to its node before. Asks for
+    /// the answer, if it has not been asked for.
+    pub(crate) fn has_landed(&self, mark: u64) -> bool {
+        let landed = || self.core.landed.load(Ordering::Acquire) >= mark;
+        if landed() {
+            return true;
+        }
+        self.node.core().link().push();
+        self.node.progress_kernel();
+        landed()
+    }
+
     /// What it is an aperture of: a region of a peer, by its cookie.
     pub(crate) fn names(&self) -> (PeerId, Cookie) {
         (self.core.peer, self.core.cookie)
@@ -236,9 +256,11 @@ impl Aperture {
         for (index, piece) in bytes.chunks(limit).enumerate() {
             let at = (offset + index * limit) as u64;
             self.core.in_flight.fetch_add(1, Ordering::AcqRel);
+            self.core.asked.fetch_add(1, Ordering::AcqRel);
             let completion = Completion::Store(Arc::downgrade(&self.core));
             if let Err(error) = self.node.store(self.core.peer, &self.core.cookie, at, piece, completion) {
                 self.core.in_flight.fetch_sub(1, Ordering::AcqRel);
+                self.core.asked.fetch_sub(1, Ordering::AcqRel);
                 return Err(error);
             }
         }
@@ -268,7 +290,7 @@ impl ApertureCore {
             Outcome::Refused(refusal) => drop(self.failed.set(refusal.into())),
             Outcome::Closed(reason) => drop(self.failed.set(reason.into())),
             Outcome::Failed(error) => drop(self.failed.set(error)),
-            _ => {}
+            _ => drop(self.landed.fetch_add(1, Ordering::AcqRel)),
         }
         self.in_flight.fetch_sub(1, Ordering::AcqRel);
     }
@@ -341,6 +363,8 @@ impl Apertures {
             revoked: AtomicBool::new(false),
             closed: OnceLock::new(),
             in_flight: AtomicU32::new(0),
+            asked: AtomicU64::new(0),
+            landed: AtomicU64::new(0),
             failed: OnceLock::new(),
         });
         open.insert((peer, *cookie), core.clone());

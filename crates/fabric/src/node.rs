@@ -15,7 +15,7 @@ mod arrival;
 use std::{
     os::fd::{AsFd, BorrowedFd},
     sync::{
-        Arc, Condvar, Mutex, MutexGuard,
+        Arc, Condvar, Mutex, MutexGuard, OnceLock,
         atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence},
     },
     time::Duration,
@@ -80,6 +80,8 @@ pub(crate) struct NodeCore {
     bell: Doorbell,
     /// A thread that polls while the program does not, for links that need one.
     service: Option<Service>,
+    /// Another node whose news ends sleeps in berths of this one.
+    companion: OnceLock<Node>,
 }
 
 #[derive(Debug, Default)]
@@ -143,6 +145,7 @@ impl Node {
             sleeper,
             bell,
             service,
+            companion: OnceLock::new(),
         };
         let node = Node { core: Arc::new(core) };
         if let Some(service) = &node.core.service {
@@ -181,6 +184,14 @@ impl Node {
             }
         }
         Ok(())
+    }
+
+    /// Ends the thread that polls while the program does not, if the link has one: peers are served by calls alone from now
+    /// on. For a process that must have no threads but its own.
+    pub fn end_service(&self) {
+        if let Some(service) = &self.core.service {
+            service.end();
+        }
     }
 
     pub(crate) fn regions(&self) -> &RegionTable {
@@ -368,6 +379,16 @@ impl Node {
         Arc::ptr_eq(&self.core, &other.core)
     }
 
+    /// From now on whoever sleeps in a berth of this node is woken by news of the other one, too, and sees to it; and the
+    /// epoch and the news of this node are those of both. Once, and before the first berth is made.
+    pub fn accompany(&self, other: &Node) {
+        let _ = self.core.companion.set(other.clone());
+    }
+
+    pub(crate) fn companion(&self) -> Option<&Node> {
+        self.core.companion.get()
+    }
+
     /// Whether peers of this node are served by its polls.
     pub(crate) fn is_served(&self) -> bool {
         self.core.service.is_some()
@@ -376,13 +397,14 @@ impl Node {
     /// Raised by everything that is dispatched in this process.
     #[inline]
     pub fn epoch(&self) -> u64 {
-        self.core.epoch.load(Ordering::Acquire)
+        let own = self.core.epoch.load(Ordering::Acquire);
+        self.companion().map_or(own, |other| own.wrapping_add(other.epoch()))
     }
 
     /// Whether memory tells of news that no progress has seen. A cheap guess.
     #[inline]
     pub fn has_news(&self) -> bool {
-        self.core.link().has_news()
+        self.core.link().has_news() || self.companion().is_some_and(Node::has_news)
     }
 
     pub(crate) fn add_outside(&self) {
@@ -390,6 +412,9 @@ impl Node {
         self.core.leader().outside += 1;
         fence(Ordering::SeqCst);
         self.core.link().set_sleeping(true);
+        if let Some(other) = self.companion() {
+            other.add_outside();
+        }
     }
 
     pub(crate) fn remove_outside(&self) {
@@ -400,11 +425,15 @@ impl Node {
         }
         drop(leader);
         self.core.sleepers.fetch_sub(1, Ordering::SeqCst);
+        if let Some(other) = self.companion() {
+            other.remove_outside();
+        }
     }
 
     pub(crate) fn watch(&self, sleeper: &Arc<Sleeper>) -> Result<()> {
         sleeper.add_doorbell(self.core.bell.as_fd(), u64::MAX)?;
-        self.core.link().watch(sleeper)
+        self.core.link().watch(sleeper)?;
+        self.companion().map_or(Ok(()), |other| other.watch(sleeper))
     }
 
     pub(crate) fn sleep_descriptor(&self) -> BorrowedFd<'_> {

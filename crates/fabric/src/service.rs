@@ -8,9 +8,10 @@
 use std::{
     os::fd::AsFd,
     sync::{
-        Arc, Weak,
+        Arc, Mutex, Weak,
         atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence},
     },
+    thread::JoinHandle,
 };
 
 use sidestep_shm::{
@@ -27,6 +28,7 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct Service {
     shared: Arc<Shared>,
+    thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 #[derive(Debug)]
@@ -41,6 +43,8 @@ struct Shared {
     serving: AtomicBool,
     /// It was told that it need not.
     dismissed: AtomicBool,
+    /// It is to end.
+    over: AtomicBool,
     bell: Doorbell,
 }
 
@@ -61,9 +65,10 @@ impl Service {
             outside: AtomicBool::new(false),
             serving: AtomicBool::new(false),
             dismissed: AtomicBool::new(false),
+            over: AtomicBool::new(false),
             bell: Doorbell::new()?,
         };
-        Ok(Service { shared: Arc::new(shared) })
+        Ok(Service { shared: Arc::new(shared), thread: Mutex::default() })
     }
 
     /// Starts the thread.
@@ -75,10 +80,21 @@ impl Service {
         let (core, shared) = (Arc::downgrade(node.core()), self.shared.clone());
         let thread = std::thread::Builder::new().name("sidestep-service".into());
         let started = thread.spawn(move || run(&core, &shared, &pause, &serve));
-        started.map(drop).map_err(|error| {
+        let keep = |handle| *self.thread.lock().expect("no panic with a thread") = Some(handle);
+        started.map(keep).map_err(|error| {
             let errno = rustix::io::Errno::from_io_error(&error).unwrap_or(rustix::io::Errno::AGAIN);
             shm::Error::from_errno("start a thread", errno).into()
         })
+    }
+
+    /// Ends the thread, and waits for that.
+    pub(crate) fn end(&self) {
+        self.shared.over.store(true, Ordering::Release);
+        self.shared.bell.ring();
+        let thread = self.thread.lock().expect("no panic with a thread").take();
+        if let Some(thread) = thread {
+            let _ = thread.join();
+        }
     }
 
     /// A thread of the program waits for something of this node.
@@ -157,6 +173,9 @@ fn run(core: &Weak<NodeCore>, shared: &Shared, pause: &Sleeper, serve: &Sleeper)
     let mut pause_ns = SHORT_PAUSE_NS;
     loop {
         let Some(node) = core.upgrade().map(Node::from_core) else { return };
+        if shared.over.load(Ordering::Acquire) {
+            return;
+        }
         let outcome = if shared.is_attended() {
             node.core().link().push();
             drop(node);

@@ -233,6 +233,16 @@ impl Sender {
         self.current.aperture.as_ref().map_or(Ok(()), |aperture| aperture.wait_taken(deadline))
     }
 
+    /// A mark behind everything that was published, for [`has_landed`](Self::has_landed).
+    pub fn mark(&self) -> u64 {
+        self.wire.aperture().map_or(0, |aperture| aperture.mark())
+    }
+
+    /// Whether everything before a mark lies in memory of the peer.
+    pub fn has_landed(&self, mark: u64) -> bool {
+        self.wire.aperture().is_none_or(|aperture| aperture.has_landed(mark))
+    }
+
     /// Waits until `wanted` bytes are free, which must be at most three quarters of the ring.
     pub fn wait_space(&mut self, wanted: usize, deadline: Option<u64>) -> Result<()> {
         loop {

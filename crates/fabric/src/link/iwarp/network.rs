@@ -3,6 +3,7 @@
 use std::{fmt, io, net::SocketAddr, os::fd::OwnedFd};
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, socket_with};
+use sidestep_shm::descriptor;
 
 /// Where sockets come from, and what addresses mean there.
 pub trait Network: fmt::Debug + Send + Sync {
@@ -28,6 +29,6 @@ impl Network for HostNetwork {
     fn socket(&self, address: &SocketAddr) -> io::Result<OwnedFd> {
         let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        Ok(socket_with(family, SocketType::STREAM, flags, Some(ipproto::TCP))?)
+        Ok(descriptor::keep(socket_with(family, SocketType::STREAM, flags, Some(ipproto::TCP))?))
     }
 }

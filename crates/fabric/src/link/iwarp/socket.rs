@@ -11,7 +11,7 @@ use rustix::{
     io::Errno,
     net::{self, RecvFlags, Shutdown, SocketAddrAny, SocketFlags, sockopt},
 };
-use sidestep_shm as shm;
+use sidestep_shm::{self as shm, descriptor};
 
 use super::{network::Network, options::IwarpOptions};
 use crate::error::{Error, Result};
@@ -36,6 +36,7 @@ pub(super) fn listen(network: &dyn Network, address: SocketAddr, name: &str) -> 
 pub(super) fn accept(listener: BorrowedFd<'_>, options: &IwarpOptions) -> Result<Option<OwnedFd>, Errno> {
     match net::accept_with(listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
         Ok(socket) => {
+            let socket = descriptor::keep(socket);
             tune(&socket, options)?;
             tune_for_path(&socket);
             Ok(Some(socket))

@@ -9,7 +9,7 @@ use std::{
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
 };
-use sidestep_shm::{self as shm, doorbell::Sleeper};
+use sidestep_shm::{self as shm, descriptor::keep, doorbell::Sleeper};
 
 use crate::error::Result;
 
@@ -27,6 +27,7 @@ impl Timer {
     /// A timer whose token shows up in `ready` when it has gone off.
     pub(super) fn new(began: u64, ready: &Sleeper, token: u64) -> Result<Timer> {
         let descriptor = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK)
+            .map(keep)
             .map_err(|errno| shm::Error::from_errno("make a timer", errno))?;
         ready.add_level(descriptor.as_fd(), token)?;
         Ok(Timer { descriptor, began, at: Mutex::new(None) })

@@ -41,6 +41,8 @@ pub(crate) struct Line {
     pub(crate) notes: [u64; 2],
     pub(crate) rdma: Option<RdmaQueue>,
     pub(crate) remote: RemoteAttributes,
+    /// Whether the peer may place messages in receives of this side.
+    pub(crate) places: bool,
     /// Whether the peer was asked to tell of its receives, and whether it has.
     pub(crate) asked: bool,
     pub(crate) told: bool,
@@ -83,6 +85,7 @@ impl Line {
             notes,
             rdma: None,
             remote: theirs.attributes,
+            places: true,
             asked: false,
             told: false,
             ended: None,

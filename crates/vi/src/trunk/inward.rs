@@ -277,11 +277,11 @@ fn read_body(header: &Header, receiver: &mut Receiver, bytes: &mut [u8]) -> Resu
     }
 }
 
-/// Whether a step was only held up by a full link.
+/// Whether a step was only held up by a full link. A peer that is gone need not be told; what it sent before is taken.
 #[inline]
 fn is_full(outcome: sidestep_fabric::Result<()>) -> Result<bool, &'static str> {
     match outcome {
-        Ok(()) => Ok(false),
+        Ok(()) | Err(Error::Closed(_)) => Ok(false),
         Err(Error::Full { .. }) => Ok(true),
         Err(_) => Err(BAD_RING),
     }

@@ -84,7 +84,9 @@ impl Outward {
     pub(crate) fn publish(&mut self) -> Result<(), Loss> {
         let Some(sender) = &mut self.sender else { return Ok(()) };
         match sender.publish() {
-            Ok(()) => Ok(()),
+            // What is sent to a peer that is gone is lost, as in memory of its own. Its end is told when all has been taken that
+            // it sent.
+            Ok(()) | Err(Error::Closed(_)) => Ok(()),
             // It goes out with the next attempt.
             Err(Error::Full { .. }) => {
                 self.unpublished = true;
@@ -92,6 +94,16 @@ impl Outward {
             }
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// A mark behind all entries that were published, if they go over a wire.
+    pub(crate) fn mark(&self) -> u64 {
+        self.sender.as_ref().map_or(0, Sender::mark)
+    }
+
+    /// Whether all entries before a mark lie in memory of the peer.
+    pub(crate) fn has_landed(&self, mark: u64) -> bool {
+        !self.unpublished && self.owed.is_empty() && self.sender.as_ref().is_none_or(|sender| sender.has_landed(mark))
     }
 
     /// Where the next entry begins.

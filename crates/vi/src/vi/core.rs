@@ -27,7 +27,7 @@ use crate::{
     nic::NicCore,
     trunk::{Source, Trunk},
     vi::{
-        Notify, Vi,
+        Notify, Vi, Way,
         state::{self, Loss, Port, State},
     },
 };
@@ -179,7 +179,8 @@ impl ViCore {
     }
 
     /// Gives an idle VI its connection.
-    pub(crate) fn connected(&self, state: &mut State, line: Line) {
+    pub(crate) fn connected(&self, state: &mut State, mut line: Line) {
+        line.places = state.way != Way::Pio;
         let trunk = &line.route.trunk;
         let first = self.trunk.get_or_init(|| trunk.clone());
         self.moved.store(!Arc::ptr_eq(first, trunk), Ordering::Release);

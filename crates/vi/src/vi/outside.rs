@@ -16,7 +16,7 @@ use crate::{
     error::{Error, Result},
     trunk::Window,
     vi::{
-        FlowControl, Vi,
+        FlowControl, Vi, Way,
         item::{self, DIRECT_MIN},
         send::{SMALL, SPARED_RECEIVES},
         state::State,
@@ -115,6 +115,17 @@ impl Vi {
     #[inline]
     pub fn attachment(&self) -> Option<&Arc<Attachment>> {
         self.core.first_trunk()?.attachment()
+    /// A mark behind everything that was sent to this peer, for [`has_landed`](Self::has_landed).
+    pub fn mark(&self) -> u64 {
+        self.core.first_trunk().map_or(0, |trunk| trunk.outward().mark())
+    }
+
+    /// Whether everything that was sent before a mark lies in memory of the peer: always, where that is mapped.
+    pub fn has_landed(&self, mark: u64) -> bool {
+        self.core.first_trunk().is_none_or(|trunk| {
+            trunk.poll(false);
+            trunk.outward().has_landed(mark)
+        })
     }
 
     /// From now on the next arrival from this peer, and the next room, is news of the node. Look again after this.
@@ -156,8 +167,9 @@ impl State {
             return false;
         }
         let place = line.credits.front().and_then(|credit| credit.place);
-        let placed =
-            total >= DIRECT_MIN as usize && place.is_some_and(|(window, _)| line.route.trunk.window(window).is_some());
+        let placed = total >= DIRECT_MIN as usize
+            && self.way != Way::Pio
+            && place.is_some_and(|(window, _)| line.route.trunk.window(window).is_some());
         let carried = if placed { 0 } else { total };
         line.route.trunk.outward().has_room(carried + LONG + 2 * LINE + spared).unwrap_or(false)
     }

@@ -62,7 +62,8 @@ impl Vi {
         self.core.lock().split = split;
     }
 
-    /// Which way messages of this side go, whatever their size: for measurements.
+    /// Which way messages of this side go, whatever their size. Before it is connected, [`Way::Pio`] also keeps the peer from
+    /// placing messages in receives of this side.
     pub fn set_way(&self, way: Way) {
         self.core.lock().way = way;
     }

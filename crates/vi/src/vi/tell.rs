@@ -150,7 +150,7 @@ pub(super) fn cookies(line: &Line, receives: &mut ReceiveQueue, most: usize, pos
 #[inline]
 fn is_placeable(line: &Line, receive: &Receive) -> bool {
     let reached = |registration: &Registration| registration.own || line.route.trunk.gate().is_some();
-    matches!(receive.pieces.as_slice(), [piece] if reached(&piece.registration))
+    line.places && matches!(receive.pieces.as_slice(), [piece] if reached(&piece.registration))
 }
 
 /// Where it places them, if it knows the window.
@@ -164,6 +164,9 @@ fn place_of(line: &Line, receive: &Receive) -> Option<(u32, u64)> {
 /// What the peer knows memory by that it can place in.
 #[inline]
 fn key_of(line: &Line, registration: &Registration) -> Option<Key> {
+    if !line.places {
+        return None;
+    }
     if registration.own {
         return Some(registration.key());
     }

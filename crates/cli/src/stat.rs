@@ -48,14 +48,14 @@ pub fn sockets(process: Option<u32>) -> Vec<Snapshot> {
 fn table(sockets: &[Snapshot]) -> String {
     let mut names = BTreeMap::new();
     let mut table = format!(
-        "{:>7} {:<15} {:>4}  {:<21} {:<21} {:<8} {:>10} {:>10} {:>9} {:>9} {:>7}  WHY\n",
+        "{:>7} {:<15} {:>4}  {:<21} {:<21} {:<9} {:>10} {:>10} {:>9} {:>9} {:>7}  WHY\n",
         "PID", "PROGRAM", "FD", "LOCAL", "REMOTE", "PATH", "READ", "WRITTEN", "MSGS IN", "MSGS OUT", "SLEEPS"
     );
     for socket in sockets {
         let name = names.entry(socket.process).or_insert_with(|| program(socket.process));
         let field = |field| socket.field(field);
         table += &format!(
-            "{:>7} {:<15} {:>4}  {:<21} {:<21} {:<8} {:>10} {:>10} {:>9} {:>9} {:>7}  {}\n",
+            "{:>7} {:<15} {:>4}  {:<21} {:<21} {:<9} {:>10} {:>10} {:>9} {:>9} {:>7}  {}\n",
             socket.process,
             name,
             field(Field::Descriptor),
@@ -111,10 +111,11 @@ fn path(socket: &Snapshot) -> String {
 
 /// The path of one direction, on the ring or not.
 fn path_of(socket: &Snapshot, on_ring: bool) -> &'static str {
-    match (on_ring, socket.via) {
-        (false, _) => "tcp",
-        (true, false) => "ring",
-        (true, true) => "via",
+    match (on_ring, socket.via, socket.wire) {
+        (false, _, _) => "tcp",
+        (true, false, _) => "ring",
+        (true, true, false) => "via",
+        (true, true, true) => "via-iwarp",
     }
 }
 

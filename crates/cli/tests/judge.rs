@@ -51,6 +51,16 @@ fn promoted_to_via_to_and_fro_passes() {
     judged("via, random", |seed| over_via(Promote::Random(seed)));
 }
 
+#[test]
+fn promoted_to_iwarp_by_default_passes() {
+    judged("iwarp, default", |_| over_iwarp(Promote::Default));
+}
+
+#[test]
+fn promoted_to_iwarp_to_and_fro_passes() {
+    judged("iwarp, random", |seed| over_iwarp(Promote::Random(seed)));
+}
+
 fn judged(name: &str, launch: impl Fn(u64) -> Launch) {
     let program = driver();
     let (first, count) = (seed_or(FIRST), programs());
@@ -76,6 +86,10 @@ fn under(promote: Promote) -> Launch {
 
 fn over_via(promote: Promote) -> Launch {
     Launch::Via(PathBuf::from(env!("CARGO_BIN_EXE_sidestep")), promote)
+}
+
+fn over_iwarp(promote: Promote) -> Launch {
+    Launch::Iwarp(PathBuf::from(env!("CARGO_BIN_EXE_sidestep")), promote)
 }
 
 fn driver() -> PathBuf {

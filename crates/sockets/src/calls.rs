@@ -8,6 +8,8 @@ use std::{
     sync::atomic::Ordering,
 };
 
+use sidestep_shm::clock;
+
 use crate::{
     config::{Promote, config},
     custody, engine, fork, io,
@@ -28,6 +30,9 @@ pub use number::{abandon, close, close_range, duplicated, internal_closed, is_in
 pub use waits::{any_owned, cancelled, poll, select, set_control, set_created, set_wait};
 
 pub use crate::reader::alone::ROOM as ROOM_ALONE;
+
+/// How long the end of a process waits until its peers have what it sent over a wire.
+const DELIVER_NS: u64 = 1_000_000_000;
 
 /// Whether a descriptor is a stream of ours. A table look-up.
 #[inline]
@@ -274,9 +279,11 @@ pub fn after_fork_in_child() {
 /// The process is about to end in an orderly way.
 pub fn at_exit() {
     let _inside = Inside::enter();
+    let mut distant = Vec::new();
     for fd in table::numbers(0, u32::MAX) {
         let Some(stream) = table::stream(fd) else { continue };
         custody::releasing(fd);
+        distant.extend(stream.carrier().filter(|carrier| carrier.is_distant()));
         stream.publish_counts();
         if let Some((mut reader, mut writer)) = stream.try_both() {
             reader.end(stream);
@@ -286,6 +293,9 @@ pub fn at_exit() {
             place.engine.registry.add_totals(place.engine.process, place.entry);
         }
     }
+    // Nobody goes on with it afterwards.
+    let until = clock::now() + DELIVER_NS;
+    distant.iter().for_each(|carrier| carrier.deliver(until));
     if let Some(engine) = engine::running() {
         engine.registry.withdraw(engine.process);
     }

@@ -6,15 +6,20 @@
 //! before has been carried out, and leaves it at any time; so at most two switches are on the way, one in each note, and
 //! the reader needs no list: it drains the old path up to the position, and goes on with the new one.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering},
+    },
+    time::Duration,
 };
 
 use sidestep_fabric::{Endpoint, Node, Tripwire, queue::Monitor};
+use sidestep_shm::clock;
 
 use crate::{
     ends::{Incoming, Outgoing},
+    kernel,
     sovia::Link,
 };
 
@@ -23,6 +28,8 @@ use crate::{
 pub struct Carrier {
     /// No other carrier of this process has, had or will have it.
     pub serial: u64,
+    /// Where waits for it sleep.
+    node: Node,
     /// What carries. Dropping it ends the carrier, not the stream.
     pub way: Way,
     /// How far this side has read its ring: for looking without the reader's lock.
@@ -67,6 +74,10 @@ pub struct Switch {
     /// Which one, counted modulo 128. Odd ones are to the ring, even ones to TCP.
     pub number: u8,
 }
+
+/// How long the peer's word for the end of a stream is waited for, and how often it is looked for.
+const WORD_NS: u64 = 1_000_000_000;
+const LOOK: Duration = Duration::from_micros(20);
 
 /// In either of the writer's notes: nothing follows what has been written.
 pub const ENDED: u64 = 1 << 63;
@@ -132,9 +143,10 @@ impl Carrier {
     }
 
     /// One that nothing has gone over.
-    pub fn new(way: Way, capacity: u64) -> Carrier {
+    pub fn new(node: &Node, way: Way, capacity: u64) -> Carrier {
         Carrier {
             serial: Carrier::next_serial(),
+            node: node.clone(),
             way,
             taken: AtomicU64::new(0),
             pushed: AtomicU64::new(0),
@@ -145,12 +157,9 @@ impl Carrier {
         }
     }
 
-    /// The node underneath.
+    /// The node whose news ends waits for it.
     pub fn node(&self) -> &Node {
-        match &self.way {
-            Way::Ring(endpoint, _) => endpoint.node(),
-            Way::Via(link) => link.nic().node(),
-        }
+        &self.node
     }
 
     /// The connection of rings.
@@ -246,6 +255,33 @@ impl Carrier {
     pub fn settle(&self) {
         if let Way::Via(link) = &self.way {
             link.settle();
+        }
+    }
+
+    /// After the anchor has ended: the peer's word for it comes before the kernel's, but over a wire it may arrive later. It is
+    /// waited for until the link is over, too.
+    pub fn settle_end(&self) {
+        self.settle();
+        if !self.is_distant() {
+            return;
+        }
+        let until = clock::now() + WORD_NS;
+        while !self.has_ended() && self.check() && clock::now() < until {
+            kernel::pause(LOOK);
+            self.settle();
+        }
+    }
+
+    /// Whether what was sent may be on its way for a while: the peer's memory is not mapped.
+    pub fn is_distant(&self) -> bool {
+        self.link().is_some_and(|link| link.is_distant())
+    }
+
+    /// Waits until everything that was sent lies in memory of the peer, or the time is over.
+    pub fn deliver(&self, until: u64) {
+        let (Some(link), mut mark) = (self.link(), None) else { return };
+        while !link.has_arrived(&mut mark) && link.check() && clock::now() < until {
+            kernel::pause(LOOK);
         }
     }
 

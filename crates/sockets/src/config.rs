@@ -28,6 +28,15 @@ pub enum Carrier {
     Via,
 }
 
+/// What links go over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Device {
+    /// The NIC on shared memory.
+    Shm,
+    /// A NIC on iWARP over TCP, if the peer has one, too; rings if not.
+    Iwarp,
+}
+
 /// The settings of a process.
 #[derive(Debug)]
 pub struct Config {
@@ -35,6 +44,8 @@ pub struct Config {
     pub promote: Promote,
     /// What carries them.
     pub carrier: Carrier,
+    /// What links go over.
+    pub nic: Device,
     /// How links work.
     pub sovia: sovia::Options,
     /// How long waits look before they sleep.
@@ -79,11 +90,12 @@ impl Config {
             _ => (Patience::DEFAULT, (128 << 10, 1 << 20)),
         };
         let carrier = if get("SIDESTEP_CARRIER").as_deref() == Some("via") { Carrier::Via } else { Carrier::Ring };
+        let nic = if get("SIDESTEP_NIC").as_deref() == Some("iwarp") { Device::Iwarp } else { Device::Shm };
         let sovia = get("SIDESTEP_SOVIA").and_then(|text| sovia::Options::parse(&text).ok());
         let sovia = sovia.unwrap_or(sovia::Options::BEST);
         let rules = get("SIDESTEP_RULE").map(|rules| rules.split(',').filter_map(Rule::parse).collect());
         let directory = get("SIDESTEP_DIR").unwrap_or_else(|| DEFAULT_DIRECTORY.to_string());
-        Config { promote, carrier, sovia, patience, rings, directory, rules: rules.unwrap_or_default() }
+        Config { promote, carrier, nic, sovia, patience, rings, directory, rules: rules.unwrap_or_default() }
     }
 
     /// Whether the registry is where it is by default.

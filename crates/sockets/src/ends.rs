@@ -93,6 +93,14 @@ impl Outgoing {
         }
     }
 
+    /// Whether everything that was written, the last note too, is with the reader; the mark is this call's to keep.
+    pub fn has_arrived(&self, mark: &mut Option<u64>) -> bool {
+        match self {
+            Outgoing::Ring(_) => true,
+            Outgoing::Via(link) => link.has_arrived(mark),
+        }
+    }
+
     /// Whether bytes were taken that the peer does not have, and that cannot be sent now.
     pub fn holds(&self) -> bool {
         match self {

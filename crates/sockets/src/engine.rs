@@ -35,6 +35,7 @@ use crate::{
 };
 
 mod via;
+mod wire;
 
 /// The engine of this process.
 #[derive(Debug)]
@@ -109,6 +110,11 @@ pub fn disable() {
     DISABLED.store(true, Ordering::Relaxed);
 }
 
+/// Whether that is so: the process may have shut itself in, and a call of the engine's may end it.
+pub fn is_disabled() -> bool {
+    DISABLED.load(Ordering::Relaxed)
+}
+
 impl Engine {
     fn start() -> Option<Engine> {
         numbers::choose();
@@ -130,6 +136,13 @@ impl Engine {
             asked: Mutex::default(),
             pumped: AtomicU64::new(0),
         })
+    }
+
+    /// The process is about to be where no thread of the engine may be.
+    pub fn end_threads(&self) {
+        if let Some(via) = &self.via {
+            via.end_threads();
+        }
     }
 
     /// A stream waits to be asked.
@@ -173,7 +186,7 @@ impl Engine {
             Err(None) => return,
             Err(Some(reason)) => return stream.stay(reason),
         }
-        if self.via.as_ref().is_some_and(|via| via.ask(place, stream, identity)) {
+        if self.via.as_ref().is_some_and(|via| via.ask(&self.node, place, stream, identity)) {
             return;
         }
         let mut own = None;
@@ -246,6 +259,9 @@ impl Engine {
 
     /// Someone asks for a carrier.
     fn answer(&self, request: Request) {
+        if wire::is_question(&request) {
+            return wire::answer(request, self.via.as_ref().and_then(|via| via.wire()));
+        }
         let Some((key, theirs)) = read_hello(request.private()) else {
             let _ = request.refuse(&[]);
             return;
@@ -290,7 +306,8 @@ impl Half {
     }
 
     fn with(self, endpoint: Endpoint) -> Parts {
-        let carrier = Carrier::new(Way::Ring(endpoint, self.monitor), self.capacity);
+        let node = endpoint.node().clone();
+        let carrier = Carrier::new(&node, Way::Ring(endpoint, self.monitor), self.capacity);
         let (sender, receiver) = (Outgoing::Ring(self.sender), Incoming::Ring(self.receiver));
         Parts { carrier: Arc::new(carrier), sender: Some(sender), receiver: Some(receiver) }
     }

@@ -46,6 +46,10 @@ pub fn leave_all(reason: Reason) {
     wait(asked, reason, if reason == Reason::Sandboxed { SHUT_IN_NS } else { LEAVE_NS });
     streams.iter().for_each(|stream| stream.set_reason(reason));
     if reason == Reason::Sandboxed {
+        // One that ends by leaving its only thread must have no other.
+        if let Some(engine) = engine::running() {
+            engine.end_threads();
+        }
         // The kernel answers for them alone.
         numbers.iter().filter_map(|fd| table::set(*fd)).filter(|set| set.has_left()).for_each(|set| set.export());
     }

@@ -172,6 +172,9 @@ impl Reader {
                 self.cross(stream)?;
                 continue;
             }
+            if outcome == Ok(0) && !self.shut {
+                self.carrier.iter().for_each(|carrier| carrier.settle_end());
+            }
             // A switch is announced before anything that follows it, the end included.
             if matches!(outcome, Ok(0) | Err(Errno(libc::EAGAIN))) && (self.cross(stream)? || self.has_news()) {
                 continue;
@@ -197,14 +200,26 @@ impl Reader {
     /// The kernel would have sent a reset. Said once, as the kernel does.
     fn is_cut_off(&mut self, stream: &Stream) -> bool {
         let Some(carrier) = &self.carrier else { return false };
-        carrier.settle();
-        if self.cut_off || carrier.has_ended() || carrier.peer_reading().closed || !stream.writer().has_unread() {
+        carrier.settle_end();
+        if self.cut_off || carrier.has_ended() || carrier.peer_reading().closed {
+            return false;
+        }
+        if !self.has_lost_bytes(stream) && !stream.writer().has_unread() {
             return false;
         }
         self.cut_off = true;
         stream.writes_over.store(true, Ordering::Relaxed);
         let _ = kernel::shutdown(stream.fd(), libc::SHUT_RDWR);
         true
+    }
+
+    /// Whether a peer that died had written bytes that have not come: what a link held, or what was on a wire, went with it.
+    fn has_lost_bytes(&mut self, stream: &Stream) -> bool {
+        let Some(carrier) = self.carrier.as_ref().filter(|carrier| carrier.link().is_some()) else { return false };
+        let (Some(ring), Some(place)) = (&mut self.ring, stream.known_place()) else { return false };
+        // Its place in the registry may have been given back already.
+        let written = place.engine.registry.written(&place.key.reversed());
+        written.map_or(carrier.is_distant(), |written| written > ring.position())
     }
 
     /// Reads from TCP.

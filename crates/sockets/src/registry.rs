@@ -42,7 +42,7 @@ pub struct Entry {
 }
 
 /// Identity of a process: where its rendezvous is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Identity(pub [u64; 2]);
 
 /// Words of a socket's place after its key.
@@ -103,8 +103,10 @@ pub struct Snapshot {
     pub key: Key,
     /// Where it reads from and writes to: `true` is the ring, or the link.
     pub on_ring: (bool, bool),
-    /// Whether it has a link.
+    /// Whether it has a link, and whether that goes over a wire.
     pub via: bool,
+    /// As above.
+    pub wire: bool,
     /// Why.
     pub reason: Reason,
     /// All words of the place, by [`Field`].
@@ -132,6 +134,7 @@ const WILLING: u64 = 1;
 const READS_RING: u64 = 2;
 const WRITES_RING: u64 = 4;
 const VIA: u64 = 8;
+const WIRE: u64 = 16;
 
 impl Registry {
     /// Enters this process.
@@ -245,14 +248,16 @@ impl Registry {
     /// Stores paths and reason; keeps the rest.
     pub fn set_state(&self, entry: Entry, reads_ring: bool, writes_ring: bool, reason: Reason) {
         let word = self.field(entry, Field::State);
-        let kept = word.load(Relaxed) & (WILLING | VIA);
+        let kept = word.load(Relaxed) & (WILLING | VIA | WIRE);
         let paths = if reads_ring { READS_RING } else { 0 } | if writes_ring { WRITES_RING } else { 0 };
         word.store(kept | paths | u64::from(reason as u8) << 8, Release);
     }
 
-    /// Notes that a socket has a link.
-    pub fn set_via(&self, entry: Entry) {
-        self.field(entry, Field::State).fetch_or(VIA, Release);
+    /// Notes what carries a socket: rings, or a link, which may go over a wire.
+    pub fn set_carrier(&self, entry: Entry, via: bool, wire: bool) {
+        let word = self.field(entry, Field::State);
+        let bits = if via { VIA } else { 0 } | if wire { WIRE } else { 0 };
+        word.store(word.load(Relaxed) & !(VIA | WIRE) | bits, Release);
     }
 
     /// Makes an offer, or takes it back.
@@ -263,6 +268,17 @@ impl Registry {
         } else {
             word.fetch_and(!WILLING, Release);
         }
+    }
+
+    /// How much the socket with this key says to have written to its ring or link; its process may be dead by now.
+    pub fn written(&self, key: &Key) -> Option<u64> {
+        let words = key.to_words();
+        let fits = |index: usize| {
+            self.socket_word(index, 0).load(Acquire) != 0
+                && words.iter().enumerate().all(|(at, word)| self.socket_word(index, at + 1).load(Relaxed) == *word)
+        };
+        let index = probes(&words).find(|index| fits(*index))?;
+        Some(self.socket_word(index, Field::WrittenRing as usize).load(Relaxed))
     }
 
     /// The process whose socket has this key and an offer standing.
@@ -299,6 +315,7 @@ impl Registry {
                 key: Key::from_words(words[1..7].try_into().expect("six words")),
                 on_ring: (state & READS_RING != 0, state & WRITES_RING != 0),
                 via: state & VIA != 0,
+                wire: state & WIRE != 0,
                 reason: Reason::from_code((state >> 8) as u8),
                 words,
             });

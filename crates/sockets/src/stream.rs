@@ -313,7 +313,7 @@ impl Stream {
             return;
         }
         // The peer's word comes before the kernel's.
-        carrier.settle();
+        carrier.settle_end();
         if carrier.has_ended() || carrier.peer_reading().closed {
             return;
         }

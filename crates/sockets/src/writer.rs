@@ -39,6 +39,8 @@ pub struct Writer {
     owing: Vec<u8>,
     carrier: Option<Arc<Carrier>>,
     on_ring: bool,
+    /// A switch to TCP that the reader may not have, and why it was announced: nothing goes over TCP before it has.
+    landing: Option<(Reason, Option<u64>)>,
     /// The last switch that was announced, and its note.
     number: u8,
     last_note: u64,
@@ -64,6 +66,9 @@ const MOST_STALL_NS: u64 = 1_000_000_000;
 /// A large ring takes as much as most programs ever write before they read. So long its reader may rest while a program waits
 /// for space in `poll` or `epoll`: four times as long each further time.
 const LARGE_STALL_NS: u64 = 200_000_000;
+/// How long a writer that leaves waits until its reader can know, and between two looks.
+const LEAVE_NS: u64 = 20_000_000;
+const LANDING: Duration = Duration::from_micros(10);
 /// How long the end of a stream waits for space on TCP, or for a peer that does not look.
 const PAY: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_micros(100);
@@ -79,6 +84,9 @@ impl Writer {
         if stream.writes_over.load(Ordering::Relaxed) {
             // The kernel knows which error it is.
             return Ok(Step::Kernel);
+        }
+        if self.landing.is_some() {
+            return self.land(stream);
         }
         if !self.owing.is_empty() && !self.pay(stream)? {
             return Ok(Step::Full);
@@ -125,7 +133,7 @@ impl Writer {
 
     /// Whether the next bytes would go to the ring.
     pub fn is_on_ring(&self) -> bool {
-        self.on_ring
+        self.on_ring || self.landing.is_some()
     }
 
     /// Goes back to TCP for good.
@@ -138,7 +146,7 @@ impl Writer {
 
     /// Goes over to the ring before a call that the kernel would carry out, if it may. `true`: the ring it is.
     pub fn prefers_ring(&mut self, stream: &Stream) -> bool {
-        self.on_ring || self.enter_ring(stream).unwrap_or(false)
+        self.is_on_ring() || self.enter_ring(stream).unwrap_or(false)
     }
 
     /// Takes up the sending end of a carrier, and goes on over the ring if the reader has opened it.
@@ -183,8 +191,40 @@ impl Writer {
         let Some(ring) = self.ring.as_mut().filter(|ring| ring.may_note()) else { return Ok(Step::Full) };
         self.owing = ring.take_back();
         self.announce(stream)?;
-        stream.moved(WRITE, false, reason);
+        self.landing = Some((reason, None));
+        self.await_landing(stream, LEAVE_NS);
+        self.land(stream)
+    }
+
+    /// Goes on over TCP, as soon as the switch is with the reader: what it finds there must not come before.
+    fn land(&mut self, stream: &Stream) -> Result<Step> {
+        if let Some((reason, mut mark)) = self.landing {
+            let arrived = self.ring.as_ref().is_none_or(|ring| ring.has_arrived(&mut mark));
+            self.landing = Some((reason, mark));
+            if !arrived {
+                self.check(stream)?;
+                if self.carrier.as_ref().is_some_and(|carrier| !carrier.lost.load(Ordering::Relaxed)) {
+                    return Ok(Step::Full);
+                }
+            }
+            self.landing = None;
+            stream.moved(WRITE, false, reason);
+        }
         if self.pay(stream)? { Ok(Step::Kernel) } else { Ok(Step::Full) }
+    }
+
+    /// Waits for that, for so long at most. `false`: it was in vain.
+    fn await_landing(&mut self, stream: &Stream, limit: u64) -> bool {
+        let until = clock::now() + limit;
+        while self.landing.is_some() {
+            if self.land(stream).is_err() || clock::now() > until {
+                return false;
+            }
+            if self.landing.is_some() {
+                kernel::pause(LANDING);
+            }
+        }
+        true
     }
 
     /// Sends over TCP what a link had taken and could not deliver. `false`: TCP has no space now.
@@ -231,6 +271,9 @@ impl Writer {
         }
         if self.on_ring && self.ring.as_ref().is_some_and(|ring| ring.holds()) {
             self.end_over_tcp(stream);
+        }
+        if !self.await_landing(stream, PAY.as_nanos() as u64) {
+            kernel::reset_at_close(stream.fd());
         }
         self.pay_all(stream);
         let Some(ring) = &mut self.ring else { return };
@@ -314,7 +357,11 @@ impl Writer {
             return Ok(());
         }
         let events = kernel::look(stream.fd(), libc::POLLRDHUP);
-        carrier.settle();
+        if events & (libc::POLLHUP | libc::POLLERR | libc::POLLRDHUP) != 0 {
+            carrier.settle_end()
+        } else {
+            carrier.settle()
+        };
         let ended = events & (libc::POLLHUP | libc::POLLERR | libc::POLLRDHUP) != 0 || carrier.peer_reading().closed;
         if !ended && self.has_unread() {
             kernel::reset_at_close(stream.fd());
@@ -393,6 +440,9 @@ impl Writer {
 
     /// For a program that waits for space in some other way: when TCP takes over. `None`: there is space, be it on TCP.
     pub fn stalls_until(&mut self, stream: &Stream) -> Option<u64> {
+        if self.landing.is_some() {
+            return matches!(self.land(stream), Ok(Step::Full)).then(|| clock::now() + STALL_NS);
+        }
         if !self.on_ring || self.carrier.as_ref()?.has_space() {
             return None;
         }

@@ -1,6 +1,7 @@
 //! Links between two NICs: bytes come whole and in order, whatever the mechanisms and the sizes of writes and reads.
 
 use std::{
+    net::TcpListener,
     sync::{
         Arc,
         atomic::{AtomicU32, Ordering},
@@ -14,10 +15,20 @@ use sidestep_vi::{NetAddress, Nic};
 
 /// Two links that are connected.
 fn pair(name: &str, options: Options) -> [Arc<Link>; 2] {
-    let nics = ["one", "two"].map(|name| Nic::open(name).expect("a NIC"));
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     let address = NetAddress::new(&[], format!("{name}-{}-{number}", std::process::id()).as_bytes());
+    joined(["one", "two"].map(|name| Nic::open(name).expect("a NIC")), address, options)
+}
+
+/// Two links over iWARP.
+fn distant_pair(options: Options) -> [Arc<Link>; 2] {
+    let free = TcpListener::bind(("127.0.0.1", 0)).expect("a port").local_addr().expect("an address");
+    let address = NetAddress::new(&[127, 0, 0, 1], format!("{free}/links").as_bytes());
+    joined([0, 1].map(|_| Nic::open("iwarp").expect("a NIC")), address, options)
+}
+
+fn joined(nics: [Nic; 2], address: NetAddress, options: Options) -> [Arc<Link>; 2] {
     nics[1].listen(&address).expect("the address is free");
     let links = [0, 1].map(|at| Link::new(&nics[at], options).expect("memory for a link"));
     let mut connecting =
@@ -85,6 +96,34 @@ fn options() -> impl Strategy<Value = Options> {
             format!("window={window},acks={acks},combine={combine},copy={copy},chunk={chunk},{piggyback},{apart}");
         Options::parse(&text).expect("options that exist")
     })
+}
+
+/// Nothing is mapped, acknowledgements are packets, and what was sent is in the peer's memory when it says so.
+#[test]
+fn links_go_over_iwarp() {
+    for words in ["", "combine=0,copy=0", "window=3,acks=2,no-piggyback"] {
+        let links = distant_pair(Options::parse(words).expect("options that exist"));
+        assert!(links.iter().all(|link| link.is_distant() && !link.options().apart));
+        let mut flows =
+            [(0, 1), (1, 0)].map(|(from, to)| Flow { from: &links[from], to: &links[to], sent: 0, received: 0 });
+        let until = Instant::now() + Duration::from_secs(20);
+        for step in 0..400_usize {
+            let len = [1, 60, 300, 5_000, 40_000][step % 5];
+            flows[step % 2].write(len);
+            flows[(step / 3) % 2].read(len + step);
+        }
+        while flows.iter().any(|flow| flow.received < flow.sent) {
+            assert!(Instant::now() < until, "{words}: bytes do not come");
+            flows.iter_mut().for_each(|flow| flow.read(50_000));
+        }
+        links[0].set_writer_note(0, 77, false).expect("the link stands");
+        let mut mark = None;
+        while !links[0].has_arrived(&mut mark) {
+            assert!(Instant::now() < until, "{words}: the note does not arrive");
+        }
+        links[1].settle();
+        assert_eq!(links[1].writer_note(0), 77, "{words}");
+    }
 }
 
 proptest! {

@@ -23,6 +23,10 @@ pub struct Run {
     #[arg(long, value_enum, default_value_t = Carrier::Ring, env = CARRIER)]
     pub carrier: Carrier,
 
+    /// What carries connections over VIA
+    #[arg(long, value_enum, default_value_t = Device::Shm, env = NIC)]
+    pub nic: Device,
+
     /// How connections over VIA work: words like `window=8`, `acks=4`, `combine=0`, `no-piggyback`, which change what
     /// docs/sovia.md describes
     #[arg(long, value_name = "WORDS", env = SOVIA, value_parser = sovia)]
@@ -48,6 +52,7 @@ impl Run {
         let mut variables = vec![
             (PROFILE, value_name(self.profile)),
             (CARRIER, value_name(self.carrier)),
+            (NIC, value_name(self.nic)),
             (PROMOTE, self.promote.to_string()),
         ];
         if let Some(words) = &self.sovia {
@@ -81,6 +86,15 @@ pub enum Carrier {
     Ring,
     /// A VI of the VIA provider, if both ends ask for it
     Via,
+}
+
+/// What carries connections over VIA.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Device {
+    /// A NIC on shared memory
+    Shm,
+    /// A NIC on iWARP over TCP, if both ends ask for it
+    Iwarp,
 }
 
 /// When to move a connection off TCP.
@@ -143,6 +157,7 @@ fn value_name(value: impl ValueEnum) -> String {
 const PROFILE: &str = "SIDESTEP_PROFILE";
 const RULE: &str = "SIDESTEP_RULE";
 const CARRIER: &str = "SIDESTEP_CARRIER";
+const NIC: &str = "SIDESTEP_NIC";
 const SOVIA: &str = "SIDESTEP_SOVIA";
 const PROMOTE: &str = "SIDESTEP_PROMOTE";
 const VERBOSE: &str = "SIDESTEP_VERBOSE";

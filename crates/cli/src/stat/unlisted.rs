@@ -37,7 +37,7 @@ pub fn add(sockets: &mut Vec<Snapshot>, registry: Option<&Registry>, only: Optio
             let mut words = [0; SOCKET_WORDS];
             words[Field::Descriptor as usize] = fd;
             let key = Key { namespace: 0, local, remote };
-            sockets.push(Snapshot { process, key, on_ring: (false, false), via: false, reason, words });
+            sockets.push(Snapshot { process, key, on_ring: (false, false), via: false, wire: false, reason, words });
         }
     }
 }

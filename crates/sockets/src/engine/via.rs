@@ -1,16 +1,27 @@
 //! How a stream comes to a link: who asks connects a VI to the process of the peer, and names the stream by the
 //! discriminator of its own address; who is asked accepts, if it has that stream. Then both tell where their boards are.
+//!
+//! The NIC is that of the engine's own node, on shared memory, or one on iWARP, whose node then wakes whoever sleeps at the
+//! engine's.
 
-use std::sync::{Arc, Mutex};
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
+use sidestep_fabric::{Node, link::iwarp::IwarpOptions};
 use sidestep_vi::{Connecting, ConnectionRequest, NetAddress, Nic};
 
-use super::Engine;
+use super::{
+    Engine,
+    wire::{Where, Wire},
+};
 use crate::{
     address::Key,
     carrier::{Carrier, Parts, Way},
-    config::{self, config},
+    config::{self, Device, config},
     ends::{Incoming, Outgoing},
+    kernel::{self, Mask},
     reason::Reason,
     registry::{Identity, VERSION},
     sovia::Link,
@@ -23,6 +34,8 @@ use crate::{
 pub struct Exchange {
     nic: Nic,
     address: NetAddress,
+    /// How other processes are found, unless by their identity.
+    wire: Option<Wire>,
     pending: Mutex<Vec<Pending>>,
 }
 
@@ -36,23 +49,56 @@ struct Pending {
     connecting: Option<Connecting>,
 }
 
+/// How long a connection between two NICs may take to be made.
+const SETUP: Duration = Duration::from_secs(1);
+
 impl Exchange {
     /// Of an engine with this identity, if its streams are to go over VIA.
-    pub fn start(node: &sidestep_fabric::Node, identity: Identity) -> Option<Exchange> {
+    pub fn start(node: &Node, identity: Identity) -> Option<Exchange> {
         if config().carrier != config::Carrier::Via {
             return None;
         }
-        let nic = Nic::on(node.clone(), "sockets").ok()?;
-        let address = address_of(identity);
-        nic.listen(&address).ok()?;
-        Some(Exchange { nic, address, pending: Mutex::default() })
+        let (nic, address, wire) = match config().nic {
+            Device::Shm => {
+                let nic = Nic::on(node.clone(), "sockets").ok()?;
+                let address = address_of(identity);
+                nic.listen(&address).ok()?;
+                (nic, address, None)
+            }
+            Device::Iwarp => {
+                let nic = Nic::on(iwarp_node()?, "sockets").ok()?;
+                let (wire, address) = Wire::listen(&nic)?;
+                node.accompany(nic.node());
+                (nic, address, Some(wire))
+            }
+        };
+        Some(Exchange { nic, address, wire, pending: Mutex::default() })
+    }
+
+    /// Ends the thread of the NIC's node.
+    pub fn end_threads(&self) {
+        self.nic.node().end_service();
+    }
+
+    /// How other processes are found, if that is asked for.
+    pub fn wire(&self) -> Option<&Wire> {
+        self.wire.as_ref()
     }
 
     /// Asks the process at the other end of a stream. `false`: it does not speak VIA.
-    pub fn ask(&self, place: &Place, stream: &Stream, identity: Identity) -> bool {
+    pub fn ask(&self, node: &Node, place: &Place, stream: &Stream, identity: Identity) -> bool {
         if lock(&self.pending).iter().any(|pending| pending.key == place.key) {
             return true;
         }
+        let (remote, secret) = match self.wire.as_ref().map(|wire| wire.find(node, identity)) {
+            None => (address_of(identity), None),
+            Some(Where::At(address, secret)) => (address, Some(secret)),
+            Some(Where::Asked) => {
+                stream.try_soon();
+                return true;
+            }
+            Some(Where::Nowhere) => return false,
+        };
         let link = match Link::new(&self.nic, config().sovia) {
             Ok(link) => link,
             Err(_) => {
@@ -60,8 +106,11 @@ impl Exchange {
                 return true;
             }
         };
-        let local = NetAddress::new(&[], &discriminator(&place.key));
-        let Ok(connecting) = link.vi().begin_connect(&local, &address_of(identity)) else { return false };
+        let local = NetAddress::new(&[], &discriminator(&place.key, secret));
+        let Ok(connecting) = link.vi().begin_connect(&local, &remote) else {
+            self.wire.iter().for_each(|wire| wire.forget(identity));
+            return self.wire.is_some();
+        };
         let pending = Pending { stream: stream.index, key: place.key, link, connecting: Some(connecting) };
         lock(&self.pending).push(pending);
         true
@@ -69,6 +118,9 @@ impl Exchange {
 
     /// Takes up requests and answers that have come.
     pub fn pump(&self, engine: &Engine) {
+        if self.wire.is_some() {
+            self.nic.node().progress_kernel();
+        }
         while let Ok(Some(request)) = self.nic.poll_request(&self.address) {
             self.answer(engine, request);
         }
@@ -78,7 +130,9 @@ impl Exchange {
     }
 
     fn answer(&self, engine: &Engine, mut request: ConnectionRequest) {
-        let Some(own) = read_discriminator(&request.remote().discriminator).map(|key| key.reversed()) else { return };
+        let secret = self.wire.as_ref().map(Wire::secret);
+        let asked = read_discriminator(&request.remote().discriminator, secret);
+        let Some(own) = asked.map(|key| key.reversed()) else { return };
         let Some(stream) = engine.awaiting(&own) else { return };
         let Ok(link) = Link::new(&self.nic, config().sovia) else { return stream.set_reason(Reason::Resources) };
         if request.accept(link.vi()).is_ok() {
@@ -108,15 +162,15 @@ fn go_on(engine: &Engine, mut pending: Pending) -> Option<Pending> {
     }
     if pending.link.is_ready() {
         engine.forget(&pending.key);
-        stream.carried(parts(&pending.link));
+        stream.carried(parts(&engine.node, &pending.link));
         return None;
     }
     pending.link.check().then_some(pending)
 }
 
-fn parts(link: &Arc<Link>) -> Parts {
+fn parts(node: &Node, link: &Arc<Link>) -> Parts {
     let options = link.options();
-    let carrier = Carrier::new(Way::Via(link.clone()), u64::from(options.window) * options.chunk as u64);
+    let carrier = Carrier::new(node, Way::Via(link.clone()), u64::from(options.window) * options.chunk as u64);
     Parts {
         carrier: Arc::new(carrier),
         sender: Some(Outgoing::Via(link.clone())),
@@ -129,13 +183,24 @@ fn address_of(Identity(words): Identity) -> NetAddress {
     NetAddress::new(&[], &bytes)
 }
 
-fn discriminator(key: &Key) -> Vec<u8> {
-    [VERSION].iter().chain(&key.to_words()).flat_map(|word| word.to_le_bytes()).collect()
+/// A node on iWARP. Its thread hears no signals: they are the program's.
+fn iwarp_node() -> Option<Node> {
+    let before = kernel::block(Mask::ALL);
+    let node = Node::iwarp(IwarpOptions { setup_timeout: SETUP, ..IwarpOptions::default() });
+    kernel::set_mask(before);
+    node.ok()
 }
 
-fn read_discriminator(bytes: &[u8]) -> Option<Key> {
-    let (version, key) = bytes.split_at_checked(8)?;
-    if version != VERSION.to_le_bytes() {
+fn discriminator(key: &Key, secret: Option<u64>) -> Vec<u8> {
+    let words = [VERSION].into_iter().chain(key.to_words()).chain(secret);
+    words.flat_map(|word| word.to_le_bytes()).collect()
+}
+
+fn read_discriminator(bytes: &[u8], secret: Option<u64>) -> Option<Key> {
+    let (version, rest) = bytes.split_at_checked(8)?;
+    let (key, told) = rest.split_at_checked(48)?;
+    let wanted: Vec<u8> = secret.iter().flat_map(|word| word.to_le_bytes()).collect();
+    if version != VERSION.to_le_bytes() || told != wanted {
         return None;
     }
     let words = key.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().expect("eight bytes")));
@@ -149,10 +214,13 @@ mod tests {
     #[test]
     fn a_discriminator_names_a_stream() {
         let key = Key { namespace: 7, local: "127.0.0.1:4000".parse().unwrap(), remote: "[::1]:80".parse().unwrap() };
-        let bytes = discriminator(&key);
-        assert!(bytes.len() <= sidestep_vi::MAX_DISCRIMINATOR);
-        assert_eq!(read_discriminator(&bytes), Some(key));
-        assert_eq!(read_discriminator(&bytes[..50]), None);
-        assert_eq!(read_discriminator(&[0; 56]), None);
+        for secret in [None, Some(77)] {
+            let bytes = discriminator(&key, secret);
+            assert!(bytes.len() <= sidestep_vi::MAX_DISCRIMINATOR);
+            assert_eq!(read_discriminator(&bytes, secret), Some(key));
+            assert_eq!(read_discriminator(&bytes, Some(78)), None);
+            assert_eq!(read_discriminator(&bytes[..50], secret), None);
+            assert_eq!(read_discriminator(&vec![0; bytes.len()], secret), None);
+        }
     }
 }

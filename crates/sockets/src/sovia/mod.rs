@@ -11,7 +11,8 @@
 //! # Invariants
 //!
 //! - L1. A packet is handed to the VI only if it goes out at once ([`Vi::try_send`]). What has been sent lies in memory of the
-//!   peer, and nobody has to go on with it: not a program that computes, and not one that has closed.
+//!   peer, and nobody has to go on with it: not a program that computes, and not one that has closed. Where the peer's memory is
+//!   not mapped, it has been handed to the NIC's node, whose thread goes on with it as long as the process lives.
 //! - L2. `written` never runs ahead of what can be read, and `read` not ahead of what was sent: the peer's word for it is cut.
 //! - L3. Locks: `inward` before `outward`, the other way round only by a try, and no lock of the engine's inside either.
 
@@ -30,8 +31,10 @@ use std::sync::{
     atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
 };
 
-use sidestep_shm::{Word64, lock::Lock};
-use sidestep_vi::{Buffer, Descriptor, FlowControl, MemAttributes, MemHandle, Nic, Ptag, Remote, Vi, ViAttributes};
+use sidestep_shm::{Word64, cpu, lock::Lock};
+use sidestep_vi::{
+    Buffer, Descriptor, FlowControl, MemAttributes, MemHandle, Nic, Ptag, Remote, Vi, ViAttributes, Way,
+};
 
 use self::{
     inward::Inward,
@@ -44,6 +47,8 @@ use self::{
 pub struct Link {
     nic: Nic,
     vi: Vi,
+    /// The peer's memory is not mapped: everything travels, and what has come is found by a poll of the node.
+    distant: bool,
     ptag: Ptag,
     memory: Buffer,
     options: Options,
@@ -115,18 +120,26 @@ impl Link {
     /// One that is not connected; its receives are posted.
     pub fn new(nic: &Nic, options: Options) -> sidestep_vi::Result<Arc<Link>> {
         let ptag = nic.create_ptag()?;
-        let attributes = ViAttributes { rdma_write: true, rdma_read: true, ..ViAttributes::new(ptag) };
+        let distant = !nic.node().link().as_link().capabilities().maps;
+        let options = if distant { options.over_a_wire() } else { options };
+        let rdma = !distant;
+        let attributes = ViAttributes { rdma_write: rdma, rdma_read: rdma, ..ViAttributes::new(ptag) };
         let vi = nic.create_vi(&attributes, None, None)?;
+        if distant {
+            // What is placed by RDMA has to be gone on with once it is there; what is carried does not.
+            vi.set_way(Way::Pio);
+        }
         // The peer's receives must be known before anything is sent.
         vi.set_flow_control(FlowControl::NonBlocking);
         let slots = outward::SLOTS * outward::slot_len(&options);
         let len = PACKETS + slots + options.receives() * inward::stride(&options);
         // A mapping cannot be limited: what lies here is looked at once, and whatever the peer makes of it is its own loss.
-        let memory = nic.allocate(len, &MemAttributes { ptag, rdma_write: true, rdma_read: true })?;
+        let memory = nic.allocate(len, &MemAttributes { ptag, rdma_write: rdma, rdma_read: rdma })?;
         let (board, claim) = (memory.word(0)?, memory.word(offer::CLAIM)?);
         let link = Link {
             nic: nic.clone(),
             vi,
+            distant,
             ptag,
             memory,
             options,
@@ -213,8 +226,23 @@ impl Link {
         self.lost.load(Ordering::Relaxed)
     }
 
+    /// Whether the peer's memory is not mapped.
+    pub fn is_distant(&self) -> bool {
+        self.distant
+    }
+
+    /// Whether everything that was sent, the last note too, lies in memory of the peer. The mark is kept by the caller from one
+    /// call to the next.
+    pub fn has_arrived(&self, mark: &mut Option<u64>) -> bool {
+        if mark.is_none() && !self.go_on() {
+            return false;
+        }
+        self.vi.has_landed(*mark.get_or_insert_with(|| self.vi.mark()))
+    }
+
     /// Sees whether the connection stands.
     pub fn check(&self) -> bool {
+        self.look_at_wire();
         if !self.vi.is_connected() {
             self.absorb();
             self.lost.store(true, Ordering::Relaxed);
@@ -306,6 +334,7 @@ impl Link {
 
     /// Before a sleep, and after `arm`: takes everything that has come, also if another thread is at it, and owes nothing.
     pub fn settle(&self) {
+        self.look_at_wire();
         if !self.handled.load(Ordering::Relaxed) {
             self.vi.catch_up();
             self.absorb_waiting();
@@ -319,7 +348,20 @@ impl Link {
     /// Where the peer last ran.
     #[inline]
     pub fn peer_core(&self) -> u32 {
+        if self.distant {
+            let own = cpu::current_core();
+            let shared = self.nic.node().link().as_link().shares_core(own);
+            return if shared { own } else { u32::MAX };
+        }
         self.vi.peer_core()
+    }
+
+    /// Over a wire: lets what has come into memory. In a process that has shut itself in, the node's own thread does that.
+    #[inline]
+    fn look_at_wire(&self) {
+        if self.distant && !crate::engine::is_disabled() {
+            self.nic.node().progress_kernel();
+        }
     }
 
     /// Tells what was read, in the peer's memory, or by a packet of its own, which wakes it. One thread at a time: the word in

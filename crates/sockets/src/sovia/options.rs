@@ -81,6 +81,11 @@ impl Options {
         self
     }
 
+    /// The same where memory of the peer is out of reach.
+    pub fn over_a_wire(self) -> Options {
+        Options { apart: false, ..self }
+    }
+
     /// Receives that are posted: one for each packet of data, and for each acknowledgement that takes one, and some for the
     /// rest.
     pub fn receives(&self) -> usize {

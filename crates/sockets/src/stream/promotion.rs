@@ -16,6 +16,8 @@ const TURNS: u32 = 3;
 const BULK: u64 = 64 << 10;
 /// Calls of a stream that stays on TCP between two tellings of its counters.
 const TOLD_EVERY: u32 = 64;
+/// Tries after which the next one is soon.
+const SOON: u32 = 1;
 /// The most calls between two tries to find the peer.
 const MOST_SKIPPED: u32 = 4096;
 
@@ -90,6 +92,12 @@ impl Stream {
         place.engine.ask(&place, self);
     }
 
+    /// The peer has been asked something else first, and will have answered soon.
+    pub fn try_soon(&self) {
+        self.tries.store(SOON, Ordering::Relaxed);
+        self.skip.store((1 << SOON) - 1, Ordering::Relaxed);
+    }
+
     /// Whether an option is set that only the kernel can carry out.
     pub fn has_odd_options(&self) -> bool {
         let fd = self.fd();
@@ -129,8 +137,9 @@ impl Stream {
         self.stage.store(Stage::Carried as u8, Ordering::SeqCst);
         if let Some(place) = self.known_place() {
             place.engine.registry.set_willing(place.entry, false);
-            if self.carrier().is_some_and(|carrier| carrier.link().is_some()) {
-                place.engine.registry.set_via(place.entry);
+            if let Some(carrier) = self.carrier() {
+                let (via, wire) = (carrier.link().is_some(), carrier.is_distant());
+                place.engine.registry.set_carrier(place.entry, via, wire);
             }
         }
         self.set_reason(Reason::Promoted);

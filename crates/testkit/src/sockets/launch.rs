@@ -26,6 +26,8 @@ pub enum Launch {
     Sidestep(PathBuf, Promote),
     /// The same, with connections over VIA.
     Via(PathBuf, Promote),
+    /// The same, with NICs on iWARP.
+    Iwarp(PathBuf, Promote),
 }
 
 impl Launch {
@@ -45,6 +47,9 @@ impl Launch {
             Launch::Sidestep(sidestep, promote) => under(sidestep, &["--promote", &promote.to_string()], program),
             Launch::Via(sidestep, promote) => {
                 under(sidestep, &["--carrier", "via", "--promote", &promote.to_string()], program)
+            }
+            Launch::Iwarp(sidestep, promote) => {
+                under(sidestep, &["--carrier", "via", "--nic", "iwarp", "--promote", &promote.to_string()], program)
             }
         }
     }
@@ -72,6 +77,7 @@ impl fmt::Display for Launch {
             Launch::Plain => write!(out, "plain"),
             Launch::Sidestep(_, promote) => write!(out, "--promote {promote}"),
             Launch::Via(_, promote) => write!(out, "--carrier via --promote {promote}"),
+            Launch::Iwarp(_, promote) => write!(out, "--carrier via --nic iwarp --promote {promote}"),
         }
     }
 }

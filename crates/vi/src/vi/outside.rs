@@ -115,6 +115,8 @@ impl Vi {
     #[inline]
     pub fn attachment(&self) -> Option<&Arc<Attachment>> {
         self.core.first_trunk()?.attachment()
+    }
+
     /// A mark behind everything that was sent to this peer, for [`has_landed`](Self::has_landed).
     pub fn mark(&self) -> u64 {
         self.core.first_trunk().map_or(0, |trunk| trunk.outward().mark())

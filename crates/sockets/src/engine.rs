@@ -154,6 +154,9 @@ impl Engine {
     /// A stream waits no more.
     pub fn forget(&self, key: &Key) {
         lock(&self.awaited).remove(key);
+        if let Some(via) = &self.via {
+            via.forget(key);
+        }
     }
 
     /// Looks at the fabric, unless it was looked at just now. `true`: it did.

@@ -189,6 +189,7 @@ impl Reader {
                 }
                 Err(Errno(libc::EAGAIN)) => Ok(Step::Empty),
                 Err(errno) => {
+                    self.cut_off |= errno == Errno(libc::ECONNRESET);
                     stream.tells_error();
                     Err(errno)
                 }
@@ -219,7 +220,7 @@ impl Reader {
         let (Some(ring), Some(place)) = (&mut self.ring, stream.known_place()) else { return false };
         // Its place in the registry may have been given back already.
         let written = place.engine.registry.written(&place.key.reversed());
-        written.map_or(carrier.is_distant(), |written| written > ring.position())
+        written.map_or(self.on_ring && carrier.is_distant(), |written| written > ring.position())
     }
 
     /// Reads from TCP.

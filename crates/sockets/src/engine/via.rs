@@ -116,6 +116,11 @@ impl Exchange {
         true
     }
 
+    /// A stream needs no link any more: the peer may have its end already, and is told.
+    pub fn forget(&self, key: &Key) {
+        lock(&self.pending).retain(|pending| pending.key != *key);
+    }
+
     /// Takes up requests and answers that have come.
     pub fn pump(&self, engine: &Engine) {
         if self.wire.is_some() {

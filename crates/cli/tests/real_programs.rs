@@ -1,5 +1,5 @@
 //! Programs that people run, unmodified, on both ends: the answers are right, and after a connection's first second at
-//! least 90 % of its bytes go over the ring, as both ends' control blocks say.
+//! least 90 % of its bytes go over the ring, or over VIA, as both ends' control blocks say.
 //!
 //! A program that is not installed is said to be left out; `./test packages` installs them all.
 
@@ -8,6 +8,7 @@ mod real_programs {
     mod database;
     mod kit;
     mod middleware;
+    mod over_via;
     mod transfer;
     mod web;
 }

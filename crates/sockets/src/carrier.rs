@@ -93,6 +93,8 @@ pub struct Reading {
     pub closed: bool,
     /// The reader wants the rest over TCP.
     pub leaving: bool,
+    /// Changes while the reader is on its way to a link, with what TCP has before it.
+    pub paces: u16,
 }
 
 impl Switch {
@@ -125,13 +127,16 @@ impl Switch {
 impl Reading {
     /// As a note.
     pub fn to_note(self) -> u64 {
-        u64::from(self.done) << 8 | u64::from(self.open) | u64::from(self.closed) << 1 | u64::from(self.leaving) << 2
+        let paces = u64::from(self.paces) << 16;
+        let bits = u64::from(self.open) | u64::from(self.closed) << 1 | u64::from(self.leaving) << 2;
+        paces | u64::from(self.done) << 8 | bits
     }
 
     /// From a note.
     pub fn from_note(note: u64) -> Reading {
         let bit = |at: u32| note >> at & 1 != 0;
-        Reading { done: (note >> 8) as u8 & 0x7f, open: bit(0), closed: bit(1), leaving: bit(2) }
+        let (done, paces) = ((note >> 8) as u8 & 0x7f, (note >> 16) as u16);
+        Reading { done, open: bit(0), closed: bit(1), leaving: bit(2), paces }
     }
 }
 
@@ -232,6 +237,15 @@ impl Carrier {
         }
     }
 
+    /// What tells that the peer's reader moves; to compare with an earlier answer.
+    #[inline]
+    pub fn said(&self) -> (u64, u64) {
+        match &self.way {
+            Way::Ring(_, monitor) => (monitor.read(), 0),
+            Way::Via(link) => (link.read(), link.reader_note()),
+        }
+    }
+
     /// From now on what arrives is news of the node; look again after this.
     #[inline]
     pub fn arm_arrival(&self) {
@@ -323,6 +337,25 @@ impl Carrier {
         self.pushed.load(Ordering::Relaxed).saturating_sub(read)
     }
 
+    /// How much of the peer's ring has been filled since the beginning, in bytes; of a link in packets, which fill it.
+    pub fn filled(&self) -> u64 {
+        match &self.way {
+            Way::Ring(..) => self.pushed.load(Ordering::Relaxed),
+            Way::Via(link) => u64::from(link.packets()),
+        }
+    }
+
+    /// So much is filled after a reader moved that was at work: half a ring. The reader of a link tells what it took when that
+    /// is half of the window; one that has told nothing of three quarters takes nothing. What the window has room for, and the
+    /// way to the peer has not, says nothing.
+    pub fn much(&self) -> u64 {
+        match &self.way {
+            Way::Ring(..) => self.capacity.load(Ordering::Relaxed) / 2,
+            Way::Via(link) if link.has_credit() => 0,
+            Way::Via(link) => u64::from(link.options().window) * 3 / 4,
+        }
+    }
+
     /// Whether enough space is free that a writer should be told.
     #[inline]
     pub fn has_space(&self) -> bool {
@@ -388,8 +421,8 @@ mod tests {
             }
         }
         for bits in 0..8 {
-            let reading =
-                Reading { done: bits * 9, open: bits & 1 != 0, closed: bits & 2 != 0, leaving: bits & 4 != 0 };
+            let [open, closed, leaving] = [1, 2, 4].map(|bit| bits & bit != 0);
+            let reading = Reading { done: bits * 9, open, closed, leaving, paces: 0x101 * u16::from(bits) };
             assert_eq!(Reading::from_note(reading.to_note()), reading);
         }
         assert_eq!(Switch::next_number(127), 0);

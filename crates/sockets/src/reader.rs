@@ -73,6 +73,8 @@ pub struct Reader {
     /// Size of the larger ring that was offered; 0: none.
     offered: usize,
     cut_off: bool,
+    /// Bytes since the writer was told that this side is on its way.
+    paced: usize,
     /// Bytes from TCP that come after those of the ring.
     kept: VecDeque<u8>,
     /// What comes before everything else.
@@ -85,6 +87,8 @@ const LOOK_TICKS: u64 = 50_000;
 const AFTER_THE_RING: Errno = Errno(-2);
 /// A ring that overflowed becomes so many times as large as one for bulk.
 pub const AFTER_OVERFLOW: usize = 2;
+/// Bytes from TCP after which a writer whose link waits is told.
+const PACE: usize = 64 << 10;
 /// Crowded reads before a larger ring is offered.
 const CROWDED: u32 = 8;
 
@@ -184,6 +188,7 @@ impl Reader {
                 Ok(count) => {
                     if flags & libc::MSG_PEEK == 0 {
                         stream.count(READ, count);
+                        self.pace(count);
                     }
                     Ok(Step::Got(count))
                 }
@@ -212,6 +217,20 @@ impl Reader {
         stream.writes_over.store(true, Ordering::Relaxed);
         let _ = kernel::shutdown(stream.fd(), libc::SHUT_RDWR);
         true
+    }
+
+    /// On the way to a link, with what TCP has before it: now and then its writer is told that this side reads.
+    fn pace(&mut self, count: usize) {
+        let announced = |carrier: &Arc<Carrier>| carrier.announced(self.note.done).is_some();
+        if self.carrier.as_ref().is_none_or(|carrier| carrier.link().is_none() || !announced(carrier)) {
+            return;
+        }
+        self.paced += count;
+        if self.paced >= PACE {
+            self.paced = 0;
+            self.note.paces = self.note.paces.wrapping_add(1);
+            self.tell();
+        }
     }
 
     /// Whether a peer that died had written bytes that have not come: what a link held, or what was on a wire, went with it.

@@ -55,10 +55,14 @@ pub struct Writer {
     stalled: Option<(u64, u64)>,
     /// How often the ring gave way to TCP.
     overflows: u32,
-    /// How far the peer had read when this side last saw it move, and how much had been written then.
-    head: (u64, u64),
+    /// What the peer's reader had said when this side last saw it move, and how much of its ring or link had been filled then.
+    head: Said,
+    filled: u64,
     random: u64,
 }
+
+/// What tells that a reader moves: how far it has read, and its note.
+type Said = (u64, u64);
 
 /// A full ring whose reader does not move for so long gives way to TCP, which has buffers of its own.
 const STALL_NS: u64 = 2_000_000;
@@ -66,6 +70,9 @@ const MOST_STALL_NS: u64 = 1_000_000_000;
 /// A large ring takes as much as most programs ever write before they read. So long its reader may rest while a program waits
 /// for space in `poll` or `epoll`: four times as long each further time.
 const LARGE_STALL_NS: u64 = 200_000_000;
+/// How long a writer that does not wait looks for signs of a link's reader before it gives way, and between two looks.
+const LINK_LOOK_NS: u64 = 2_000_000;
+const LINK_LOOK: Duration = Duration::from_micros(20);
 /// How long a writer that leaves waits until its reader can know, and between two looks.
 const LEAVE_NS: u64 = 20_000_000;
 const LANDING: Duration = Duration::from_micros(10);
@@ -120,9 +127,9 @@ impl Writer {
     #[inline]
     fn watch_reader(&mut self) {
         let Some(carrier) = &self.carrier else { return };
-        let read = carrier.read();
-        if read != self.head.0 {
-            self.head = (read, carrier.pushed.load(Ordering::Relaxed));
+        let said = carrier.said();
+        if said != self.head {
+            (self.head, self.filled) = (said, carrier.filled());
         }
     }
 
@@ -385,7 +392,7 @@ impl Writer {
         // Who does not wait cannot be stalled: a reader that took nothing of the last half a ring, and takes nothing for
         // as long as one needs to wake up, does not read. It will offer a larger ring, which takes enough.
         let idle = !patient && !self.is_large() && self.reader_is_idle();
-        if (patient || idle) && self.look() {
+        if (patient || idle) && self.look(patient) {
             let count = self.push(parts, patient)?;
             if count > 0 {
                 self.stalled = None;
@@ -416,10 +423,7 @@ impl Writer {
 
     fn reader_is_idle(&self) -> bool {
         self.carrier.as_ref().is_some_and(|carrier| {
-            // Packets fill a link, and what was read is told late: nothing less than all of it says much.
-            let half = if carrier.link().is_some() { 0 } else { carrier.capacity.load(Ordering::Relaxed) / 2 };
-            let pushed = carrier.pushed.load(Ordering::Relaxed);
-            self.head.0 == carrier.read() && pushed - self.head.1 >= half
+            self.head == carrier.said() && carrier.filled().wrapping_sub(self.filled) >= carrier.much()
         })
     }
 
@@ -464,7 +468,7 @@ impl Writer {
     /// Longer with every time: a reader that is slow is better waited for. Most programs that do not wait in the call itself
     /// can do something else meanwhile.
     fn stall_limit(&self, patient: bool) -> u64 {
-        if !patient && self.is_large() {
+        if !patient && (self.is_large() || self.carrier.as_ref().is_some_and(|carrier| carrier.link().is_some())) {
             return LARGE_STALL_NS << (2 * self.overflows.min(3));
         }
         (STALL_NS << (2 * self.overflows.min(5))).min(MOST_STALL_NS)
@@ -484,8 +488,16 @@ impl Writer {
     }
 
     /// Looks for a while whether the reader makes space.
-    fn look(&mut self) -> bool {
+    fn look(&mut self, patient: bool) -> bool {
         let Some(carrier) = &self.carrier else { return false };
+        if !patient && carrier.link().is_some() {
+            // The reader of a link says seldom what it has read, and one that comes from TCP has much to read there first.
+            let (before, until) = (carrier.said(), clock::now() + LINK_LOOK_NS);
+            while carrier.said() == before && clock::now() < until {
+                kernel::pause(LINK_LOOK);
+            }
+            return carrier.said() != before;
+        }
         let before = carrier.read();
         let core = || carrier.peer_core();
         self.waiter.look(None, core, || carrier.read() != before)

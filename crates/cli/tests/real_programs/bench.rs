@@ -7,7 +7,7 @@ use sidestep_testkit::sockets::Bounded;
 use super::kit::{LIMIT, Stage, free_port, is_root, program, serve, start, wait_until};
 
 #[test]
-fn iperf3() {
+pub fn iperf3() {
     let Some(iperf) = program("iperf3") else { return };
     let (stage, port) = (Stage::new("iperf3"), free_port().to_string());
     let mut server = start(stage.run(&iperf).args(["-s", "-p", &port]));
@@ -32,7 +32,7 @@ fn iperf3() {
 }
 
 #[test]
-fn redis() {
+pub fn redis() {
     let (Some(server), Some(cli), Some(bench)) =
         (program("redis-server"), program("redis-cli"), program("redis-benchmark"))
     else {
@@ -66,7 +66,7 @@ fn redis() {
 }
 
 #[test]
-fn memcached() {
+pub fn memcached() {
     let Some(memcached) = program("memcached") else { return };
     let (stage, port) = (Stage::new("memcached"), free_port());
     let mut command = stage.run(&memcached);

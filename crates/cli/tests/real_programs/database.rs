@@ -11,7 +11,7 @@ use sidestep_testkit::sockets::Bounded;
 use super::kit::{LIMIT, Stage, free_port, is_root, start, wait_until};
 
 #[test]
-fn postgresql() {
+pub fn postgresql() {
     let Some(programs) = programs() else {
         eprintln!("left out: PostgreSQL is not installed");
         return;

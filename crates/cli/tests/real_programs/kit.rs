@@ -1,6 +1,7 @@
 //! What the tests of real programs share: a folder with a registry of its own, servers, and the watch on their sockets.
 
 use std::{
+    cell::Cell,
     collections::BTreeMap,
     fs,
     net::{TcpListener, TcpStream},
@@ -12,6 +13,16 @@ use std::{
 
 use serde_json::Value;
 use sidestep_testkit::sockets::{Bounded, Ended};
+
+thread_local! {
+    static OVER_VIA: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs a test with connections over VIA.
+pub fn over_via(test: fn()) {
+    OVER_VIA.set(true);
+    test();
+}
 
 /// A stage for one test: temporary files, and a registry that no other program uses. Cleared at the end.
 pub struct Stage {
@@ -62,6 +73,9 @@ impl Stage {
 
     /// Lets a command use the registry of the test.
     pub fn place(&self, command: &mut Command) {
+        if OVER_VIA.get() {
+            command.env("SIDESTEP_CARRIER", "via");
+        }
         command.env("SIDESTEP_DIR", &self.registry).current_dir(&self.files);
     }
 
@@ -145,6 +159,10 @@ impl Sockets {
             }
             assert!(both, "{what}: only one end of {local} - {remote} is known\n{}", self.shown());
             let share = ring as f64 / (ring + tcp) as f64;
+            if OVER_VIA.get() {
+                let on_ring = ["reads_from", "writes_to"].iter().any(|way| socket[*way] == "ring");
+                assert!(!on_ring, "{what}: process {pid} uses a ring, not VIA\n{}", self.shown());
+            }
             assert!(share >= 0.9, "{what}: process {pid} has {share:.2} of its bytes on the ring\n{}", self.shown());
             judged += 1;
         }

@@ -7,7 +7,7 @@ use sidestep_testkit::sockets::Bounded;
 use super::kit::{LIMIT, Stage, free_port, program, root, serve, start, wait_until};
 
 #[test]
-fn onc_rpc() {
+pub fn onc_rpc() {
     let (Some(_), Some(_)) = (program("rpcgen"), program("cc")) else { return };
     if !PathBuf::from("/usr/include/tirpc/rpc/rpc.h").is_file() {
         eprintln!("left out: libtirpc is not installed");
@@ -34,7 +34,7 @@ fn onc_rpc() {
 }
 
 #[test]
-fn omniorb() {
+pub fn omniorb() {
     let (Some(_), Some(_)) = (program("omniidl"), program("c++")) else { return };
     let (stage, port) = (Stage::new("corba"), free_port());
     copy(&stage, "corba");

@@ -8,7 +8,7 @@ use super::{
 };
 
 #[test]
-fn vsftpd_and_lftp() {
+pub fn vsftpd_and_lftp() {
     let (Some(vsftpd), Some(lftp)) = (program("vsftpd"), program("lftp")) else { return };
     if !is_root() {
         eprintln!("left out: vsftpd wants to be started by root");

@@ -9,7 +9,7 @@ use super::kit::{LIMIT, Stage, free_port, is_root, program, serve};
 const LENGTH: usize = 160 << 20;
 
 #[test]
-fn curl_and_nginx() {
+pub fn curl_and_nginx() {
     let (Some(nginx), Some(_)) = (program("nginx"), program("curl")) else { return };
     let (stage, port) = (Stage::new("nginx"), free_port());
     let (at, user) = (stage.files.display().to_string(), if is_root() { "user root;" } else { "" });
@@ -32,7 +32,7 @@ fn curl_and_nginx() {
 }
 
 #[test]
-fn curl_and_python() {
+pub fn curl_and_python() {
     let (Some(python), Some(_)) = (program("python3"), program("curl")) else { return };
     let (stage, port) = (Stage::new("python"), free_port());
     stage.large_file("large", LENGTH);

@@ -200,8 +200,9 @@ impl Link {
         if self.holds.load(Ordering::Relaxed) { self.outward.lock().held } else { 0 }
     }
 
+    /// Whether the window has room for a packet.
     #[inline]
-    fn has_credit(&self) -> bool {
+    pub fn has_credit(&self) -> bool {
         if self.credits() == 0 {
             self.absorb();
         }

@@ -1,0 +1,12 @@
+//! The same programs, with their connections over VIA.
+
+use super::{bench, database, kit, middleware, transfer, web};
+
+macro_rules! over_via {
+    ($($module:ident::$name:ident)*) => { $(#[test] fn $name() { kit::over_via($module::$name); })* };
+}
+
+over_via! {
+    bench::iperf3 bench::redis bench::memcached database::postgresql
+    middleware::onc_rpc middleware::omniorb transfer::vsftpd_and_lftp web::curl_and_nginx web::curl_and_python
+}

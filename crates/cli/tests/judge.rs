@@ -61,6 +61,11 @@ fn promoted_to_iwarp_to_and_fro_passes() {
     judged("iwarp, random", |seed| over_iwarp(Promote::Random(seed)));
 }
 
+#[test]
+fn promoted_to_via_and_rings_in_turn_passes() {
+    judged("both, random", |seed| over_both(Promote::Random(seed)));
+}
+
 fn judged(name: &str, launch: impl Fn(u64) -> Launch) {
     let program = driver();
     let (first, count) = (seed_or(FIRST), programs());
@@ -86,6 +91,10 @@ fn under(promote: Promote) -> Launch {
 
 fn over_via(promote: Promote) -> Launch {
     Launch::Via(PathBuf::from(env!("CARGO_BIN_EXE_sidestep")), promote)
+}
+
+fn over_both(promote: Promote) -> Launch {
+    Launch::Both(PathBuf::from(env!("CARGO_BIN_EXE_sidestep")), promote)
 }
 
 fn over_iwarp(promote: Promote) -> Launch {

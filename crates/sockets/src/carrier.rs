@@ -44,6 +44,8 @@ pub struct Carrier {
     pub capacity: AtomicU64,
     /// The connection on the fabric has ended.
     pub lost: AtomicBool,
+    /// Since when that is known; 0: nobody has asked.
+    lost_since: AtomicU64,
 }
 
 /// What carries a stream.
@@ -93,6 +95,8 @@ pub struct Reading {
     pub closed: bool,
     /// The reader wants the rest over TCP.
     pub leaving: bool,
+    /// The reader wants the carrier to be given up.
+    pub parting: bool,
     /// Changes while the reader is on its way to a link, with what TCP has before it.
     pub paces: u16,
 }
@@ -128,7 +132,8 @@ impl Reading {
     /// As a note.
     pub fn to_note(self) -> u64 {
         let paces = u64::from(self.paces) << 16;
-        let bits = u64::from(self.open) | u64::from(self.closed) << 1 | u64::from(self.leaving) << 2;
+        let bits = [self.open, self.closed, self.leaving, self.parting];
+        let bits = bits.iter().enumerate().fold(0, |bits, (at, bit)| bits | u64::from(*bit) << at);
         paces | u64::from(self.done) << 8 | bits
     }
 
@@ -136,7 +141,7 @@ impl Reading {
     pub fn from_note(note: u64) -> Reading {
         let bit = |at: u32| note >> at & 1 != 0;
         let (done, paces) = ((note >> 8) as u8 & 0x7f, (note >> 16) as u16);
-        Reading { done, open: bit(0), closed: bit(1), leaving: bit(2), paces }
+        Reading { done, open: bit(0), closed: bit(1), leaving: bit(2), parting: bit(3), paces }
     }
 }
 
@@ -159,6 +164,7 @@ impl Carrier {
             kept: AtomicU64::new(0),
             capacity: AtomicU64::new(capacity),
             lost: AtomicBool::new(false),
+            lost_since: AtomicU64::new(0),
         }
     }
 
@@ -284,6 +290,14 @@ impl Carrier {
             kernel::pause(LOOK);
             self.settle();
         }
+    }
+
+    /// Since when a carrier that is lost has been known to be.
+    pub fn lost_since(&self) -> u64 {
+        let now = clock::now();
+        self.lost_since
+            .compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed)
+            .map_or_else(|since| since, |_| now)
     }
 
     /// Whether what was sent may be on its way for a while: the peer's memory is not mapped.
@@ -420,9 +434,10 @@ mod tests {
                 assert_eq!(Switch::from_note(switch.to_note() | ENDED), switch);
             }
         }
-        for bits in 0..8 {
-            let [open, closed, leaving] = [1, 2, 4].map(|bit| bits & bit != 0);
-            let reading = Reading { done: bits * 9, open, closed, leaving, paces: 0x101 * u16::from(bits) };
+        for bits in 0..14 {
+            let [open, closed, leaving, parting] = [1, 2, 4, 8].map(|bit| bits & bit != 0);
+            let paces = 0x101 * u16::from(bits);
+            let reading = Reading { done: bits * 9, open, closed, leaving, parting, paces };
             assert_eq!(Reading::from_note(reading.to_note()), reading);
         }
         assert_eq!(Switch::next_number(127), 0);

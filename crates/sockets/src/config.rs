@@ -26,6 +26,8 @@ pub enum Carrier {
     Ring,
     /// A link over a VI, if the peer has the same setting; rings if not.
     Via,
+    /// The same at first; a stream that has left its carrier for good gets one of the other kind next.
+    Both,
 }
 
 /// What links go over.
@@ -89,7 +91,11 @@ impl Config {
             Some("frugal") => (Patience::NONE, (64 << 10, 256 << 10)),
             _ => (Patience::DEFAULT, (128 << 10, 1 << 20)),
         };
-        let carrier = if get("SIDESTEP_CARRIER").as_deref() == Some("via") { Carrier::Via } else { Carrier::Ring };
+        let carrier = match get("SIDESTEP_CARRIER").as_deref() {
+            Some("via") => Carrier::Via,
+            Some("both") => Carrier::Both,
+            _ => Carrier::Ring,
+        };
         let nic = if get("SIDESTEP_NIC").as_deref() == Some("iwarp") { Device::Iwarp } else { Device::Shm };
         let sovia = get("SIDESTEP_SOVIA").and_then(|text| sovia::Options::parse(&text).ok());
         let sovia = sovia.unwrap_or(sovia::Options::BEST);

@@ -24,7 +24,7 @@ use sidestep_shm::clock;
 use crate::{
     address::Key,
     carrier::{Carrier, Parts, Way},
-    config::config,
+    config::{self, config},
     custody,
     ends::{Incoming, Outgoing},
     kernel, numbers,
@@ -189,7 +189,8 @@ impl Engine {
             Err(None) => return,
             Err(Some(reason)) => return stream.stay(reason),
         }
-        if self.via.as_ref().is_some_and(|via| via.ask(&self.node, place, stream, identity)) {
+        let via = self.via.as_ref().filter(|_| wants_via(stream));
+        if via.is_some_and(|via| via.ask(&self.node, place, stream, identity)) {
             return;
         }
         let mut own = None;
@@ -319,6 +320,11 @@ impl Half {
 fn join(endpoint: Endpoint, block: ArenaBlock, theirs: &QueueSpec) -> Option<Parts> {
     let half = Half::attach(&endpoint, block, theirs).ok()?;
     Some(half.with(endpoint))
+}
+
+/// Whether a stream is to go over VIA, if it can: where both kinds of carriers are wanted, every second time.
+fn wants_via(stream: &Stream) -> bool {
+    config().carrier != config::Carrier::Both || stream.partings.load(Ordering::Relaxed) % 2 == 0
 }
 
 /// Whether a stream may be promoted now. `Err(None)`: perhaps later.

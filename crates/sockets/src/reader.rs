@@ -65,6 +65,8 @@ pub struct Reader {
     /// The program has shut this direction down.
     shut: bool,
     messages: u64,
+    /// Bytes that were read from carriers before this one.
+    former: u64,
     counters: Option<[Word64; 2]>,
     /// When the anchor was looked at, in ticks of the processor.
     looked: u64,
@@ -239,7 +241,9 @@ impl Reader {
         let (Some(ring), Some(place)) = (&mut self.ring, stream.known_place()) else { return false };
         // Its place in the registry may have been given back already.
         let written = place.engine.registry.written(&place.key.reversed());
-        written.map_or(self.on_ring && carrier.is_distant(), |written| written > ring.position())
+        written.map_or(self.on_ring && carrier.is_distant(), |written| {
+            written > stream.carried_bytes(READ, ring.position())
+        })
     }
 
     /// Reads from TCP.
@@ -259,7 +263,7 @@ impl Reader {
     fn sort_out(&mut self, stream: &Stream, parts: &[IoSliceMut<'_>], count: usize, flags: i32) -> usize {
         let (Some(carrier), Some(ring)) = (&self.carrier, &mut self.ring) else { return count };
         let Some(switch) = carrier.announced(self.note.done).filter(|switch| switch.to_ring()) else { return count };
-        let position = stream.over_tcp[READ].load(Ordering::Relaxed) + ring.position();
+        let position = stream.position(READ, ring.position());
         let before = switch.position.saturating_sub(position).min(count as u64) as usize;
         if before < count && flags & libc::MSG_PEEK == 0 {
             let bytes = parts.iter().flat_map(|part| part.iter().copied());
@@ -363,8 +367,43 @@ impl Reader {
         self.carrier = Some(carrier);
         set::opened(stream);
         self.note.open = true;
+        self.former = stream.carried_bytes(READ, 0);
         self.tell();
+        if self.former > 0
+            && let Some(carrier) = &self.carrier
+        {
+            // Who sleeps on the carrier before this one looks at this one from now on.
+            carrier.node().wake();
+        }
         true
+    }
+
+    /// Says that this side wants to part with the carrier.
+    pub fn part(&mut self, stream: &Stream) {
+        let _ = self.cross(stream);
+        if self.ring.is_some() && !self.note.parting {
+            self.note.parting = true;
+            self.tell();
+        }
+    }
+
+    /// Whether that was said, and nothing comes over the carrier before the peer has said so, too.
+    pub fn has_parted(&mut self, stream: &Stream) -> bool {
+        let _ = self.cross(stream);
+        let switching = self.carrier.as_ref().is_none_or(|carrier| carrier.announced(self.note.done).is_some());
+        self.note.parting && !self.note.leaving && !self.on_ring && !switching && self.is_dry()
+    }
+
+    /// Whether nothing lies here that the program has not read.
+    pub fn is_dry(&mut self) -> bool {
+        self.kept.is_empty() && self.aside.is_none() && !self.note.leaving && !self.has_news()
+    }
+
+    /// The carrier is given up. Returns how far it was read.
+    pub fn forget_carrier(&mut self) -> u64 {
+        let position = self.ring.as_mut().map_or(0, Incoming::position);
+        *self = Reader { messages: self.messages, cut_off: self.cut_off, looked: self.looked, ..Reader::default() };
+        position
     }
 
     /// Carries out the switches that have been announced, if their position is reached. `true`: the path has changed, or
@@ -383,7 +422,7 @@ impl Reader {
     fn take_switch(&mut self, stream: &Stream) -> Result<Option<Switch>> {
         let (Some(carrier), Some(ring)) = (&self.carrier, &mut self.ring) else { return Ok(None) };
         let Some(switch) = carrier.announced(self.note.done) else { return Ok(None) };
-        let position = stream.over_tcp[READ].load(Ordering::Relaxed) + ring.position();
+        let position = stream.position(READ, ring.position());
         if position < switch.position {
             return Ok(None);
         }
@@ -453,7 +492,7 @@ impl Reader {
                     ring.testify();
                     self.messages += 1;
                     if let Some([bytes, messages]) = &self.counters {
-                        bytes.store(ring.position(), Ordering::Relaxed);
+                        bytes.store(self.former + ring.position(), Ordering::Relaxed);
                         messages.store(self.messages, Ordering::Relaxed);
                     }
                     if count >= 16 << 10 && self.offered == 0 {

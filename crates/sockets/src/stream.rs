@@ -4,7 +4,7 @@
 //!
 //! - S1. `reader` and `writer` are locked while bytes move, and never in a sleep or in a blocking system call. Where both
 //!   are taken, the reader's comes first.
-//! - S2. The position of a direction is what went over TCP plus what went over the ring. Only a switch changes the path,
+//! - S2. The position of a direction is what went over TCP plus what went over the ring, and those before it. Only a switch changes the path,
 //!   and only at a position that both ends know.
 //! - S3. A direction is opened for the ring by its reader, when no call of this process sits in the kernel for it
 //!   (`in_kernel`) and every epoll set that has the stream has a berth.
@@ -33,6 +33,7 @@ use crate::{
 };
 
 mod number;
+mod parting;
 mod promotion;
 
 /// One connection. Lives for ever and is used again; see [`table`].
@@ -60,6 +61,12 @@ pub struct Stream {
     pub in_kernel: [AtomicU32; 2],
     /// Bytes that went over TCP: read, written.
     pub over_tcp: [AtomicU64; 2],
+    /// Bytes that went over carriers which were given up: read, written.
+    pub over_former: [AtomicU64; 2],
+    /// The carrier is to be given up.
+    pub parting: AtomicBool,
+    /// How many were.
+    pub partings: AtomicU32,
     /// How often TCP had no space.
     pub fulls: AtomicU64,
     /// How often the program did what wakes those who wait for edges: `shutdown`, another low-water mark.
@@ -140,6 +147,9 @@ impl Stream {
             low_water: AtomicU32::new(1),
             in_kernel: Default::default(),
             over_tcp: Default::default(),
+            over_former: Default::default(),
+            parting: AtomicBool::new(false),
+            partings: AtomicU32::new(0),
             fulls: AtomicU64::new(0),
             stirs: AtomicU64::new(0),
             is_shut: AtomicBool::new(false),
@@ -173,7 +183,9 @@ impl Stream {
         self.orphan.store(false, Ordering::Relaxed);
         self.nonblocking.store(nonblocking, Ordering::Relaxed);
         self.low_water.store(1, Ordering::Relaxed);
-        for pair in [&self.timeouts, &self.over_tcp] {
+        self.parting.store(false, Ordering::Relaxed);
+        self.partings.store(0, Ordering::Relaxed);
+        for pair in [&self.timeouts, &self.over_tcp, &self.over_former] {
             pair.iter().for_each(|word| word.store(0, Ordering::Relaxed));
         }
         self.in_kernel.iter().for_each(|word| word.store(0, Ordering::Relaxed));
@@ -200,6 +212,8 @@ impl Stream {
         for direction in [READ, WRITE] {
             let bytes = from.over_tcp[direction].load(Ordering::Relaxed);
             self.over_tcp[direction].store(bytes, Ordering::Relaxed);
+            let former = from.over_former[direction].load(Ordering::Relaxed);
+            self.over_former[direction].store(former, Ordering::Relaxed);
             self.timeouts[direction].store(from.timeouts[direction].load(Ordering::Relaxed), Ordering::Relaxed);
         }
         self.low_water.store(from.low_water.load(Ordering::Relaxed), Ordering::Relaxed);
@@ -288,6 +302,18 @@ impl Stream {
         engine.registry.field(entry, Field::Descriptor).store(self.fd() as u64, Ordering::Relaxed);
         engine.registry.field(entry, Field::Since).store(clock::now(), Ordering::Relaxed);
         Some(Place { engine, key, entry, cookie })
+    }
+
+    /// The position of a direction, of whose carrier so much has been used.
+    #[inline]
+    pub fn position(&self, direction: usize, on_carrier: u64) -> u64 {
+        self.over_tcp[direction].load(Ordering::Relaxed) + self.carried_bytes(direction, on_carrier)
+    }
+
+    /// Bytes of a direction that went over carriers.
+    #[inline]
+    pub fn carried_bytes(&self, direction: usize, on_carrier: u64) -> u64 {
+        self.over_former[direction].load(Ordering::Relaxed) + on_carrier
     }
 
     /// Carries out a switch of the reading direction that waits for nothing else, and follows a peer that leaves.

@@ -11,7 +11,7 @@ use sidestep_shm::{Word64, clock, cpu, wait::Waiter};
 
 use crate::{
     carrier::{Carrier, ENDED, Switch},
-    config::{Promote, config},
+    config::{Carrier as Choice, Promote, config},
     ends::{Fault, Outgoing},
     kernel::{self, Errno, Result},
     reader::AFTER_OVERFLOW,
@@ -48,6 +48,8 @@ pub struct Writer {
     /// It stays on TCP.
     left: bool,
     messages: u64,
+    /// Bytes that were written to carriers before this one.
+    former: u64,
     counters: Option<[Word64; 3]>,
     /// When the carrier was looked after, in ticks of the processor.
     checked: u64,
@@ -107,7 +109,8 @@ impl Writer {
             // The kernel knows what becomes of bytes for a closed peer.
             return Ok(Step::Kernel);
         }
-        if reading.leaving || self.left || self.would_rather_leave() {
+        let parting = reading.parting || stream.parting.load(Ordering::Relaxed);
+        if reading.leaving || self.left || parting || self.would_rather_leave(stream) {
             return self.leave_ring(stream, Reason::Demoted);
         }
         self.watch_reader();
@@ -161,7 +164,9 @@ impl Writer {
     fn enter_ring(&mut self, stream: &Stream) -> Result<bool> {
         let Some(carrier) = &self.carrier else { return Ok(self.take_up(stream) && self.enter_ring(stream)?) };
         let reading = carrier.peer_reading();
-        let may = reading.open && !reading.leaving && !reading.closed && reading.done == self.number && !self.left;
+        let parting = reading.parting || stream.parting.load(Ordering::Relaxed);
+        let leaves = reading.leaving || parting || self.left;
+        let may = reading.open && !leaves && !reading.closed && reading.done == self.number;
         if !may || carrier.lost.load(Ordering::Relaxed) || stream.in_kernel[WRITE].load(Ordering::SeqCst) != 0 {
             return Ok(false);
         }
@@ -187,9 +192,36 @@ impl Writer {
             let fields = [Field::WrittenRing, Field::WrittenMessages, Field::Doorbells];
             self.counters = Some(fields.map(|field| place.engine.registry.field(place.entry, field)));
         }
+        self.former = stream.carried_bytes(WRITE, 0);
         self.ring = Some(sender);
         self.carrier = Some(carrier);
         true
+    }
+
+    /// This side wants to part with the carrier: it is left, but not for good.
+    pub fn part(&mut self, stream: &Stream) {
+        if self.on_ring {
+            let _ = self.leave_ring(stream, Reason::Demoted);
+        }
+    }
+
+    /// Whether that is so, and the reader has carried it out.
+    pub fn has_parted(&self) -> bool {
+        let done = self.carrier.as_ref().is_some_and(|carrier| carrier.peer_reading().done == self.number);
+        self.ring.is_some() && done && self.is_dry()
+    }
+
+    /// Whether everything that was written is on its way over TCP, or was read, and nobody wants it to stay there.
+    pub fn is_dry(&self) -> bool {
+        !self.on_ring && self.landing.is_none() && self.owing.is_empty() && !self.left
+    }
+
+    /// The carrier is given up. Returns how far it was written.
+    pub fn forget_carrier(&mut self) -> u64 {
+        let position = self.ring.as_ref().map_or(0, Outgoing::position);
+        let (messages, overflows, random) = (self.messages, self.overflows, self.random);
+        *self = Writer { messages, overflows, random, ..Writer::default() };
+        position
     }
 
     /// Goes on over TCP, also if the reader has not seen the switch to the ring: it sorts out what it reads then
@@ -261,7 +293,7 @@ impl Writer {
     /// Announces a switch at the present position, to the path that is not the present one.
     fn announce(&mut self, stream: &Stream) -> Result<()> {
         let Some(ring) = &mut self.ring else { return Ok(()) };
-        let position = stream.over_tcp[WRITE].load(Ordering::Relaxed) + ring.position();
+        let position = stream.position(WRITE, ring.position());
         self.number = Switch::next_number(self.number);
         let switch = Switch { position, number: self.number };
         self.last_note = switch.to_note();
@@ -327,7 +359,7 @@ impl Writer {
                 carrier.pushed.store(ring.position(), Ordering::Relaxed);
                 self.messages += 1;
                 if let Some([bytes, messages, doorbells]) = &self.counters {
-                    bytes.store(ring.position(), Ordering::Relaxed);
+                    bytes.store(self.former + ring.position(), Ordering::Relaxed);
                     messages.store(self.messages, Ordering::Relaxed);
                     doorbells.store(ring.alarms(), Ordering::Relaxed);
                 }
@@ -377,7 +409,6 @@ impl Writer {
         }
         // The kernel answers from here on.
         self.on_ring = false;
-        self.left = true;
         stream.moved(WRITE, false, Reason::LinkLost);
         Ok(())
     }
@@ -503,10 +534,14 @@ impl Writer {
         self.waiter.look(None, core, || carrier.read() != before)
     }
 
-    /// In tests: moves back at random.
+    /// In tests: moves back at random, and where there are several carriers now and then for good.
     #[inline]
-    fn would_rather_leave(&mut self) -> bool {
-        matches!(config().promote, Promote::Random(_)) && self.dice() % 16 == 0
+    fn would_rather_leave(&mut self, stream: &Stream) -> bool {
+        let leaves = matches!(config().promote, Promote::Random(_)) && self.dice() % 16 == 0;
+        if leaves && config().carrier == Choice::Both && self.dice() % 2 == 0 {
+            stream.parting.store(true, Ordering::Relaxed);
+        }
+        leaves
     }
 
     fn dice(&mut self) -> u64 {

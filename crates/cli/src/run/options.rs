@@ -86,6 +86,8 @@ pub enum Carrier {
     Ring,
     /// A VI of the VIA provider, if both ends ask for it
     Via,
+    /// The same; with `--promote random`, each in turn, for tests
+    Both,
 }
 
 /// What carries connections over VIA.

@@ -1,6 +1,6 @@
 //! Looking at what comes next without taking it, also where it lies on several paths.
 
-use std::{io::IoSliceMut, sync::atomic::Ordering};
+use std::io::IoSliceMut;
 
 use crate::{
     kernel::{self, Errno, Result},
@@ -55,7 +55,7 @@ impl Reader {
         tcp.truncate(there.unwrap_or(0));
         ring.settle();
         let next = carrier.announced(self.note.done);
-        let mut position = stream.over_tcp[READ].load(Ordering::Relaxed) + ring.position();
+        let mut position = stream.position(READ, ring.position());
         let mut bytes = Vec::with_capacity(wanted);
         let mut from_ring = |bytes: &mut Vec<u8>| -> Result<u64> {
             let before = bytes.len();

@@ -70,10 +70,21 @@ impl State {
     pub fn carry(&mut self, set: i32, id: u32) {
         self.give_berth(set);
         let (Some(news), Some(member)) = (&self.news, self.members.get_mut(id)) else { return };
-        if member.ring.is_some() {
+        let Some(carrier) = member.stream.carrier() else { return };
+        let attach = |[arrival, space]: [&Tripwire; 2]| {
+            let token = u64::from(id) * 2;
+            [news.attach_tripwire(arrival, token), news.attach_tripwire(space, token + 1)]
+        };
+        if let Some(ring) = &mut member.ring {
+            if ring.carrier.serial != carrier.serial {
+                // Another one, in place of one that was given up.
+                ring.sources.iter().flatten().for_each(|source| news.detach(*source));
+                ring.sources = carrier.tripwires().map(attach);
+                (ring.carrier, ring.seen) = (carrier, Seen::NOTHING);
+                self.activate(id);
+            }
             return;
         }
-        let Some(carrier) = member.stream.carrier() else { return };
         let fd = member.fd;
         let event = libc::epoll_event { events: IN | OUT | RDHUP | EDGE, u64: token(id) };
         let changed = kernel::epoll_control(set, libc::EPOLL_CTL_MOD, fd, Some(event)).or_else(|_| {
@@ -84,10 +95,6 @@ impl State {
         if changed.is_err() {
             return;
         }
-        let attach = |[arrival, space]: [&Tripwire; 2]| {
-            let token = u64::from(id) * 2;
-            [news.attach_tripwire(arrival, token), news.attach_tripwire(space, token + 1)]
-        };
         let sources = carrier.tripwires().map(attach);
         let anchor = kernel::look(fd, libc::POLLRDHUP) as u32 & ENDS;
         // For an edge-triggered member everything that is there is new.

@@ -7,7 +7,7 @@ use crate::{
     config::{Promote, config},
     kernel,
     reason::Reason,
-    stream::{Stage, Stream, lock},
+    stream::{Place, Stage, Stream, lock},
 };
 
 /// Turns after which a stream is offered: the second exchange has begun.
@@ -32,7 +32,7 @@ impl Stream {
                 }
             }
             Stage::Offered => self.pursue(),
-            Stage::Carried => {}
+            Stage::Carried => self.see_parting(),
             Stage::Never => {
                 // Counters are told now and then.
                 let calls = self.skip.fetch_add(1, Ordering::Relaxed);
@@ -66,10 +66,21 @@ impl Stream {
             return;
         }
         self.set_reason(Reason::PeerUnknown);
-        if !place.key.asks() {
-            place.engine.await_peer(&place, self.index);
-        }
+        self.await_peer(&place);
         self.pursue();
+    }
+
+    /// An offer stands: if the other end is to ask, it may from now on.
+    pub(super) fn await_peer(&self, place: &Place) {
+        if !place.key.asks() {
+            place.engine.await_peer(place, self.index);
+        }
+    }
+
+    /// The next look for the peer is at once.
+    pub(super) fn begin_tries(&self) {
+        self.tries.store(0, Ordering::Relaxed);
+        self.skip.store(0, Ordering::Relaxed);
     }
 
     /// While an offer stands: sees to what has arrived, and looks for the peer now and then.

@@ -28,6 +28,8 @@ pub enum Launch {
     Via(PathBuf, Promote),
     /// The same, with NICs on iWARP.
     Iwarp(PathBuf, Promote),
+    /// Over VIA and rings in turn, if they move to and fro.
+    Both(PathBuf, Promote),
 }
 
 impl Launch {
@@ -47,6 +49,9 @@ impl Launch {
             Launch::Sidestep(sidestep, promote) => under(sidestep, &["--promote", &promote.to_string()], program),
             Launch::Via(sidestep, promote) => {
                 under(sidestep, &["--carrier", "via", "--promote", &promote.to_string()], program)
+            }
+            Launch::Both(sidestep, promote) => {
+                under(sidestep, &["--carrier", "both", "--promote", &promote.to_string()], program)
             }
             Launch::Iwarp(sidestep, promote) => {
                 under(sidestep, &["--carrier", "via", "--nic", "iwarp", "--promote", &promote.to_string()], program)
@@ -77,6 +82,7 @@ impl fmt::Display for Launch {
             Launch::Plain => write!(out, "plain"),
             Launch::Sidestep(_, promote) => write!(out, "--promote {promote}"),
             Launch::Via(_, promote) => write!(out, "--carrier via --promote {promote}"),
+            Launch::Both(_, promote) => write!(out, "--carrier both --promote {promote}"),
             Launch::Iwarp(_, promote) => write!(out, "--carrier via --nic iwarp --promote {promote}"),
         }
     }

@@ -1,0 +1,87 @@
+//! How a stream gives its carrier up, so that it may get another one: by agreement, at a moment when both directions are on TCP
+//! at both ends; or when the carrier has been lost for a while and the anchor lives.
+//!
+//! An end that wants to part says so in its reader's note, and its writer leaves the carrier. The other one does the same when
+//! it sees that. Neither goes back after its word. So an end that has the other's word, has carried out every switch, and whose
+//! own last switch has been carried out, has nothing to expect of the carrier.
+
+use std::sync::atomic::Ordering;
+
+use sidestep_shm::clock;
+
+use crate::{
+    carrier::Carrier,
+    kernel,
+    reader::Reader,
+    reason::Reason,
+    stream::{READ, Stage, Stream, WRITE, lock},
+    writer::Writer,
+};
+
+/// A carrier that has been lost for so long, though the anchor stands, did not go with the peer.
+const LOST_NS: u64 = 1_000_000_000;
+/// A stream that has lost so many gets no more.
+const MOST_LOST: u32 = 8;
+
+impl Stream {
+    /// Called where a call goes to the kernel: while the carrier is not used both ways, sees whether it is to be given up.
+    #[inline]
+    pub fn see_parting(&self) {
+        if ![READ, WRITE].iter().all(|direction| self.on_ring[*direction].load(Ordering::Relaxed)) {
+            self.part();
+        }
+    }
+
+    #[cold]
+    fn part(&self) {
+        let Some(carrier) = self.carrier() else { return };
+        let lost = carrier.lost.load(Ordering::Relaxed);
+        if !lost && !self.parting.load(Ordering::Relaxed) && !carrier.peer_reading().parting {
+            return;
+        }
+        let Some((mut reader, mut writer)) = self.try_both() else { return };
+        let ends = [&self.is_shut, &self.sends_no_more, &self.writes_over].iter().any(|end| end.load(Ordering::SeqCst));
+        if ends || carrier.has_ended() || carrier.peer_reading().closed {
+            return;
+        }
+        let parted = if lost {
+            self.has_lost(&carrier) && reader.is_dry() && writer.is_dry()
+        } else {
+            self.parting.store(true, Ordering::Relaxed);
+            reader.part(self);
+            writer.part(self);
+            // Its word comes behind its last switch: whoever has seen the one sees the other.
+            carrier.peer_reading().parting && reader.has_parted(self) && writer.has_parted()
+        };
+        if parted {
+            self.give_up(&mut reader, &mut writer);
+        }
+    }
+
+    /// Whether the carrier has been gone for a while, and the peer has not.
+    fn has_lost(&self, carrier: &Carrier) -> bool {
+        let since = carrier.lost_since();
+        self.partings.load(Ordering::Relaxed) < MOST_LOST
+            && clock::now().saturating_sub(since) > LOST_NS
+            && kernel::state(self.fd()) == Ok(kernel::TCP_ESTABLISHED)
+            && !kernel::has_peer_ended(self.fd())
+    }
+
+    /// The stream is on TCP alone, and offered anew.
+    fn give_up(&self, reader: &mut Reader, writer: &mut Writer) {
+        let Some(place) = self.known_place() else { return };
+        for (direction, bytes) in [(READ, reader.forget_carrier()), (WRITE, writer.forget_carrier())] {
+            self.over_former[direction].fetch_add(bytes, Ordering::Relaxed);
+            self.on_ring[direction].store(false, Ordering::Relaxed);
+        }
+        self.open.store(false, Ordering::SeqCst);
+        *lock(&self.inbox) = None;
+        *lock(&self.carrier) = None;
+        self.parting.store(false, Ordering::Relaxed);
+        self.partings.fetch_add(1, Ordering::Relaxed);
+        self.begin_tries();
+        self.stage.store(Stage::Offered as u8, Ordering::SeqCst);
+        self.set_reason(Reason::Demoted);
+        self.await_peer(&place);
+    }
+}

@@ -1,0 +1,95 @@
+//! A stream that changes its carrier: from VIA over TCP to rings, and back again, at any byte.
+
+use std::{
+    env,
+    io::{IoSlice, IoSliceMut},
+    net::{TcpListener, TcpStream},
+    os::fd::IntoRawFd,
+    process::Command,
+    time::{Duration, Instant},
+};
+
+use sidestep_sockets::{
+    calls,
+    config::config,
+    registry::{Field, Registry, Snapshot},
+};
+
+/// Changes of the kind of carrier that must be seen.
+const TURNS: usize = 6;
+/// By when.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// The settings are those of a process, so the test runs itself in another one.
+#[test]
+fn a_stream_goes_over_via_and_rings_in_turn() {
+    const CARRIER: &str = "SIDESTEP_CARRIER";
+    if env::var(CARRIER).as_deref() == Ok("both") {
+        return turns();
+    }
+    for seed in 1..4 {
+        let mut again = Command::new(env::current_exe().expect("a path"));
+        again.args(["--exact", "a_stream_goes_over_via_and_rings_in_turn", "--nocapture"]);
+        again.env(CARRIER, "both").env("SIDESTEP_PROMOTE", format!("random:{seed}"));
+        let output = again.output().expect("it runs");
+        assert!(output.status.success(), "seed {seed}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
+fn turns() {
+    let ends = pair();
+    let (mut seen, mut sent) = (Vec::new(), [0u64; 2]);
+    let end = Instant::now() + LIMIT;
+    for round in 0.. {
+        assert!(Instant::now() < end, "only these carriers in {round} rounds: {seen:?}");
+        for way in 0..2 {
+            // Lengths around those of packets, and some that fill nothing.
+            let len = [1, 4, 300, 5_000, 20_000][round % 5];
+            let bytes: Vec<u8> = (0..len).map(|at| byte(sent[way] + at)).collect();
+            assert_eq!(calls::send(ends[way], &[IoSlice::new(&bytes)], 0), Ok(bytes.len()));
+            let mut got = vec![0; bytes.len()];
+            let count = calls::receive(ends[1 - way], &mut [IoSliceMut::new(&mut got)], libc::MSG_WAITALL);
+            assert_eq!(count, Ok(bytes.len()), "round {round}");
+            assert!(got == bytes, "round {round}: wrong bytes");
+            sent[way] += len;
+        }
+        if let Some(via) = carried_by(ends[0])
+            && seen.last() != Some(&via)
+        {
+            seen.push(via);
+        }
+        if seen.len() > TURNS {
+            break;
+        }
+    }
+    assert!(seen[0], "VIA comes first");
+    calls::close(ends[0]).expect("it is open");
+    let mut rest = [0; 1];
+    assert_eq!(calls::receive(ends[1], &mut [IoSliceMut::new(&mut rest)], 0), Ok(0));
+    calls::close(ends[1]).expect("it is open");
+}
+
+/// Two ends of a connection, both of this process.
+fn pair() -> [i32; 2] {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let client = TcpStream::connect(listener.local_addr().expect("an address")).expect("a connection");
+    let (server, _) = listener.accept().expect("a connection");
+    let ends = [client.into_raw_fd(), server.into_raw_fd()];
+    calls::connected(ends[0]);
+    calls::accepted(ends[1], false);
+    ends
+}
+
+/// Whether the end with this number is on VIA (`true`) or on rings both ways; `None` while it is not.
+fn carried_by(fd: i32) -> Option<bool> {
+    if calls::paths(fd) != Some((true, true)) {
+        return None;
+    }
+    let sockets = Registry::look(&config().directory)?.snapshot();
+    let own = |socket: &&Snapshot| socket.process == std::process::id() && socket.field(Field::Descriptor) == fd as u64;
+    sockets.iter().find(own).map(|socket| socket.via)
+}
+
+fn byte(at: u64) -> u8 {
+    (at ^ at >> 8 ^ at >> 16) as u8
+}

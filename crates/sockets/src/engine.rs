@@ -95,6 +95,16 @@ pub fn running() -> Option<&'static Engine> {
     ENGINES.get(GENERATION.load(Ordering::Acquire))?.get()?.as_deref()
 }
 
+/// Before a sleep that was announced: takes up answers about links on their way. All links with a process share one way there,
+/// and what has come for one of them that this side does not know of yet holds up what lies behind it. Holds no lock.
+pub fn see_to_links() {
+    if let Some(engine) = running()
+        && let Some(via) = &engine.via
+    {
+        via.see_to_pending(engine);
+    }
+}
+
 /// In a forked child: the parent's engine is not ours.
 pub fn after_fork() {
     GENERATION.fetch_add(1, Ordering::AcqRel);

@@ -9,6 +9,7 @@ use sidestep_shm::clock;
 
 use crate::{
     carrier::Carrier,
+    engine,
     kernel::{self, Errno, Result},
     poll::{self, Others},
     reader::{self, Anchor},
@@ -221,6 +222,7 @@ fn wait_to_read(
     carrier.arm_arrival();
     let news = || carrier.has_bytes() || carrier.is_switching() || carrier.has_ended() != ended;
     let ready = || {
+        engine::see_to_links();
         carrier.settle();
         news() || signal::was_cancelled(before)
     };
@@ -370,6 +372,7 @@ fn wait_to_write(stream: &'static Stream, carrier: &Carrier, deadline: Option<u6
     let read = carrier.read();
     carrier.arm_space();
     let ready = || {
+        engine::see_to_links();
         carrier.settle();
         carrier.read() != read || carrier.link().is_some_and(|link| link.has_space())
     };

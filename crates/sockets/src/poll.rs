@@ -11,6 +11,7 @@ use sidestep_shm::{clock, cpu, wait::Waiter};
 use crate::{
     carrier::Carrier,
     config::config,
+    engine,
     kernel::{self, Errno, Mask, Result},
     readiness::{IN, OUT, look_again, ring_events},
     reason::Reason,
@@ -118,6 +119,7 @@ pub fn poll(
         let List { ringed, fds: kernel_fds, .. } = &mut list;
         let news = || ringed.iter().any(|ringed| ringed.events(fds[ringed.at].events) != 0);
         let ready = || {
+            engine::see_to_links();
             ringed.iter().for_each(|ringed| ringed.carrier.settle());
             news() || signal::was_cancelled(before)
         };

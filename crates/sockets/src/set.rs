@@ -316,7 +316,11 @@ impl Set {
             drop(state);
             let mut outcome = Ok(0);
             let cancelled = || signal::was_cancelled(before);
-            if berth.occupy() && !lock(&self.state).has_news() && node.epoch() == epoch && !cancelled() {
+            let has_news = || {
+                engine::see_to_links();
+                lock(&self.state).has_news()
+            };
+            if berth.occupy() && !has_news() && node.epoch() == epoch && !cancelled() {
                 let left = sleep::left(deadline.into_iter().chain(again).min());
                 outcome = sleep::in_kernel(|| kernel::epoll_wait(set, events, left, mask));
             }

@@ -129,7 +129,15 @@ impl Exchange {
         while let Ok(Some(request)) = self.nic.poll_request(&self.address) {
             self.answer(engine, request);
         }
+        self.see_to_pending(engine);
+    }
+
+    /// Goes on with links on their way.
+    pub fn see_to_pending(&self, engine: &Engine) {
         let waiting = std::mem::take(&mut *lock(&self.pending));
+        if waiting.is_empty() {
+            return;
+        }
         let kept: Vec<_> = waiting.into_iter().filter_map(|pending| go_on(engine, pending)).collect();
         lock(&self.pending).extend(kept);
     }

@@ -8,7 +8,9 @@
 //!   go on being answered, the kernel keeps together what need not be: one moves to another core, if one idles.
 //!   If none does, after a yield that lasted a slice: sleep at once for a while;
 //! - the peer runs elsewhere: spin for about as long as a wake-up takes; after several spins in a row for
-//!   nothing, sleep at once for a while, and for twice as long if the next spin is for nothing, too.
+//!   nothing, sleep at once for a while, and for twice as long if the next spin is for nothing, too;
+//! - two ends that both sleep at once wake each other for every message, though each would find the other's answer by
+//!   looking. So a rest from looking ends early if waits follow each other about as fast as wake-ups do.
 
 use crate::{clock, cpu, sync::spin_loop};
 
@@ -43,6 +45,11 @@ impl Default for Patience {
 
 /// A rest from looking is doubled so often: 2 ms become 64.
 const MOST_DOUBLED: u32 = 5;
+/// A wait that begins within so many looks' time of the one before is quick.
+const QUICK_LOOKS: u64 = 3;
+/// Quick waits in a row that end a rest early; twice as many after every such end for nothing, so often.
+const FEW_QUICK: u32 = 4;
+const MOST_EARLY: u32 = 5;
 /// Looks of a busy pair without a clock, and of one that rests from looking: about an answer's time.
 const BRIEF_LOOKS: u32 = 64;
 const RESTING_LOOKS: u32 = 16;
@@ -64,6 +71,12 @@ pub struct Waiter {
     /// Times in a row that looking was given up; each doubles the next.
     given_up: u32,
     sleep_at_once_until: u64,
+    /// That is because a yield lasted a time slice.
+    by_yield: bool,
+    /// While looking rests: when the last wait began, how many in a row were quick, and how often they ended it for nothing.
+    waited_at: u64,
+    quick: u32,
+    early: u32,
     /// Answered yields since the last try to move away, and when that was.
     together: u32,
     counted_since: u64,
@@ -116,11 +129,8 @@ impl Waiter {
         peer_core: impl Fn() -> u32,
         mut news: impl FnMut() -> bool,
     ) -> bool {
-        if self.sleep_at_once_until != 0 {
-            if clock::now() < self.sleep_at_once_until {
-                return news();
-            }
-            self.sleep_at_once_until = 0;
+        if self.is_resting() && !self.ends_rest(clock::now(), peer_core() == cpu::current_core()) {
+            return news();
         }
         // A peer on this core mostly answers within a few yields. No clock for those: it lies in pages of its own, which
         // are far away after each switch. The processor's counter tells a yield that lasted a time slice.
@@ -165,14 +175,42 @@ impl Waiter {
                 now = clock::now();
             }
         }
+        self.missed(now);
+        news()
+    }
+
+    /// A wait begins while looking rests: whether it is time to look again.
+    fn ends_rest(&mut self, now: u64, together: bool) -> bool {
+        let took = now.saturating_sub(std::mem::replace(&mut self.waited_at, now));
+        if now < self.sleep_at_once_until {
+            if took > QUICK_LOOKS * self.patience.look || (self.by_yield && together) {
+                self.quick = 0;
+                return false;
+            }
+            self.quick += 1;
+            if self.quick < FEW_QUICK << self.early {
+                return false;
+            }
+            self.early = (self.early + 1).min(MOST_EARLY);
+        }
+        self.quick = 0;
+        self.sleep_at_once_until = 0;
+        true
+    }
+
+    /// A look was for nothing.
+    fn missed(&mut self, now: u64) {
         self.misses += 1;
         // Whoever looked in vain after a rest has no use for looking: one miss is enough then.
         if self.misses >= self.patience.misses || self.given_up > 0 {
+            if self.given_up == 0 {
+                self.early = 0;
+            }
             self.misses = 0;
+            self.by_yield = false;
             self.sleep_at_once_until = now + (self.patience.no_spin << self.given_up.min(MOST_DOUBLED));
             self.given_up += 1;
         }
-        news()
     }
 
     fn found(&mut self) {
@@ -203,6 +241,7 @@ impl Waiter {
     #[cold]
     fn gave_a_slice(&mut self, now: u64) {
         if !self.move_away(now) {
+            self.by_yield = true;
             self.sleep_at_once_until = now + self.patience.no_yield;
         }
     }
@@ -219,3 +258,6 @@ impl Waiter {
         cpu::move_away()
     }
 }
+
+#[cfg(test)]
+mod tests;

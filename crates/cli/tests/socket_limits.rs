@@ -111,11 +111,21 @@ fn a_full_file_system() {
 /// `stat` names the reason while the connection lasts.
 #[test]
 fn what_is_short_is_told() {
+    told_by_both_ends("ring");
+}
+
+#[test]
+fn what_is_short_is_told_over_via() {
+    told_by_both_ends("via");
+}
+
+fn told_by_both_ends(carrier: &str) {
     for limit in ["ulimit -n 6", "ulimit -n 8", "ulimit -f 0"] {
-        let folder = Path::new("/dev/shm").join(format!("sidestep-short-{}", std::process::id()));
+        let folder = Path::new("/dev/shm").join(format!("sidestep-short-{carrier}-{}", std::process::id()));
         fs::create_dir_all(&folder).expect("a folder");
         let mut said = String::new();
-        let (server, client) = both_watched(limit, Some(&folder), ECHO, LONG_EXCHANGE, || {
+        let limit = format!("export SIDESTEP_CARRIER={carrier} && {limit}");
+        let (server, client) = both_watched(&limit, Some(&folder), ECHO, LONG_EXCHANGE, || {
             let lines = stat(&folder);
             if !lines.is_empty() {
                 said = lines;

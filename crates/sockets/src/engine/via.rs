@@ -85,7 +85,7 @@ impl Exchange {
         self.wire.as_ref()
     }
 
-    /// Asks the process at the other end of a stream. `false`: it does not speak VIA.
+    /// Asks the process at the other end of a stream. `false`: it does not speak VIA, or this one has no link to spare.
     pub fn ask(&self, node: &Node, place: &Place, stream: &Stream, identity: Identity) -> bool {
         if lock(&self.pending).iter().any(|pending| pending.key == place.key) {
             return true;
@@ -99,13 +99,8 @@ impl Exchange {
             }
             Some(Where::Nowhere) => return false,
         };
-        let link = match Link::new(&self.nic, config().sovia) {
-            Ok(link) => link,
-            Err(_) => {
-                stream.set_reason(Reason::Resources);
-                return true;
-            }
-        };
+        // Without memory for a link, or a VI, there may be some for rings; if not, that tells both ends.
+        let Ok(link) = Link::new(&self.nic, config().sovia) else { return false };
         let local = NetAddress::new(&[], &discriminator(&place.key, secret));
         let Ok(connecting) = link.vi().begin_connect(&local, &remote) else {
             self.wire.iter().for_each(|wire| wire.forget(identity));

@@ -106,6 +106,11 @@ impl EventQueue {
         EventQueue { core: Arc::new(core), node: node.clone() }
     }
 
+    /// Whether this and the other are one queue.
+    pub fn is(&self, other: &EventQueue) -> bool {
+        Arc::ptr_eq(&self.core, &other.core)
+    }
+
     /// Reports each firing of a tripwire, which is armed now and, if it is repeating, whenever its event is taken.
     pub fn attach_tripwire(&self, tripwire: &Tripwire, token: u64) -> SourceId {
         let (id, subscription) = self.add(token, Source::Tripwire(tripwire.core().clone()));

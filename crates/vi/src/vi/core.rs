@@ -113,6 +113,7 @@ impl ViCore {
             nic: nic.clone(),
             id,
             sink: None,
+            alert: None,
             send_cq: send_cq.map(attach),
             receive_cq: receive_cq.map(attach),
             own: Weak::new(),
@@ -148,6 +149,7 @@ impl ViCore {
 
     pub(super) fn retire(&self, state: &mut State) {
         state.port.sink = None;
+        state.port.alert = None;
         let cqs = [state.port.send_cq.take(), state.port.receive_cq.take()];
         state.end(ViState::Idle);
         for cq in cqs.into_iter().flatten() {

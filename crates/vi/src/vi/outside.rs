@@ -14,12 +14,13 @@ use crate::{
     descriptor::{Descriptor, Remote},
     entry::{LINE, LONG, ReachWay},
     error::{Error, Result},
+    nic::Nic,
     trunk::Window,
     vi::{
         FlowControl, Vi, Way,
         item::{self, DIRECT_MIN},
         send::{SMALL, SPARED_RECEIVES},
-        state::State,
+        state::{Alert, State},
     },
 };
 
@@ -117,6 +118,12 @@ impl Vi {
         self.core.first_trunk()?.attachment()
     }
 
+    /// Hears of every receive that completes, from whoever takes what has arrived: it is told under the lock of the VI, and calls
+    /// nothing of it.
+    pub fn set_alert(&self, alert: impl Fn() + Send + Sync + 'static) {
+        self.core.lock().port.alert = Some(Box::new(Alert(Box::new(alert))));
+    }
+
     /// A mark behind everything that was sent to this peer, for [`has_landed`](Self::has_landed).
     pub fn mark(&self) -> u64 {
         self.core.first_trunk().map_or(0, |trunk| trunk.outward().mark())
@@ -154,6 +161,29 @@ impl Vi {
     #[inline]
     pub fn peer_core(&self) -> u32 {
         self.core.first_trunk().map_or(u32::MAX, |trunk| trunk.peer_core())
+    }
+}
+
+impl Nic {
+    /// Whether something may have arrived for some VI. Takes no lock of one.
+    #[inline]
+    pub fn has_arrivals(&self) -> bool {
+        self.core.trunks.list().iter().any(|trunk| trunk.has_news())
+    }
+
+    /// Takes what has arrived for any VI.
+    pub fn take_arrivals(&self) {
+        self.core.trunks.poll(|| false);
+    }
+
+    /// Has the next arrival from any peer be news of the node; look again after this, with [`catch_up`](Self::catch_up).
+    pub fn arm(&self) {
+        self.core.trunks.list().iter().for_each(|trunk| trunk.arm());
+    }
+
+    /// Takes everything that has arrived for any VI, also if another thread is at it.
+    pub fn catch_up(&self) {
+        self.core.trunks.list().iter().for_each(|trunk| trunk.poll(true));
     }
 }
 

@@ -43,6 +43,15 @@ pub enum Way {
 /// Called for each completion as it happens, before anyone asks for it, under the lock of the VI.
 pub type Sink = fn(&Completion);
 
+/// Called for each receive that completes, under the lock of the VI, by whoever takes what has arrived.
+pub(crate) struct Alert(pub(crate) Box<dyn Fn() + Send + Sync>);
+
+impl std::fmt::Debug for Alert {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("alert")
+    }
+}
+
 /// What every message touches lies together, in [`HOT`] bytes: with many connections each line of memory counts, and these
 /// are asked for all at once.
 #[derive(Debug)]
@@ -76,6 +85,7 @@ pub(crate) struct Port {
     pub(crate) nic: Arc<NicCore>,
     pub(crate) id: u32,
     pub(crate) sink: Option<Sink>,
+    pub(crate) alert: Option<Box<Alert>>,
     pub(crate) send_cq: Option<Arc<CqCore>>,
     pub(crate) receive_cq: Option<Arc<CqCore>>,
     /// The VI itself.
@@ -123,6 +133,9 @@ impl Port {
     fn completed(&self, queue: Queue, completion: &Completion) {
         if let Some(sink) = self.sink {
             sink(completion);
+        }
+        if let (Queue::Receive, Some(alert)) = (queue, &self.alert) {
+            (alert.0)();
         }
         if let Some(cq) = self.cq(queue) {
             cq.stage(self.id, queue);

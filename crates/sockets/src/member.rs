@@ -29,8 +29,8 @@ pub struct Member {
 #[derive(Debug)]
 pub struct Ring {
     pub carrier: Arc<Carrier>,
-    /// The two tripwires in the event queue, if the carrier has any.
-    pub sources: Option<[SourceId; 2]>,
+    /// The two tripwires in the event queue, or the watch on a link.
+    pub sources: Vec<SourceId>,
     /// Whether it is in the list of active ones.
     pub active: bool,
     /// Looks without news.
@@ -268,16 +268,23 @@ impl Member {
         until
     }
 
-    /// Arms its tripwires; `false` if there is news after all.
-    pub fn becomes_idle(&mut self) -> bool {
+    /// Arms its tripwires; `false` if there is news after all. Links are looked at, unless there are `many` members.
+    pub fn becomes_idle(&mut self, many: bool) -> bool {
         let shared = lock(&self.stream.sets).len() > 1;
         let Some(ring) = &mut self.ring else { return true };
         ring.carrier.arm_arrival();
         if self.events & OUT != 0 {
             ring.carrier.arm_space();
         }
-        // The tripwires of a stream in several sets report to one of them only, and a link has none of its own.
-        if shared || ring.sources.is_none() || self.ready() != 0 {
+        if let Some(link) = ring.carrier.link() {
+            link.watch().arm();
+            // One that holds something is looked at until it does not.
+            if !many || !link.go_on() {
+                return false;
+            }
+        }
+        // The tripwires of a stream in several sets report to one of them only.
+        if shared || self.ready() != 0 {
             return false;
         }
         if let Some(ring) = &mut self.ring {

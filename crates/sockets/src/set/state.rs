@@ -6,13 +6,15 @@ use std::{
     time::Duration,
 };
 
-use sidestep_fabric::{Berth, EventQueue, Tripwire};
+use sidestep_fabric::{Berth, EventQueue, event::SourceId};
 use sidestep_shm::{
     cpu,
     wait::{Patience, Waiter},
 };
+use sidestep_vi::Nic;
 
 use crate::{
+    carrier::Carrier,
     engine,
     kernel::{self, Errno, Result},
     member::{EDGE, ENDS, IN, Member, Members, OUT, RDHUP, Ring, Seen},
@@ -36,6 +38,8 @@ pub struct State {
     next: usize,
     /// Members for which a sleep must end in time.
     watched: Vec<u32>,
+    /// The NIC of members that are links.
+    nic: Option<Nic>,
 }
 
 const EXCLUSIVE: u32 = libc::EPOLLEXCLUSIVE as u32;
@@ -71,19 +75,18 @@ impl State {
         self.give_berth(set);
         let (Some(news), Some(member)) = (&self.news, self.members.get_mut(id)) else { return };
         let Some(carrier) = member.stream.carrier() else { return };
-        let attach = |[arrival, space]: [&Tripwire; 2]| {
-            let token = u64::from(id) * 2;
-            [news.attach_tripwire(arrival, token), news.attach_tripwire(space, token + 1)]
-        };
-        if let Some(ring) = &mut member.ring {
-            if ring.carrier.serial != carrier.serial {
-                // Another one, in place of one that was given up.
-                ring.sources.iter().flatten().for_each(|source| news.detach(*source));
-                ring.sources = carrier.tripwires().map(attach);
-                (ring.carrier, ring.seen) = (carrier, Seen::NOTHING);
-                self.activate(id);
-            }
+        if member.ring.as_ref().is_some_and(|ring| ring.carrier.serial == carrier.serial) {
             return;
+        }
+        if let Some(link) = carrier.link() {
+            self.nic = Some(link.nic().clone());
+        }
+        if let Some(ring) = &mut member.ring {
+            // Another one, in place of one that was given up.
+            detach(news, ring);
+            (ring.sources, ring.seen) = (attach(news, &carrier, id), Seen::NOTHING);
+            ring.carrier = carrier;
+            return self.activate(id);
         }
         let fd = member.fd;
         let event = libc::epoll_event { events: IN | OUT | RDHUP | EDGE, u64: token(id) };
@@ -95,7 +98,7 @@ impl State {
         if changed.is_err() {
             return;
         }
-        let sources = carrier.tripwires().map(attach);
+        let sources = attach(news, &carrier, id);
         let anchor = kernel::look(fd, libc::POLLRDHUP) as u32 & ENDS;
         // For an edge-triggered member everything that is there is new.
         member.ring = Some(Ring { carrier, sources, active: true, quiet: 0, anchor, seen: Seen::NOTHING });
@@ -118,7 +121,7 @@ impl State {
         self.carried -= 1;
         self.active.retain(|other| *other != id);
         if let Some(news) = &self.news {
-            ring.sources.iter().flatten().for_each(|source| news.detach(*source));
+            detach(news, ring);
         }
     }
 
@@ -170,6 +173,10 @@ impl State {
 
     /// Takes what the fabric has for this set.
     pub fn progress(&mut self) {
+        if let Some(nic) = self.nic.as_ref().filter(|_| self.carried > self.active.len()) {
+            look_at_wire(nic);
+            nic.take_arrivals();
+        }
         while let Some(event) = self.news.as_ref().and_then(|news| news.poll()) {
             self.activate((event.token / 2) as u32);
         }
@@ -177,6 +184,11 @@ impl State {
 
     /// Whether some active member has an event for the program: the last look before a sleep.
     pub fn has_news(&self) -> bool {
+        if let Some(nic) = self.nic.as_ref().filter(|_| self.carried > self.active.len()) {
+            // What this takes for members that are not looked at raises the epoch.
+            look_at_wire(nic);
+            nic.catch_up();
+        }
         let settled = |member: &Member| {
             member.ring.iter().for_each(|ring| ring.carrier.settle());
             member.ready() != 0
@@ -224,16 +236,20 @@ impl State {
         let State { members, active, .. } = self;
         active.retain(|id| {
             let Some(member) = members.get_mut(*id) else { return false };
-            let stays = |ring: &Ring| ring.quiet <= QUIET || ring.sources.is_none();
-            member.ring.as_ref().is_none_or(stays) || !member.becomes_idle()
+            let stays = |ring: &Ring| ring.quiet <= QUIET;
+            member.ring.as_ref().is_none_or(stays) || !member.becomes_idle(true)
         });
     }
 
     /// Before a sleep: everyone becomes idle who has no news. Returns when the sleep must end at the latest.
     pub fn arm(&mut self) -> Option<u64> {
-        let State { members, active, watched, .. } = self;
+        let State { members, active, watched, carried, nic, .. } = self;
+        let many = *carried > FEW;
         watched.extend(active.iter());
-        active.retain(|id| members.get_mut(*id).is_some_and(|member| !member.becomes_idle()));
+        active.retain(|id| members.get_mut(*id).is_some_and(|member| !member.becomes_idle(many)));
+        if let Some(nic) = nic.as_ref().filter(|_| many) {
+            nic.arm();
+        }
         self.look_again()
     }
 
@@ -334,7 +350,8 @@ impl State {
 
     /// Looks for a while: at active members all the time, at the kernel now and then.
     pub fn look(&mut self, set: i32, deadline: Option<u64>) -> bool {
-        let State { members, active, carried, waiter, looked, .. } = self;
+        let State { members, active, carried, waiter, looked, nic, .. } = self;
+        let nic = nic.as_ref().filter(|_| *carried > active.len());
         let ring = |id: &u32| members.get(*id).and_then(|member| member.ring.as_ref());
         let core = || active.last().and_then(ring).map_or(u32::MAX, |ring| ring.carrier.peer_core());
         let node = engine::running().map(|engine| &engine.node).filter(|_| *carried > active.len());
@@ -346,7 +363,7 @@ impl State {
             if active.iter().any(|id| members.get(*id).is_some_and(|member| member.ready() != 0)) {
                 return true;
             }
-            if node.is_some_and(|node| node.has_news()) {
+            if node.is_some_and(|node| node.has_news()) || nic.is_some_and(has_arrivals) {
                 return true;
             }
             let now = cpu::ticks();
@@ -357,6 +374,40 @@ impl State {
             kernel::look(set, libc::POLLIN) != 0
         })
     }
+}
+
+/// Lets news of a member's carrier come to the queue: by its tripwires, or by its link's watch.
+fn attach(news: &EventQueue, carrier: &Carrier, id: u32) -> Vec<SourceId> {
+    let token = u64::from(id) * 2;
+    if let Some([arrival, space]) = carrier.tripwires() {
+        return vec![news.attach_tripwire(arrival, token), news.attach_tripwire(space, token + 1)];
+    }
+    let source = news.attach(token);
+    if let Some(link) = carrier.link() {
+        link.watch().tell(news, source);
+    }
+    vec![source]
+}
+
+fn detach(news: &EventQueue, ring: &Ring) {
+    for source in &ring.sources {
+        news.detach(*source);
+        if let Some(link) = ring.carrier.link() {
+            link.watch().forget(news, *source);
+        }
+    }
+}
+
+/// Where memory of peers is not mapped: lets what has come into that of this process.
+fn look_at_wire(nic: &Nic) {
+    if !nic.node().link().as_link().capabilities().maps {
+        nic.node().progress_kernel();
+    }
+}
+
+fn has_arrivals(nic: &Nic) -> bool {
+    look_at_wire(nic);
+    nic.has_arrivals()
 }
 
 /// Whether an event of the kernel's is for us, not for the program.

@@ -23,6 +23,7 @@ pub mod options;
 mod outward;
 pub mod packet;
 mod timer;
+pub mod watch;
 
 pub use self::options::Options;
 
@@ -40,6 +41,7 @@ use self::{
     inward::Inward,
     outward::Outward,
     packet::{Kind, Packet, Read},
+    watch::Watch,
 };
 
 /// One end of a link.
@@ -47,6 +49,7 @@ use self::{
 pub struct Link {
     nic: Nic,
     vi: Vi,
+    watch: Arc<Watch>,
     /// The peer's memory is not mapped: everything travels, and what has come is found by a poll of the node.
     distant: bool,
     ptag: Ptag,
@@ -139,6 +142,7 @@ impl Link {
         let link = Link {
             nic: nic.clone(),
             vi,
+            watch: Arc::default(),
             distant,
             ptag,
             memory,
@@ -176,6 +180,8 @@ impl Link {
             lost: AtomicBool::new(false),
             acks: AtomicU64::new(0),
         };
+        let watch = Arc::downgrade(&link.watch);
+        link.vi.set_alert(move || watch.upgrade().into_iter().for_each(|watch| watch.fire()));
         for slot in 0..options.receives() {
             link.post(slot)?;
         }
@@ -185,6 +191,11 @@ impl Link {
     /// The VI, to be connected.
     pub fn vi(&self) -> &Vi {
         &self.vi
+    }
+
+    /// What tells of arrivals while nobody looks.
+    pub fn watch(&self) -> &Watch {
+        &self.watch
     }
 
     /// The NIC of it.

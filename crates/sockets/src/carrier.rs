@@ -23,6 +23,10 @@ use crate::{
     sovia::Link,
 };
 
+mod notes;
+
+pub use notes::{ENDED, Reading, Switch};
+
 /// What both directions and every waiter of a promoted stream share.
 #[derive(Debug)]
 pub struct Carrier {
@@ -68,82 +72,9 @@ pub struct Parts {
     pub receiver: Option<Incoming>,
 }
 
-/// A switch, as one of the writer's notes says it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Switch {
-    /// Position of the stream.
-    pub position: u64,
-    /// Which one, counted modulo 128. Odd ones are to the ring, even ones to TCP.
-    pub number: u8,
-}
-
 /// How long the peer's word for the end of a stream is waited for, and how often it is looked for.
 const WORD_NS: u64 = 1_000_000_000;
 const LOOK: Duration = Duration::from_micros(20);
-
-/// In either of the writer's notes: nothing follows what has been written.
-pub const ENDED: u64 = 1 << 63;
-
-/// The reader's note.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Reading {
-    /// The last switch that was carried out.
-    pub done: u8,
-    /// Every wait of the reader covers the ring.
-    pub open: bool,
-    /// The reader takes nothing more.
-    pub closed: bool,
-    /// The reader wants the rest over TCP.
-    pub leaving: bool,
-    /// The reader wants the carrier to be given up.
-    pub parting: bool,
-    /// Changes while the reader is on its way to a link, with what TCP has before it.
-    pub paces: u16,
-}
-
-impl Switch {
-    /// As a note.
-    pub fn to_note(self) -> u64 {
-        self.position << 8 & !ENDED | u64::from(self.number & 0x7f)
-    }
-
-    /// From a note.
-    pub fn from_note(note: u64) -> Switch {
-        Switch { position: (note & !ENDED) >> 8, number: note as u8 & 0x7f }
-    }
-
-    /// Where to.
-    pub fn to_ring(self) -> bool {
-        self.number % 2 != 0
-    }
-
-    /// Which of the two notes it is in.
-    pub fn note(number: u8) -> usize {
-        usize::from(number % 2 == 0)
-    }
-
-    /// The number after this one.
-    pub fn next_number(number: u8) -> u8 {
-        (number + 1) & 0x7f
-    }
-}
-
-impl Reading {
-    /// As a note.
-    pub fn to_note(self) -> u64 {
-        let paces = u64::from(self.paces) << 16;
-        let bits = [self.open, self.closed, self.leaving, self.parting];
-        let bits = bits.iter().enumerate().fold(0, |bits, (at, bit)| bits | u64::from(*bit) << at);
-        paces | u64::from(self.done) << 8 | bits
-    }
-
-    /// From a note.
-    pub fn from_note(note: u64) -> Reading {
-        let bit = |at: u32| note >> at & 1 != 0;
-        let (done, paces) = ((note >> 8) as u8 & 0x7f, (note >> 16) as u16);
-        Reading { done, open: bit(0), closed: bit(1), leaving: bit(2), parting: bit(3), paces }
-    }
-}
 
 impl Carrier {
     /// A serial number for the next one.
@@ -418,29 +349,5 @@ impl Carrier {
             self.lost.store(true, Ordering::Release);
         }
         !self.lost.load(Ordering::Acquire)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn notes_carry_everything() {
-        for position in [0, 1, 77, 1 << 40] {
-            for number in [1, 5, 126, 127] {
-                let switch = Switch { position, number };
-                assert_eq!(Switch::from_note(switch.to_note()), switch);
-                assert_eq!(Switch::from_note(switch.to_note() | ENDED), switch);
-            }
-        }
-        for bits in 0..14 {
-            let [open, closed, leaving, parting] = [1, 2, 4, 8].map(|bit| bits & bit != 0);
-            let paces = 0x101 * u16::from(bits);
-            let reading = Reading { done: bits * 9, open, closed, leaving, parting, paces };
-            assert_eq!(Reading::from_note(reading.to_note()), reading);
-        }
-        assert_eq!(Switch::next_number(127), 0);
-        assert!(Switch { position: 0, number: 1 }.to_ring());
     }
 }

@@ -20,6 +20,8 @@ use crate::{
     stream::{Stream, WRITE, lock},
 };
 
+mod landing;
+
 /// What a try to write gave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
@@ -75,9 +77,6 @@ const LARGE_STALL_NS: u64 = 200_000_000;
 /// How long a writer that does not wait looks for signs of a link's reader before it gives way, and between two looks.
 const LINK_LOOK_NS: u64 = 2_000_000;
 const LINK_LOOK: Duration = Duration::from_micros(20);
-/// How long a writer that leaves waits until its reader can know, and between two looks.
-const LEAVE_NS: u64 = 20_000_000;
-const LANDING: Duration = Duration::from_micros(10);
 /// How long the end of a stream waits for space on TCP, or for a peer that does not look.
 const PAY: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_micros(100);
@@ -198,32 +197,6 @@ impl Writer {
         true
     }
 
-    /// This side wants to part with the carrier: it is left, but not for good.
-    pub fn part(&mut self, stream: &Stream) {
-        if self.on_ring {
-            let _ = self.leave_ring(stream, Reason::Demoted);
-        }
-    }
-
-    /// Whether that is so, and the reader has carried it out.
-    pub fn has_parted(&self) -> bool {
-        let done = self.carrier.as_ref().is_some_and(|carrier| carrier.peer_reading().done == self.number);
-        self.ring.is_some() && done && self.is_dry()
-    }
-
-    /// Whether everything that was written is on its way over TCP, or was read, and nobody wants it to stay there.
-    pub fn is_dry(&self) -> bool {
-        !self.on_ring && self.landing.is_none() && self.owing.is_empty() && !self.left
-    }
-
-    /// The carrier is given up. Returns how far it was written.
-    pub fn forget_carrier(&mut self) -> u64 {
-        let position = self.ring.as_ref().map_or(0, Outgoing::position);
-        let (messages, overflows, random) = (self.messages, self.overflows, self.random);
-        *self = Writer { messages, overflows, random, ..Writer::default() };
-        position
-    }
-
     /// Goes on over TCP, also if the reader has not seen the switch to the ring: it sorts out what it reads then
     /// (`Reader::sort_out`).
     fn leave_ring(&mut self, stream: &Stream, reason: Reason) -> Result<Step> {
@@ -231,39 +204,8 @@ impl Writer {
         self.owing = ring.take_back();
         self.announce(stream)?;
         self.landing = Some((reason, None));
-        self.await_landing(stream, LEAVE_NS);
+        self.await_landing(stream, landing::LEAVE_NS);
         self.land(stream)
-    }
-
-    /// Goes on over TCP, as soon as the switch is with the reader: what it finds there must not come before.
-    fn land(&mut self, stream: &Stream) -> Result<Step> {
-        if let Some((reason, mut mark)) = self.landing {
-            let arrived = self.ring.as_ref().is_none_or(|ring| ring.has_arrived(&mut mark));
-            self.landing = Some((reason, mark));
-            if !arrived {
-                self.check(stream)?;
-                if self.carrier.as_ref().is_some_and(|carrier| !carrier.lost.load(Ordering::Relaxed)) {
-                    return Ok(Step::Full);
-                }
-            }
-            self.landing = None;
-            stream.moved(WRITE, false, reason);
-        }
-        if self.pay(stream)? { Ok(Step::Kernel) } else { Ok(Step::Full) }
-    }
-
-    /// Waits for that, for so long at most. `false`: it was in vain.
-    fn await_landing(&mut self, stream: &Stream, limit: u64) -> bool {
-        let until = clock::now() + limit;
-        while self.landing.is_some() {
-            if self.land(stream).is_err() || clock::now() > until {
-                return false;
-            }
-            if self.landing.is_some() {
-                kernel::pause(LANDING);
-            }
-        }
-        true
     }
 
     /// Sends over TCP what a link had taken and could not deliver. `false`: TCP has no space now.

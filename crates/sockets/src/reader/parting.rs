@@ -1,0 +1,68 @@
+//! What a reader tells its writer beyond switches, and what it knows of bytes that do not come.
+
+use std::sync::Arc;
+
+use super::Reader;
+use crate::{
+    carrier::Carrier,
+    ends::Incoming,
+    stream::{READ, Stream},
+};
+
+/// Bytes from TCP after which a writer whose link waits is told.
+const PACE: usize = 64 << 10;
+
+impl Reader {
+    /// On the way to a link, with what TCP has before it: now and then its writer is told that this side reads.
+    pub(super) fn pace(&mut self, count: usize) {
+        let announced = |carrier: &Arc<Carrier>| carrier.announced(self.note.done).is_some();
+        if self.carrier.as_ref().is_none_or(|carrier| carrier.link().is_none() || !announced(carrier)) {
+            return;
+        }
+        self.paced += count;
+        if self.paced >= PACE {
+            self.paced = 0;
+            self.note.paces = self.note.paces.wrapping_add(1);
+            self.tell();
+        }
+    }
+
+    /// Whether a peer that died had written bytes that have not come: what a link held, or what was on a wire, went with it.
+    pub(super) fn has_lost_bytes(&mut self, stream: &Stream) -> bool {
+        let Some(carrier) = self.carrier.as_ref().filter(|carrier| carrier.link().is_some()) else { return false };
+        let (Some(ring), Some(place)) = (&mut self.ring, stream.known_place()) else { return false };
+        // Its place in the registry may have been given back already.
+        let written = place.engine.registry.written(&place.key.reversed());
+        written.map_or(self.on_ring && carrier.is_distant(), |written| {
+            written > stream.carried_bytes(READ, ring.position())
+        })
+    }
+
+    /// Says that this side wants to part with the carrier.
+    pub fn part(&mut self, stream: &Stream) {
+        let _ = self.cross(stream);
+        if self.ring.is_some() && !self.note.parting {
+            self.note.parting = true;
+            self.tell();
+        }
+    }
+
+    /// Whether that was said, and nothing comes over the carrier before the peer has said so, too.
+    pub fn has_parted(&mut self, stream: &Stream) -> bool {
+        let _ = self.cross(stream);
+        let switching = self.carrier.as_ref().is_none_or(|carrier| carrier.announced(self.note.done).is_some());
+        self.note.parting && !self.note.leaving && !self.on_ring && !switching && self.is_dry()
+    }
+
+    /// Whether nothing lies here that the program has not read.
+    pub fn is_dry(&mut self) -> bool {
+        self.kept.is_empty() && self.aside.is_none() && !self.note.leaving && !self.has_news()
+    }
+
+    /// The carrier is given up. Returns how far it was read.
+    pub fn forget_carrier(&mut self) -> u64 {
+        let position = self.ring.as_mut().map_or(0, Incoming::position);
+        *self = Reader { messages: self.messages, cut_off: self.cut_off, looked: self.looked, ..Reader::default() };
+        position
+    }
+}

@@ -1,10 +1,11 @@
 //! A stream that changes its carrier: from VIA over TCP to rings, and back again, at any byte.
 
 use std::{
-    env,
+    env, fs,
     io::{IoSlice, IoSliceMut},
     net::{TcpListener, TcpStream},
     os::fd::IntoRawFd,
+    path::Path,
     process::Command,
     time::{Duration, Instant},
 };
@@ -31,7 +32,10 @@ fn a_stream_goes_over_via_and_rings_in_turn() {
         let mut again = Command::new(env::current_exe().expect("a path"));
         again.args(["--exact", "a_stream_goes_over_via_and_rings_in_turn", "--nocapture"]);
         again.env(CARRIER, "both").env("SIDESTEP_PROMOTE", format!("random:{seed}"));
-        let output = again.output().expect("it runs");
+        let folder = Path::new("/dev/shm").join(format!("sidestep-turns-{}-{seed}", std::process::id()));
+        fs::create_dir_all(&folder).expect("a folder");
+        let output = again.env("SIDESTEP_DIR", &folder).output().expect("it runs");
+        fs::remove_dir_all(&folder).expect("it is there");
         assert!(output.status.success(), "seed {seed}: {}", String::from_utf8_lossy(&output.stderr));
     }
 }

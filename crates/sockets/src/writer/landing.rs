@@ -48,9 +48,10 @@ impl Writer {
         true
     }
 
-    /// This side wants to part with the carrier: it is left, but not for good.
+    /// This side wants to part with the carrier: it is left, but not for good. Not with bytes that it holds: the program may not
+    /// write again, and nobody else would send them over TCP.
     pub fn part(&mut self, stream: &Stream) {
-        if self.on_ring {
+        if self.on_ring && self.ring.as_ref().is_some_and(|ring| !ring.holds()) {
             let _ = self.leave_ring(stream, Reason::Demoted);
         }
     }

@@ -180,8 +180,8 @@ impl Link {
             lost: AtomicBool::new(false),
             acks: AtomicU64::new(0),
         };
-        let watch = Arc::downgrade(&link.watch);
-        link.vi.set_alert(move || watch.upgrade().into_iter().for_each(|watch| watch.fire()));
+        let watch = link.watch.clone();
+        link.vi.set_alert(move || watch.fire());
         for slot in 0..options.receives() {
             link.post(slot)?;
         }

@@ -17,7 +17,9 @@
 //! - L3. Locks: `inward` before `outward`, the other way round only by a try, and no lock of the engine's inside either.
 
 pub mod cache;
+mod credit;
 mod inward;
+mod notes;
 mod offer;
 pub mod options;
 mod outward;
@@ -33,14 +35,12 @@ use std::sync::{
 };
 
 use sidestep_shm::{Word64, cpu, lock::Lock};
-use sidestep_vi::{
-    Buffer, Descriptor, FlowControl, MemAttributes, MemHandle, Nic, Ptag, Remote, Vi, ViAttributes, Way,
-};
+use sidestep_vi::{Buffer, FlowControl, MemAttributes, MemHandle, Nic, Ptag, Remote, Vi, ViAttributes, Way};
 
 use self::{
     inward::Inward,
     outward::Outward,
-    packet::{Kind, Packet, Read},
+    packet::{Kind, Packet},
     watch::Watch,
 };
 
@@ -261,59 +261,6 @@ impl Link {
         !self.is_lost()
     }
 
-    /// A note that the peer's writer left. What it sent before has been counted.
-    #[inline]
-    pub fn writer_note(&self, which: usize) -> u64 {
-        self.notes[which & 1].load(Ordering::Acquire)
-    }
-
-    /// The note that the peer's reader left.
-    #[inline]
-    pub fn reader_note(&self) -> u64 {
-        self.notes[READER].load(Ordering::Acquire)
-    }
-
-    /// Whether there is room for a note.
-    pub fn may_note(&self) -> bool {
-        self.absorb();
-        !self.owes_notes.load(Ordering::Relaxed) && self.vi.may_send(NOTE, 0)
-    }
-
-    /// Leaves a note of this side's writer; it may be the end of the stream.
-    pub fn set_writer_note(self: &Arc<Self>, which: usize, note: u64, ends: bool) -> Result<(), Lost> {
-        self.leave_note(which & 1, note, if ends { Kind::Fin } else { Kind::Note })
-    }
-
-    /// Leaves a note of this side's reader.
-    pub fn set_reader_note(self: &Arc<Self>, note: u64) -> Result<(), Lost> {
-        self.leave_note(READER, note, Kind::Note)
-    }
-
-    /// A note goes out now, or in time: the last one of its kind is what counts.
-    fn leave_note(self: &Arc<Self>, which: usize, note: u64, kind: Kind) -> Result<(), Lost> {
-        let mut untold = self.untold.lock();
-        untold[which] = Some(note);
-        self.tell_notes(&mut untold, kind)?;
-        if self.owes_notes.load(Ordering::Relaxed) {
-            timer::watch(self);
-        }
-        Ok(())
-    }
-
-    /// Sends notes that wait.
-    fn tell_notes(&self, untold: &mut [Option<u64>; NOTES], kind: Kind) -> Result<(), Lost> {
-        for (which, slot) in untold.iter_mut().enumerate() {
-            if let Some(note) = *slot {
-                let bytes = [(which as u64).to_le_bytes(), note.to_le_bytes()].concat();
-                if self.push(kind, &bytes)? {
-                    *slot = None;
-                }
-            }
-        }
-        self.owes_notes.store(untold.iter().any(Option::is_some), Ordering::Relaxed);
-        Ok(())
-    }
-
     /// Sends what waits for room: writes that are held, notes. `true`: nothing does.
     pub fn go_on(&self) -> bool {
         if self.holds.load(Ordering::Relaxed) && !self.flush() {
@@ -375,94 +322,6 @@ impl Link {
         }
     }
 
-    /// Tells what was read, in the peer's memory, or by a packet of its own, which wakes it. One thread at a time: the word in
-    /// memory only grows.
-    fn acknowledge(&self, _inward: &mut Inward) {
-        let wanted = self.wanted.swap(false, Ordering::Relaxed);
-        if wanted || !self.reaches_board() {
-            if self.push(Kind::Ack, &[]) == Ok(true) {
-                self.acks.fetch_add(1, Ordering::Relaxed);
-            } else if wanted {
-                // The peer may sleep until it is told: the next look tries again.
-                self.wanted.store(true, Ordering::Relaxed);
-            }
-            return;
-        }
-        let Read { packets, bytes } = self.take_owed();
-        let owed = u64::from(packets) << 32 | u64::from(bytes);
-        let posted = self.posted.load(Ordering::Relaxed).wrapping_add(owed);
-        self.posted.store(posted, Ordering::Relaxed);
-        let _ = self.write_board(posted);
-    }
-
-    /// Whether something was read and not told.
-    #[inline]
-    fn owes(&self) -> bool {
-        self.taken.load(Ordering::Relaxed) != self.told.load(Ordering::Relaxed)
-    }
-
-    /// What was read and not told; the caller tells it.
-    #[inline]
-    fn take_owed(&self) -> Read {
-        let told = self.told.load(Ordering::Relaxed);
-        let taken = self.taken.load(Ordering::Relaxed);
-        // Who comes second leaves it to the first.
-        if taken == told || self.told.compare_exchange(told, taken, Ordering::Relaxed, Ordering::Relaxed).is_err() {
-            return Read::default();
-        }
-        let owed = taken.wrapping_sub(told);
-        Read { packets: (owed >> 32) as u32, bytes: owed as u32 }
-    }
-
-    /// It could not be told after all.
-    #[cold]
-    fn give_back(&self, read: Read) {
-        self.told.fetch_sub(u64::from(read.packets) << 32 | u64::from(read.bytes), Ordering::Relaxed);
-    }
-
-    /// Packets under way that the peer has not read.
-    #[inline]
-    fn under_way(&self) -> u32 {
-        let read = self.read_packets.load(Ordering::Relaxed);
-        self.sent_packets.load(Ordering::Relaxed).wrapping_sub(read)
-    }
-
-    /// Packets that may be sent.
-    #[inline]
-    fn credits(&self) -> u32 {
-        self.options.window.saturating_sub(self.under_way())
-    }
-
-    /// The peer has read so much, as it says; not more than was sent. Under the lock of `inward`.
-    #[inline]
-    fn gains(&self, read: Read) {
-        if read.packets == 0 {
-            return;
-        }
-        let before = self.read.load(Ordering::Relaxed);
-        let most = self.sent.load(Ordering::Relaxed).saturating_sub(before);
-        self.read.store(before + u64::from(read.bytes).min(most), Ordering::Relaxed);
-        let packets = self.read_packets.load(Ordering::Relaxed);
-        self.read_packets.store(packets.wrapping_add(read.packets.min(self.under_way())), Ordering::Release);
-    }
-
-    /// Whether the peer has written here what it has read.
-    #[inline]
-    fn board_has_news(&self) -> bool {
-        self.options.apart && self.board.load(Ordering::Relaxed) != self.heard.load(Ordering::Relaxed)
-    }
-
-    /// Looks at what the peer says it has read. Under the lock of `inward`.
-    #[inline]
-    fn look_at_board(&self) {
-        if self.board_has_news() {
-            let word = self.board.load(Ordering::Acquire);
-            let news = word.wrapping_sub(self.heard.load(Ordering::Relaxed));
-            self.heard.store(word, Ordering::Relaxed);
-            self.gains(Read { packets: (news >> 32) as u32, bytes: news as u32 });
-        }
-    }
-
     /// Sends a packet that is no data, and with it what was read. `false`: no room.
     fn push(&self, kind: Kind, bytes: &[u8]) -> Result<bool, Lost> {
         let read = self.take_owed();
@@ -477,22 +336,6 @@ impl Link {
             self.give_back(read);
         }
         sent.map_err(|_| self.lose())
-    }
-
-    /// Whether what was read can be written into the peer's memory at once. A write that the peer had to carry out would hold up
-    /// everything behind it.
-    fn reaches_board(&self) -> bool {
-        self.options.apart && self.theirs.get().is_some_and(|board| self.vi.reaches(board, 8))
-    }
-
-    /// Writes what was read into the peer's memory.
-    fn write_board(&self, told: u64) -> Result<(), Lost> {
-        let Some(Remote { address, handle }) = self.theirs.get().copied() else { return Err(Lost) };
-        self.memory.write(DRAFT, &told.to_le_bytes()).map_err(|_| Lost)?;
-        let descriptor = Descriptor::new(CONTROL, &[self.memory.segment(DRAFT, 8)]);
-        let posted = self.vi.post_send(&descriptor.write_to(address, handle));
-        self.drain_sends();
-        posted.map_err(|_| self.lose())
     }
 
     fn lose(&self) -> Lost {

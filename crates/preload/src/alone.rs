@@ -3,10 +3,10 @@
 
 use std::{io::IoSliceMut, slice};
 
-use libc::{c_int, c_void, size_t, ssize_t};
+use libc::{c_int, c_void, epoll_event, pollfd, size_t, ssize_t};
 use sidestep_sockets::{Errno, calls};
 
-use crate::errno;
+use crate::{errno, transfer::is_nowhere};
 
 /// So much is asked for at a time.
 const ROOM: usize = calls::ROOM_ALONE;
@@ -62,3 +62,45 @@ pub fn parts(fd: c_int, parts: &mut [IoSliceMut<'_>], flags: c_int, call: impl F
     }
     answer(calls::sort_in(fd, parts, result as usize, flags))
 }
+
+/// `poll`, by the program's own call. If bytes lie here it is told not to wait.
+#[cold]
+pub fn poll(list: &mut [pollfd], own: impl FnOnce(&mut [pollfd], bool) -> c_int) -> c_int {
+    let is_due = |entry: &pollfd| entry.events & ASKED != 0 && calls::has_bytes_alone(entry.fd);
+    let at_once = list.iter().any(is_due);
+    let result = own(list, at_once);
+    if result < 0 {
+        return result;
+    }
+    for entry in list.iter_mut().filter(|entry| is_due(entry)) {
+        entry.revents |= entry.events & ASKED;
+    }
+    list.iter().filter(|entry| entry.revents != 0).count() as c_int
+}
+
+/// `epoll_wait`, by the program's own call with room for so many events. If bytes lie here it is told not to wait, and one
+/// place is left for them.
+///
+/// # Safety
+/// P1.
+#[cold]
+pub unsafe fn wait(
+    set: c_int,
+    events: *mut epoll_event,
+    count: c_int,
+    own: impl FnOnce(c_int, bool) -> c_int,
+) -> c_int {
+    if count <= 0 || is_nowhere(events) || !calls::set_has_bytes_alone(set) {
+        return own(count, false);
+    }
+    let told = if count > 1 { own(count - 1, true) } else { 0 };
+    if told < 0 {
+        return told;
+    }
+    // SAFETY: P1.
+    let events = unsafe { slice::from_raw_parts_mut(events, count as usize) };
+    calls::add_alone(set, events, told as usize) as c_int
+}
+
+/// What bytes that have come answer.
+const ASKED: i16 = libc::POLLIN | libc::POLLRDNORM;

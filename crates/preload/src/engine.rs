@@ -29,6 +29,12 @@ pub fn has_any(fd: c_int) -> bool {
     has(fd) || has_set(fd)
 }
 
+/// Whether the process has shut itself in, and this set is one whose members may have bytes that the kernel knows nothing of.
+#[inline]
+pub fn has_set_alone(fd: c_int) -> bool {
+    is_shut_in() && calls::is_set(fd) && !signal::is_inside()
+}
+
 /// A call that the engine answers, and at which threads are cancelled.
 #[inline]
 pub fn ask(mut call: impl FnMut() -> Result<usize>) -> isize {

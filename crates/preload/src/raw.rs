@@ -281,7 +281,7 @@ fn stream(arguments: [usize; 6]) -> bool {
 
 /// Whether the first argument is an epoll set.
 fn a_set(arguments: [usize; 6]) -> bool {
-    engine::has_set(arguments[0] as c_int)
+    engine::has_set(arguments[0] as c_int) || engine::has_set_alone(arguments[0] as c_int)
 }
 
 /// Whether this is a `clone` that makes a process with memory of its own, which goes on where the caller is.

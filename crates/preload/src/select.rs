@@ -43,6 +43,16 @@ unsafe fn select_once(
         // SAFETY: P1.
         return unsafe { call::select(count, readable, writable, special, timeout) };
     };
+    if engine::is_shut_in() {
+        let own = |at_once| {
+            let mut none = timeval { tv_sec: 0, tv_usec: 0 };
+            let timeout = if at_once { &raw mut none } else { timeout };
+            // SAFETY: P1.
+            unsafe { call::select(count, readable, writable, special, timeout) }
+        };
+        // SAFETY: P1.
+        return unsafe { sets.wait_alone(own) };
+    }
     let begin = Instant::now();
     // SAFETY: P1.
     let result = engine::ask(|| unsafe { sets.wait(time, None) }) as c_int;
@@ -90,6 +100,15 @@ unsafe fn pselect_once(
         // SAFETY: P1.
         return unsafe { call::pselect(count, readable, writable, special, timeout, mask) };
     };
+    if engine::is_shut_in() {
+        let own = |at_once| {
+            let timeout = if at_once { &wait::AT_ONCE } else { timeout };
+            // SAFETY: P1.
+            unsafe { call::pselect(count, readable, writable, special, timeout, mask) }
+        };
+        // SAFETY: P1.
+        return unsafe { sets.wait_alone(own) };
+    }
     // SAFETY: P1.
     let mask = unsafe { mask.as_ref() };
     // SAFETY: P1.
@@ -174,6 +193,40 @@ impl Sets {
         wait_for(list, timeout, mask)?;
         // SAFETY: P1.
         Ok(unsafe { self.store(list) })
+    }
+
+    /// In a process that has shut itself in: the program's own call, which is told not to wait if bytes lie here. A list of
+    /// more descriptors than `fd_set` holds is left to the kernel.
+    ///
+    /// # Safety
+    /// P1.
+    #[cold]
+    unsafe fn wait_alone(&self, own: impl FnOnce(bool) -> c_int) -> c_int {
+        let mut due = [0; libc::FD_SETSIZE / BITS];
+        for (word, due) in due.iter_mut().enumerate().take(self.words()) {
+            // SAFETY: P1.
+            let mut bits = unsafe { self.word(0, word) };
+            while bits != 0 {
+                let bit = bits.trailing_zeros();
+                bits &= bits - 1;
+                *due |= c_ulong::from(calls::has_bytes_alone((word * BITS) as c_int + bit as c_int)) << bit;
+            }
+        }
+        let at_once = due.iter().any(|due| *due != 0);
+        let mut result = own(at_once);
+        if result < 0 || !at_once {
+            return result;
+        }
+        for (word, due) in due.iter().enumerate().take(self.words()) {
+            // SAFETY: P1: a set has room for `count` descriptors, and this one is there, since something in it is due.
+            let place = unsafe { self.sets[0].add(word) };
+            // SAFETY: as above.
+            let told = unsafe { *place };
+            result += (due & !told).count_ones() as c_int;
+            // SAFETY: as above.
+            unsafe { *place = told | due };
+        }
+        result
     }
 
     fn words(&self) -> usize {

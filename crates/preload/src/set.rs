@@ -6,10 +6,10 @@ use libc::{epoll_event, sigset_t};
 use sidestep_sockets::{calls, signal};
 
 use crate::{
-    engine, errno,
+    alone, engine, errno,
     real::call,
     transfer::is_nowhere,
-    wait::{milliseconds, optional},
+    wait::{AT_ONCE, milliseconds, optional},
 };
 
 /// # Safety
@@ -32,12 +32,18 @@ pub unsafe fn epoll_ctl(set: c_int, op: c_int, fd: c_int, event: *mut epoll_even
     let needs_event = op == libc::EPOLL_CTL_ADD || op == libc::EPOLL_CTL_MOD;
     let known = needs_event && !is_nowhere(event) || op == libc::EPOLL_CTL_DEL;
     if !engine::has_set(set) || !known {
-        if op == libc::EPOLL_CTL_ADD && engine::has(fd) {
+        if op == libc::EPOLL_CTL_ADD && engine::has(fd) && !engine::is_shut_in() {
             // A set from elsewhere: who waits on it waits in the kernel.
             engine::leave(fd);
         }
         // SAFETY: P1.
-        return unsafe { call::epoll_ctl(set, op, fd, event) };
+        let result = unsafe { call::epoll_ctl(set, op, fd, event) };
+        if result == 0 && engine::has_set_alone(set) {
+            // SAFETY: P1. The kernel has read it.
+            let event = needs_event.then(|| unsafe { event.read_unaligned() });
+            engine::tell(|| calls::set_was_controlled(set, op, fd, event));
+        }
+        return result;
     }
     // SAFETY: P1. Not null.
     let event = needs_event.then(|| unsafe { event.read_unaligned() });
@@ -48,8 +54,12 @@ pub unsafe fn epoll_ctl(set: c_int, op: c_int, fd: c_int, event: *mut epoll_even
 /// P1.
 pub unsafe fn epoll_wait(set: c_int, events: *mut epoll_event, count: c_int, timeout: c_int) -> c_int {
     if !engine::has_set(set) {
+        let own = |count, at_once| {
+            // SAFETY: P1.
+            unsafe { call::epoll_wait(set, events, count, if at_once { 0 } else { timeout }) }
+        };
         // SAFETY: P1.
-        return unsafe { call::epoll_wait(set, events, count, timeout) };
+        return unsafe { by_kernel(set, events, count, own) };
     }
     // SAFETY: P1.
     unsafe { wait(set, events, count, milliseconds(timeout), None) }
@@ -65,8 +75,12 @@ pub unsafe fn epoll_pwait(
     mask: *const sigset_t,
 ) -> c_int {
     if !engine::has_set(set) {
+        let own = |count, at_once| {
+            // SAFETY: P1.
+            unsafe { call::epoll_pwait(set, events, count, if at_once { 0 } else { timeout }, mask) }
+        };
         // SAFETY: P1.
-        return unsafe { call::epoll_pwait(set, events, count, timeout, mask) };
+        return unsafe { by_kernel(set, events, count, own) };
     }
     // SAFETY: P1.
     let mask = unsafe { mask.as_ref() };
@@ -86,13 +100,37 @@ pub unsafe fn epoll_pwait2(
     // SAFETY: P1.
     let time = unsafe { optional(timeout) };
     let (true, Some(time)) = (engine::has_set(set), time) else {
-        // SAFETY: P1. The kernel finds the error in the time.
-        return unsafe { call::epoll_pwait2(set, events, count, timeout, mask) };
+        let own = |count, at_once| {
+            let timeout = if at_once { &AT_ONCE } else { timeout };
+            // SAFETY: P1. The kernel finds the error in the time.
+            unsafe { call::epoll_pwait2(set, events, count, timeout, mask) }
+        };
+        // SAFETY: P1.
+        return unsafe { by_kernel(set, events, count, own) };
     };
     // SAFETY: P1.
     let mask = unsafe { mask.as_ref() };
     // SAFETY: P1.
     unsafe { wait(set, events, count, time, mask) }
+}
+
+/// A wait that is the kernel's, but for bytes that it knows nothing of.
+///
+/// # Safety
+/// P1.
+#[inline]
+unsafe fn by_kernel(
+    set: c_int,
+    events: *mut epoll_event,
+    count: c_int,
+    own: impl FnOnce(c_int, bool) -> c_int,
+) -> c_int {
+    if engine::has_set_alone(set) {
+        // SAFETY: P1.
+        unsafe { alone::wait(set, events, count, own) }
+    } else {
+        own(count, false)
+    }
 }
 
 /// # Safety

@@ -5,7 +5,10 @@ use std::{ffi::c_int, slice, time::Duration};
 use libc::{nfds_t, pollfd, sigset_t, size_t};
 use sidestep_sockets::calls;
 
-use crate::{engine, real::call, transfer::is_nowhere};
+use crate::{alone, engine, real::call, transfer::is_nowhere};
+
+/// No time.
+pub const AT_ONCE: libc::timespec = libc::timespec { tv_sec: 0, tv_nsec: 0 };
 
 /// # Safety
 /// P1.
@@ -15,6 +18,13 @@ pub unsafe fn poll(fds: *mut pollfd, count: nfds_t, timeout: c_int) -> c_int {
         // SAFETY: P1.
         return unsafe { call::poll(fds, count, timeout) };
     };
+    if engine::is_shut_in() {
+        return alone::poll(list, |list, at_once| {
+            let timeout = if at_once { 0 } else { timeout };
+            // SAFETY: P1.
+            unsafe { call::poll(list.as_mut_ptr(), count, timeout) }
+        });
+    }
     engine::ask(|| calls::poll(list, milliseconds(timeout), None)) as c_int
 }
 
@@ -42,6 +52,13 @@ pub unsafe fn ppoll(fds: *mut pollfd, count: nfds_t, timeout: *const libc::times
         // SAFETY: P1. The kernel finds the error in the time.
         return unsafe { call::ppoll(fds, count, timeout, mask) };
     };
+    if engine::is_shut_in() {
+        return alone::poll(list, |list, at_once| {
+            let timeout = if at_once { &AT_ONCE } else { timeout };
+            // SAFETY: P1.
+            unsafe { call::ppoll(list.as_mut_ptr(), count, timeout, mask) }
+        });
+    }
     // SAFETY: P1.
     let mask = unsafe { mask.as_ref() };
     engine::ask(|| calls::poll(list, time, mask)) as c_int

@@ -17,6 +17,7 @@ use crate::{
     leaving, numbers,
     reason::Reason,
     registry,
+    set::Set,
     signal::Inside,
     stream::{READ, Stage, WRITE},
     table,
@@ -225,6 +226,32 @@ pub fn sort_in(fd: i32, parts: &mut [IoSliceMut<'_>], count: usize, flags: i32) 
     let Some(stream) = table::stream(fd) else { return Ok(count) };
     let _inside = Inside::enter();
     stream.reader().sort_in(stream, parts, count, flags)
+}
+
+/// In a process that has shut itself in: whether a receiving call would be given bytes without the kernel.
+pub fn has_bytes_alone(fd: i32) -> bool {
+    table::stream(fd).is_some_and(leaving::has_bytes)
+}
+
+/// The same for any member of a set: then the program's own wait is not to wait, and [`add_alone`] told of it.
+pub fn set_has_bytes_alone(set: i32) -> bool {
+    let _inside = Inside::enter();
+    table::set(set).is_some_and(Set::has_bytes_alone)
+}
+
+/// In a process that has shut itself in: the program's own wait has given `count` events. Adds those of members that have
+/// bytes here, and returns how many there are.
+pub fn add_alone(set: i32, events: &mut [libc::epoll_event], count: usize) -> usize {
+    let _inside = Inside::enter();
+    table::set(set).map_or(count, |set| set.add_alone(events, count))
+}
+
+/// In a process that has shut itself in: the kernel has carried out an `epoll_ctl`.
+pub fn set_was_controlled(set: i32, op: i32, fd: i32, event: Option<libc::epoll_event>) {
+    let _inside = Inside::enter();
+    if let (Some(set), Some(stream)) = (table::set(set), table::stream(fd)) {
+        set.was_controlled(op, fd, stream, event);
+    }
 }
 
 /// The same for a set.

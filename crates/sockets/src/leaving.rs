@@ -10,6 +10,7 @@ use std::{sync::atomic::Ordering, time::Duration};
 use sidestep_shm::clock;
 
 use crate::{
+    carrier::Carrier,
     engine, kernel,
     reason::Reason,
     signal::Inside,
@@ -50,8 +51,7 @@ pub fn leave_all(reason: Reason) {
         if let Some(engine) = engine::running() {
             engine.end_threads();
         }
-        // The kernel answers for them alone.
-        numbers.iter().filter_map(|fd| table::set(*fd)).filter(|set| set.has_left()).for_each(|set| set.export());
+        numbers.iter().filter_map(|fd| table::set(*fd)).for_each(|set| set.shut_in());
     }
     if reason == Reason::OtherUser
         && let Some(engine) = engine::running()
@@ -65,6 +65,12 @@ pub fn leave_all(reason: Reason) {
 pub fn is_kernels(stream: &Stream) -> bool {
     [READ, WRITE].iter().all(|direction| !stream.on_ring[*direction].load(Ordering::Relaxed))
         && stream.carrier().is_none_or(|carrier| carrier.kept.load(Ordering::Relaxed) == 0)
+}
+
+/// Whether bytes for a stream lie here, and not with the kernel. Looks at memory only.
+pub fn has_bytes(stream: &Stream) -> bool {
+    let has = |carrier: &Carrier| stream.on_ring[READ].load(Ordering::Relaxed) && carrier.has_at_least(1);
+    stream.carrier().is_some_and(|carrier| carrier.kept.load(Ordering::Relaxed) != 0 || has(&carrier))
 }
 
 /// Goes over to TCP, and asks the peer to do the same. `true`: it has to be waited for.
@@ -91,6 +97,8 @@ fn wait(mut streams: Vec<&'static Stream>, reason: Reason, limit: u64) {
             let mut reader = stream.reader();
             if matches!(reason, Reason::Sandboxed | Reason::OtherUser) {
                 reader.put_aside(stream);
+                // The peer is told how far it was read while it can be.
+                stream.carrier().iter().for_each(|carrier| carrier.settle());
             }
             !reader.has_left(stream)
         });

@@ -142,6 +142,11 @@ impl Members {
         Some(member)
     }
 
+    /// All of them, to change them.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Member> {
+        self.all.iter_mut().filter_map(|member| member.as_deref_mut())
+    }
+
     /// All of them, with their ids.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &Member)> {
         self.all.iter().enumerate().filter_map(|(id, member)| Some((id as u32, member.as_deref()?)))

@@ -32,6 +32,7 @@ use crate::{
 
 use state::State;
 
+mod alone;
 pub(crate) mod state;
 
 /// One epoll set. Lives for ever and is used again; see [`table`].
@@ -97,7 +98,11 @@ impl Set {
         for stream in streams {
             crate::leaving::leave(stream, EXPORTED);
         }
-        // The kernel answers alone from now on.
+        self.give_to_kernel();
+    }
+
+    /// The kernel answers alone from now on.
+    fn give_to_kernel(&self) {
         let set = self.fd.load(Ordering::Relaxed);
         let mut state = lock(&self.state);
         let ids: Vec<u32> = state.members.iter().map(|(id, _)| id).collect();
@@ -112,11 +117,6 @@ impl Set {
     /// Whether the kernel answers alone.
     pub fn is_exported(&self) -> bool {
         self.exported.load(Ordering::Acquire)
-    }
-
-    /// Whether all members are on TCP for good.
-    pub fn has_left(&self) -> bool {
-        lock(&self.state).members.iter().all(|(_, member)| crate::leaving::is_kernels(member.stream))
     }
 
     /// `epoll_ctl`.

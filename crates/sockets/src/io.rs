@@ -224,7 +224,7 @@ fn wait_to_read(
     let ready = || {
         engine::see_to_links();
         carrier.settle();
-        news() || signal::was_cancelled(before)
+        news() || signal::was_cancelled(before) || !stream.is_carried_by(carrier)
     };
     sleep::sleep_on(stream, carrier, (libc::EPOLLIN | libc::EPOLLRDHUP) as u32, deadline, &ready)
 }
@@ -374,7 +374,8 @@ fn wait_to_write(stream: &'static Stream, carrier: &Carrier, deadline: Option<u6
     let ready = || {
         engine::see_to_links();
         carrier.settle();
-        carrier.read() != read || carrier.link().is_some_and(|link| link.has_space())
+        let space = carrier.read() != read || carrier.link().is_some_and(|link| link.has_space());
+        space || !stream.is_carried_by(carrier)
     };
     sleep::sleep_on(stream, carrier, 0, deadline, &ready).1
 }

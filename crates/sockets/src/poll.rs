@@ -121,7 +121,8 @@ pub fn poll(
         let ready = || {
             engine::see_to_links();
             ringed.iter().for_each(|ringed| ringed.carrier.settle());
-            news() || signal::was_cancelled(before)
+            let given_up = |ringed: &Ringed| !ringed.stream.is_carried_by(&ringed.carrier);
+            news() || signal::was_cancelled(before) || ringed.iter().any(given_up)
         };
         let again = ringed.iter().filter_map(|ringed| ringed.look_again(fds[ringed.at].events));
         let until = again.chain(deadline).min();

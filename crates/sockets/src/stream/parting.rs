@@ -32,6 +32,11 @@ impl Stream {
         }
     }
 
+    /// Whether this is its carrier still: who is about to sleep on one looks whether it was given up.
+    pub fn is_carried_by(&self, carrier: &Carrier) -> bool {
+        self.carrier().is_some_and(|current| current.serial == carrier.serial)
+    }
+
     #[cold]
     fn part(&self) {
         let Some(carrier) = self.carrier() else { return };

@@ -10,7 +10,7 @@ use std::{
 
 use proptest::prelude::*;
 use sidestep_fabric::{
-    Aperture, ArenaBlock, Endpoint, Node,
+    Aperture, ArenaBlock, Endpoint, Error, Node,
     queue::{Kind, QueueSpec},
 };
 use sidestep_sockets::{
@@ -19,7 +19,7 @@ use sidestep_sockets::{
     calls,
     config::config,
     engine::{read_answer, read_hello},
-    registry::{Registry, VERSION},
+    registry::{Identity, Registry, VERSION},
 };
 
 /// Our end, and a hostile peer that has been given a carrier.
@@ -56,32 +56,32 @@ impl Attack {
         let registry = Registry::look(&config().directory).unwrap();
         let identity = registry.find(&key.reversed()).expect("an offer stands");
         let node = Node::new().unwrap();
-        let mut block = None;
-        let endpoint = node
-            .begin_connect_with(&format!("shm:{}", identity.name()), |peer| {
-                let lent = node.lend_block(peer, 64 << 10, Kind::Stream)?;
-                let mut hello = Vec::new();
-                for word in [VERSION, 0].iter().chain(&key.to_words()) {
-                    hello.extend_from_slice(&word.to_le_bytes());
-                }
-                hello.extend_from_slice(&lent.block().spec().to_bytes());
-                block = Some(lent);
-                Ok(hello)
-            })
-            .unwrap();
         let limit = Instant::now() + Duration::from_secs(10);
-        while !endpoint.is_connected().unwrap() {
+        let (endpoint, block) = loop {
             assert!(Instant::now() < limit, "no answer");
-            node.progress_kernel();
-            // Our end looks at its own calls only.
-            theirs.write_all(b"ping").unwrap();
-            assert_eq!(receive(ours, 4), Ok(b"ping".to_vec()));
-            assert_eq!(send(ours, b"pong"), Ok(4));
-            theirs.read_exact(&mut [0; 4]).unwrap();
-        }
+            let (endpoint, block) = ask(&node, &key, identity);
+            let connected = loop {
+                assert!(Instant::now() < limit, "no answer");
+                match endpoint.is_connected() {
+                    Ok(false) => node.progress_kernel(),
+                    Ok(true) => break true,
+                    // Another thread answered in the middle of a call of this one, and could not know what was read.
+                    Err(Error::Refused { .. }) => break false,
+                    Err(error) => panic!("{error}"),
+                };
+                // Our end looks at its own calls only.
+                theirs.write_all(b"ping").unwrap();
+                assert_eq!(receive(ours, 4), Ok(b"ping".to_vec()));
+                assert_eq!(send(ours, b"pong"), Ok(4));
+                theirs.read_exact(&mut [0; 4]).unwrap();
+            };
+            if connected {
+                break (endpoint, block);
+            }
+        };
         let spec = read_answer(&endpoint.private()).unwrap();
         let aperture = Aperture::open(&endpoint, &spec.cookie, Some(u64::MAX)).unwrap();
-        Attack { ours, theirs, aperture, spec, _endpoint: endpoint, _block: block.unwrap() }
+        Attack { ours, theirs, aperture, spec, _endpoint: endpoint, _block: block }
     }
 
     /// Writes a word of our block: 0x00 tail, 0x10 switch, 0x18 and 0x90 notes, 0x80 head.
@@ -100,6 +100,22 @@ impl Attack {
             calls::poll(&mut fds, Some(Duration::ZERO), None).unwrap();
         }
     }
+}
+
+/// Asks the process with this identity for a carrier of the stream, as a peer would.
+fn ask(node: &Node, key: &Key, identity: Identity) -> (Endpoint, ArenaBlock) {
+    let mut block = None;
+    let endpoint = node.begin_connect_with(&format!("shm:{}", identity.name()), |peer| {
+        let lent = node.lend_block(peer, 64 << 10, Kind::Stream)?;
+        let mut hello = Vec::new();
+        for word in [VERSION, 0].iter().chain(&key.to_words()) {
+            hello.extend_from_slice(&word.to_le_bytes());
+        }
+        hello.extend_from_slice(&lent.block().spec().to_bytes());
+        block = Some(lent);
+        Ok(hello)
+    });
+    (endpoint.unwrap(), block.unwrap())
 }
 
 fn send(fd: i32, bytes: &[u8]) -> Result<usize, Errno> {

@@ -121,7 +121,7 @@ impl Outgoing {
     pub fn witness(&self) -> Option<u64> {
         match self {
             Outgoing::Ring(ring) => ring.witness(),
-            Outgoing::Via(link) => Some(link.read()),
+            Outgoing::Via(link) => Some(link.witnessed()),
         }
     }
 
@@ -241,8 +241,9 @@ impl Incoming {
     /// Leaves word how far has been read, for a peer that outlives this process.
     #[inline]
     pub fn testify(&mut self) {
-        if let Incoming::Ring(ring) = self {
-            ring.testify();
+        match self {
+            Incoming::Ring(ring) => ring.testify(),
+            Incoming::Via(link, _) => link.testify(),
         }
     }
 

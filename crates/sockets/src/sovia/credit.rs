@@ -1,16 +1,52 @@
 //! Credits and acknowledgements: what may be sent, what the peer has read, and what was read here and is told.
 
-use std::sync::atomic::Ordering;
+use std::sync::{OnceLock, atomic::Ordering};
 
+use sidestep_shm::Word64;
 use sidestep_vi::{Descriptor, Remote};
 
 use super::{
-    CONTROL, DRAFT, Link, Lost,
+    CONTROL, DRAFT, Link, Lost, WITNESS,
     inward::Inward,
     packet::{Kind, Read},
 };
 
+/// Packets that look for the peer's word, and after those each such one.
+const FIRST: u32 = 16;
+
 impl Link {
+    /// Leaves word how far has been read, for a peer that outlives this process.
+    #[inline]
+    pub fn testify(&self) {
+        self.witness.store(self.position(), Ordering::Relaxed);
+    }
+
+    /// How far the peer has read, by its last word: acknowledgements may be owing, and never come if it is dead.
+    pub fn witnessed(&self) -> u64 {
+        let read = self.read();
+        let word = self.peer_witness.get().map_or(0, |word| word.load(Ordering::Relaxed));
+        read.max(word.min(self.sent()))
+    }
+
+    /// Finds where the peer leaves that word, while there is a connection.
+    #[inline]
+    pub(super) fn find_witness(&self) {
+        let packets = self.sent_packets.load(Ordering::Relaxed);
+        if (packets < FIRST || packets % FIRST == 0) && !self.distant {
+            self.word_of_peer(&self.peer_witness, WITNESS);
+        }
+    }
+
+    /// A word of the peer's memory, found once.
+    pub(super) fn word_of_peer<'a>(&self, place: &'a OnceLock<Word64>, offset: usize) -> Option<&'a Word64> {
+        if let Some(word) = place.get() {
+            return Some(word);
+        }
+        let Remote { address, handle } = self.theirs.get().copied()?;
+        let word = self.vi.peer_word(&Remote { address: address.wrapping_add(offset as u64), handle })?;
+        Some(place.get_or_init(|| word))
+    }
+
     /// Tells what was read, in the peer's memory, or by a packet of its own, which wakes it. One thread at a time: the word in
     /// memory only grows.
     pub(super) fn acknowledge(&self, _inward: &mut Inward) {

@@ -61,6 +61,9 @@ pub struct Link {
     /// The word on which both agree about what this side offers, and about what the peer does.
     claim: Word64,
     peer_claim: OnceLock<Word64>,
+    /// How far this side has read, for a peer that outlives this process, and the peer's word for it.
+    witness: Word64,
+    peer_witness: OnceLock<Word64>,
     /// The last notes that the peer left: two of its writer, one of its reader.
     notes: [AtomicU64; NOTES],
     /// Notes of this side for which there was no room.
@@ -114,6 +117,8 @@ const NOTES: usize = 3;
 const READER: usize = 2;
 /// What is written to the peer's word goes from here.
 const DRAFT: usize = 64;
+/// Where this side leaves word how far it has read.
+const WITNESS: usize = 72;
 /// Where the memory for packets begins.
 const PACKETS: usize = 192;
 /// Tokens of sends that are no packets of data.
@@ -139,6 +144,7 @@ impl Link {
         // A mapping cannot be limited: what lies here is looked at once, and whatever the peer makes of it is its own loss.
         let memory = nic.allocate(len, &MemAttributes { ptag, rdma_write: rdma, rdma_read: rdma })?;
         let (board, claim) = (memory.word(0)?, memory.word(offer::CLAIM)?);
+        let witness = memory.word(WITNESS)?;
         let link = Link {
             nic: nic.clone(),
             vi,
@@ -151,6 +157,8 @@ impl Link {
             theirs: OnceLock::new(),
             claim,
             peer_claim: OnceLock::new(),
+            witness,
+            peer_witness: OnceLock::new(),
             notes: Default::default(),
             untold: Lock::default(),
             owes_notes: AtomicBool::new(false),

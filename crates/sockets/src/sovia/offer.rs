@@ -26,15 +26,13 @@ use std::{
     thread,
 };
 
-use sidestep_shm::{Word64, cpu};
-use sidestep_vi::Remote;
-
 use super::{
     Link, Lost,
     inward::Inward,
     outward::{Outward, SPARED},
     packet::{Kind, Packet},
 };
+use sidestep_shm::{Word64, cpu};
 
 /// What a writer has offered, and how far it was taken.
 #[derive(Debug, Clone, Copy)]
@@ -274,11 +272,6 @@ impl Link {
 
     /// The word of the peer.
     fn peer_claim(&self) -> Option<&Word64> {
-        if let Some(word) = self.peer_claim.get() {
-            return Some(word);
-        }
-        let Remote { address, handle } = self.theirs.get().copied()?;
-        let word = self.vi.peer_word(&Remote { address: address.wrapping_add(CLAIM as u64), handle })?;
-        Some(self.peer_claim.get_or_init(|| word))
+        self.word_of_peer(&self.peer_claim, CLAIM)
     }
 }

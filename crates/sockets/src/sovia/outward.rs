@@ -239,6 +239,7 @@ impl Link {
         let wants = self.options.combine > 0 && !self.prompt.load(Ordering::Relaxed)
             || self.credits() <= self.options.window / 4 + 1;
         let packet = Packet { kind: Kind::Data, wants, read };
+        self.find_witness();
         // Counted before it goes: the acknowledgement may be here before this thread goes on. One thread at a time counts.
         let (sent, packets) = (self.sent.load(Ordering::Relaxed), self.sent_packets.load(Ordering::Relaxed));
         self.sent.store(sent + len as u64, Ordering::Relaxed);

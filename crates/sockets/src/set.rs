@@ -191,6 +191,14 @@ impl Set {
     fn opened(&self, stream: &Stream) {
         let set = self.fd.load(Ordering::Relaxed);
         let mut state = lock(&self.state);
+        if stream.had_one_number() {
+            // No look at thousands of members for each of them.
+            let own = |id: &u32| state.members.get(*id).is_some_and(|member| member.stream.index == stream.index);
+            if let Some(id) = state.members.id(stream.fd()).filter(own) {
+                state.carry(set, id);
+            }
+            return;
+        }
         let ids: Vec<u32> =
             state.members.iter().filter(|(_, member)| member.stream.index == stream.index).map(|(id, _)| id).collect();
         for id in ids {

@@ -88,7 +88,7 @@ pub fn set_wait(
     }
 }
 
-/// `pthread_cancel` has been called: sleeping threads end their calls with [`Errno::RESTART`].
+/// `pthread_cancel` has been called: sleeping threads end their calls with [`Errno::RESTART`](crate::Errno::RESTART).
 pub fn cancelled() {
     signal::cancelled();
     if let Some(engine) = engine::running() {

@@ -13,7 +13,7 @@ use std::{
 
 use rustix::time::{ClockId, clock_gettime};
 use sidestep_testkit::{
-    process::{full, seed},
+    process::{Folder, full, seed},
     sockets::{compile, judge::Random},
 };
 
@@ -25,7 +25,7 @@ fn a_killed_program_is_noticed_in_time() {
     let seed = seed();
     println!("SIDESTEP_SEED={seed}");
     let mut random = Random::new(seed);
-    let folder = Folder::new();
+    let folder = Folder::new("faults");
     let program = traffic();
     let mut slowest = 0;
     for round in 0..if full() { 500 } else { 42 } {
@@ -33,7 +33,7 @@ fn a_killed_program_is_noticed_in_time() {
         // A server that never reads does not notice anything; in that mode it is the one to die.
         let kill_server = mode == "full" || random.one_in(2);
         let promote = random.of(&["default", "eager"]);
-        let start = |arguments: &[&str]| End::start(&program, &folder.0, promote, arguments);
+        let start = |arguments: &[&str]| End::start(&program, folder.path(), promote, arguments);
         let mut server = start(&["serve", mode]);
         let port = server.word("port");
         let mut client = start(&["client", mode, &port]);
@@ -121,27 +121,6 @@ impl Drop for End {
     fn drop(&mut self) {
         let _ = self.process.kill();
         let _ = self.process.wait();
-    }
-}
-
-/// A registry of its own, in memory as the real one.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new() -> Folder {
-        let path = PathBuf::from(format!("/dev/shm/sidestep-faults-{}", std::process::id()));
-        fs::create_dir_all(&path).expect("a folder");
-        Folder(path)
-    }
-
-    fn files(&self) -> Vec<PathBuf> {
-        fs::read_dir(&self.0).expect("a folder").map(|entry| entry.expect("an entry").path()).collect()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 

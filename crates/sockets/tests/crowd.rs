@@ -1,40 +1,38 @@
 //! Thousands of links in one epoll set, of which one is busy: a wait costs by those that are.
 
 use std::{
-    env, fs,
+    ffi::OsStr,
     io::{IoSlice, IoSliceMut},
     net::{TcpListener, TcpStream},
     os::fd::IntoRawFd,
-    path::Path,
-    process::Command,
     time::{Duration, Instant},
 };
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use sidestep_sockets::calls;
+use sidestep_testkit::process::{Child, Folder, enter};
 
 /// Links in the set, and in one to compare with.
 const MANY: usize = 2_000;
 const FEW: usize = 20;
 const ROUNDS: usize = 400;
 
-/// The settings are those of a process, so the test runs itself in another one.
+#[test]
+fn role() {
+    enter(&[("crowd", |_| crowd())]);
+}
+
+/// Links that need little memory, and a registry that holds that many.
 #[test]
 fn links_without_news_cost_nothing() {
-    const CARRIER: &str = "SIDESTEP_CARRIER";
-    if env::var(CARRIER).as_deref() == Ok("via") {
-        return crowd();
-    }
-    let mut again = Command::new(env::current_exe().expect("a path"));
-    again.args(["--exact", "links_without_news_cost_nothing", "--nocapture"]);
-    // Links that need little memory.
-    again.env(CARRIER, "via").env("SIDESTEP_PROMOTE", "eager").env("SIDESTEP_SOVIA", "window=4,chunk=1024");
-    // With a registry of its own, which holds that many.
-    let folder = Path::new("/dev/shm").join(format!("sidestep-crowd-{}", std::process::id()));
-    fs::create_dir_all(&folder).expect("a folder");
-    let output = again.env("SIDESTEP_DIR", &folder).output().expect("it runs");
-    fs::remove_dir_all(&folder).expect("it is there");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let folder = Folder::new("crowd");
+    let settings = [
+        ("SIDESTEP_CARRIER", OsStr::new("via")),
+        ("SIDESTEP_PROMOTE", OsStr::new("eager")),
+        ("SIDESTEP_SOVIA", OsStr::new("window=4,chunk=1024")),
+        ("SIDESTEP_DIR", folder.path().as_os_str()),
+    ];
+    Child::start_with("crowd", &[], &settings).wait_success();
 }
 
 fn crowd() {

@@ -1,12 +1,10 @@
 //! A stream that changes its carrier: from VIA over TCP to rings, and back again, at any byte.
 
 use std::{
-    env, fs,
+    ffi::OsStr,
     io::{IoSlice, IoSliceMut},
     net::{TcpListener, TcpStream},
     os::fd::IntoRawFd,
-    path::Path,
-    process::Command,
     time::{Duration, Instant},
 };
 
@@ -15,28 +13,28 @@ use sidestep_sockets::{
     config::config,
     registry::{Field, Registry, Snapshot},
 };
+use sidestep_testkit::process::{Child, Folder, enter};
 
 /// Changes of the kind of carrier that must be seen.
 const TURNS: usize = 6;
 /// By when.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// The settings are those of a process, so the test runs itself in another one.
+#[test]
+fn role() {
+    enter(&[("turns", |_| turns())]);
+}
+
 #[test]
 fn a_stream_goes_over_via_and_rings_in_turn() {
-    const CARRIER: &str = "SIDESTEP_CARRIER";
-    if env::var(CARRIER).as_deref() == Ok("both") {
-        return turns();
-    }
     for seed in 1..4 {
-        let mut again = Command::new(env::current_exe().expect("a path"));
-        again.args(["--exact", "a_stream_goes_over_via_and_rings_in_turn", "--nocapture"]);
-        again.env(CARRIER, "both").env("SIDESTEP_PROMOTE", format!("random:{seed}"));
-        let folder = Path::new("/dev/shm").join(format!("sidestep-turns-{}-{seed}", std::process::id()));
-        fs::create_dir_all(&folder).expect("a folder");
-        let output = again.env("SIDESTEP_DIR", &folder).output().expect("it runs");
-        fs::remove_dir_all(&folder).expect("it is there");
-        assert!(output.status.success(), "seed {seed}: {}", String::from_utf8_lossy(&output.stderr));
+        let (folder, promote) = (Folder::new("turns"), format!("random:{seed}"));
+        let settings = [
+            ("SIDESTEP_CARRIER", OsStr::new("both")),
+            ("SIDESTEP_PROMOTE", OsStr::new(&promote)),
+            ("SIDESTEP_DIR", folder.path().as_os_str()),
+        ];
+        Child::start_with("turns", &[], &settings).wait_success();
     }
 }
 

@@ -6,13 +6,16 @@
 
 mod census;
 mod control;
+mod folder;
 
 pub use self::{
     census::{Census, cpu_time_ns, descriptors_of, resident_kb},
     control::{Control, PATIENCE_NS},
+    folder::Folder,
 };
 
 use std::{
+    ffi::OsStr,
     os::fd::OwnedFd,
     process::{Command, ExitStatus, Stdio},
 };
@@ -90,11 +93,17 @@ fn given_seed() -> Option<u64> {
 impl Child {
     /// Starts this test binary in a role of the same file.
     pub fn start(role: &str, arguments: &[&str]) -> Child {
+        Child::start_with(role, arguments, &[])
+    }
+
+    /// The same, with variables of the environment: for settings that are those of a process.
+    pub fn start_with(role: &str, arguments: &[&str], variables: &[(&str, &OsStr)]) -> Child {
         let (here, there) = Lifeline::pair().expect("a control socket");
         let line = [&[role], arguments].concat().join(" ");
         let process = Command::new(std::env::current_exe().expect("the path of this program"))
             .args(["role", "--exact", "--nocapture", "--test-threads=1"])
             .env(ROLE, line)
+            .envs(variables.iter().copied())
             .stdin(Stdio::from(there.into_fd()))
             .stdout(Stdio::null())
             .spawn()

@@ -10,7 +10,11 @@ use std::{
 };
 
 use proptest::prelude::*;
-use sidestep_sockets::sovia::{Link, Options};
+use sidestep_sockets::{
+    engine,
+    sovia::{Link, Options},
+};
+use sidestep_testkit::process::{Child, enter};
 use sidestep_vi::{NetAddress, Nic};
 
 /// Two links that are connected.
@@ -365,4 +369,43 @@ fn what_is_offered_to_nobody_goes_in_packets() {
     let mut got = vec![0; bytes.len()];
     assert_eq!(to.receive(&mut got), Ok(got.len()));
     assert_eq!(got, bytes);
+}
+
+#[test]
+fn role() {
+    enter(&[("alone", |_| shut_in())]);
+}
+
+#[test]
+fn a_process_that_has_shut_itself_in_takes_nothing_through_the_kernel() {
+    Child::start("alone", &[]).wait_success();
+}
+
+fn shut_in() {
+    const ROUNDS: usize = 2_000;
+    let [from, to] = pair("shut-in", Options::parse("rendezvous=4096,combine=0").unwrap());
+    engine::disable();
+    let bytes: Vec<u8> = (0..100_000).map(byte).collect();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for _ in 0..ROUNDS {
+                let mut done = 0;
+                while done < bytes.len() {
+                    done += from.send_or_lend(&bytes[done..]).expect("the link stands");
+                }
+            }
+        });
+        let mut got = vec![0; bytes.len()];
+        let until = Instant::now() + Duration::from_secs(20);
+        for round in 0..ROUNDS {
+            let mut done = 0;
+            while done < got.len() {
+                assert!(Instant::now() < until, "round {round}: {done} bytes");
+                done += to.receive(&mut got[done..]).expect("the link stands");
+            }
+            assert!(got == bytes);
+        }
+    });
+    // Every byte came in a packet.
+    assert!(from.packets() as usize >= ROUNDS * bytes.len().div_ceil(Options::BEST.chunk));
 }

@@ -26,6 +26,8 @@ use std::{
     thread,
 };
 
+use crate::engine;
+
 use super::{
     Link, Lost,
     inward::Inward,
@@ -243,6 +245,11 @@ impl Link {
     /// Claims and copies as many bytes as there is room for, and leaves a remark. `false`: it was withdrawn, or cannot be; it is
     /// gone then.
     fn copy_offered(&self, inward: &mut Inward, bytes: &mut [u8], remark: u64) -> bool {
+        if engine::is_disabled() {
+            // The call that copies may be forbidden by now. Nobody claims it, so it is withdrawn.
+            self.drop_offer(inward);
+            return false;
+        }
         let (Some(offer), Some(word)) = (&mut inward.offer, self.peer_claim()) else { return false };
         let count = bytes.len() as u64;
         // Only the writer closes, once; only this thread claims.

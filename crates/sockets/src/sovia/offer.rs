@@ -99,13 +99,12 @@ impl Claim {
 impl Link {
     /// Sends as much as there is room for. The reader may take it from where it is, for which this waits a moment.
     pub fn send_or_lend(self: &Arc<Self>, bytes: &[u8]) -> Result<usize, Lost> {
-        let lent =
-            if bytes.len() >= self.options.rendezvous && self.options.rendezvous > 0 { self.lend(bytes)? } else { 0 };
+        let long = self.options.rendezvous > 0 && bytes.len() >= self.options.rendezvous;
+        let lent = if long { self.lend(bytes)? } else { 0 };
         if lent == bytes.len() {
             return Ok(lent);
         }
         match self.send(&bytes[lent..]) {
-            // What was taken was taken.
             Err(Lost) if lent > 0 => Ok(lent),
             sent => Ok(lent + sent?),
         }
@@ -127,7 +126,11 @@ impl Link {
         let mut lent = 0;
         while lent < bytes.len() {
             let part = &bytes[lent..bytes.len().min(lent + MOST)];
-            let taken = self.offer(&mut outward, part)?;
+            let taken = match self.offer(&mut outward, part) {
+                // What was taken was taken.
+                Err(Lost) if lent > 0 => 0,
+                taken => taken?,
+            };
             lent += taken;
             if taken < part.len() {
                 break;

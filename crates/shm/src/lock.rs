@@ -4,6 +4,8 @@
 //! kernel needs a second atomic step to learn of them. Who finds it taken looks for a while, then gives the core away, and
 //! then sleeps for short times, so that a holder of lower priority gets on.
 //!
+//! Debug builds panic where locks around values of two types are taken in both orders.
+//!
 //! A lock may belong to one thread ([`Threads`]): that one takes it without an atomic step, and any other panics.
 //!
 //! # Invariants
@@ -23,6 +25,9 @@ use std::{
     thread,
     time::Duration,
 };
+
+#[cfg(debug_assertions)]
+mod order;
 
 /// A value that one thread at a time can reach.
 #[derive(Default)]
@@ -95,6 +100,8 @@ impl<T> Lock<T> {
     /// Takes it, and waits if another thread has it.
     #[inline]
     pub fn lock(&self) -> Guard<'_, T> {
+        #[cfg(debug_assertions)]
+        order::wanted::<T>();
         match self.try_lock() {
             Some(guard) => guard,
             None => self.wait(),
@@ -110,7 +117,7 @@ impl<T> Lock<T> {
         // Acquire pairs with the Release of `Guard::drop`: what the last holder did is visible.
         let taken = self.held.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed);
         // Not `then_some`: a guard that is made and dropped would give the lock of another thread back.
-        if taken.is_ok() { Some(Guard { lock: self }) } else { None }
+        if taken.is_ok() { Some(Guard::of(self)) } else { None }
     }
 
     /// As `try_lock`, for the thread it belongs to.
@@ -122,7 +129,7 @@ impl<T> Lock<T> {
             return None;
         }
         self.held.store(true, Ordering::Relaxed);
-        Some(Guard { lock: self })
+        Some(Guard::of(self))
     }
 
     /// Whether some thread has it at this moment. If not, everything that was done under it before is visible.
@@ -152,6 +159,16 @@ impl<T> Lock<T> {
     }
 }
 
+impl<'a, T> Guard<'a, T> {
+    /// For who has just set `held`.
+    #[inline]
+    fn of(lock: &'a Lock<T>) -> Guard<'a, T> {
+        #[cfg(debug_assertions)]
+        order::taken::<T>();
+        Guard { lock }
+    }
+}
+
 impl<T> Deref for Guard<'_, T> {
     type Target = T;
 
@@ -173,6 +190,8 @@ impl<T> DerefMut for Guard<'_, T> {
 impl<T> Drop for Guard<'_, T> {
     #[inline]
     fn drop(&mut self) {
+        #[cfg(debug_assertions)]
+        order::given::<T>();
         // Pairs with `try_lock`.
         self.lock.held.store(false, Ordering::Release);
     }
@@ -217,6 +236,25 @@ mod tests {
         assert!(lock.try_lock().is_none());
         drop(held);
         assert!(lock.try_lock().is_some());
+    }
+
+    #[cfg(debug_assertions)]
+    #[test]
+    fn two_orders_are_noticed() {
+        let (one, two) = (Lock::new(1u8), Lock::new(2u16));
+        for _ in 0..2 {
+            let first = one.lock();
+            drop(two.lock());
+            drop(first);
+        }
+        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            let _first = two.lock();
+            let _second = one.lock();
+        }));
+        assert!(outcome.is_err(), "the other way round, in one thread");
+        // Who does not wait may try.
+        let _first = two.lock();
+        assert!(one.try_lock().is_some());
     }
 
     #[test]

@@ -218,7 +218,7 @@ impl Nic {
         self.core.vis().insert_with(|id| {
             let core = room.fill(ViCore::new(&self.core, id, attributes, [send_cq, receive_cq]));
             let own = Arc::downgrade(&core);
-            core.lock().port.own = own.clone();
+            core.set_own(own.clone());
             made = Some(core);
             own
         });

@@ -253,7 +253,9 @@ fn take_own(
             {
                 let spec = block.block().spec().to_bytes();
                 *grown = Some(block);
-                trunk.outward().owe(&Header::new(Kind::Ring, reply_line(header, lines), spec.len() as u32), &spec);
+                // Before `outward` is locked: it takes the lock of a VI, which comes first.
+                let line = reply_line(header, lines);
+                trunk.outward().owe(&Header::new(Kind::Ring, line, spec.len() as u32), &spec);
                 trunk.set_busy();
             }
             Ok(())

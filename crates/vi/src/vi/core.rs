@@ -167,6 +167,11 @@ impl ViCore {
         cpu::prefetch(vi, HOT);
     }
 
+    /// The way from the state back to the VI. Of one that was made just now, which nobody else can have locked.
+    pub(crate) fn set_own(&self, own: Weak<ViCore>) {
+        self.state.try_lock().expect("it is new").port.own = own;
+    }
+
     #[inline]
     pub(crate) fn lock(&self) -> Locked<'_> {
         Locked { core: self, state: self.state.lock() }

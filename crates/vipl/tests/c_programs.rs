@@ -178,7 +178,8 @@ fn build(source: &str) -> PathBuf {
         .arg("-L")
         .arg(library.parent().unwrap())
         .arg("-lvipl")
-        .arg(format!("-Wl,-rpath,{}", library.parent().unwrap().display()))
+        // The kind of path that counts before LD_LIBRARY_PATH, in which the test runner may name an older build.
+        .arg(format!("-Wl,--disable-new-dtags,-rpath,{}", library.parent().unwrap().display()))
         .status()
         .expect("a C compiler");
     assert!(status.success(), "{compiler} {}", source.display());

@@ -10,7 +10,7 @@
 
 use std::{
     os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd},
-    sync::atomic::{AtomicU64, Ordering},
+    sync::atomic::{AtomicU64, AtomicUsize, Ordering},
 };
 
 use rustix::{
@@ -25,6 +25,9 @@ static RAISED: AtomicU64 = AtomicU64::new(0);
 /// One bit per descriptor number.
 static KEPT: [AtomicU64; WORDS] = [const { AtomicU64::new(0) }; WORDS];
 const WORDS: usize = 1 << 14;
+/// Bits were ever set in words from the lowest to the highest only.
+static LOWEST: AtomicUsize = AtomicUsize::new(WORDS);
+static HIGHEST: AtomicUsize = AtomicUsize::new(0);
 /// The limit is about to be raised.
 const BUSY: u64 = u64::MAX;
 
@@ -54,7 +57,10 @@ pub fn keep_copy(descriptor: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {
 }
 
 fn noted(descriptor: OwnedFd) -> OwnedFd {
-    if let Some((word, bit)) = place(descriptor.as_raw_fd()) {
+    let fd = descriptor.as_raw_fd();
+    if let Some((word, bit)) = place(fd) {
+        LOWEST.fetch_min(fd as usize / 64, Ordering::Relaxed);
+        HIGHEST.fetch_max(fd as usize / 64, Ordering::Relaxed);
         word.fetch_or(bit, Ordering::Relaxed);
     }
     descriptor
@@ -121,10 +127,11 @@ pub fn closed(fd: i32) {
 
 /// The kept numbers, in order.
 pub fn all_kept() -> impl Iterator<Item = i32> {
-    KEPT.iter().enumerate().flat_map(|(index, word)| {
-        let bits = word.load(Ordering::Relaxed);
-        (0..64).filter(move |bit| bits >> bit & 1 != 0).map(move |bit| (index * 64 + bit) as i32)
-    })
+    let (lowest, highest) = (LOWEST.load(Ordering::Relaxed), HIGHEST.load(Ordering::Relaxed));
+    let words = KEPT.iter().enumerate().take(highest + 1).skip(lowest);
+    words.map(|(index, word)| (index, word.load(Ordering::Relaxed))).filter(|(_, bits)| *bits != 0).flat_map(
+        |(index, bits)| (0..64).filter(move |bit| bits >> bit & 1 != 0).map(move |bit| (index * 64 + bit) as i32),
+    )
 }
 
 fn place(fd: i32) -> Option<(&'static AtomicU64, u64)> {

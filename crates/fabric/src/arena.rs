@@ -45,7 +45,10 @@ pub struct ArenaBlock {
     arena: Weak<Arena>,
 }
 
-const CHUNK: usize = 2 << 20;
+/// The first chunk has room for so many blocks, each further one for as much as all before: a connection that stays the only
+/// one between two processes does not wait for memory that nobody will use.
+const FIRST: usize = 2;
+const MOST_CHUNK: usize = 2 << 20;
 
 impl Arenas {
     /// A block for a connection with `peer`. The pages of a new region are sent ahead.
@@ -105,7 +108,9 @@ impl State {
         }
         let room = self.chunks.last().is_some_and(|chunk| chunk.len() - self.used >= len);
         if !room {
-            self.chunks.push(make(CHUNK.max(len))?);
+            let so_far: usize = self.chunks.iter().map(|chunk| chunk.len()).sum();
+            let chunk = if so_far == 0 { FIRST * len } else { so_far };
+            self.chunks.push(make(chunk.min(MOST_CHUNK).max(len))?);
             self.used = 0;
         }
         let chunk = self.chunks.last().expect("pushed above if there was none").clone();

@@ -1,18 +1,18 @@
-/* sendfile: from an offset, from the file's position, beyond its end, and when the socket is full. */
+/* sendfile: from an offset, from the file's position, beyond its end, and when the socket is full; from memory, and from a
+ * file on a disk whether the kernel has it in memory or not. */
 #include "behaviour.h"
 
-static int make_file(size_t length) {
-    int file = memfd_create("behaviour", 0);
+static void put_bytes(int file, size_t length) {
     unsigned char *bytes = malloc(length);
     fill(bytes, 0, length);
     if (file < 0 || write(file, bytes, length) != (ssize_t)length)
         die("file");
     free(bytes);
-    return file;
 }
 
 static void server(int fd) {
-    int file = make_file(2000000);
+    int file = memfd_create("behaviour", 0);
+    put_bytes(file, 2000000);
     off_t offset = 1000;
     warm(fd);
     DO(lseek(file, 500, SEEK_SET));
@@ -40,6 +40,22 @@ static void server(int fd) {
     DO(sendfile(fd, 99, &offset, 10));
     offset = -5;
     DO(sendfile(fd, file, &offset, 10));
+    offset = -1;
+    DO(sendfile(fd, file, &offset, 100000));
+    DO(offset);
+    set_nonblocking(fd, 0);
+    FILE *kept = tmpfile();
+    int on_disk = fileno(kept);
+    put_bytes(on_disk, 3000001);
+    DO(lseek(on_disk, 1, SEEK_SET));
+    DO(sendfile(fd, on_disk, NULL, 4000000));
+    DO(lseek(on_disk, 0, SEEK_CUR));
+    if (fsync(on_disk) || posix_fadvise(on_disk, 0, 0, POSIX_FADV_DONTNEED))
+        die("fadvise");
+    offset = 0;
+    DO(sendfile(fd, on_disk, &offset, 3000001));
+    DO(offset);
+    fclose(kept);
     DO(close(fd));
 }
 
@@ -50,6 +66,8 @@ static void client(int fd) {
     receive_pattern(fd, 500, 1500);
     receive_pattern(fd, 1999990, 10);
     receive_pattern(fd, 0, 2000000);
+    receive_pattern(fd, 1, 3000000);
+    receive_pattern(fd, 0, 3000001);
     DO(recv(fd, &byte, 1, 0));
     DO(close(fd));
 }

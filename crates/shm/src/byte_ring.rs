@@ -22,6 +22,8 @@
 //! - **B5** `frozen` is the top bit of `head`. Once it is set the consumer reads nothing at or after that
 //!   position; these bytes belong to the producer again.
 
+#[cfg(not(loom))]
+use crate::cached::CachedFile;
 use crate::{
     Error, Result, Span, Word64,
     sync::{HEAD_OBSERVE, HEAD_PUBLISH, Ordering, TAIL_OBSERVE, TAIL_PUBLISH, freeze_fence},
@@ -174,6 +176,17 @@ impl Producer {
         if first < count {
             self.ring.copy_from(0, source, at + first, count - first)?;
         }
+        self.written += count as u64;
+        Ok(count)
+    }
+
+    /// Reads in at most `len` bytes of a file, as far as they fit before the ring's end, without publishing them.
+    #[cfg(not(loom))]
+    pub fn read_in(&mut self, file: &CachedFile, offset: Option<u64>, len: usize) -> Result<usize> {
+        let index = (self.written & self.mask) as usize;
+        let most = self.space(len)?.min(len).min(self.mask as usize + 1 - index);
+        // B3: these are the producer's bytes, whatever of them the kernel writes.
+        let count = if most > 0 { file.read_into(&self.ring, index, most, offset) } else { 0 };
         self.written += count as u64;
         Ok(count)
     }

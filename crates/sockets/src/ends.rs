@@ -9,6 +9,7 @@ use sidestep_fabric::{
     Error,
     queue::{Receiver, Sender},
 };
+use sidestep_shm::cached::CachedFile;
 
 use crate::{carrier::ENDED, sovia::Link};
 
@@ -58,6 +59,16 @@ impl Outgoing {
             (Outgoing::Via(link), [part]) => link.send(part).map_err(|_| Fault::Closed),
             (Outgoing::Via(link), parts) => send_parts(link, parts),
         }
+    }
+
+    /// Sends bytes of a file as far as they are in memory and fit; none over a link.
+    pub fn send_file(&mut self, file: &CachedFile, offset: Option<u64>, count: usize) -> Result<usize> {
+        let Outgoing::Ring(ring) = self else { return Ok(0) };
+        let count = ring.push_file(file, offset, count)?;
+        if count > 0 {
+            ring.publish()?;
+        }
+        Ok(count)
     }
 
     /// How far has been written.

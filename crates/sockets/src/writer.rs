@@ -7,7 +7,7 @@ use std::{
 };
 
 use sidestep_fabric::{Aperture, queue::QueueSpec};
-use sidestep_shm::{Word64, clock, cpu, wait::Waiter};
+use sidestep_shm::{Word64, cached::CachedFile, clock, cpu, wait::Waiter};
 
 use crate::{
     carrier::{Carrier, ENDED, Switch},
@@ -294,8 +294,37 @@ impl Writer {
 
     #[inline]
     fn push(&mut self, parts: &[IoSlice<'_>], patient: bool) -> Result<usize> {
-        let (Some(ring), Some(carrier)) = (&mut self.ring, &self.carrier) else { return Ok(0) };
-        match ring.send(parts, patient) {
+        let Some(ring) = &mut self.ring else { return Ok(0) };
+        let outcome = ring.send(parts, patient);
+        self.pushed(outcome)
+    }
+
+    /// Reads a file straight into the ring, if all that [`step`](Self::step) sees to has been seen to. Zero: `step` must do it.
+    pub fn push_file(
+        &mut self,
+        stream: &Stream,
+        file: &CachedFile,
+        offset: Option<u64>,
+        count: usize,
+    ) -> Result<usize> {
+        if !matches!(self.ring, Some(Outgoing::Ring(_))) || self.step(stream, &[], true)? != Step::Sent(0) {
+            return Ok(0);
+        }
+        let Some(ring) = &mut self.ring else { return Ok(0) };
+        let outcome = ring.send_file(file, offset, count);
+        let count = self.pushed(outcome)?;
+        if count > 0 {
+            self.stalled = None;
+            self.look_after(stream)?;
+        }
+        Ok(count)
+    }
+
+    /// Counts what was written.
+    #[inline]
+    fn pushed(&mut self, outcome: std::result::Result<usize, Fault>) -> Result<usize> {
+        let (Some(ring), Some(carrier)) = (&self.ring, &self.carrier) else { return Ok(0) };
+        match outcome {
             Ok(0) => Ok(0),
             Ok(count) => {
                 carrier.pushed.store(ring.position(), Ordering::Relaxed);

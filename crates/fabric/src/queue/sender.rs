@@ -5,6 +5,7 @@ use std::os::fd::BorrowedFd;
 use sidestep_shm::{
     Memory, Span, Word64,
     byte_ring::{Parts, Producer},
+    cached::CachedFile,
     cpu,
     slot_ring::SlotProducer,
     sync::Ordering,
@@ -153,6 +154,13 @@ impl Sender {
             self.was_full()?;
         }
         Ok(count)
+    }
+
+    /// Puts bytes of a file into the ring without publishing them, if they are in memory. Zero: there is no space, or an
+    /// ordinary read must tell why there are none.
+    pub fn push_file(&mut self, file: &CachedFile, offset: Option<u64>, len: usize) -> Result<usize> {
+        let Ring::Bytes(ring) = &mut self.ring else { return Err(not("a stream")) };
+        Ok(ring.read_in(file, offset, len)?)
     }
 
     /// Sends one message; `false` if no slot is free.

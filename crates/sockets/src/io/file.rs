@@ -6,7 +6,10 @@ use std::{
     sync::atomic::Ordering,
 };
 
+use sidestep_shm::cached::CachedFile;
+
 use crate::{
+    engine,
     kernel::{self, Errno, Result},
     poll,
     signal::{self, Inside},
@@ -19,6 +22,9 @@ use super::{KERNEL_PIECE, receive, send};
 
 /// Bytes that are copied at a time: few enough to stay in the nearest caches between the two copies.
 const PIECE: usize = 32 << 10;
+/// Bytes that are read straight into the ring at a time, so that the peer reads meanwhile; and from how many on it is done.
+const STRAIGHT: usize = 64 << 10;
+const LEAST_STRAIGHT: usize = 8 << 10;
 
 thread_local! {
     static SPARE: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
@@ -145,35 +151,27 @@ fn send_file_in_kernel(
     outcome
 }
 
+/// Sends a file over the ring: what the kernel has of it in memory goes straight there, the rest by way of a buffer.
 fn copy_file(fd: i32, stream: &'static Stream, file: i32, offset: Option<&mut i64>, count: usize) -> Result<usize> {
-    let nonblocking = stream.nonblocking.load(Ordering::Relaxed);
+    let cached = (count >= LEAST_STRAIGHT && !engine::is_disabled()).then(|| CachedFile::new(file));
     let mut at = offset.as_deref().copied();
     let mut buffer = Piece::new();
-    let buffer = buffer.of(count);
     let mut total = 0;
     let mut failed = None;
     while total < count {
-        // No more than can be sent at once, by a call that does not wait: the rest would be read again.
-        let space = if nonblocking { stream.writer().space().max(1) } else { usize::MAX };
-        let wanted = buffer.len().min(count - total).min(space);
-        let read = match kernel::read_file(file, &mut buffer[..wanted], at) {
-            Ok(0) => break,
-            Ok(read) => read,
-            Err(errno) => {
-                failed = Some(errno);
-                break;
-            }
+        let rest = count - total;
+        let straight = cached.as_ref().map_or(Ok(0), |file| read_into_ring(fd, stream, file, at, rest));
+        let (sent, goes_on) = match straight {
+            Ok(0) => copy_piece(fd, stream, file, at, buffer.of(rest)),
+            Ok(_) => (straight, true),
+            Err(_) => (straight, false),
         };
-        let sent = send(fd, stream, &[IoSlice::new(&buffer[..read])], 0);
         let count = *sent.as_ref().unwrap_or(&0);
-        match &mut at {
-            Some(at) => *at += count as i64,
-            // What was read and not sent is read again.
-            None if count < read => _ = kernel::seek_by(file, count as i64 - read as i64),
-            None => {}
-        }
         total += count;
-        if count < read {
+        if let Some(at) = &mut at {
+            *at += count as i64;
+        }
+        if !goes_on {
             failed = sent.err();
             break;
         }
@@ -185,4 +183,39 @@ fn copy_file(fd: i32, stream: &'static Stream, file: i32, offset: Option<&mut i6
         Some(errno) if total == 0 => Err(errno),
         _ => Ok(total),
     }
+}
+
+/// Zero: it does not go this way at present.
+fn read_into_ring(fd: i32, stream: &Stream, file: &CachedFile, at: Option<i64>, count: usize) -> Result<usize> {
+    let _inside = Inside::enter();
+    let mut writer = stream.writer();
+    if !writer.is_on_ring() || !table::slot(fd).is_some_and(|slot| slot.is(stream)) {
+        return Ok(0);
+    }
+    writer.push_file(stream, file, at.map(|at| at as u64), count.min(STRAIGHT))
+}
+
+/// What was sent, and whether there may be more to send.
+fn copy_piece(
+    fd: i32,
+    stream: &'static Stream,
+    file: i32,
+    at: Option<i64>,
+    buffer: &mut [u8],
+) -> (Result<usize>, bool) {
+    // No more than can be sent at once, by a call that does not wait: the rest would be read again.
+    let nonblocking = stream.nonblocking.load(Ordering::Relaxed);
+    let space = if nonblocking { stream.writer().space().max(1) } else { usize::MAX };
+    let wanted = buffer.len().min(space);
+    let read = match kernel::read_file(file, &mut buffer[..wanted], at) {
+        Ok(read @ 1..) => read,
+        outcome => return (outcome, false),
+    };
+    let sent = send(fd, stream, &[IoSlice::new(&buffer[..read])], 0);
+    let count = *sent.as_ref().unwrap_or(&0);
+    if at.is_none() && count < read {
+        // What was read and not sent is read again.
+        let _ = kernel::seek_by(file, count as i64 - read as i64);
+    }
+    (sent, count == read)
 }

@@ -183,6 +183,16 @@ impl Carrier {
         }
     }
 
+    /// Of what the peer's reader has [`said`](Self::said): how far it has come, and by how much one moves that is at work. The
+    /// reader of a link tells each half of a window then; fewer packets may be told late by a timer, long after they were read.
+    #[inline]
+    pub fn progress(&self, said: (u64, u64)) -> (u64, u64) {
+        match &self.way {
+            Way::Ring(..) => (said.0, 1),
+            Way::Via(link) => (u64::from(link.acknowledged()), u64::from(link.options().window / 2)),
+        }
+    }
+
     /// From now on what arrives is news of the node; look again after this.
     #[inline]
     pub fn arm_arrival(&self) {

@@ -119,10 +119,7 @@ fn receive_slowly(
             stream.passes(READ);
             let mut reader = stream.reader();
             // An error that has come waits for the next call, whichever that is: it is not asked for here.
-            if total > 0
-                && reader.available(stream) == Ok(0)
-                && kernel::look(stream.fd(), 0) & libc::POLLERR != 0
-                && reader.available(stream) == Ok(0)
+            if total > 0 && reader.available(stream) == Ok(0) && has_failed(stream) && reader.available(stream) == Ok(0)
             {
                 return Ok(total);
             }
@@ -305,7 +302,10 @@ fn send_slowly(
                         {
                             // Not all at once: between two pieces the stream may go over to the ring.
                             let outcome = send_in_kernel(stream, &[IoSlice::new(piece)], flags);
-                            if outcome == Ok(KERNEL_PIECE) && !sleep::is_interrupted(before, true) {
+                            if outcome == Ok(KERNEL_PIECE)
+                                && !sleep::is_interrupted(before, true)
+                                && !has_failed(stream)
+                            {
                                 total += KERNEL_PIECE;
                                 IoSlice::advance_slices(&mut parts, KERNEL_PIECE);
                                 continue;
@@ -363,6 +363,11 @@ fn send_in_kernel(stream: &'static Stream, parts: &[IoSlice<'_>], flags: i32) ->
     }
     stream.in_kernel[WRITE].fetch_sub(1, Ordering::SeqCst);
     outcome
+}
+
+/// Whether an error has come, which waits for the next call: not for the next piece of this one.
+fn has_failed(stream: &Stream) -> bool {
+    kernel::look(stream.fd(), 0) & libc::POLLERR != 0
 }
 
 /// Sleeps until there may be space.

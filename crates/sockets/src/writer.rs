@@ -59,8 +59,10 @@ pub struct Writer {
     stalled: Option<(u64, u64)>,
     /// How often the ring gave way to TCP.
     overflows: u32,
-    /// What the peer's reader had said when this side last saw it move, and how much of its ring or link had been filled then.
+    /// What the peer's reader has said last.
     head: Said,
+    /// How far it had come when this side last saw it at work, and how much of its ring or link had been filled then.
+    progress: u64,
     filled: u64,
     random: u64,
 }
@@ -131,7 +133,11 @@ impl Writer {
         let Some(carrier) = &self.carrier else { return };
         let said = carrier.said();
         if said != self.head {
-            (self.head, self.filled) = (said, carrier.filled());
+            let (now, stride) = carrier.progress(said);
+            if now.wrapping_sub(self.progress) >= stride || said.1 != self.head.1 {
+                (self.progress, self.filled) = (now, carrier.filled());
+            }
+            self.head = said;
         }
     }
 
@@ -153,9 +159,14 @@ impl Writer {
         }
     }
 
+    /// The same, unless the peer has closed: what becomes of the bytes then is the kernel's to say, of a whole call at once.
+    pub fn uses_ring(&self) -> bool {
+        self.is_on_ring() && !self.carrier.as_ref().is_some_and(|carrier| carrier.peer_reading().closed)
+    }
+
     /// Goes over to the ring before a call that the kernel would carry out, if it may. `true`: the ring it is.
     pub fn prefers_ring(&mut self, stream: &Stream) -> bool {
-        self.is_on_ring() || self.enter_ring(stream).unwrap_or(false)
+        self.uses_ring() || !self.is_on_ring() && self.enter_ring(stream).unwrap_or(false)
     }
 
     /// Takes up the sending end of a carrier, and goes on over the ring if the reader has opened it.

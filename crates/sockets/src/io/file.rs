@@ -18,7 +18,7 @@ use crate::{
     table,
 };
 
-use super::{KERNEL_PIECE, receive, send};
+use super::{KERNEL_PIECE, has_failed, receive, send};
 
 /// Bytes that are copied at a time: few enough to stay in the nearest caches between the two copies.
 const PIECE: usize = 32 << 10;
@@ -117,7 +117,10 @@ pub fn send_file(
             Err(_) => break,
         }
         // The end of the file, no space and no waiting, or a handler that ran: the kernel would end here, too.
-        if outcome.is_ok_and(|sent| sent < asked) || sleep::is_interrupted(before, true) {
+        if outcome.is_ok_and(|sent| sent < asked)
+            || sleep::is_interrupted(before, true)
+            || total < count && has_failed(stream)
+        {
             break;
         }
     }
@@ -139,7 +142,7 @@ fn send_file_in_kernel(
 ) -> Option<Result<usize>> {
     // Nothing of it may go to the ring meanwhile.
     stream.in_kernel[WRITE].fetch_add(1, Ordering::SeqCst);
-    let still = !stream.writer().is_on_ring();
+    let still = !stream.writer().uses_ring();
     let outcome = still.then(|| kernel::send_file(stream.fd(), file, offset, count));
     if let Some(Ok(count)) = outcome {
         stream.count(WRITE, count);

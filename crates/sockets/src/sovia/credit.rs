@@ -99,6 +99,11 @@ impl Link {
         self.sent_packets.load(Ordering::Relaxed).wrapping_sub(read)
     }
 
+    /// Packets that the peer has acknowledged; to compare with an earlier answer.
+    pub fn acknowledged(&self) -> u32 {
+        self.read_packets.load(Ordering::Relaxed)
+    }
+
     /// Packets that may be sent.
     #[inline]
     pub(super) fn credits(&self) -> u32 {

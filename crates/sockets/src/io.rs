@@ -241,7 +241,9 @@ pub fn send(fd: i32, stream: &'static Stream, parts: &[IoSlice<'_>], flags: i32)
         let mut writer = stream.writer();
         if writer.is_on_ring() && table::slot(fd).is_some_and(|slot| slot.is(stream)) {
             match writer.step(stream, parts, !nonblocking)? {
-                writer::Step::Sent(count) if count == part.len() || nonblocking => return Ok(count),
+                writer::Step::Sent(count) if count == part.len() || nonblocking && !writer.may_give_way() => {
+                    return Ok(count);
+                }
                 writer::Step::Sent(count) => done = count,
                 writer::Step::Full if nonblocking => return Err(Errno(libc::EAGAIN)),
                 _ => {}
@@ -324,7 +326,8 @@ fn send_slowly(
                 Ok(writer::Step::Sent(count)) => {
                     total += count;
                     IoSlice::advance_slices(&mut parts, count);
-                    if nonblocking || parts.is_empty() || parts.iter().all(|part| part.is_empty()) {
+                    let all = parts.iter().all(|part| part.is_empty());
+                    if all || nonblocking && !writer.may_give_way() {
                         return Ok(total);
                     }
                     continue;

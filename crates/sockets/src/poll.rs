@@ -50,6 +50,9 @@ pub const LOOK_TICKS: u64 = 50_000;
 /// Looks at an error without a hang-up, or a hang-up without an end, before it is taken for all there is.
 const HALF_TOLD: u32 = 4;
 
+/// A time that is over.
+const AT_ONCE: u64 = 0;
+
 /// Whether descriptors without a ring are looked at by every call, or now and then while rings are busy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Others {
@@ -91,7 +94,11 @@ pub fn poll(
         let ready = list.rings_ready(fds);
         if ready {
             // Also for streams with rings: their other direction, and their end, are the kernel's to tell.
-            if looks_again() || list.needs_kernel(fds, others) {
+            let due = looks_again();
+            if due && list.gives_way(fds) {
+                continue;
+            }
+            if due || list.needs_kernel(fds, others) {
                 list.look_at_kernel()?;
             }
             let count = list.report(fds);
@@ -99,6 +106,9 @@ pub fn poll(
             return Ok(count);
         }
         let expired = deadline.is_some_and(|deadline| clock::now() >= deadline);
+        if expired && list.gives_way(fds) {
+            continue;
+        }
         if expired || list.look_longer(fds, deadline)? {
             if !list.rings_ready(fds) || looks_again() || list.needs_kernel(fds, others) {
                 list.look_at_kernel()?;
@@ -167,6 +177,12 @@ impl List {
             }
         }
         list
+    }
+
+    /// Whether a full ring, whose reader does not move, has given way to TCP: the kernel must be asked about that one then.
+    /// Sleeps see to it by themselves; a program that finds other news each time does not sleep.
+    fn gives_way(&self, fds: &[libc::pollfd]) -> bool {
+        self.ringed.iter().any(|ringed| ringed.look_again(fds[ringed.at].events) == Some(AT_ONCE))
     }
 
     fn rings_ready(&self, fds: &[libc::pollfd]) -> bool {
@@ -289,7 +305,7 @@ impl Ringed {
         let before = on_ring();
         let until = look_again(self.stream, &self.carrier, asked);
         // The kernel has not been asked about space that TCP has: it is, at once.
-        if before && !on_ring() { Some(clock::now()) } else { until }
+        if before && !on_ring() { Some(AT_ONCE) } else { until }
     }
 
     /// What the kernel is asked in its stead: the end of the stream always shows at the anchor.

@@ -146,6 +146,12 @@ impl Writer {
         self.ring.as_mut().map_or(0, Outgoing::space)
     }
 
+    /// Whether what does not fit goes on over TCP in the same call, also for who does not wait: packets that nobody takes fill
+    /// a link sooner than a program expects of a connection.
+    pub fn may_give_way(&self) -> bool {
+        matches!(self.ring, Some(Outgoing::Via(_)))
+    }
+
     /// Whether the next bytes would go to the ring.
     pub fn is_on_ring(&self) -> bool {
         self.on_ring || self.landing.is_some()
@@ -481,7 +487,9 @@ impl Writer {
     /// Longer with every time: a reader that is slow is better waited for. Most programs that do not wait in the call itself
     /// can do something else meanwhile.
     fn stall_limit(&self, patient: bool) -> u64 {
-        if !patient && (self.is_large() || self.carrier.as_ref().is_some_and(|carrier| carrier.link().is_some())) {
+        // A link whose window has room for more than the way to the peer takes as little as a small ring.
+        let link = self.carrier.as_ref().and_then(|carrier| carrier.link());
+        if !patient && (self.is_large() || link.is_some_and(|link| !link.has_credit())) {
             return LARGE_STALL_NS << (2 * self.overflows.min(3));
         }
         (STALL_NS << (2 * self.overflows.min(5))).min(MOST_STALL_NS)

@@ -273,6 +273,14 @@ impl State {
         least
     }
 
+    /// Full rings whose readers do not move give way to TCP also while other news keeps the program from sleeping.
+    fn see_to_full(&mut self) {
+        let State { members, active, .. } = self;
+        for id in active.iter() {
+            members.get_mut(*id).and_then(Member::look_again);
+        }
+    }
+
     /// Lets every promoted member follow its peer.
     #[cold]
     pub fn keep_up(&self) {
@@ -288,6 +296,7 @@ impl State {
     /// Asks the kernel, without waiting, and adds what it has.
     pub fn add_kernel(&mut self, set: i32, events: &mut [libc::epoll_event], count: usize) -> usize {
         self.looked = cpu::ticks();
+        self.see_to_full();
         let rest = &mut events[count..];
         if rest.is_empty() {
             return count;

@@ -41,7 +41,7 @@ intercepted! {
         [rust] sendmmsg(fd: c_int, messages: *mut mmsghdr, count: c_uint, flags: c_int) -> c_int
             => message::sendmmsg; handled "one `sendmsg` after another";
         [rust] sendfile(out: c_int, from: c_int, offset: *mut off_t, count: size_t) -> ssize_t
-            => file::sendfile, also sendfile64; handled "the file is read into the stream; from a socket the kernel refuses it";
+            => file::sendfile, also sendfile64; handled "the file is read into the ring, straight where the kernel has it in memory; from a socket the kernel refuses it";
         [rust] splice(from: c_int, from_offset: *mut i64, to: c_int, to_offset: *mut i64, len: size_t, flags: c_uint) -> ssize_t
             => file::splice; handled "between a stream and a pipe bytes are copied; with offsets the stream goes back to TCP first";
     }

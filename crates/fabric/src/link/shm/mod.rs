@@ -163,7 +163,9 @@ impl ShmLink {
             // What it posted before its end comes first.
             take_events(session, target);
             self.remove(session);
-            for ticket in std::mem::take(&mut *lock(&session.unanswered)) {
+            // Taken out first: the target's own locks come before this one, where requests are made.
+            let unanswered = std::mem::take(&mut *lock(&session.unanswered));
+            for ticket in unanswered {
                 target.completed(ticket, Outcome::Closed(reason));
             }
             target.closed(session.id, reason);

@@ -9,12 +9,17 @@
 use std::{
     collections::HashMap,
     sync::{
-        Arc, Mutex, OnceLock,
+        Arc, OnceLock,
         atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
     },
 };
 
-use sidestep_shm::{self as shm, Memory, Span, Word64, wait::Waiter, watch::Watch};
+use sidestep_shm::{
+    self as shm, Memory, Span, Word64,
+    lock::{Mutex, MutexGuard},
+    wait::Waiter,
+    watch::Watch,
+};
 
 use crate::{
     cookie::{Cookie, RegionId, Rights},
@@ -419,7 +424,7 @@ impl Apertures {
         });
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<(PeerId, Cookie), Arc<ApertureCore>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<(PeerId, Cookie), Arc<ApertureCore>>> {
         self.open.lock().expect("no panic in aperture table")
     }
 }

@@ -3,8 +3,10 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, Weak},
+    sync::{Arc, Weak},
 };
+
+use sidestep_shm::lock::{Mutex, MutexGuard};
 
 use crate::{
     cookie::Rights,

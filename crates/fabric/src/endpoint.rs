@@ -13,12 +13,15 @@ use std::{
     any::Any,
     collections::{HashMap, VecDeque},
     sync::{
-        Arc, Mutex, MutexGuard,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
 };
 
-use sidestep_shm::wait::Waiter;
+use sidestep_shm::{
+    lock::{Mutex, MutexGuard},
+    wait::Waiter,
+};
 
 use crate::{
     cookie::{Cookie, Rights},

@@ -9,11 +9,12 @@
 
 use std::{
     os::fd::{AsFd, BorrowedFd},
-    sync::{Arc, Mutex, OnceLock},
+    sync::{Arc, OnceLock},
 };
 
 use sidestep_shm::{
     doorbell::{Doorbell, Sleeper, Tokens},
+    lock::{Mutex, MutexGuard},
     pending::{Mark, Pending},
     wait::Waiter,
 };
@@ -274,7 +275,7 @@ impl EventQueueCore {
         }
     }
 
-    fn sources(&self) -> std::sync::MutexGuard<'_, Sources> {
+    fn sources(&self) -> MutexGuard<'_, Sources> {
         self.sources.lock().expect("no panic in event sources")
     }
 }

@@ -1,11 +1,11 @@
 //! Listeners: names under which connections are accepted or refused.
 
-use std::{
-    collections::VecDeque,
-    sync::{Arc, Mutex, MutexGuard},
-};
+use std::{collections::VecDeque, sync::Arc};
 
-use sidestep_shm::wait::Waiter;
+use sidestep_shm::{
+    lock::{Mutex, MutexGuard},
+    wait::Waiter,
+};
 
 use crate::{
     endpoint::{Endpoint, check_private},

@@ -5,11 +5,10 @@
 
 use std::{
     collections::{HashMap, VecDeque},
-    sync::{
-        Mutex, MutexGuard,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::atomic::{AtomicUsize, Ordering},
 };
+
+use sidestep_shm::lock::{Mutex, MutexGuard};
 
 use crate::{
     cookie::Cookie,

@@ -9,12 +9,15 @@
 use std::{
     collections::VecDeque,
     sync::{
-        Arc, Mutex, MutexGuard,
+        Arc,
         atomic::{AtomicU32, Ordering},
     },
 };
 
-use sidestep_shm::wait::Waiter;
+use sidestep_shm::{
+    lock::{Mutex, MutexGuard},
+    wait::Waiter,
+};
 
 use crate::{
     aperture::{Aperture, Mapped},

@@ -12,13 +12,14 @@
 use std::{
     ptr::NonNull,
     sync::{
-        Arc, Mutex, MutexGuard, OnceLock, RwLock, RwLockReadGuard,
+        Arc, OnceLock, RwLock, RwLockReadGuard,
         atomic::{AtomicU32, Ordering},
     },
 };
 
 use sidestep_shm::{
     self as shm, Memory, Span, Word32, Word64, clock,
+    lock::{Mutex, MutexGuard},
     watch::{Watch, watch_len},
 };
 

@@ -3,10 +3,12 @@
 use std::{
     collections::VecDeque,
     sync::{
-        Arc, Mutex,
+        Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
 };
+
+use sidestep_shm::lock::Mutex;
 
 use crate::{node::Node, rdma::RdmaCore};
 

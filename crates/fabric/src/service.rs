@@ -8,7 +8,7 @@
 use std::{
     os::fd::AsFd,
     sync::{
-        Arc, Mutex, Weak,
+        Arc, Weak,
         atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence},
     },
     thread::JoinHandle,
@@ -17,6 +17,7 @@ use std::{
 use sidestep_shm::{
     self as shm, clock, cpu,
     doorbell::{Doorbell, Sleeper, Tokens},
+    lock::Mutex,
 };
 
 use crate::{

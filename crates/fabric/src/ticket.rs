@@ -4,10 +4,12 @@ use std::{
     collections::HashMap,
     hash::{BuildHasherDefault, Hasher},
     sync::{
-        Arc, Mutex, Weak,
+        Arc, Weak,
         atomic::{AtomicU64, Ordering},
     },
 };
+
+use sidestep_shm::lock::Mutex;
 
 use crate::{
     aperture::ApertureCore,

@@ -5,12 +5,13 @@
 //! a peer writes, there is one firing outstanding.
 
 use std::sync::{
-    Arc, Mutex,
+    Arc,
     atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
 use sidestep_shm::{
     self as shm,
+    lock::Mutex,
     wait::Waiter,
     watch::{WATCHED_WORD, WatchedWord},
 };

@@ -4,7 +4,7 @@
 //! kernel needs a second atomic step to learn of them. Who finds it taken looks for a while, then gives the core away, and
 //! then sleeps for short times, so that a holder of lower priority gets on.
 //!
-//! Debug builds panic where locks around values of two types are taken in both orders.
+//! Debug builds panic where locks of two kinds are taken in both orders, of these and of [`Mutex`].
 //!
 //! A lock may belong to one thread ([`Threads`]): that one takes it without an atomic step, and any other panics.
 //!
@@ -26,15 +26,17 @@ use std::{
     time::Duration,
 };
 
-#[cfg(debug_assertions)]
+mod mutex;
 mod order;
 
+pub use self::mutex::{Mutex, MutexGuard};
+
 /// A value that one thread at a time can reach.
-#[derive(Default)]
 #[repr(C)]
 pub struct Lock<T> {
     held: AtomicBool,
     threads: Threads,
+    kind: order::Kind,
     value: UnsafeCell<T>,
 }
 
@@ -77,6 +79,7 @@ fn new_number() -> u32 {
 #[derive(Debug)]
 pub struct Guard<'a, T> {
     lock: &'a Lock<T>,
+    _mark: order::Mark,
 }
 
 // SAFETY: L1, L2: the value is reached by one thread at a time, so it need only be one that may move between threads.
@@ -88,20 +91,21 @@ const NAP: Duration = Duration::from_micros(20);
 
 impl<T> Lock<T> {
     /// A lock around a value.
+    #[track_caller]
     pub const fn new(value: T) -> Lock<T> {
         Lock::within(Threads::ANY, value)
     }
 
     /// A lock that only these threads may take.
+    #[track_caller]
     pub const fn within(threads: Threads, value: T) -> Lock<T> {
-        Lock { held: AtomicBool::new(false), threads, value: UnsafeCell::new(value) }
+        Lock { held: AtomicBool::new(false), threads, kind: order::Kind::here(), value: UnsafeCell::new(value) }
     }
 
     /// Takes it, and waits if another thread has it.
     #[inline]
     pub fn lock(&self) -> Guard<'_, T> {
-        #[cfg(debug_assertions)]
-        order::wanted::<T>();
+        self.kind.wanted::<T>();
         match self.try_lock() {
             Some(guard) => guard,
             None => self.wait(),
@@ -159,13 +163,18 @@ impl<T> Lock<T> {
     }
 }
 
+impl<T: Default> Default for Lock<T> {
+    #[track_caller]
+    fn default() -> Lock<T> {
+        Lock::new(T::default())
+    }
+}
+
 impl<'a, T> Guard<'a, T> {
     /// For who has just set `held`.
     #[inline]
     fn of(lock: &'a Lock<T>) -> Guard<'a, T> {
-        #[cfg(debug_assertions)]
-        order::taken::<T>();
-        Guard { lock }
+        Guard { lock, _mark: lock.kind.taken::<T>() }
     }
 }
 
@@ -190,8 +199,6 @@ impl<T> DerefMut for Guard<'_, T> {
 impl<T> Drop for Guard<'_, T> {
     #[inline]
     fn drop(&mut self) {
-        #[cfg(debug_assertions)]
-        order::given::<T>();
         // Pairs with `try_lock`.
         self.lock.held.store(false, Ordering::Release);
     }

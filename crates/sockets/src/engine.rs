@@ -10,7 +10,7 @@
 use std::{
     collections::HashMap,
     sync::{
-        Arc, Mutex, OnceLock,
+        Arc, OnceLock,
         atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
 };
@@ -19,7 +19,7 @@ use sidestep_fabric::{
     Aperture, ArenaBlock, Endpoint, Error, Listener, Node, Request,
     queue::{self, Kind, QueueSpec},
 };
-use sidestep_shm::clock;
+use sidestep_shm::{clock, lock::Mutex};
 
 use crate::{
     address::Key,

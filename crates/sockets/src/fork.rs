@@ -2,13 +2,10 @@
 
 use std::{
     cell::RefCell,
-    sync::{
-        MutexGuard,
-        atomic::{AtomicU32, Ordering},
-    },
+    sync::atomic::{AtomicU32, Ordering},
 };
 
-use sidestep_shm::{descriptor, family::process_generation, procfs};
+use sidestep_shm::{descriptor, family::process_generation, lock::MutexGuard, procfs};
 
 use crate::{custody, engine, kernel, registry::file, set::Set, sleep, stream::Stream, table};
 

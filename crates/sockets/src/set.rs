@@ -9,14 +9,11 @@
 
 use std::{
     os::fd::{AsFd, AsRawFd},
-    sync::{
-        Mutex,
-        atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering},
-    },
+    sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering},
     time::Duration,
 };
 
-use sidestep_shm::{clock, cpu};
+use sidestep_shm::{clock, cpu, lock::Mutex};
 
 use crate::{
     config::config,

@@ -11,13 +11,13 @@
 //! - S4. Only the anchor ends a stream.
 
 use std::sync::{
-    Arc, Mutex, MutexGuard,
+    Arc,
     atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU32, AtomicU64, Ordering},
 };
 
 use sidestep_shm::{
     clock,
-    lock::{Guard, Lock},
+    lock::{Guard, Lock, Mutex, MutexGuard},
 };
 
 use crate::{

@@ -4,9 +4,11 @@
 //! again. Whoever found one takes its lock and then looks whether the number still leads there ([`Slot::is`]).
 
 use std::sync::{
-    Mutex, MutexGuard, OnceLock,
+    OnceLock,
     atomic::{AtomicU32, AtomicU64, Ordering},
 };
+
+use sidestep_shm::lock::{Mutex, MutexGuard};
 
 use crate::{set::Set, stream::Stream};
 

@@ -409,9 +409,13 @@ impl Writer {
             return Ok(Step::Sent(count));
         }
         // Who does not wait cannot be stalled: a reader that took nothing of the last half a ring, and takes nothing for
-        // as long as one needs to wake up, does not read. It will offer a larger ring, which takes enough.
-        let idle = !patient && !self.is_large() && self.reader_is_idle();
+        // as long as one needs to wake up, does not read. It will offer a larger ring, which takes enough. What a reader says
+        // over a wire may be old: there, only that look tells.
+        let distant = self.carrier.as_ref().is_some_and(|carrier| carrier.is_distant());
+        let idle = !patient && !self.is_large() && (distant || self.reader_is_idle());
+        let mut moves = false;
         if (patient || idle) && self.look(patient) {
+            moves = true;
             let count = self.push(parts, patient)?;
             if count > 0 {
                 self.stalled = None;
@@ -423,7 +427,7 @@ impl Writer {
             return Ok(Step::Kernel);
         }
         let stalled = self.stall().is_some_and(|since| clock::now() - since > self.stall_limit(patient));
-        if idle && self.reader_is_idle() || stalled {
+        if idle && (distant && !moves || self.reader_is_idle()) || stalled {
             return self.give_way(stream);
         }
         if self.carrier.as_ref().is_some_and(|carrier| carrier.link().is_some()) {

@@ -7,7 +7,7 @@ use std::{
     collections::VecDeque,
     os::fd::BorrowedFd,
     sync::{
-        Arc, Mutex, Weak,
+        Arc, Weak,
         atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering},
     },
 };
@@ -15,7 +15,7 @@ use std::{
 use sidestep_fabric::{EventQueue, event::SourceId};
 use sidestep_shm::{
     clock,
-    lock::{Guard, Lock},
+    lock::{Guard, Lock, Mutex},
     wait::{Patience, Waiter},
 };
 

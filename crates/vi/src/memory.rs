@@ -3,13 +3,16 @@
 use std::{
     ptr::NonNull,
     sync::{
-        Arc, Mutex, MutexGuard, RwLock,
+        Arc, RwLock,
         atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
     },
 };
 
 use sidestep_fabric::{Node, Region};
-use sidestep_shm::{Memory, Word64};
+use sidestep_shm::{
+    Memory, Word64,
+    lock::{Mutex, MutexGuard},
+};
 
 use crate::{
     attributes::{MAX_PTAGS, MAX_REGIONS, MemAttributes},

@@ -3,7 +3,7 @@
 use std::{
     collections::HashMap,
     sync::{
-        Arc, Mutex, Weak,
+        Arc, Weak,
         atomic::{AtomicUsize, Ordering},
     },
 };
@@ -11,7 +11,7 @@ use std::{
 use sidestep_fabric::{EventQueue, Listener, Node, link::iwarp::IwarpOptions};
 use sidestep_shm::{
     Memory,
-    lock::{Guard, Lock, Threads},
+    lock::{Guard, Lock, Mutex, Threads},
     room::Room,
 };
 

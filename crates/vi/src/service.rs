@@ -6,7 +6,7 @@
 use std::{
     collections::VecDeque,
     sync::{
-        Arc, Mutex, MutexGuard, Weak,
+        Arc, Weak,
         atomic::{AtomicBool, Ordering},
     },
     thread,
@@ -15,7 +15,7 @@ use std::{
 use sidestep_fabric::Node;
 use sidestep_shm::{
     clock,
-    lock::Threads,
+    lock::{Mutex, MutexGuard, Threads},
     wait::{Patience, Waiter},
 };
 

@@ -4,10 +4,9 @@
 //! The NIC is that of the engine's own node, on shared memory, or one on iWARP, whose node then wakes whoever sleeps at the
 //! engine's.
 
-use std::{
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
+
+use sidestep_shm::lock::Mutex;
 
 use sidestep_fabric::{Node, link::iwarp::IwarpOptions};
 use sidestep_vi::{Connecting, ConnectionRequest, NetAddress, Nic};

@@ -4,7 +4,9 @@
 //! Anybody on the host can connect to a port; only processes of this user are answered over shared memory, and so know the
 //! secret. A request without it is refused.
 
-use std::{collections::HashMap, sync::Mutex};
+use std::collections::HashMap;
+
+use sidestep_shm::lock::Mutex;
 
 use sidestep_fabric::{Endpoint, Error, Node, Request};
 use sidestep_vi::{NetAddress, Nic};

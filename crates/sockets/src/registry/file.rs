@@ -4,7 +4,7 @@
 use std::{
     os::fd::OwnedFd,
     sync::{
-        Mutex, MutexGuard, OnceLock,
+        OnceLock,
         atomic::Ordering::{Acquire, Relaxed, Release},
     },
 };
@@ -13,7 +13,11 @@ use rustix::{
     fs::{FallocateFlags, Mode, OFlags},
     process::{Resource, getrlimit},
 };
-use sidestep_shm::{Memory, descriptor, procfs};
+use sidestep_shm::{
+    Memory, descriptor,
+    lock::{Mutex, MutexGuard},
+    procfs,
+};
 
 use super::{LEN, MAGIC, Registry, VERSION};
 use crate::{config::config, reason::Reason, stream::lock};

@@ -1,10 +1,9 @@
 //! What tells an epoll set that something has come for a link, while the set does not look at it: in place of a tripwire, since
 //! the links with one peer share theirs.
 
-use std::sync::{
-    Mutex,
-    atomic::{AtomicBool, Ordering},
-};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use sidestep_shm::lock::Mutex;
 
 use sidestep_fabric::{EventQueue, event::SourceId};
 

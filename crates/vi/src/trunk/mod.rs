@@ -13,7 +13,7 @@ mod trunks;
 pub(crate) use self::{inward::Source, outward::Outward, trunks::Trunks};
 
 use std::sync::{
-    Arc, Mutex, MutexGuard, OnceLock, Weak,
+    Arc, OnceLock, Weak,
     atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering},
 };
 
@@ -26,7 +26,7 @@ use sidestep_fabric::{
 use sidestep_shm::{
     attach::{Attachment, Gate},
     cpu,
-    lock::{Guard, Lock, Threads},
+    lock::{Guard, Lock, Mutex, MutexGuard, Threads},
 };
 
 use self::inward::Inward;

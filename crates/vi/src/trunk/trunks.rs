@@ -5,7 +5,7 @@
 //! for the peers that are busy, and a poll that finds nothing has looked everywhere.
 
 use std::sync::{
-    Arc, Mutex, MutexGuard, OnceLock,
+    Arc, OnceLock,
     atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
@@ -13,7 +13,7 @@ use sidestep_fabric::{Node, link::PeerId};
 use sidestep_shm::{
     attach::Gate,
     cpu,
-    lock::{Lock, Threads},
+    lock::{Lock, Mutex, MutexGuard, Threads},
 };
 
 use super::Trunk;

@@ -4,7 +4,7 @@ use std::{
     collections::VecDeque,
     ops::{Deref, DerefMut},
     sync::{
-        Arc, Mutex, OnceLock, Weak,
+        Arc, OnceLock, Weak,
         atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
     },
 };
@@ -12,7 +12,7 @@ use std::{
 use sidestep_fabric::{Aperture, Cookie};
 use sidestep_shm::{
     cpu,
-    lock::{Guard, Lock},
+    lock::{Guard, Lock, Mutex},
     wait::Waiter,
 };
 

@@ -12,7 +12,7 @@ use std::{
     collections::{BTreeMap, HashMap, VecDeque},
     os::fd::AsFd,
     sync::{
-        Arc, Mutex, MutexGuard,
+        Arc,
         atomic::{AtomicUsize, Ordering},
     },
 };
@@ -21,6 +21,7 @@ use rustix::io::Errno;
 use sidestep_shm::{
     self as shm, Memory,
     doorbell::{Doorbell, Sleeper},
+    lock::{Mutex, MutexGuard},
 };
 
 use self::plan::Trigger;

@@ -1,9 +1,8 @@
 //! What shall go wrong, and when.
 
-use std::sync::{
-    Mutex,
-    atomic::{AtomicU64, Ordering},
-};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use sidestep_shm::lock::Mutex;
 
 use crate::link::sim::Seeded;
 

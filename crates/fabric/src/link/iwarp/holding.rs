@@ -2,9 +2,11 @@
 //! question for an answer, so that it stands for several requests.
 
 use std::sync::{
-    Arc, Mutex,
+    Arc,
     atomic::{AtomicUsize, Ordering},
 };
+
+use sidestep_shm::lock::{Mutex, MutexGuard};
 
 use super::session::{Around, Session};
 
@@ -52,7 +54,7 @@ impl Holding {
         self.count.store(sessions.len(), Ordering::Release);
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Arc<Session>>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<Arc<Session>>> {
         self.sessions.lock().expect("no panic in a list of sessions")
     }
 }

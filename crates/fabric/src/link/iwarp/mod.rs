@@ -47,7 +47,7 @@ use std::{
     collections::BTreeMap,
     os::fd::{AsFd, OwnedFd},
     sync::{
-        Arc, Mutex, MutexGuard, RwLock,
+        Arc, RwLock,
         atomic::{AtomicBool, AtomicU32, Ordering},
     },
 };
@@ -56,6 +56,7 @@ use sidestep_iwarp::BufferId;
 use sidestep_shm::{
     clock,
     doorbell::{Doorbell, Sleeper},
+    lock::{Mutex, MutexGuard},
 };
 
 use self::{

@@ -10,13 +10,16 @@
 
 use std::{
     os::fd::{AsFd, OwnedFd},
-    sync::{Mutex, MutexGuard},
     time::Duration,
 };
 
 use rustix::time::{ClockId, clock_gettime};
 use sidestep_iwarp::{BufferId, Transport};
-use sidestep_shm::{clock, doorbell::Sleeper};
+use sidestep_shm::{
+    clock,
+    doorbell::Sleeper,
+    lock::{Mutex, MutexGuard},
+};
 
 use super::{
     hosting::Hosting,

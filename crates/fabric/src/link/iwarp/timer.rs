@@ -2,14 +2,18 @@
 
 use std::{
     os::fd::{AsFd, OwnedFd},
-    sync::{Mutex, MutexGuard},
     time::Duration,
 };
 
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
 };
-use sidestep_shm::{self as shm, descriptor::keep, doorbell::Sleeper};
+use sidestep_shm::{
+    self as shm,
+    descriptor::keep,
+    doorbell::Sleeper,
+    lock::{Mutex, MutexGuard},
+};
 
 use crate::error::Result;
 

@@ -10,7 +10,7 @@ use std::{
     collections::HashMap,
     os::fd::{AsFd, OwnedFd},
     sync::{
-        Arc, Mutex, RwLock, Weak,
+        Arc, RwLock, Weak,
         atomic::{AtomicU32, Ordering},
     },
 };
@@ -19,6 +19,7 @@ use sidestep_shm::{
     self as shm, Memory,
     attach::{Attachment, Gate},
     doorbell::{Doorbell, Sleeper, Tokens},
+    lock::Mutex,
     passing::{Lifeline, Received, Rendezvous},
 };
 

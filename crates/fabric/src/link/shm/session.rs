@@ -15,7 +15,7 @@ use std::{
     collections::VecDeque,
     os::fd::{AsFd, BorrowedFd, OwnedFd},
     sync::{
-        Arc, Mutex, MutexGuard, OnceLock,
+        Arc, OnceLock,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
 };
@@ -27,6 +27,7 @@ use sidestep_shm::{
     cpu,
     event_ring::{self, EVENT_RING_LEN, EventPoster, EventTaker, RescanWord},
     gate::GATE_LEN,
+    lock::{Mutex, MutexGuard},
     pair_bell::{PairBell, Ringer},
     passing::{Lifeline, Received},
     sleep_word::SleepWord,

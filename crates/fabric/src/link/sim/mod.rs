@@ -17,12 +17,13 @@ mod world;
 
 pub use self::seeded::Seeded;
 
-use std::{
-    os::fd::AsFd,
-    sync::{Arc, Mutex, MutexGuard},
-};
+use std::{os::fd::AsFd, sync::Arc};
 
-use sidestep_shm::{self as shm, Memory, doorbell::Sleeper};
+use sidestep_shm::{
+    self as shm, Memory,
+    doorbell::Sleeper,
+    lock::{Mutex, MutexGuard},
+};
 
 use self::world::{Ask, Bell, Item, Taken, World};
 use crate::{

@@ -10,13 +10,13 @@ mod record;
 
 pub use self::record::{Direction, Ended, Failure, Operation, TraceEvent, TraceRecord};
 
-use std::{
-    collections::VecDeque,
-    fmt,
-    sync::{Arc, Mutex, MutexGuard},
-};
+use std::{collections::VecDeque, fmt, sync::Arc};
 
-use sidestep_shm::{Memory, clock, doorbell::Sleeper};
+use sidestep_shm::{
+    Memory, clock,
+    doorbell::Sleeper,
+    lock::{Mutex, MutexGuard},
+};
 
 use crate::{
     cookie::{Cookie, RegionId},

@@ -72,6 +72,8 @@ const FORKS: usize = 1024;
 
 /// Time between two looks at the fabric by calls that go to the kernel anyway.
 const PUMP_NS: u64 = 20_000;
+/// More than an engine or a connection takes of the heap.
+const RESERVE: usize = 256 << 10;
 const HELLO: usize = 8 * 8 + QueueSpec::WIRE_LEN;
 
 /// The engine of this process; made when first needed. `None`: this process cannot have one.
@@ -88,6 +90,14 @@ pub fn engine() -> Option<&'static Engine> {
         engine.map(Box::new)
     };
     cell.get_or_init(started).as_deref()
+}
+
+/// Whether the process can have as much memory as an engine or a connection takes: where some is missing in the middle of it,
+/// the program would be ended.
+fn has_memory() -> bool {
+    let mut room = Vec::<u8>::new();
+    // Not left out because nobody uses it.
+    std::hint::black_box(&mut room).try_reserve_exact(RESERVE).is_ok()
 }
 
 /// The engine, if there is one already.
@@ -127,6 +137,9 @@ pub fn is_disabled() -> bool {
 
 impl Engine {
     fn start() -> Option<Engine> {
+        if !has_memory() {
+            return None;
+        }
         numbers::choose();
         let node = Node::new().ok()?;
         let mut bytes = [0; 16];
@@ -188,6 +201,19 @@ impl Engine {
         true
     }
 
+    /// A block for a stream, if there is memory for all that goes with it.
+    fn lend(&self, peer: sidestep_fabric::link::PeerId) -> Result<ArenaBlock, Error> {
+        if !has_memory() {
+            let limit = sidestep_shm::Error::Limit {
+                what: "carry a stream",
+                limit: "memory",
+                source: rustix::io::Errno::NOMEM,
+            };
+            return Err(Error::Memory(limit));
+        }
+        self.node.lend_block(peer, config().rings.0, Kind::Stream)
+    }
+
     /// Looks for the process at the other end of a stream, and asks it.
     pub fn ask(&self, place: &Place, stream: &Stream) {
         if lock(&self.asked).iter().any(|asked| asked.key == place.key) {
@@ -205,7 +231,7 @@ impl Engine {
         }
         let mut own = None;
         let started = self.node.begin_connect_with(&format!("shm:{}", identity.name()), |peer| {
-            let block = self.node.lend_block(peer, config().rings.0, Kind::Stream)?;
+            let block = self.lend(peer)?;
             let hello = hello(&place.key, &block.block().spec());
             own = Some(block);
             Ok(hello)
@@ -284,7 +310,7 @@ impl Engine {
         let Some(stream) = self.awaiting(&own) else { return };
         let mut parts = None;
         let accepted = request.accept_with(|endpoint| {
-            let block = self.node.lend_block(endpoint.peer(), config().rings.0, Kind::Stream)?;
+            let block = self.lend(endpoint.peer())?;
             let answer = [&VERSION.to_le_bytes()[..], &block.block().spec().to_bytes()].concat();
             parts = Some(Half::attach(endpoint, block, &theirs)?);
             Ok(answer)

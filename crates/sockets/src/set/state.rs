@@ -277,7 +277,7 @@ impl State {
     fn see_to_full(&mut self) {
         let State { members, active, .. } = self;
         for id in active.iter() {
-            members.get_mut(*id).and_then(Member::look_again);
+            members.get_mut(*id).filter(|member| member.events & OUT != 0).and_then(Member::look_again);
         }
     }
 

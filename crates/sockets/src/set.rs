@@ -41,6 +41,9 @@ pub struct Set {
     numbers: AtomicU32,
     /// Something else may wait on it: no member has a ring.
     exported: AtomicBool,
+    /// Threads that sleep in it, or are about to. Counted under the lock of the state: what was changed before is seen by
+    /// such a thread's last look, and who changes something after sees the thread.
+    sleepers: AtomicU32,
     state: Mutex<State>,
 }
 
@@ -52,6 +55,7 @@ impl Set {
             fd: AtomicI32::new(-1),
             numbers: AtomicU32::new(0),
             exported: AtomicBool::new(false),
+            sleepers: AtomicU32::new(0),
             state: Mutex::default(),
         }
     }
@@ -133,8 +137,10 @@ impl Set {
         {
             let outcome = state.control_carried(op, id, event);
             drop(state);
-            // A thread that waits does not see what is changed in memory only.
-            wake();
+            // A thread that sleeps does not see what is changed in memory only.
+            if self.sleepers.load(Ordering::Relaxed) != 0 {
+                wake();
+            }
             return outcome;
         }
         kernel::epoll_control(set, op, fd, event)?;
@@ -318,6 +324,7 @@ impl Set {
             let epoch = node.epoch();
             let again = state.arm();
             state.progress();
+            self.sleepers.fetch_add(1, Ordering::Relaxed);
             drop(state);
             let mut outcome = Ok(0);
             let cancelled = || signal::was_cancelled(before);
@@ -331,6 +338,7 @@ impl Set {
             }
             let reported = events[..outcome.unwrap_or(0)].iter().any(state::is_berth);
             berth.leave_as_member(reported);
+            self.sleepers.fetch_sub(1, Ordering::Relaxed);
             let mut state = lock(&self.state);
             state.looked = cpu::ticks();
             state.progress();

@@ -147,6 +147,13 @@ impl Producer {
         self.written
     }
 
+    /// Where the next byte to write belongs, for hints to the processor.
+    #[cfg(not(loom))]
+    #[inline]
+    pub fn next_place(&self) -> *const u8 {
+        self.ring.place((self.written & self.mask) as usize)
+    }
+
     /// Free bytes; looks at the consumer's copy only if fewer than `wanted` are known.
     #[inline]
     pub fn space(&mut self, wanted: usize) -> Result<usize> {

@@ -53,6 +53,19 @@ pub fn prefetch<T>(at: *const T, bytes: usize) {
     let _ = (at, bytes, LINE);
 }
 
+/// As [`prefetch`], of the one line that holds `at`, to write to it.
+#[inline]
+pub fn prefetch_to_write<T>(at: *const T) {
+    #[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]
+    // SAFETY: as in `prefetch`; processors without this hint ignore it.
+    unsafe {
+        use core::arch::x86_64::{_MM_HINT_ET0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_ET0>(at.cast());
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri), not(loom))))]
+    let _ = at;
+}
+
 /// Whether so many [`ticks`] are as long as a time slice rather than a switch: a quarter of a millisecond or more at any
 /// clock rate from 1 to 4 GHz, and a third of one where ticks are nanoseconds.
 #[inline]

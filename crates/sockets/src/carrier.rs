@@ -9,7 +9,7 @@
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -40,6 +40,8 @@ pub struct Carrier {
     pub taken: AtomicU64,
     /// How far this side has written the peer's ring.
     pub pushed: AtomicU64,
+    /// Where the next byte to read lies, and where the next one to write belongs: hints to the processor, nothing else.
+    pub places: [AtomicPtr<u8>; 2],
     /// The last switch that this side's reader has carried out.
     pub switched: AtomicU8,
     /// Bytes that were read from TCP and come after the ring's.
@@ -91,6 +93,7 @@ impl Carrier {
             way,
             taken: AtomicU64::new(0),
             pushed: AtomicU64::new(0),
+            places: Default::default(),
             switched: AtomicU8::new(0),
             kept: AtomicU64::new(0),
             capacity: AtomicU64::new(capacity),

@@ -80,6 +80,15 @@ impl Outgoing {
         }
     }
 
+    /// Where the next byte belongs, for hints to the processor.
+    #[inline]
+    pub fn next_place(&self) -> *const u8 {
+        match self {
+            Outgoing::Ring(ring) => ring.next_place(),
+            Outgoing::Via(_) => std::ptr::null(),
+        }
+    }
+
     /// Bytes that would be taken now.
     pub fn space(&mut self) -> usize {
         match self {
@@ -197,6 +206,15 @@ impl Incoming {
                 *position = link.position();
                 Ok(())
             }
+        }
+    }
+
+    /// Where the next byte lies, or will, for hints to the processor.
+    #[inline]
+    pub fn next_place(&mut self) -> *const u8 {
+        match self {
+            Incoming::Ring(ring) => ring.next_place(),
+            Incoming::Via(..) => std::ptr::null(),
         }
     }
 

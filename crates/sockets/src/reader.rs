@@ -17,7 +17,7 @@ use crate::{
     reason::Reason,
     registry::Field,
     set,
-    stream::{READ, Stream},
+    stream::{READ, Stream, WRITE},
 };
 
 pub mod alone;
@@ -435,6 +435,9 @@ impl Reader {
             Ok(count) => {
                 if flags & libc::MSG_PEEK == 0 {
                     carrier.taken.store(ring.position(), Ordering::Relaxed);
+                    carrier.places[READ].store(ring.next_place().cast_mut(), Ordering::Relaxed);
+                    // The answer often follows.
+                    cpu::prefetch_to_write(carrier.places[WRITE].load(Ordering::Relaxed));
                     ring.testify();
                     self.messages += 1;
                     if let Some([bytes, messages]) = &self.counters {

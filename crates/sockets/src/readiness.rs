@@ -2,11 +2,11 @@
 
 use std::sync::atomic::Ordering;
 
-use sidestep_shm::clock;
+use sidestep_shm::{clock, cpu};
 
 use crate::{
     carrier::Carrier,
-    stream::{Stream, WRITE},
+    stream::{READ, Stream, WRITE},
 };
 
 pub const IN: i16 = libc::POLLIN | libc::POLLRDNORM;
@@ -24,6 +24,7 @@ pub fn ring_events(stream: &Stream, carrier: &Carrier) -> i16 {
         let kept = carrier.kept.load(Ordering::Relaxed) != 0;
         if carrier.has_at_least(wanted) || kept && wanted <= 1 || wanted > 1 && has_across(stream, carrier, wanted) {
             events |= IN;
+            cpu::prefetch(carrier.places[READ].load(Ordering::Relaxed), 1);
         }
     }
     if stream.on_ring[WRITE].load(Ordering::Relaxed)

@@ -345,6 +345,7 @@ impl Writer {
             Ok(0) => Ok(0),
             Ok(count) => {
                 carrier.pushed.store(ring.position(), Ordering::Relaxed);
+                carrier.places[WRITE].store(ring.next_place().cast_mut(), Ordering::Relaxed);
                 self.messages += 1;
                 if let Some([bytes, messages, doorbells]) = &self.counters {
                     bytes.store(self.former + ring.position(), Ordering::Relaxed);

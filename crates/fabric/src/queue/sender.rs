@@ -309,6 +309,15 @@ impl Sender {
         Ok(ring.take_back(position, bytes)?)
     }
 
+    /// Where the next byte to send belongs, for hints to the processor.
+    #[inline]
+    pub fn next_place(&self) -> *const u8 {
+        match &self.ring {
+            Ring::Bytes(ring) => ring.next_place(),
+            Ring::Slots(_) => std::ptr::null(),
+        }
+    }
+
     /// Goes on in the larger ring that the peer has offered ([`super::Receiver::offer_ring`]).
     pub fn adopt_ring(&mut self, aperture: &Aperture, theirs: &QueueSpec) -> Result<()> {
         let Ring::Bytes(ring) = &mut self.ring else { return Err(not("a stream")) };

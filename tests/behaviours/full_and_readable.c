@@ -38,8 +38,8 @@ static void round_of(int fd, const char *how, int (*ask)(int)) {
     await_bytes(fd, FEW);
     meet();
     send_pattern(fd, FEW, MUCH);
-    int events = 0, until = 2000;
-    for (int64_t end = now_us() + until * 1000; events != (POLLIN | POLLOUT) && now_us() < end;)
+    int events = 0;
+    for (int64_t end = now_us() + 2000000; events != (POLLIN | POLLOUT) && now_us() < end;)
         events = ask(fd);
     note("%s: %s", how, events_text(events));
     meet();

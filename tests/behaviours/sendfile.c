@@ -2,12 +2,28 @@
  * file on a disk whether the kernel has it in memory or not. */
 #include "behaviour.h"
 
+/* So much is sent while nobody reads. */
+enum { UNREAD = 700000 };
+
 static void put_bytes(int file, size_t length) {
     unsigned char *bytes = malloc(length);
     fill(bytes, 0, length);
     if (file < 0 || write(file, bytes, length) != (ssize_t)length)
         die("file");
     free(bytes);
+}
+
+/* Without waiting in the call. */
+static void send_all(int fd, int file, off_t length) {
+    off_t done = 0;
+    for (int rounds = 0; done < length;) {
+        ssize_t sent = sendfile(fd, file, &done, length - done);
+        if (sent < 0 && errno == EAGAIN)
+            await_events(fd, POLLOUT);
+        else if (sent < 0 || ++rounds > 100000)
+            die("sendfile");
+    }
+    DO(done);
 }
 
 static void server(int fd) {
@@ -27,15 +43,9 @@ static void server(int fd) {
     DO(sendfile(fd, file, &offset, 100));
     DO(sendfile(fd, file, &offset, 0));
     set_nonblocking(fd, 1);
-    off_t done = 0;
-    for (int rounds = 0; done < 2000000;) {
-        ssize_t sent = sendfile(fd, file, &done, 2000000 - done);
-        if (sent < 0 && errno == EAGAIN)
-            await_events(fd, POLLOUT);
-        else if (sent < 0 || ++rounds > 100000)
-            die("sendfile");
-    }
-    DO(done);
+    send_all(fd, file, UNREAD);
+    meet();
+    send_all(fd, file, 2000000);
     offset = 0;
     DO(sendfile(fd, 99, &offset, 10));
     offset = -5;
@@ -65,6 +75,8 @@ static void client(int fd) {
     receive_pattern(fd, 1000, 100000);
     receive_pattern(fd, 500, 1500);
     receive_pattern(fd, 1999990, 10);
+    meet();
+    receive_pattern(fd, 0, UNREAD);
     receive_pattern(fd, 0, 2000000);
     receive_pattern(fd, 1, 3000000);
     receive_pattern(fd, 0, 3000001);

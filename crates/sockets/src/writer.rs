@@ -70,8 +70,9 @@ pub struct Writer {
 /// What tells that a reader moves: how far it has read, and its note.
 type Said = (u64, u64);
 
-/// A full ring whose reader does not move for so long gives way to TCP, which has buffers of its own.
-const STALL_NS: u64 = 2_000_000;
+/// A full ring whose reader does not move for so long gives way to TCP, which has buffers of its own. A reader whose turn it is
+/// not on a busy core moves within a few time slices.
+const STALL_NS: u64 = 8_000_000;
 const MOST_STALL_NS: u64 = 1_000_000_000;
 /// A large ring takes as much as most programs ever write before they read. So long its reader may rest while a program waits
 /// for space in `poll` or `epoll`: four times as long each further time.
@@ -337,6 +338,17 @@ impl Writer {
         Ok(count)
     }
 
+    /// Whether a file that is sent without waiting must wait for space. Servers that send files so go on when they are told of
+    /// space, and do not rely on how much a connection takes: the ring gives way only if its reader stands still for long.
+    pub fn is_full_for_file(&mut self, stream: &Stream) -> Result<bool> {
+        if !self.on_ring || self.may_give_way() || self.space() > 0 {
+            return Ok(false);
+        }
+        self.adopt_larger();
+        self.check(stream)?;
+        Ok(self.on_ring && self.space() == 0 && !self.has_stalled(false))
+    }
+
     /// Counts what was written.
     #[inline]
     fn pushed(&mut self, outcome: std::result::Result<usize, Fault>) -> Result<usize> {
@@ -427,7 +439,7 @@ impl Writer {
         if !self.on_ring {
             return Ok(Step::Kernel);
         }
-        let stalled = self.stall().is_some_and(|since| clock::now() - since > self.stall_limit(patient));
+        let stalled = self.has_stalled(patient);
         if idle && (distant && !moves || self.reader_is_idle()) || stalled {
             return self.give_way(stream);
         }
@@ -436,6 +448,11 @@ impl Writer {
             stream.is_full();
         }
         Ok(Step::Full)
+    }
+
+    /// Whether the reader of a full ring has stood still for too long.
+    fn has_stalled(&mut self, patient: bool) -> bool {
+        self.stall().is_some_and(|since| clock::now() - since > self.stall_limit(patient))
     }
 
     /// Goes on over TCP, since the ring is full.

@@ -163,7 +163,10 @@ fn copy_file(fd: i32, stream: &'static Stream, file: i32, offset: Option<&mut i6
     let mut failed = None;
     while total < count {
         let rest = count - total;
-        let straight = cached.as_ref().map_or(Ok(0), |file| read_into_ring(fd, stream, file, at, rest));
+        let straight = match cached.as_ref().map_or(Ok(0), |file| read_into_ring(fd, stream, file, at, rest)) {
+            Ok(0) => must_not_wait(stream).map(|()| 0),
+            straight => straight,
+        };
         let (sent, goes_on) = match straight {
             Ok(0) => copy_piece(fd, stream, file, at, buffer.of(rest)),
             Ok(_) => (straight, true),
@@ -196,6 +199,13 @@ fn read_into_ring(fd: i32, stream: &Stream, file: &CachedFile, at: Option<i64>, 
         return Ok(0);
     }
     writer.push_file(stream, file, at.map(|at| at as u64), count.min(STRAIGHT))
+}
+
+/// EAGAIN: the call does not wait, and the ring is full.
+fn must_not_wait(stream: &Stream) -> Result<()> {
+    let _inside = Inside::enter();
+    let full = stream.nonblocking.load(Ordering::Relaxed) && stream.writer().is_full_for_file(stream)?;
+    if full { Err(Errno(libc::EAGAIN)) } else { Ok(()) }
 }
 
 /// What was sent, and whether there may be more to send.

@@ -38,6 +38,8 @@ pub fn postgresql() {
     let mut command = under("postgres");
     command.arg("-D").arg(&data).args(["-p", &port, "-c", "listen_addresses=127.0.0.1", "-c", "fsync=off", "-c"]);
     command.arg(format!("unix_socket_directories={}", stage.files.display()));
+    // The test ends it by a kill, after which nobody would clear /dev/shm.
+    command.args(["-c", "dynamic_shared_memory_type=mmap"]);
     let mut server = start(&mut command);
     wait_until(&mut server, || {
         let mut probe = tool("pg_isready");

@@ -51,8 +51,9 @@ pub const LOOK_TICKS: u64 = 50_000;
 /// Calls whose rings say all that was asked for, of which one looks at the kernel.
 const REST_CALLS: u32 = 16;
 
-/// Looks at an error without a hang-up, or a hang-up without an end, before it is taken for all there is.
-const HALF_TOLD: u32 = 4;
+/// How long an error without a hang-up, or a hang-up without an end, is looked at before it is taken for all there is: longer
+/// than a processor is mostly kept from the rest of its work.
+const HALF_TOLD_NS: u64 = 2_000_000;
 
 /// A time that is over.
 const AT_ONCE: u64 = 0;
@@ -232,23 +233,28 @@ impl List {
 
     fn look_at_kernel(&mut self) -> Result<()> {
         self.fds[0].fd = -1;
-        for _ in 0..HALF_TOLD {
+        let mut until = None;
+        loop {
             match kernel::poll(&mut self.fds, Some(Duration::ZERO), None) {
                 Ok(_) | Err(Errno(libc::EINTR)) => {}
                 Err(errno) => return Err(errno),
             }
             // The kernel stores the error of a reset first, the hang-up then, and the end of both directions last; only who
             // looks without sleeping sees that.
-            let half = |entry: &libc::pollfd| {
+            let half = |ringed: &Ringed| {
+                let entry = &self.fds[ringed.at + 1];
                 let ends = entry.revents & (libc::POLLERR | libc::POLLHUP | libc::POLLRDHUP);
                 ends == libc::POLLERR || ends & libc::POLLHUP != 0 && entry.events & !ends & libc::POLLRDHUP != 0
             };
-            if !self.fds.iter().any(half) {
-                break;
+            if !self.ringed.iter().any(half) {
+                return Ok(());
+            }
+            let now = clock::now();
+            if now > *until.get_or_insert(now + HALF_TOLD_NS) {
+                return Ok(());
             }
             std::thread::yield_now();
         }
-        Ok(())
     }
 
     /// Looks for a while: at rings all the time, at the kernel now and then.

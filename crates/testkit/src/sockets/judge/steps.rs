@@ -76,7 +76,9 @@ impl Game<'_> {
         }
         let own = &self.model.ends[end];
         let (nonblocking, timeout) = (own.nonblocking || flags & DONT_WAIT != 0, own.timeout_ms);
-        if nonblocking || timeout > 0 || own.reads_no_more {
+        // For fewer bytes than the low-water mark Linux wakes nobody, not a call that wants fewer either: an early one sleeps on.
+        let marked = own.low_water > 1 && self.model.unread(end) < own.low_water;
+        if nonblocking || timeout > 0 || own.reads_no_more || marked {
             self.settle(end)?;
         }
         let line = format!("recv {call} {len} {flags}");

@@ -241,12 +241,11 @@ impl List {
             }
             // The kernel stores the error of a reset first, the hang-up then, and the end of both directions last; only who
             // looks without sleeping sees that.
-            let half = |ringed: &Ringed| {
-                let entry = &self.fds[ringed.at + 1];
+            let half = |entry: &libc::pollfd| {
                 let ends = entry.revents & (libc::POLLERR | libc::POLLHUP | libc::POLLRDHUP);
                 ends == libc::POLLERR || ends & libc::POLLHUP != 0 && entry.events & !ends & libc::POLLRDHUP != 0
             };
-            if !self.ringed.iter().any(half) {
+            if !self.fds.iter().any(|entry| half(entry) && table::stream(entry.fd).is_some()) {
                 return Ok(());
             }
             let now = clock::now();

@@ -164,7 +164,7 @@ fn copy_file(fd: i32, stream: &'static Stream, file: i32, offset: Option<&mut i6
     while total < count {
         let rest = count - total;
         let straight = match cached.as_ref().map_or(Ok(0), |file| read_into_ring(fd, stream, file, at, rest)) {
-            Ok(0) => must_not_wait(stream).map(|()| 0),
+            Ok(0) => refuse_if_full(stream).map(|()| 0),
             straight => straight,
         };
         let (sent, goes_on) = match straight {
@@ -201,8 +201,8 @@ fn read_into_ring(fd: i32, stream: &Stream, file: &CachedFile, at: Option<i64>, 
     writer.push_file(stream, file, at.map(|at| at as u64), count.min(STRAIGHT))
 }
 
-/// EAGAIN: the call does not wait, and the ring is full.
-fn must_not_wait(stream: &Stream) -> Result<()> {
+/// The error of a call that does not wait and finds the ring full.
+fn refuse_if_full(stream: &Stream) -> Result<()> {
     let _inside = Inside::enter();
     let full = stream.nonblocking.load(Ordering::Relaxed) && stream.writer().is_full_for_file(stream)?;
     if full { Err(Errno(libc::EAGAIN)) } else { Ok(()) }

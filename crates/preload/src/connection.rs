@@ -12,8 +12,18 @@ use crate::{engine, errno, real::call};
 pub unsafe fn socket(domain: c_int, kind: c_int, protocol: c_int) -> c_int {
     // SAFETY: P1.
     let fd = unsafe { call::socket(domain, kind, protocol) };
-    forget_stale(fd);
+    made(fd, domain, kind, protocol);
     fd
+}
+
+/// The kernel has made a socket.
+pub fn made(fd: c_int, domain: c_int, kind: c_int, protocol: c_int) {
+    forget_stale(fd);
+    let flags = libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+    let is_tcp = is_internet(domain) && kind & !flags == libc::SOCK_STREAM && matches!(protocol, 0 | libc::IPPROTO_TCP);
+    if fd >= 0 && is_tcp && !signal::is_inside() {
+        engine::took(fd, |fd| calls::made(fd, kind & libc::SOCK_NONBLOCK != 0));
+    }
 }
 
 /// # Safety
@@ -31,9 +41,9 @@ pub unsafe fn connect(fd: c_int, address: *const sockaddr, len: socklen_t) -> c_
     if signal::is_inside() {
         return result;
     }
-    if ours {
-        if dissolves && result == 0 {
-            engine::forget(fd);
+    if ours && dissolves {
+        if result == 0 {
+            engine::tell(|| calls::dissolved(fd));
         }
         return result;
     }

@@ -116,6 +116,14 @@ pub fn shut_in() {
     }
 }
 
+/// The program makes an io_uring: it may wait for any stream without the library.
+#[cold]
+pub fn wait_unseen() {
+    if !signal::is_inside() {
+        tell(calls::waits_unseen);
+    }
+}
+
 /// The process is about to be another user's. What comes later meets the processes of that one.
 #[cold]
 pub fn change_user() {
@@ -135,7 +143,7 @@ pub fn keep_registry() {
 /// The process is about to be elsewhere. The engine cannot follow if it has begun; if not, it will begin there.
 #[cold]
 pub fn move_away() {
-    if HIGHEST.load(Ordering::Relaxed) >= 0 {
+    if calls::has_begun() {
         shut_in();
     }
 }

@@ -48,9 +48,9 @@ intercepted! {
 
     "Connections" {
         [rust] socket(domain: c_int, kind: c_int, protocol: c_int) -> c_int
-            => connection::socket; passed "a stream of that number that was closed unseen is forgotten";
+            => connection::socket; handled "a socket of TCP is a stream from now on, so that whatever is done to it before `connect` is known (sets, copies, options, children)";
         [rust] connect(fd: c_int, address: *const sockaddr, len: socklen_t) -> c_int
-            => connection::connect, also __connect; handled "the kernel connects; then the socket is a stream. AF_UNSPEC takes it back to TCP first, and it is none any more";
+            => connection::connect, also __connect; handled "the kernel connects; then the stream may be promoted. A socket that this process has not made stays on TCP. AF_UNSPEC takes the stream back to TCP first, and the socket is the kernel's from then on";
         [rust] accept(fd: c_int, address: *mut sockaddr, len: *mut socklen_t) -> c_int
             => connection::accept; handled "the kernel accepts; then the socket is a stream";
         [rust] accept4(fd: c_int, address: *mut sockaddr, len: *mut socklen_t, flags: c_int) -> c_int
@@ -213,6 +213,6 @@ intercepted! {
 
     "By number" {
         [asm] syscall(number: c_long, a: usize, b: usize, c: usize, d: usize, e: usize, f: usize) -> c_long
-            => raw::syscall; handled "the numbers of the calls above, and `fork`, `clone3`: as the function; `seccomp`, `landlock_restrict_self`: as PR_SET_SECCOMP; all others (io_uring, too), and children with a stack of their own, go straight on";
+            => raw::syscall; handled "the numbers of the calls above, and `fork`, `clone3`: as the function; `seccomp`, `landlock_restrict_self`: as PR_SET_SECCOMP; `io_uring_setup`: all streams go back to TCP first, and new ones stay there; all others, and children with a stack of their own, go straight on";
     }
 }

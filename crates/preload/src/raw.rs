@@ -235,6 +235,10 @@ numbers! { |number, x|
         sandbox::shut_in();
         None
     },
+    SYS_io_uring_setup => {
+        engine::wait_unseen();
+        None
+    },
     SYS_unshare => {
         sandbox::before_unshare(x[0] as c_int);
         None
@@ -263,7 +267,10 @@ fn after(number: c_long, arguments: [usize; 6], result: c_long) {
         return set::made(fd);
     }
     match number {
-        libc::SYS_socket => connection::forget_stale(fd),
+        libc::SYS_socket => {
+            let [domain, kind, protocol] = [0, 1, 2].map(|at| arguments[at] as c_int);
+            connection::made(fd, domain, kind, protocol);
+        }
         libc::SYS_accept | libc::SYS_accept4 => {
             let flags = if number == libc::SYS_accept4 { arguments[3] as c_int } else { 0 };
             // SAFETY: P1: the kernel has filled in the address.

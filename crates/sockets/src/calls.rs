@@ -19,8 +19,8 @@ use crate::{
     registry,
     set::Set,
     signal::Inside,
-    stream::{READ, Stage, WRITE},
-    table,
+    stream::{READ, Stage, Stream, WRITE, lock},
+    table, unseen,
 };
 
 mod number;
@@ -41,6 +41,12 @@ pub fn owns(fd: i32) -> bool {
     table::stream(fd).is_some()
 }
 
+/// Whether the process has connections or sets that are ours, or has had one that left TCP.
+pub fn has_begun() -> bool {
+    let begun = |fd| is_set(fd) || table::stream(fd).is_some_and(|stream| stream.connected.load(Ordering::Relaxed));
+    engine::running().is_some() || table::numbers(0, u32::MAX).any(begun)
+}
+
 /// Whether a descriptor is an epoll set of ours.
 #[inline]
 pub fn is_set(fd: i32) -> bool {
@@ -54,29 +60,61 @@ pub fn paths(fd: i32) -> Option<(bool, bool)> {
     Some((reads, writes))
 }
 
+/// `socket` has returned this socket of TCP, in this mode. It is a stream from now on, so that all is known that is done to
+/// it before it is connected: sets that it is put into, copies, options, children that have it.
+pub fn made(fd: i32, nonblocking: bool) {
+    track(fd, || nonblocking, |_| {});
+}
+
 /// `connect` on this socket has returned 0, or -1 with EINPROGRESS.
 pub fn connected(fd: i32) {
-    track(fd, None);
+    if let Some(stream) = table::stream(fd) {
+        return stream.connected.store(true, Ordering::Relaxed);
+    }
+    if kernel::is_tcp(fd) {
+        // Made elsewhere, or connected a second time: whatever reports it is not known.
+        let began = |stream: &Stream| {
+            stream.connected.store(true, Ordering::Relaxed);
+            stream.foreign.store(true, Ordering::Relaxed);
+        };
+        track(fd, || kernel::is_nonblocking(fd), began);
+    }
 }
 
 /// `accept` or `accept4` has returned this socket, in this mode.
 pub fn accepted(fd: i32, nonblocking: bool) {
-    track(fd, Some(nonblocking));
+    if kernel::is_tcp(fd) {
+        track(fd, || nonblocking, |stream| stream.connected.store(true, Ordering::Relaxed));
+    }
 }
 
-fn track(fd: i32, nonblocking: Option<bool>) {
-    if config().promote == Promote::Never || !kernel::is_tcp(fd) {
+/// `connect` with AF_UNSPEC has undone the connection of this stream, which has gone back to TCP. The socket is the kernel's
+/// from now on, and so are its registrations.
+pub fn dissolved(fd: i32) {
+    let _inside = Inside::enter();
+    let _change = table::change();
+    let Some(stream) = table::stream(fd) else { return };
+    let sets = lock(&stream.sets).clone();
+    sets.into_iter().filter_map(table::set_at).for_each(|set| set.release(stream));
+    let others: Vec<i32> =
+        table::numbers(0, u32::MAX).filter(|other| table::slot(*other).is_some_and(|slot| slot.is(stream))).collect();
+    others.into_iter().for_each(forget_number);
+}
+
+fn track(fd: i32, nonblocking: impl FnOnce() -> bool, began: impl FnOnce(&Stream)) {
+    if config().promote == Promote::Never {
         return;
     }
     let _inside = Inside::enter();
     fork::check();
     let _change = table::change();
     if table::stream(fd).is_some() {
-        // Connected a second time, or closed behind the library's back.
+        // Closed behind the library's back.
         forget_number(fd);
     }
     if let Some(stream) = table::new_stream() {
-        stream.begin(fd, nonblocking.unwrap_or_else(|| kernel::is_nonblocking(fd)));
+        stream.begin(fd, nonblocking());
+        began(stream);
         if !table::put_stream(fd, stream) {
             table::recycle_stream(stream);
         }
@@ -266,8 +304,19 @@ pub fn keep_registry() {
     registry::file::keep();
 }
 
+/// The program makes an io_uring, by which it may wait for any stream.
+pub fn waits_unseen() {
+    unseen::found();
+    leave_all(Reason::UnseenWaits);
+}
+
 /// The program is about to pass this descriptor to another process.
 pub fn passing(fd: i32) {
+    if let Some(set) = table::set(fd) {
+        // Who waits on it there knows nothing of rings.
+        let _inside = Inside::enter();
+        return set.export();
+    }
     leave(fd, Reason::Passed);
     if let Ok(cookie) = kernel::cookie(fd) {
         custody::given_away(cookie);

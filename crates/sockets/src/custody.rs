@@ -15,7 +15,7 @@ use std::sync::{
 
 use sidestep_shm::{Memory, Word64, memory::Words};
 
-use crate::{kernel, numbers, table};
+use crate::{kernel, numbers, stream::Stream, table};
 
 static TABLE: OnceLock<Option<Table>> = OnceLock::new();
 /// Some socket found no place.
@@ -131,8 +131,9 @@ impl Place<'_> {
 
 fn each_stream(mut each: impl FnMut(u64)) {
     for fd in table::numbers(0, u32::MAX) {
-        // A stream with several numbers is held once.
-        if table::stream(fd).is_some_and(|stream| stream.fd() == fd)
+        // A stream with several numbers is held once. One that listens is never promoted.
+        let counts = |stream: &Stream| stream.fd() == fd && (stream.connected.load(Relaxed) || !kernel::listens(fd));
+        if table::stream(fd).is_some_and(counts)
             && let Ok(cookie) = kernel::cookie(fd)
         {
             each(cookie);

@@ -301,6 +301,11 @@ pub fn is_tcp(fd: i32) -> bool {
     option(fd, libc::SOL_SOCKET, libc::SO_PROTOCOL) == Ok(libc::IPPROTO_TCP)
 }
 
+/// Whether a socket waits for connections.
+pub fn listens(fd: i32) -> bool {
+    option(fd, libc::SOL_SOCKET, libc::SO_ACCEPTCONN) == Ok(1)
+}
+
 /// SO_COOKIE: names the socket for as long as the machine runs.
 pub fn cookie(fd: i32) -> Result<u64> {
     option64(fd, libc::SOL_SOCKET, libc::SO_COOKIE)
@@ -366,6 +371,8 @@ const KERNEL_MASK: usize = 8;
 
 /// Established, in `tcp_info`.
 pub const TCP_ESTABLISHED: u8 = 1;
+/// On its way.
+pub const TCP_SYN_SENT: u8 = 2;
 const TCP_FIN_WAIT1: u8 = 4;
 const TCP_FIN_WAIT2: u8 = 5;
 const TCP_TIME_WAIT: u8 = 6;

@@ -36,6 +36,7 @@ mod sleep;
 pub mod sovia;
 mod stream;
 mod table;
+mod unseen;
 mod writer;
 
 pub use kernel::{Errno, Result};

@@ -2,10 +2,13 @@
 //!
 //! A program may raise its limit. Then, and where there is no room above it, they lie at the end of what it may use.
 
-use std::{os::fd::AsFd, sync::OnceLock};
+use std::{
+    os::fd::{AsRawFd, OwnedFd},
+    sync::OnceLock,
+};
 
 use rustix::{
-    fs::{Dir, Mode, OFlags, open},
+    fs::{Dir, Mode, OFlags, open, readlinkat},
     process::{Resource, Rlimit, getrlimit, setrlimit},
 };
 use sidestep_shm::descriptor;
@@ -54,13 +57,33 @@ fn grown(number: u32) -> u32 {
     if number < 64 { 64 } else { (number / 128 + 1).next_power_of_two() * 128 }
 }
 
+/// Whether a descriptor of the program is of this kind, as its link in `/proc` names it. `false` where there is no `/proc`.
+pub fn has_any(kind: &str) -> bool {
+    let Ok(folder) = list() else { return false };
+    let is_one = |fd: i32| {
+        let link = readlinkat(&folder, fd.to_string(), Vec::new());
+        link.is_ok_and(|link| link.as_bytes() == kind.as_bytes())
+    };
+    open_ones(&folder).into_iter().flatten().any(is_one)
+}
+
 /// The highest number that is open and not the engine's.
 fn highest() -> Option<u32> {
-    let folder = open("/proc/self/fd", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).ok()?;
-    let own = std::os::fd::AsRawFd::as_raw_fd(&folder.as_fd());
-    let entries = Dir::read_from(&folder).ok()?.filter_map(Result::ok);
+    let folder = list().ok()?;
+    open_ones(&folder)?.max().map(|fd| fd as u32)
+}
+
+/// The folder of what is open.
+fn list() -> rustix::io::Result<OwnedFd> {
+    open("/proc/self/fd", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+}
+
+/// The numbers that are open, but for the folder itself and the engine's.
+fn open_ones(folder: &OwnedFd) -> Option<impl Iterator<Item = i32> + use<>> {
+    let own = folder.as_raw_fd();
+    let entries = Dir::read_from(folder).ok()?.filter_map(Result::ok);
     let numbers = entries.filter_map(|entry| entry.file_name().to_str().ok()?.parse::<i32>().ok());
-    numbers.filter(|fd| *fd != own && !descriptor::is_kept(*fd)).max().map(|fd| fd as u32)
+    Some(numbers.filter(move |fd| *fd != own && !descriptor::is_kept(*fd)))
 }
 
 /// The length of this process's table now.

@@ -38,11 +38,13 @@ pub enum Reason {
     Refused = 15,
     /// The connection with the other process broke.
     LinkLost = 16,
+    /// The process may wait for it by calls that pass the library by.
+    UnseenWaits = 17,
 }
 
 impl Reason {
     /// All of them, in the order of their codes.
-    pub const ALL: [Reason; 17] = [
+    pub const ALL: [Reason; 18] = [
         Reason::Young,
         Reason::Promoted,
         Reason::PeerUnknown,
@@ -60,6 +62,7 @@ impl Reason {
         Reason::Passed,
         Reason::Refused,
         Reason::LinkLost,
+        Reason::UnseenWaits,
     ];
 
     /// The reason behind a code found in shared memory.
@@ -84,9 +87,10 @@ impl Reason {
             Reason::Option => "an option or call was used that only the kernel can carry out",
             Reason::Demoted => "moved back to TCP on request",
             Reason::Overflow => "the ring was full and its reader did not move",
-            Reason::Passed => "passed to another process, or kept over exec",
+            Reason::Passed => "passed from or to another process, or kept over exec",
             Reason::Refused => "the program at the other end refused",
             Reason::LinkLost => "the connection with the other process broke",
+            Reason::UnseenWaits => "the program has an io_uring, which may wait for it unseen",
         }
     }
 }

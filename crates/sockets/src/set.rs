@@ -177,7 +177,6 @@ impl Set {
                             crate::leaving::leave(stream, EXPORTED);
                             return Ok(());
                         }
-                        state.give_berth(set);
                         if stream.carrier().is_some() {
                             state.carry(set, id);
                             wake();
@@ -210,7 +209,11 @@ impl Set {
     }
 
     fn can_carry(&self, stream: &Stream) -> bool {
-        let state = lock(&self.state);
+        let mut state = lock(&self.state);
+        state.give_berth(self.fd.load(Ordering::Relaxed));
+        if state.berth.is_none() {
+            return false;
+        }
         let can = |id: u32, member: &Member| {
             let numbered = state.members.id(member.fd) == Some(id);
             member.ring.is_some() || numbered && member.events & ONE_SHOT == 0
@@ -244,6 +247,18 @@ impl Set {
             }
         }
         state.members.forget_number(fd);
+    }
+
+    /// The members of a stream are the kernel's from now on, as the program registered them.
+    pub fn release(&self, stream: &Stream) {
+        let set = self.fd.load(Ordering::Relaxed);
+        let mut state = lock(&self.state);
+        let own = state.members.iter().filter(|(_, member)| member.stream.index == stream.index);
+        let ids: Vec<u32> = own.map(|(id, _)| id).collect();
+        for id in ids {
+            state.uncarry(set, id);
+            state.remove(id);
+        }
     }
 
     /// A number leads to a stream again: a registration that was made under it is its own once more.

@@ -51,6 +51,10 @@ pub struct Stream {
     users: AtomicU32,
     /// The program has closed it; the last user closes the anchor.
     orphan: AtomicBool,
+    /// `connect` has begun, or it was accepted. Before, it is a stream only so that all that is done to the socket is known.
+    pub connected: AtomicBool,
+    /// The socket was not made by this process: who else has it, or waits for it, is not known.
+    pub foreign: AtomicBool,
     /// O_NONBLOCK.
     pub nonblocking: AtomicBool,
     /// SO_RCVTIMEO and SO_SNDTIMEO in nanoseconds; 0: none.
@@ -142,6 +146,8 @@ impl Stream {
             had_copies: AtomicBool::new(false),
             users: AtomicU32::new(0),
             orphan: AtomicBool::new(false),
+            connected: AtomicBool::new(false),
+            foreign: AtomicBool::new(false),
             nonblocking: AtomicBool::new(false),
             timeouts: Default::default(),
             low_water: AtomicU32::new(1),
@@ -181,6 +187,8 @@ impl Stream {
         self.had_copies.store(false, Ordering::Relaxed);
         self.users.store(0, Ordering::Relaxed);
         self.orphan.store(false, Ordering::Relaxed);
+        self.connected.store(false, Ordering::Relaxed);
+        self.foreign.store(false, Ordering::Relaxed);
         self.nonblocking.store(nonblocking, Ordering::Relaxed);
         self.low_water.store(1, Ordering::Relaxed);
         self.parting.store(false, Ordering::Relaxed);
@@ -217,6 +225,8 @@ impl Stream {
             self.timeouts[direction].store(from.timeouts[direction].load(Ordering::Relaxed), Ordering::Relaxed);
         }
         self.low_water.store(from.low_water.load(Ordering::Relaxed), Ordering::Relaxed);
+        self.connected.store(from.connected.load(Ordering::Relaxed), Ordering::Relaxed);
+        self.foreign.store(from.foreign.load(Ordering::Relaxed), Ordering::Relaxed);
         if from.stage() >= Stage::Carried {
             // Its bytes are in memory of the parent's. The parent goes on; here nothing can.
             self.stage.store(Stage::Never as u8, Ordering::Relaxed);

@@ -90,6 +90,7 @@ fn linked() -> [i32; 2] {
     client.set_nodelay(true).expect("an option");
     let (server, _) = listener.accept().expect("a connection");
     let ends = [client.into_raw_fd(), server.into_raw_fd()];
+    calls::made(ends[0], false);
     calls::connected(ends[0]);
     calls::accepted(ends[1], false);
     for _ in 0..1_000 {

@@ -71,6 +71,7 @@ fn scribble(role: Role) {
     let stream = TcpStream::connect(("127.0.0.1", role.number(0) as u16)).unwrap();
     stream.set_nodelay(true).unwrap();
     let fd = stream.into_raw_fd();
+    calls::made(fd, false);
     calls::connected(fd);
     for _ in 0..EXCHANGES {
         assert_eq!(send(fd, b"ping", 0), Ok(4));
@@ -121,6 +122,7 @@ fn honest_pair() -> (i32, i32) {
     let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
     client.set_nodelay(true).unwrap();
     let pair = (client.into_raw_fd(), listener.accept().unwrap().0.into_raw_fd());
+    calls::made(pair.0, false);
     calls::connected(pair.0);
     calls::accepted(pair.1, false);
     (0..EXCHANGES).for_each(|_| exchange(pair));

@@ -22,6 +22,7 @@ impl Pair {
         client.set_nodelay(true).unwrap();
         let (server, _) = listener.accept().unwrap();
         let pair = Pair { client: client.into_raw_fd(), server: server.into_raw_fd() };
+        calls::made(pair.client, false);
         calls::connected(pair.client);
         calls::accepted(pair.server, false);
         pair

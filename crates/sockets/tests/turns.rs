@@ -77,6 +77,7 @@ fn pair() -> [i32; 2] {
     let client = TcpStream::connect(listener.local_addr().expect("an address")).expect("a connection");
     let (server, _) = listener.accept().expect("a connection");
     let ends = [client.into_raw_fd(), server.into_raw_fd()];
+    calls::made(ends[0], false);
     calls::connected(ends[0]);
     calls::accepted(ends[1], false);
     ends

@@ -16,6 +16,7 @@ fn promoted() -> (TcpStream, TcpStream) {
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
     let (server, _) = listener.accept().unwrap();
+    calls::made(client.as_raw_fd(), false);
     calls::connected(client.as_raw_fd());
     calls::accepted(server.as_raw_fd(), false);
     for _ in 0..1000 {

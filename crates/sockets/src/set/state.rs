@@ -56,7 +56,7 @@ impl State {
         State { waiter: Waiter::with(patience), ..State::default() }
     }
 
-    /// From the start, every set that has a stream of ours can be woken by the fabric.
+    /// Before a stream of this set is opened: lets the fabric wake who waits here.
     pub fn give_berth(&mut self, set: i32) {
         if self.berth.is_some() {
             return;

@@ -8,6 +8,7 @@ use crate::{
     kernel,
     reason::Reason,
     stream::{Place, Stage, Stream, lock},
+    unseen,
 };
 
 /// Turns after which a stream is offered: the second exchange has begun.
@@ -58,9 +59,18 @@ impl Stream {
     /// Makes the offer: from now on a peer may ask, or this side looks for one.
     #[cold]
     fn offer(&self) {
+        if !self.connected.load(Ordering::Relaxed) || !self.is_established() {
+            return;
+        }
         let Some(place) = self.place() else { return self.stay(Reason::Resources) };
         if config().promote == Promote::Never || !config().allows(&place.key) {
             return self.stay(Reason::Rule);
+        }
+        if self.foreign.load(Ordering::Relaxed) {
+            return self.stay(Reason::Passed);
+        }
+        if unseen::may_wait() {
+            return self.stay(Reason::UnseenWaits);
         }
         if self.stage.compare_exchange(0, Stage::Offered as u8, Ordering::AcqRel, Ordering::Acquire).is_err() {
             return;
@@ -68,6 +78,11 @@ impl Stream {
         self.set_reason(Reason::PeerUnknown);
         self.await_peer(&place);
         self.pursue();
+    }
+
+    /// Whether `connect` has done its work: until then there are no addresses to offer it under.
+    fn is_established(&self) -> bool {
+        !matches!(kernel::state(self.fd()), Ok(kernel::TCP_SYN_SENT | kernel::TCP_CLOSE))
     }
 
     /// An offer stands: if the other end is to ask, it may from now on.
@@ -116,8 +131,10 @@ impl Stream {
         let mut protocol = [0; 16];
         let layered = kernel::read_option(fd, libc::IPPROTO_TCP, libc::TCP_ULP, &mut protocol).is_ok_and(|len| len > 0);
         let peeks = kernel::option(fd, libc::SOL_SOCKET, libc::SO_PEEK_OFF).is_ok_and(|offset| offset >= 0);
+        let signals = kernel::control(fd, libc::F_GETFL, 0).is_ok_and(|flags| flags & libc::O_ASYNC as usize != 0);
         layered && protocol[0] != 0
             || peeks
+            || signals
             || is_set(libc::IPPROTO_TCP, libc::TCP_INQ)
             || [libc::SO_TIMESTAMP, libc::SO_TIMESTAMPNS, libc::SO_TIMESTAMPING, libc::SO_ZEROCOPY]
                 .into_iter()

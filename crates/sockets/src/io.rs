@@ -13,6 +13,7 @@ use crate::{
     kernel::{self, Errno, Result},
     poll::{self, Others},
     reader::{self, Anchor},
+    readiness::{ring_is_next, switch_is_reached},
     signal::{self, Inside, Runs},
     sleep,
     stream::{READ, Stage, Stream, WRITE},
@@ -125,6 +126,7 @@ fn receive_slowly(
             }
             let step = reader.step(stream, parts, flags & !libc::MSG_WAITALL, false, anchor);
             match step {
+                Ok(reader::Step::Kernel | reader::Step::Empty) if total >= target => return Ok(total),
                 Ok(reader::Step::Kernel) => {
                     if nonblocking {
                         let count = kernel::receive(stream.fd(), parts, flags | libc::MSG_DONTWAIT)?;
@@ -137,7 +139,8 @@ fn receive_slowly(
                 }
                 Ok(reader::Step::Got(count)) => {
                     total += count;
-                    if count == 0 || total >= target {
+                    // What lies on the other path, near a switch, belongs to the same call.
+                    if count == 0 || total >= target && (total == all || !reader.goes_on(stream)) {
                         return Ok(total);
                     }
                     IoSliceMut::advance_slices(&mut parts, count);
@@ -217,7 +220,9 @@ fn wait_to_read(
     count_sleep(stream);
     let ended = carrier.has_ended();
     carrier.arm_arrival();
-    let news = || carrier.has_bytes() || carrier.is_switching() || carrier.has_ended() != ended;
+    // A switch that TCP has not reached is no news: the bytes before it wake this call by the anchor.
+    let in_ring = || carrier.has_bytes() && ring_is_next(stream, carrier);
+    let news = || in_ring() || switch_is_reached(stream, carrier) || carrier.has_ended() != ended;
     let ready = || {
         engine::see_to_links();
         carrier.settle();

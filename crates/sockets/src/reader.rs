@@ -190,6 +190,7 @@ impl Reader {
                     if flags & libc::MSG_PEEK == 0 {
                         stream.count(READ, count);
                         self.pace(count);
+                        self.tell_others();
                     }
                     Ok(Step::Got(count))
                 }
@@ -200,6 +201,14 @@ impl Reader {
                     Err(errno)
                 }
             };
+        }
+    }
+
+    /// Bytes before a switch have been taken: other threads that wait for those behind it look again.
+    fn tell_others(&self) {
+        let switching = |carrier: &&Arc<Carrier>| carrier.announced(self.note.done).is_some();
+        if let Some(carrier) = self.carrier.as_ref().filter(switching) {
+            carrier.node().wake();
         }
     }
 
@@ -260,14 +269,31 @@ impl Reader {
         count
     }
 
-    /// Bytes that can be read now; the kernel's and the ring's.
+    /// Bytes that can be read now: the kernel's and the ring's, as far as nothing is missing before them.
     pub fn available(&mut self, stream: &Stream) -> Result<usize> {
-        // Near a switch there are bytes on both paths, and all of them come.
+        let kept = self.kept.len();
         let switching = self.carrier.as_ref().is_some_and(|carrier| carrier.is_switching());
+        // TCP before the notes: a switch is announced before anything that follows it.
         let asked = !self.on_ring || switching;
         let in_kernel = if asked { kernel::ask(stream.fd(), libc::FIONREAD)? as usize } else { 0 };
-        let in_ring = self.ring.as_mut().map_or(0, Incoming::available);
-        Ok(in_kernel + in_ring + self.kept.len() + self.bytes_aside())
+        let before = self.bytes_aside();
+        let (Some(carrier), Some(ring)) = (&self.carrier, &mut self.ring) else { return Ok(before + kept + in_kernel) };
+        ring.settle();
+        let (next, in_ring) = (carrier.announced(self.note.done), ring.available());
+        let position = stream.position(READ, ring.position());
+        let is_at = |switch: Switch, bytes: usize| switch.position == position + bytes as u64;
+        if self.on_ring {
+            let on_tcp = if next.is_some_and(|switch| is_at(switch, in_ring)) { kept + in_kernel } else { 0 };
+            return Ok(before + in_ring + on_tcp);
+        }
+        let Some(switch) = next else { return Ok(before + kept + in_kernel) };
+        let first = switch.position.saturating_sub(position + kept as u64).min(in_kernel as u64) as usize;
+        if !is_at(switch, kept + first) {
+            return Ok(before + kept + first);
+        }
+        let all = kept + first + in_ring;
+        let last = carrier.announced(switch.number).is_some_and(|switch| is_at(switch, all));
+        Ok(before + all + if last { in_kernel - first } else { 0 })
     }
 
     /// The program reads no more.

@@ -22,7 +22,8 @@ pub fn ring_events(stream: &Stream, carrier: &Carrier) -> i16 {
     if stream.open.load(Ordering::Relaxed) {
         let wanted = stream.low_water.load(Ordering::Relaxed);
         let kept = carrier.kept.load(Ordering::Relaxed) != 0;
-        if carrier.has_at_least(wanted) || kept && wanted <= 1 || wanted > 1 && has_across(stream, carrier, wanted) {
+        let in_ring = carrier.has_at_least(wanted) && ring_is_next(stream, carrier);
+        if in_ring || kept && wanted <= 1 || wanted > 1 && has_across(stream, carrier, wanted) {
             events |= IN;
             cpu::prefetch(carrier.places[READ].load(Ordering::Relaxed), 1);
         }
@@ -33,6 +34,20 @@ pub fn ring_events(stream: &Stream, carrier: &Carrier) -> i16 {
         events |= OUT;
     }
     events
+}
+
+/// Whether the next read takes from the ring. Bytes there that lie behind a switch which TCP has not reached do not count: those
+/// before it come first, and the kernel tells of them.
+#[inline]
+pub fn ring_is_next(stream: &Stream, carrier: &Carrier) -> bool {
+    stream.on_ring[READ].load(Ordering::Relaxed) || switch_is_reached(stream, carrier)
+}
+
+/// Whether a switch has been announced whose position is reached, so that the next read carries it out.
+#[cold]
+pub fn switch_is_reached(stream: &Stream, carrier: &Carrier) -> bool {
+    let next = carrier.announced(carrier.switched.load(Ordering::Relaxed));
+    next.is_some_and(|switch| switch.position <= stream.position(READ, carrier.taken.load(Ordering::Relaxed)))
 }
 
 /// When a wait for these events must look again at the latest: a full ring whose reader does not move gives way to TCP,

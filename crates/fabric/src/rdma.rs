@@ -15,6 +15,7 @@ use std::{
 };
 
 use sidestep_shm::{
+    last_word::{WORD, first_part},
     lock::{Mutex, MutexGuard},
     wait::Waiter,
 };
@@ -285,7 +286,7 @@ impl Operation {
         match self {
             Operation::Write(source) => {
                 let (data, at) = (&source.core().data, source.offset() + from);
-                mapped.data.copy_from(offset + from, data, at, count)?;
+                mapped.data.copy_from_in_order(offset + from, data, at, count)?;
             }
             Operation::Read(into) => {
                 let (data, at) = (&into.core().data, into.offset() + from);
@@ -497,8 +498,9 @@ impl Transfer {
 
     fn advance_mapped(&mut self, left: &mut usize) -> Result<bool> {
         let Some(mapped) = self.target.mapped() else { return Ok(false) };
-        // A word is moved whole.
-        let count = if self.len <= 8 { self.len } else { (self.len - self.begun).min(*left) };
+        // A word is moved whole, and so is the last one of a longer transfer.
+        let rest = self.len - self.begun;
+        let count = if rest <= 2 * WORD { rest } else { first_part(rest, (*left).max(2 * WORD)) };
         *left -= count.min(*left);
         self.operation.move_bytes(mapped, self.offset, self.begun, count)?;
         self.begun += count;
@@ -513,7 +515,7 @@ impl Transfer {
         let Capabilities { max_transfer, gathers, .. } = self.target.node().core().link().capabilities();
         let limit = if gathers && matches!(self.operation, Operation::Write(_)) { MAX_GATHERED } else { max_transfer };
         while self.begun < self.len && self.outstanding < window {
-            let count = (self.len - self.begun).min(limit);
+            let count = first_part(self.len - self.begun, limit);
             let completion = Completion::Rdma(Arc::downgrade(queue), self.id, self.begun);
             match self.ask(count, buffer, completion) {
                 Ok(()) => {}

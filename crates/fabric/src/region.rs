@@ -179,6 +179,12 @@ impl Region {
         Ok(self.core.data.copy_in(offset, bytes)?)
     }
 
+    /// Copies bytes in, the last word as one, and after the bytes before it: a program may poll it.
+    #[inline]
+    pub fn write_in_order(&self, offset: usize, bytes: &[u8]) -> Result<()> {
+        Ok(self.core.data.copy_in_order(offset, bytes)?)
+    }
+
     /// Copies bytes out. A peer with rights may be changing them meanwhile.
     #[inline]
     pub fn read(&self, offset: usize, bytes: &mut [u8]) -> Result<()> {
@@ -394,7 +400,8 @@ impl RegionCore {
     pub(crate) fn place(&self, cookie: &Cookie, offset: u64, bytes: &[u8]) -> Result<(), Refusal> {
         let issued = self.issued();
         let at = self.admit(&issued, cookie, Rights::WRITE, (offset, bytes.len() as u64))?;
-        self.copy_in_order(at, bytes).map_err(|_| Refusal::Range { offset, len: bytes.len() as u64 })?;
+        // The last word may be a flag that someone polls.
+        self.data.copy_in_order(at, bytes).map_err(|_| Refusal::Range { offset, len: bytes.len() as u64 })?;
         self.touched(at, bytes.len(), Access::Write);
         Ok(())
     }
@@ -411,22 +418,6 @@ impl RegionCore {
         let at = self.admit(&issued, cookie, Rights::WRITE, range)?;
         let span = self.data.memory().span(at, len).map_err(|_| Refusal::Range { offset, len: range.1 })?;
         fill(&span);
-        Ok(())
-    }
-
-    /// Copies bytes in. An aligned word at their end is stored as one, and last: it may be a flag that someone polls, and
-    /// that tells of the bytes before it.
-    fn copy_in_order(&self, at: usize, bytes: &[u8]) -> Result<()> {
-        let end = self.data.memory().base().as_ptr() as usize + at + bytes.len();
-        let word = [8, 4].into_iter().find(|word| bytes.len() >= *word && end % word == 0).unwrap_or(0);
-        let (before, last) = bytes.split_at(bytes.len() - word);
-        self.data.copy_in(at, before)?;
-        let at = at + before.len();
-        if let Ok(word) = last.try_into() {
-            self.word64(at)?.store(u64::from_le_bytes(word), Ordering::Release);
-        } else if let Ok(word) = last.try_into() {
-            self.data.memory().word32(at)?.store(u32::from_le_bytes(word), Ordering::Release);
-        }
         Ok(())
     }
 

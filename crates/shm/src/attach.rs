@@ -27,6 +27,7 @@ use std::{
 use crate::{
     Memory, Result, Span, clock,
     gate::{Entrant, IOVECS, PROOF, Stretch, Turnstile},
+    last_word,
 };
 
 /// Memory of another process that this one copies into and out of.
@@ -81,11 +82,10 @@ impl Attachment {
     }
 
     /// Copies `len` bytes from `at` on to an address of the other process, if the owner has taken nothing back since
-    /// `turn` and `may` says so. An aligned word at their end is stored last. `false`: not all of it could be.
+    /// `turn` and `may` says so. The [last word](last_word) is stored last. `false`: not all of it could be.
     pub fn write(&self, (source, at, len): (&Span, usize, usize), to: u64, turn: u64, may: impl Fn() -> bool) -> bool {
-        let end = to.wrapping_add(len as u64);
-        let word = if len > 8 && end % 8 == 0 { 8 } else { 0 };
-        self.copy((source, at, len), (to, word), (turn, &may), libc::SYS_process_vm_writev)
+        let word = last_word::tail(to.wrapping_add(len as u64) as usize, len);
+        self.copy((source, at, len), (to, word as u64), (turn, &may), libc::SYS_process_vm_writev)
     }
 
     /// Copies `len` bytes from an address of the other process to `at`, likewise.
@@ -133,7 +133,7 @@ impl Attachment {
         let thread = rustix::thread::gettid().as_raw_nonzero().get() as u32;
         let mut done = 0;
         while done < len {
-            let count = (len - done).min(MOST);
+            let count = last_word::first_part(len - done, MOST);
             let last = if done + count == len { word } else { 0 };
             let begin = remote.wrapping_add(done as u64);
             let body = count as u64 - last;

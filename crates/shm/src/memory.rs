@@ -23,13 +23,13 @@ use std::{
     ptr::NonNull,
     sync::{
         Arc, Mutex,
-        atomic::{AtomicU32, AtomicU64, Ordering},
+        atomic::{AtomicU32, AtomicU64, Ordering, fence},
     },
 };
 
 use rustix::mm::{MapFlags, MremapFlags, ProtFlags, mmap, mremap_fixed, munmap};
 
-use crate::{Error, Result, copy::copy, memfd};
+use crate::{Error, Result, copy::copy, last_word, memfd};
 
 /// A block of memory: mapped and shared, on the heap, or the caller's own.
 #[derive(Clone, Debug)]
@@ -394,6 +394,34 @@ impl Span {
         // do not overlap.
         unsafe { copy(target.as_ptr(), bytes.as_ptr(), bytes.len()) };
         Ok(())
+    }
+
+    /// Copies `bytes` in at `at`, the [last word](crate::last_word) as one, and after the bytes before it.
+    #[inline]
+    pub fn copy_in_order(&self, at: usize, bytes: &[u8]) -> Result<()> {
+        self.in_order(at, bytes.len(), |at, from, len| {
+            let target = self.part(at, len)?;
+            // SAFETY: as in `copy_in`; `from + len` is at most the length of `bytes`.
+            unsafe { copy(target.as_ptr(), bytes.as_ptr().add(from), len) };
+            Ok(())
+        })
+    }
+
+    /// Copies `len` bytes from another span, the [last word](crate::last_word) as one, and after the bytes before it.
+    #[inline]
+    pub fn copy_from_in_order(&self, at: usize, source: &Span, from: usize, len: usize) -> Result<()> {
+        self.in_order(at, len, |at, done, len| self.copy_from(at, source, from + done, len))
+    }
+
+    /// Copies by `copy` (where to, where from, how many bytes), which stores two, four or eight bytes at once.
+    #[inline]
+    fn in_order(&self, at: usize, len: usize, copy: impl Fn(usize, usize, usize) -> Result<()>) -> Result<()> {
+        self.part(at, len)?;
+        let tail = last_word::tail(self.base.as_ptr() as usize + at + len, len);
+        copy(at, 0, len - tail)?;
+        // Pairs with the Acquire load of whoever polls the last word.
+        fence(Ordering::Release);
+        copy(at + len - tail, len - tail, tail)
     }
 
     /// Copies bytes out from `at`. What arrives may be any mixture of values that were there during the call.

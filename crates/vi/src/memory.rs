@@ -138,6 +138,11 @@ impl Buffer {
         Ok(self.registration.region.word64(offset)?)
     }
 
+    /// The memory itself.
+    pub fn memory(&self) -> Memory {
+        self.registration.region.span().memory().clone()
+    }
+
     /// Copies bytes in.
     pub fn write(&self, offset: usize, bytes: &[u8]) -> Result<()> {
         Ok(self.registration.region.write(offset, bytes)?)

@@ -26,7 +26,7 @@ macro_rules! suite {
                     too_long_is_a_length_error, unreliable_survives_a_length_error, sends_without_connection_are_flushed,
                     disconnecting_flushes, wrong_memory_is_refused, memory_may_go_while_posted, formats_are_checked,
                     queues_are_bounded, a_killed_peer_is_noticed],
-                rdma: [writes_land, writes_with_immediate_take_a_receive, reads_come_back, fences_wait_for_reads,
+                rdma: [writes_land, the_last_word_comes_last, writes_with_immediate_take_a_receive, reads_come_back, fences_wait_for_reads,
                     rights_are_checked, memory_of_the_program_is_reached, completions_keep_the_order_of_posting, changed_rights_count],
                 connecting: [rejection_is_told, reliability_must_agree, nobody_is_no_match, an_answer_may_time_out,
                     peers_meet, peers_may_time_out, a_vi_connects_again, states_are_checked],

@@ -10,6 +10,9 @@ use sidestep_wire::ddp::{tagged, untagged};
 use sidestep_wire::rdmap::{atomic_request, immediate, read_request, segment};
 use sidestep_wire::{MessageOffset, Msn, TaggedOffset};
 
+/// Bytes of the largest word that a program polls.
+const WORD: u32 = 8;
+
 impl Tx {
     /// Appends FPDUs until there are `budget` bytes or nothing is left to send.
     pub(crate) fn poll(
@@ -183,10 +186,12 @@ impl Tx {
         Ok(false)
     }
 
-    /// What of the source goes into the next segment, and whether it is the rest.
+    /// What of the source goes into the next segment, and whether it is the rest. The last segment has a whole word: the
+    /// other side may poll it.
     fn cut(&self, source: SourceSlice, header_len: usize) -> (SourceSlice, bool) {
         let rest = source.len - self.sent;
-        let len = rest.min((self.max_ulpdu - header_len) as u32);
+        let most = (self.max_ulpdu - header_len) as u32;
+        let len = if rest > most && rest - most < WORD { most - WORD } else { rest.min(most) };
         let offset = source.offset + u64::from(self.sent);
         (SourceSlice { source: source.source, offset, len }, len == rest)
     }

@@ -7,6 +7,8 @@ use sidestep_fabric::{
     queue::{self, QueueSpec, Receiver},
 };
 
+use sidestep_shm::last_word::WORD;
+
 use super::{LARGE_RING, Trunk, Window};
 use crate::{
     code::Status,
@@ -167,6 +169,26 @@ pub(crate) struct Source<'a> {
 }
 
 impl Source<'_> {
+    /// Copies the last bytes of a remote write, whose last word comes last: a program may poll it.
+    pub(crate) fn place_end(&mut self, piece: &Piece, at: usize, len: usize) -> Result<Option<Status>, &'static str> {
+        let tail = len.min(WORD);
+        let failed = self.place(std::slice::from_ref(piece), at, len - tail)?;
+        if failed.is_some() || !piece.registration.is_alive() {
+            return Ok(Some(Status::PROTECTION_ERROR));
+        }
+        let mut word = [0; WORD];
+        match &mut self.near {
+            Some(near) => word[..tail].copy_from_slice(near.get(..tail).ok_or(BAD_RING)?),
+            None => {
+                let count = self.receiver.peek(0, &mut word[..tail]).map_err(|_| BAD_RING)?;
+                *self.untold |= is_full(self.receiver.consume(count))?;
+            }
+        }
+        let offset = piece.offset + at + len - tail;
+        piece.registration.region.write_in_order(offset, &word[..tail]).map_err(|_| BAD_RING)?;
+        Ok(None)
+    }
+
     /// Copies bytes into the pieces, from `at` on: one copy, from the ring to where they belong. `Some`: they may not go
     /// there.
     #[inline]

@@ -3,6 +3,7 @@
 use std::{collections::VecDeque, sync::Weak};
 
 use sidestep_fabric::{Aperture, Cookie, Endpoint, Error, Rights, queue::QueueSpec, queue::Sender};
+use sidestep_shm::last_word::{WORD, first_part};
 
 use super::MAX_WINDOWS;
 use crate::{
@@ -149,7 +150,8 @@ impl Outward {
             self.grow(header.line)?;
         }
         let room = self.room()?;
-        let count = left.min(CHUNK).min(room.saturating_sub(LONG + LINE));
+        let most = CHUNK.min(room.saturating_sub(LONG + LINE));
+        let count = if most > WORD { first_part(left, most) } else { left.min(most) };
         if room < LONG + LINE || count < left.min(LEAST_CHUNK) {
             return Ok(None);
         }

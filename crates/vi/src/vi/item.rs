@@ -1,7 +1,10 @@
 //! One send on its way: which way it goes, and how far it is.
 
 use sidestep_fabric::{Aperture, rdma::RequestId};
-use sidestep_shm::Span;
+use sidestep_shm::{
+    Span,
+    last_word::{WORD, first_part},
+};
 
 use crate::{
     attributes::Reliability,
@@ -267,6 +270,9 @@ impl SendItem {
     fn write_directly(&self, line: &mut Line, remote: &Remote, around: &Circumstances) -> Option<Stage> {
         let (way, offset) = reach(line, remote, self.total)?;
         let total = self.total;
+        if !self.ends_whole() {
+            return None;
+        }
         let header = self.immediate.map(|_| {
             let header = Header::new(Kind::Write, line.theirs, total).to(*remote, total);
             header.here(total).with_immediate(self.immediate)
@@ -285,6 +291,12 @@ impl SendItem {
             }
         }
         Some(header.map_or(DONE, |header| Stage::Sending(header, self.afterwards(&header, around), 0)))
+    }
+
+    /// Whether the last word comes from one segment, so that it can be stored as one.
+    fn ends_whole(&self) -> bool {
+        let last = self.pieces.as_slice().iter().rev().find(|piece| piece.len > 0);
+        last.is_none_or(|piece| piece.len >= WORD || piece.len == self.total as usize)
     }
 
     /// Copies `count` bytes from `from` on by `copy`, piece by piece, to or from where they are at the peer. `None`: it goes
@@ -367,7 +379,7 @@ fn parts(pieces: &[Piece], at: usize, count: usize) -> impl Iterator<Item = (&Pi
                 piece = pieces.next();
                 continue;
             }
-            let part = (current.len - skip).min(count - done).min(QUANTUM);
+            let part = first_part((current.len - skip).min(count - done), QUANTUM);
             let found = (current, skip, done, part);
             (skip, done) = (skip + part, done + part);
             return Some(found);

@@ -164,8 +164,13 @@ impl State {
         if len > total - incoming.arrived {
             return Err("more bytes than were announced".into());
         }
+        let ends = incoming.arrived + len == total;
         let pieces = match &incoming.target {
             _ if incoming.failed.is_some() => &[],
+            Target::Memory(piece) if ends => {
+                incoming.failed = source.place_end(piece, incoming.arrived, len)?;
+                &[]
+            }
             Target::Receive => match self.receives.posted.front() {
                 Some(receive) => receive.pieces.as_slice(),
                 None => return Err("a message without its receive".into()),

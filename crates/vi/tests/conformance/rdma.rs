@@ -1,7 +1,12 @@
 //! RDMA writes and reads.
 
-use sidestep_testkit::conformance::fixture::Fixture;
-use sidestep_vi::{MemAttributes, Memory, Reliability, Status, ViState};
+use std::{
+    sync::atomic::{AtomicU64, Ordering},
+    thread,
+};
+
+use sidestep_testkit::{conformance::fixture::Fixture, process::full};
+use sidestep_vi::{Descriptor, MemAttributes, Memory, Reliability, Segment, Status, ViState, clock};
 
 use super::pair::{Options, Pair, contents, one, pair, pattern};
 
@@ -18,6 +23,71 @@ pub fn writes_land(fixture: Fixture) {
             pair.until("the data", || (contents(&target, 100, size) == pattern(size, 7)).then_some(()));
         }
         assert_eq!(pair.b.vi.poll_receive(), None);
+    }
+}
+
+/// A program that polls the last aligned word of a buffer finds all bytes before it: in memory of the library and of the
+/// program, at every size and alignment, from one segment and from several that cut that word.
+pub fn the_last_word_comes_last(fixture: Fixture) {
+    const ROOM: usize = 300_000;
+    const SIZES: [usize; 17] =
+        [4, 8, 12, 20, 44, 100, 236, 1000, 1900, 1904, 4100, 12_000, 12_288, 16_387, 20_004, 70_003, 262_149];
+    let pair = pair(fixture);
+    pair.b.nic.serve().unwrap();
+    let source = pair.a.buffer(ROOM);
+    let (own, program) = (pair.b.buffer(ROOM), Memory::heap(ROOM).unwrap());
+    let rights = MemAttributes { rdma_write: true, ..MemAttributes::new(pair.b.ptag) };
+    let handle = pair.b.nic.register(program.clone(), &rights).unwrap();
+    let targets =
+        [(program.base().as_ptr() as u64, handle, program.clone()), (own.address(), own.handle(), own.memory())];
+    for (target, (address, handle, memory)) in targets.iter().enumerate() {
+        for case in 0..SIZES.len() * 8 {
+            let (size, alignment, cut) =
+                (SIZES[case % SIZES.len()], case / SIZES.len() % 4, case / SIZES.len() / 4 == 1);
+            // Where it begins, so that it ends at a multiple of four or eight.
+            let end = (64 + size).next_multiple_of(8) + 4 * (alignment % 2);
+            let start = end - size;
+            let segments: Vec<Segment> = match (cut, size) {
+                (true, 8..) => vec![
+                    source.segment(alignment, 3),
+                    source.segment(alignment + 3, size - 6),
+                    source.segment(alignment + size - 3, 3),
+                ],
+                _ => vec![source.segment(alignment, size)],
+            };
+            for round in 1..=if full() { 20 } else { 2u8 } {
+                source.write(alignment, &vec![round; size]).unwrap();
+                let span = memory.span(0, end).unwrap();
+                span.copy_in(0, &vec![0; end]).unwrap();
+                let word = memory.word32(end - 4).unwrap();
+                let write = Descriptor::new(1, &segments).write_to(address + start as u64, *handle);
+                let begun = AtomicU64::new(0);
+                thread::scope(|scope| {
+                    let (begun, mut bytes) = (&begun, vec![0; end]);
+                    let poller = scope.spawn(move || {
+                        let deadline = clock::now() + 10_000_000_000;
+                        begun.store(1, Ordering::Release);
+                        let mut seen = 0;
+                        while seen == 0 && clock::now() < deadline {
+                            let mut looks = (0..1000).map(|_| word.load(Ordering::Acquire));
+                            seen = looks.find(|word| *word != 0).unwrap_or(0);
+                        }
+                        span.copy_out(0, &mut bytes).unwrap();
+                        (seen, bytes)
+                    });
+                    while begun.load(Ordering::Acquire) == 0 {
+                        thread::yield_now();
+                    }
+                    pair.a.vi.post_send(&write).unwrap();
+                    assert_eq!(pair.a.vi.wait_send(super::pair::soon()).unwrap().status.is_error(), false);
+                    let (seen, bytes) = poller.join().unwrap();
+                    let what = format!("{size} bytes to {start} of target {target}, cut {cut}, round {round}");
+                    assert_eq!(seen, u32::from_ne_bytes([round; 4]), "{what}: the word itself");
+                    let stale = bytes[start..].iter().filter(|byte| **byte != round).count();
+                    assert_eq!(stale, 0, "{what}: stale bytes behind the word");
+                });
+            }
+        }
     }
 }
 

@@ -399,12 +399,7 @@ impl Span {
     /// Copies `bytes` in at `at`, the [last word](crate::last_word) as one, and after the bytes before it.
     #[inline]
     pub fn copy_in_order(&self, at: usize, bytes: &[u8]) -> Result<()> {
-        self.in_order(at, bytes.len(), |at, from, len| {
-            let target = self.part(at, len)?;
-            // SAFETY: as in `copy_in`; `from + len` is at most the length of `bytes`.
-            unsafe { copy(target.as_ptr(), bytes.as_ptr().add(from), len) };
-            Ok(())
-        })
+        self.in_order(at, bytes.len(), |at, from, len| self.copy_in(at, &bytes[from..from + len]))
     }
 
     /// Copies `len` bytes from another span, the [last word](crate::last_word) as one, and after the bytes before it.

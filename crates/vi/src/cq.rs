@@ -8,7 +8,7 @@ use std::{
     os::fd::BorrowedFd,
     sync::{
         Arc, Weak,
-        atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering},
     },
 };
 
@@ -21,7 +21,7 @@ use sidestep_shm::{
 
 use crate::{
     attributes::MAX_CQ_ENTRIES,
-    code::{ErrorCode, Resource},
+    code::{ErrorCode, Resource, Status},
     error::{Error, Result},
     nic::NicCore,
     service::ErrorEvent,
@@ -58,6 +58,8 @@ pub(crate) struct CqCore {
     /// Threads that sleep or are about to; a descriptor counts as one.
     sleepers: AtomicU32,
     entries: AtomicUsize,
+    /// A number of the layer above.
+    tag: AtomicU64,
     overrun: AtomicBool,
     /// Queues of VIs that are attached.
     pub(crate) users: AtomicUsize,
@@ -97,6 +99,7 @@ impl Cq {
             staged: AtomicUsize::new(0),
             sleepers: AtomicU32::new(0),
             entries: AtomicUsize::new(entries),
+            tag: AtomicU64::new(0),
             overrun: AtomicBool::new(false),
             users: AtomicUsize::new(0),
             notify: Mutex::default(),
@@ -166,6 +169,11 @@ impl Cq {
         Ok(())
     }
 
+    /// A number of the layer above, such as its handle for this queue; errors name it.
+    pub fn set_tag(&self, tag: u64) {
+        self.core.tag.store(tag, Ordering::Relaxed);
+    }
+
     /// Whether a VI is attached.
     pub fn is_in_use(&self) -> bool {
         self.core.users.load(Ordering::Acquire) > 0
@@ -200,8 +208,10 @@ impl CqCore {
         };
         if staged > self.entries.load(Ordering::Relaxed) && !self.overrun.swap(true, Ordering::Relaxed) {
             // Nothing is lost here, but the program asked to be told.
-            let code = ErrorCode::Overrun;
-            self.nic.report(ErrorEvent { vi: Some(vi), cq: None, code, resource: Resource::Cq, token: 0 });
+            let operation = if queue == Queue::Receive { Status::OP_RECEIVE } else { Status::OP_SEND };
+            let event = ErrorEvent::new(ErrorCode::Overrun, Resource::Cq, operation);
+            let tag = self.tag.load(Ordering::Relaxed);
+            self.nic.report(ErrorEvent { vi: Some(vi), cq: Some(tag), ..event });
         }
         // A sleeper counts itself in before it looks at the staging queue under its lock.
         if self.sleepers.load(Ordering::SeqCst) > 0 {

@@ -72,6 +72,17 @@ pub struct Completion {
     pub continues: bool,
 }
 
+impl Operation {
+    /// Its bits in the status of a descriptor of the send queue.
+    pub fn status(&self) -> Status {
+        match self {
+            Operation::Send => Status::OP_SEND,
+            Operation::RdmaWrite(_) => Status::OP_RDMA_WRITE,
+            Operation::RdmaRead(_) => Status::OP_RDMA_READ,
+        }
+    }
+}
+
 impl Descriptor {
     /// A message, or room for one, of these segments.
     pub fn new(token: u64, segments: &[Segment]) -> Descriptor {

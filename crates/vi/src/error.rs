@@ -13,6 +13,11 @@ pub enum Error {
     /// The caller named something that does not exist or cannot be.
     #[error("{0} is not valid")]
     Invalid(&'static str),
+    /// No NIC has this name.
+    #[error(
+        "there is no NIC named {0:?}: nic0 (shared memory), iwarp and their other names are, and those in SIDESTEP_VIA_NICS"
+    )]
+    NoDevice(String),
     /// A limit is reached.
     #[error("no more {what} than {limit}")]
     Limit {
@@ -75,7 +80,7 @@ impl Error {
     /// The return code of VIPL.
     pub fn code(&self) -> Code {
         match self {
-            Error::Invalid(_) => Code::InvalidParameter,
+            Error::Invalid(_) | Error::NoDevice(_) => Code::InvalidParameter,
             Error::Limit { .. } | Error::InUse(_) | Error::Fabric(_) => Code::ErrorResource,
             Error::TimedOut => Code::Timeout,
             Error::Rejected => Code::Reject,

@@ -44,14 +44,6 @@ impl<T> Fifo<T> {
     }
 
     #[inline]
-    pub(crate) fn get(&self, index: usize) -> Option<&T> {
-        match index.checked_sub(1) {
-            None => self.first.as_ref(),
-            Some(behind) => self.rest.get(behind),
-        }
-    }
-
-    #[inline]
     pub(crate) fn push(&mut self, value: T) {
         match self.first {
             None => self.first = Some(value),
@@ -152,7 +144,7 @@ mod tests {
             }
             assert_eq!((fifo.len(), fifo.is_empty(), fifo.front()), (model.len(), model.is_empty(), model.front()));
             for index in 0..=model.len() {
-                assert_eq!(fifo.get(index), model.get(index));
+                assert_eq!(fifo.from(index).next(), model.get(index));
                 assert!(fifo.from(index).eq(model.range(index..)), "from {index} of {}", model.len());
             }
         }

@@ -21,6 +21,7 @@ pub mod code;
 mod connect;
 mod cq;
 mod descriptor;
+mod device;
 mod entry;
 mod error;
 mod fifo;

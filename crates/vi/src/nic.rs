@@ -22,6 +22,7 @@ use crate::{
         MAX_SEGMENTS, MAX_TRANSFER, MAX_VIS, MemAttributes, ViAttributes,
     },
     cq::Cq,
+    device::{Device, DeviceKind},
     error::{Error, Result},
     memory::{Buffer, MemHandle, MemoryTable, Ptag},
     names,
@@ -57,8 +58,6 @@ pub(crate) struct NicCore {
     pub(crate) endings: EventQueue,
 }
 
-/// Behind the name of a device: for one thread.
-const SINGLE: &str = ",single";
 /// VIs that are given room together.
 const ROW: usize = 32;
 
@@ -94,17 +93,16 @@ pub struct NicAttributes {
 }
 
 impl Nic {
-    /// Opens the NIC of this host under a name such as `nic0`: on shared memory, or under the name `iwarp` on iWARP over
-    /// TCP, which reaches other hosts too. With `,single` behind the name it belongs to the thread that opens it: no lock
-    /// takes an atomic step, there is no service thread, and a call of another thread panics.
+    /// Opens the NIC of this host under one of its names: on shared memory (`nic0`, and what else programs call their first
+    /// device), or on iWARP over TCP (`iwarp`), which reaches other hosts too. With `,single` behind the name it belongs to
+    /// the thread that opens it: no lock takes an atomic step, there is no service thread, and a call of another thread panics.
     pub fn open(name: &str) -> Result<Nic> {
-        names::check_device(name)?;
-        let (device, threads) = match name.strip_suffix(SINGLE) {
-            Some(device) => (device, Threads::this()),
-            None => (name, Threads::ANY),
+        let Device { kind, single } = Device::named(name)?;
+        let node = match kind {
+            DeviceKind::Shm => Node::new()?,
+            DeviceKind::Iwarp => Node::iwarp(IwarpOptions::default())?,
         };
-        let node = if device == "iwarp" { Node::iwarp(IwarpOptions::default())? } else { Node::new()? };
-        Self::within(node, name, threads)
+        Self::within(node, name, if single { Threads::this() } else { Threads::ANY })
     }
 
     /// A NIC on a given node of the fabric.

@@ -20,7 +20,7 @@ use sidestep_shm::{
 };
 
 use crate::{
-    code::{ErrorCode, Resource},
+    code::{ErrorCode, Resource, Status},
     cq::{Cq, CqCore},
     error::{Error, Result},
     nic::NicCore,
@@ -33,14 +33,22 @@ use crate::{
 pub struct ErrorEvent {
     /// The VI, by its number.
     pub vi: Option<u32>,
-    /// The completion queue.
-    pub cq: Option<u32>,
+    /// The completion queue, by the number that the layer above gave it ([`Cq::set_tag`]).
+    pub cq: Option<u64>,
     /// What happened.
     pub code: ErrorCode,
     /// To what kind of thing.
     pub resource: Resource,
+    /// In which operation: one of the `OP_` bits.
+    pub operation: Status,
     /// The descriptor, if it is about one.
     pub token: u64,
+}
+
+impl ErrorEvent {
+    pub(crate) fn new(code: ErrorCode, resource: Resource, operation: Status) -> ErrorEvent {
+        ErrorEvent { vi: None, cq: None, code, resource, operation, token: 0 }
+    }
 }
 
 /// Hears of errors.
@@ -188,7 +196,7 @@ impl NicCore {
 }
 
 fn run(nic: &Weak<NicCore>, node: &Node) {
-    let (mut tick, mut eager_until) = (TICK, 0);
+    let (mut tick, mut eager_until, mut failed) = (TICK, 0, false);
     let mut waiter = Waiter::with(Patience::NONE);
     loop {
         let Some(core) = nic.upgrade() else { return };
@@ -216,7 +224,13 @@ fn run(nic: &Weak<NicCore>, node: &Node) {
         match woken {
             Ok(()) => tick = TICK,
             Err(sidestep_fabric::Error::TimedOut(_)) => {}
-            Err(_) => thread::sleep(std::time::Duration::from_nanos(tick)),
+            Err(_) => {
+                // The link is gone, and with it everything.
+                if let Some(core) = nic.upgrade().filter(|_| !std::mem::replace(&mut failed, true)) {
+                    core.report(ErrorEvent::new(ErrorCode::Catastrophic, Resource::Nic, Status(0)));
+                }
+                thread::sleep(std::time::Duration::from_nanos(tick));
+            }
         }
     }
 }

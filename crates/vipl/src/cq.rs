@@ -16,7 +16,11 @@ unsafe extern "C" fn VipCreateCQ(nic: Handle, entries: c_ulong, out: *mut Handle
     answer(|| {
         let (entry, out) = (NICS.find(nic)?, some(out)?);
         let cq = entry.nic.create_cq(entries as usize)?;
-        write(out, as_handle(CQS.insert_with(|_| CqEntry { cq, nic: entry.clone() })?));
+        let handle = CQS.insert_with(|handle| {
+            cq.set_tag(handle as u64);
+            CqEntry { cq, nic: entry.clone() }
+        })?;
+        write(out, as_handle(handle));
         Ok(Code::Success)
     })
 }

@@ -1,7 +1,7 @@
-//! Extensions: off until a program asks for them.
+//! Extensions, off until a program asks for them, and names that other providers have for the same things.
 
 use std::{
-    ffi::{c_int, c_ulong},
+    ffi::{c_int, c_ulong, c_void},
     os::fd::AsRawFd,
 };
 
@@ -43,6 +43,38 @@ unsafe extern "C" fn VipExtGetUserWord(vi: Handle, out: *mut u64) -> Return {
     answer(|| {
         let out = some(out)?;
         write(out, VIS.find(vi)?.vi.user_word());
+        Ok(Code::Success)
+    })
+}
+
+/// The name that other providers have for the user word. A wrong handle changes nothing.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn VipSetUserData(vi: Handle, data: *mut c_void) {
+    answer(|| {
+        VIS.find(vi)?.vi.set_user_word(data.expose_provenance() as u64);
+        Ok(Code::Success)
+    });
+}
+
+/// A wrong handle has none.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn VipGetUserData(vi: Handle) -> *mut c_void {
+    let mut data = std::ptr::null_mut();
+    answer(|| {
+        data = std::ptr::with_exposed_provenance_mut(VIS.find(vi)?.vi.user_word() as usize);
+        Ok(Code::Success)
+    });
+    data
+}
+
+/// Goes on with sends that wait for a receive of the other side, and tells whether some still do. The library goes on with them
+/// by itself too, so there is no interrupt to enable.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn VipPostDeferredSends(vi: Handle, _interrupt: c_int, deferred: *mut c_int) -> Return {
+    answer(|| {
+        let (entry, deferred) = (VIS.find(vi)?, some(deferred)?);
+        entry.vi.progress();
+        write(deferred, c_int::from(entry.vi.has_deferred()));
         Ok(Code::Success)
     })
 }

@@ -79,7 +79,6 @@ unsafe extern "C" fn VipQueryNic(nic: Handle, out: *mut NicAttributes) -> Return
                 max_ptags: own.max_ptags as _,
                 reliability: 1 | 2 | 4,
                 rdma_read: 2 | 4,
-                nic_attributes: std::ptr::null_mut(),
             },
         );
         Ok(Code::Success)
@@ -120,9 +119,9 @@ unsafe extern "C" fn VipErrorCallback(nic: Handle, context: *mut c_void, handler
             let mut error = ErrorDescriptor {
                 nic: as_handle(own),
                 vi: as_handle(vi),
-                cq: std::ptr::null_mut(),
+                cq: as_handle(event.cq.unwrap_or(0) as usize),
                 descriptor: std::ptr::with_exposed_provenance_mut::<Descriptor>(event.token as usize),
-                op_code: 0,
+                op_code: event.operation.0.into(),
                 resource: event.resource as u32,
                 error: event.code as u32,
             };

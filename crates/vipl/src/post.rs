@@ -211,6 +211,11 @@ fn parse(pointer: *mut types::Descriptor, handle: u32, receive: bool) -> Result<
         0 => Segments::default(),
         _ => Segments::from(&(usize::from(remote)..count).map(segment).collect::<Vec<_>>()[..]),
     };
+    // Zero is what programs leave that do not care; a receive may still have the length of its last message.
+    let total: u64 = local.iter().map(|segment| u64::from(segment.len)).sum();
+    if !receive && held.length != 0 && u64::from(held.length) != total {
+        descriptor.fault = Some(Status::LENGTH_ERROR);
+    }
     descriptor.segments = local;
     if remote {
         let Segment { address, handle, .. } = segment(0);

@@ -73,8 +73,19 @@ pub struct NicAttributes {
     pub max_ptags: c_ulong,
     pub reliability: c_ushort,
     pub rdma_read: c_ushort,
-    pub nic_attributes: *mut c_void,
 }
+
+// As in the published header: old programs have no more room than this.
+const _: () = assert!(size_of::<NicAttributes>() == 200);
+const _: () = assert!(std::mem::offset_of!(NicAttributes, hardware_version) == 64);
+const _: () = assert!(std::mem::offset_of!(NicAttributes, address_len) == 80);
+const _: () = assert!(std::mem::offset_of!(NicAttributes, address) == 88);
+const _: () = assert!(std::mem::offset_of!(NicAttributes, thread_safe) == 96);
+const _: () = assert!(std::mem::offset_of!(NicAttributes, max_discriminator) == 100);
+const _: () = assert!(std::mem::offset_of!(NicAttributes, max_register_bytes) == 104);
+const _: () = assert!(std::mem::offset_of!(NicAttributes, max_ptags) == 184);
+const _: () = assert!(std::mem::offset_of!(NicAttributes, reliability) == 192);
+const _: () = assert!(std::mem::offset_of!(NicAttributes, rdma_read) == 194);
 
 /// `VIP_VI_ATTRIBUTES`.
 #[repr(C)]

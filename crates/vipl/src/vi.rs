@@ -2,7 +2,7 @@
 
 use std::{ffi::c_int, sync::Arc};
 
-use sidestep_vi::{Code, Error, Reliability, Result, ViState};
+use sidestep_vi::{Code, Error, FlowControl, Reliability, Result, ViState};
 
 use crate::{
     handles::{self, CQS, NICS, NicEntry, VIS, ViEntry, as_handle, ptag, ptag_handle, with_vi},
@@ -21,7 +21,7 @@ pub(crate) unsafe extern "C" fn VipCreateVi(
 ) -> Return {
     answer(|| {
         let (entry, out) = (NICS.find(nic)?, some(out)?);
-        let attributes = attributes_of(&entry, attributes)?;
+        let (attributes, flow) = attributes_of(&entry, attributes)?;
         let cq = |handle: Handle| -> Result<_> {
             if handle.is_null() {
                 return Ok(None);
@@ -34,6 +34,7 @@ pub(crate) unsafe extern "C" fn VipCreateVi(
         let (send, receive) = (send.as_ref().map(|cq| &cq.cq), receive.as_ref().map(|cq| &cq.cq));
         let vi = entry.nic.create_vi(&attributes, send, receive)?;
         vi.set_sink(post::completed);
+        vi.set_flow_control(flow);
         let handle = VIS.insert_with(|handle| {
             vi.set_tag(handle as u64);
             ViEntry { vi, nic: entry.clone(), handle }
@@ -52,7 +53,7 @@ unsafe extern "C" fn VipDestroyVi(vi: Handle) -> Return {
             if matches!(state, ViState::Connected | ViState::ConnectPending) {
                 return Err(Error::State { is: state });
             }
-            if entry.vi.has_outstanding() {
+            if entry.vi.queues_empty() != (true, true) {
                 return Err(Error::InUse("the VI"));
             }
         }
@@ -98,23 +99,36 @@ unsafe extern "C" fn VipQueryVi(
 unsafe extern "C" fn VipSetViAttributes(vi: Handle, attributes: *const ViAttributes) -> Return {
     answer(|| {
         let entry = VIS.find(vi)?;
-        entry.vi.set_attributes(&attributes_of(&entry.nic, attributes)?)?;
+        let (attributes, flow) = attributes_of(&entry.nic, attributes)?;
+        entry.vi.set_attributes(&attributes)?;
+        entry.vi.set_flow_control(flow);
         Ok(Code::Success)
     })
 }
 
+/// Beside the level (`VIP_SERVICE_DFC`): sends that find no receive wait for one.
+const DEFERRED: u16 = 1 << 15;
+
 /// The attributes that C asks for. A largest transfer of zero is the largest there is.
-fn attributes_of(nic: &Arc<NicEntry>, attributes: *const ViAttributes) -> Result<sidestep_vi::ViAttributes> {
+fn attributes_of(
+    nic: &Arc<NicEntry>,
+    attributes: *const ViAttributes,
+) -> Result<(sidestep_vi::ViAttributes, FlowControl)> {
     let asked = read(attributes)?;
+    let flow = match asked.reliability & DEFERRED {
+        0 => FlowControl::Compliant,
+        _ => FlowControl::Asynchronous,
+    };
     if !asked.qos.is_null() {
         return Err(Error::Qos);
     }
     let most = nic.nic.attributes().max_transfer;
-    Ok(sidestep_vi::ViAttributes {
-        reliability: Reliability::from_bits(asked.reliability)?,
+    let attributes = sidestep_vi::ViAttributes {
+        reliability: Reliability::from_bits(asked.reliability & !DEFERRED)?,
         max_transfer: if asked.max_transfer == 0 { most } else { asked.max_transfer as usize },
         ptag: ptag(asked.ptag)?,
         rdma_write: asked.rdma_write != 0,
         rdma_read: asked.rdma_read != 0,
-    })
+    };
+    Ok((attributes, flow))
 }

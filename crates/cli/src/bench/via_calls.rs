@@ -234,7 +234,7 @@ struct Transmit {
 
 impl Transmit {
     fn new(way: Way) -> Result<Transmit> {
-        let nics = [Nic::open("nic0")?, Nic::open("nic1")?];
+        let nics = [Nic::open("nic0")?, Nic::open("nic0")?];
         let tags = [nics[0].create_ptag()?, nics[1].create_ptag()?];
         let from = nics[0].create_vi(&ViAttributes::new(tags[0]), None, None)?;
         let to = nics[1].create_vi(&ViAttributes::new(tags[1]), None, None)?;
@@ -262,7 +262,7 @@ type Kept = (Vi, Memory, Option<Buffer>, [Nic; 2]);
 
 impl Write {
     fn new(malloc: bool) -> Result<Write> {
-        let nics = [Nic::open("nic0")?, Nic::open("nic1")?];
+        let nics = [Nic::open("nic0")?, Nic::open("nic0")?];
         let tags = [nics[0].create_ptag()?, nics[1].create_ptag()?];
         let attributes = |tag| ViAttributes { rdma_write: true, rdma_read: true, ..ViAttributes::new(tag) };
         let from = nics[0].create_vi(&attributes(tags[0]), None, None)?;

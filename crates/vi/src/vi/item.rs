@@ -12,7 +12,7 @@ use crate::{
     descriptor::{List, Operation, Remote},
     entry::{Credit, Header, Kind, ReachWay},
     line::Line,
-    memory::Piece,
+    memory::{MemHandle, Piece},
     trunk::Window,
     vi::state::{FlowControl, Loss, Way},
 };
@@ -20,6 +20,8 @@ use crate::{
 #[derive(Debug)]
 pub(super) struct SendItem {
     pub(super) token: u64,
+    /// The registration that the descriptor itself lies in.
+    pub(super) place: Option<MemHandle>,
     pub(super) operation: Operation,
     pub(super) immediate: Option<u32>,
     pub(super) fence: bool,

@@ -5,7 +5,7 @@ use crate::{
     descriptor::{Completion, List},
     entry::Fault,
     fifo::{Fifo, Later},
-    memory::Piece,
+    memory::{MemHandle, Piece},
     vi::{
         item::{ATTACHED_MIN, DIRECT_MIN},
         receive::Incoming,
@@ -44,6 +44,9 @@ pub(super) struct Receive {
     pub(super) total: u32,
     /// Which turn of its memory it was posted in: the peer knows it by that.
     pub(super) turn: u32,
+    /// The registration that the descriptor itself lies in.
+    pub(super) place: Option<MemHandle>,
+    /// What is wrong with it: the message that meets it finds out.
     pub(super) fault: Option<Status>,
 }
 
@@ -52,8 +55,9 @@ impl ReceiveQueue {
         self.posted.is_empty() && self.done.is_empty()
     }
 
-    pub(crate) fn is_busy(&self) -> bool {
-        !self.posted.is_empty()
+    /// Whether a part of a remote write is here.
+    pub(crate) fn is_amid_write(&self) -> bool {
+        self.incoming.as_ref().is_some_and(|incoming| incoming.is_write())
     }
 
     /// Whether the peer does not know of all receives.
@@ -75,7 +79,7 @@ impl ReceiveQueue {
 
     /// The receives the peer does not know of.
     pub(super) fn untold(&self) -> impl Iterator<Item = &Receive> {
-        self.posted.from(self.told as usize).filter(|receive| receive.fault.is_none())
+        self.posted.from(self.told as usize)
     }
 
     /// The number of the first of them.
@@ -86,17 +90,9 @@ impl ReceiveQueue {
     /// The peer has been told of the next `telling` of them.
     #[inline]
     pub(super) fn note_told(&mut self) {
-        let mut left = std::mem::take(&mut self.telling);
-        self.next = self.next.wrapping_add(left);
-        while let Some(receive) = self.posted.get(self.told as usize) {
-            if receive.fault.is_none() {
-                if left == 0 {
-                    break;
-                }
-                left -= 1;
-            }
-            self.told += 1;
-        }
+        let told = std::mem::take(&mut self.telling);
+        self.next = self.next.wrapping_add(told);
+        self.told += told;
     }
 
     /// A receive is used up, or a message found none.

@@ -2,7 +2,7 @@
 
 use crate::{
     attributes::{MAX_DESCRIPTORS, Reliability},
-    code::{ErrorCode, Resource, Status, ViState},
+    code::{ErrorCode, Status, ViState},
     cq::Queue,
     descriptor::{Completion, Descriptor},
     entry::{Fault, Header, Kind},
@@ -38,6 +38,12 @@ enum Target {
     Nowhere,
 }
 
+impl Incoming {
+    pub(super) fn is_write(&self) -> bool {
+        matches!(self.target, Target::Memory(_))
+    }
+}
+
 impl State {
     /// Posts a receive.
     #[inline]
@@ -47,20 +53,19 @@ impl State {
         }
         let (pieces, total, fault) = self.resolve(descriptor, true);
         let turn = pieces.as_slice().first().map_or(0, |piece| piece.registration.turn());
-        let receive = Receive { token: descriptor.token, pieces, total, turn, fault };
+        let place = descriptor.place.filter(|_| fault.is_none()).map(|place| place.handle);
+        let receive = Receive { token: descriptor.token, pieces, total, turn, place, fault };
         self.receives.telling_pays |= receive.pays_telling();
         self.receives.posted.push(receive);
-        match (self.status, fault) {
-            (ViState::Connected, None) => {
+        match self.status {
+            ViState::Connected => {
                 if self.receives.cookies_are_due()
                     && let Err(loss) = self.tell()
                 {
                     self.lose(loss);
                 }
             }
-            (ViState::Error, _) => self.flush_receives(),
-            (ViState::Connected, Some(_)) if self.is_reliable() => self.lose(Loss::TOLD),
-            (_, Some(_)) => self.settle_faults(),
+            ViState::Error => self.flush_receives(),
             _ => {}
         }
         Ok(())
@@ -72,8 +77,8 @@ impl State {
         self.begin()?;
         self.receives.count();
         let Some(receive) = self.receives.posted.front() else { return self.no_receive(header) };
-        if header.total() > receive.total {
-            return self.too_long(header);
+        if header.total() > receive.total || receive.fault.is_some() {
+            return self.unfit(header);
         }
         if header.len == header.total() {
             // All of it is here.
@@ -112,7 +117,7 @@ impl State {
         let fault = if piece.is_some() { Fault::None } else { Fault::Protection };
         match &piece {
             Some(piece) => self.tell_reach(&piece.registration)?,
-            None => self.port.report(ErrorCode::RdmaReadProtection, Resource::Vi, 0),
+            None => self.port.report(ErrorCode::RdmaReadProtection, Status::OP_RDMA_READ),
         }
         self.sends.respond(Response { piece, fault, sent: 0 })?;
         self.pump_sends();
@@ -198,25 +203,39 @@ impl State {
 
     fn finish_write(&mut self, header: &Header, failed: Option<Status>) -> Result<(), Loss> {
         if failed.is_some() {
-            self.port.report(ErrorCode::RdmaWriteProtection, Resource::Vi, 0);
-            return self.answer(Fault::Protection);
+            self.port.report(ErrorCode::RdmaWriteProtection, Status::OP_REMOTE_RDMA_WRITE);
+            return match self.is_answered(header) {
+                // The initiator ends the connection.
+                true => self.answer(Fault::Protection),
+                false if self.is_reliable() => Err(Loss::TOLD),
+                false => Ok(()),
+            };
         }
         if header.immediate().is_some() {
-            if self.receives.posted.is_empty() {
-                return self.no_receive(header);
-            }
-            return self.finish_receive(header, None);
+            return match self.receives.posted.front() {
+                None => self.no_receive(header),
+                Some(Receive { fault: Some(_), .. }) => self.unfit(header),
+                Some(_) => self.finish_receive(header, None),
+            };
         }
         self.answer(Fault::None)
+    }
+
+    /// Whether the sender of a message, or the initiator of a write, waits for an answer.
+    #[inline]
+    fn is_answered(&self, header: &Header) -> bool {
+        match (self.attributes.reliability, header.kind) {
+            (Reliability::Unreliable, _) => false,
+            (Reliability::Delivery, Kind::Write) => !header.is_here(),
+            (Reliability::Delivery, _) => false,
+            (Reliability::Reception, _) => !header.continues(),
+        }
     }
 
     /// The first receive has got its message.
     #[inline]
     fn finish_receive(&mut self, header: &Header, failed: Option<Status>) -> Result<(), Loss> {
-        let operation = match header.kind {
-            Kind::Write => Status::OP_REMOTE_RDMA_WRITE,
-            _ => Status::OP_RECEIVE,
-        };
+        let operation = operation_of(header);
         let immediate = header.immediate();
         let flag = if immediate.is_some() { Status::IMMEDIATE } else { Status(0) };
         let Some(receive) = self.receives.pop() else { return Err("a message without a receive".into()) };
@@ -229,16 +248,13 @@ impl State {
             immediate,
             continues: header.continues(),
         };
-        self.complete(Queue::Receive, completion);
-        let written = header.kind == Kind::Write && !header.is_here();
-        let whole = self.attributes.reliability == Reliability::Reception && !header.continues();
-        if written || whole {
+        self.complete(Queue::Receive, completion, receive.place);
+        if self.is_answered(header) {
             self.answer(if failed.is_some() { Fault::Descriptor } else { Fault::None })?;
         }
         if failed.is_some() && self.is_reliable() {
             return Err(Loss::TOLD);
         }
-        self.settle_faults();
         if self.receives.cookies_are_due() { self.tell() } else { Ok(()) }
     }
 
@@ -248,23 +264,29 @@ impl State {
         if !self.is_reliable() {
             return self.step_over(header);
         }
-        self.port.report(ErrorCode::ReceiveQueueEmpty, Resource::Vi, 0);
+        self.port.report(ErrorCode::ReceiveQueueEmpty, operation_of(header));
         self.refuse(Fault::NoReceive, header)
     }
 
-    /// A message is longer than its receive.
+    /// A message, or a write with immediate data, met a receive that was bad from the start, or is too short for it.
     #[cold]
-    fn too_long(&mut self, header: &Header) -> Result<(), Loss> {
+    fn unfit(&mut self, header: &Header) -> Result<(), Loss> {
+        let mut fault = Fault::Length;
         if let Some(receive) = self.receives.pop() {
-            self.complete_receive(receive.token, Status::LENGTH_ERROR);
+            if receive.fault.is_some() {
+                fault = Fault::Descriptor;
+            }
+            let outcome = receive.fault.unwrap_or(Status::LENGTH_ERROR);
+            self.complete_receive(&receive, operation_of(header).and(outcome));
         }
-        if self.is_reliable() { self.refuse(Fault::Length, header) } else { self.step_over(header) }
+        if self.is_reliable() { self.refuse(fault, header) } else { self.step_over(header) }
     }
 
-    /// Tells a sender that waits for an answer, and ends the connection.
+    /// Tells a sender that waits for an answer, and ends the connection. With reliable delivery what is wrong with a receive
+    /// is no concern of the sender, whichever way the bytes of its write went.
     fn refuse(&mut self, fault: Fault, header: &Header) -> Result<(), Loss> {
-        if self.attributes.reliability == Reliability::Reception || header.kind == Kind::Write {
-            self.answer(fault)?;
+        if self.is_answered(header) {
+            self.answer(if self.attributes.reliability == Reliability::Reception { fault } else { Fault::None })?;
         }
         Err(Loss::TOLD)
     }
@@ -306,21 +328,11 @@ impl State {
         self.tell()
     }
 
-    /// Completes receives that were bad from the start, once they are first.
-    #[inline]
-    fn settle_faults(&mut self) {
-        while let Some(Receive { token, fault: Some(status), .. }) = self.receives.posted.front() {
-            let (token, status) = (*token, *status);
-            self.receives.pop();
-            self.complete_receive(token, status);
-        }
-    }
-
     pub(crate) fn flush_receives(&mut self) {
         let partial = self.receives.incoming.take().is_some_and(|incoming| matches!(incoming.target, Target::Receive));
         let mut status = if partial { Status::PARTIAL_ERROR } else { Status::FLUSHED };
         while let Some(receive) = self.receives.pop() {
-            self.complete_receive(receive.token, receive.fault.unwrap_or(status));
+            self.complete_receive(&receive, Status::OP_RECEIVE.and(status));
             status = Status::FLUSHED;
         }
         let receives = &mut self.receives;
@@ -330,8 +342,18 @@ impl State {
         receives.failures.clear();
     }
 
-    fn complete_receive(&mut self, token: u64, error: Status) {
-        let status = Status::DONE.and(Status::OP_RECEIVE).and(error);
-        self.complete(Queue::Receive, Completion { token, status, len: 0, immediate: None, continues: false });
+    fn complete_receive(&mut self, receive: &Receive, outcome: Status) {
+        let (token, status) = (receive.token, Status::DONE.and(outcome));
+        let completion = Completion { token, status, len: 0, immediate: None, continues: false };
+        self.complete(Queue::Receive, completion, receive.place);
+    }
+}
+
+/// What a receive was used by.
+#[inline]
+fn operation_of(header: &Header) -> Status {
+    match header.kind {
+        Kind::Write => Status::OP_REMOTE_RDMA_WRITE,
+        _ => Status::OP_RECEIVE,
     }
 }

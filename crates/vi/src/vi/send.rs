@@ -62,6 +62,11 @@ impl SendQueue {
         !self.items.is_empty() || !self.responses.is_empty()
     }
 
+    /// Whether something has not been handed over.
+    pub(crate) fn has_waiting(&self) -> bool {
+        self.items.len() > self.started as usize
+    }
+
     pub(crate) fn respond(&mut self, response: Response) -> Result<(), Loss> {
         if self.responses.len() >= MAX_RESPONSES {
             return Err("too many reads at once".into());
@@ -79,6 +84,16 @@ impl SendQueue {
     /// Where the data of the oldest read go.
     pub(crate) fn reading(&self) -> Result<&[Piece], Loss> {
         self.oldest_read().map(|item| item.pieces.as_slice()).ok_or("data that nobody asked for".into())
+    }
+
+    /// RDMA operations that were begun and have not ended: what they are, and their tokens.
+    pub(crate) fn rdma_under_way(&self) -> Vec<(Status, u64)> {
+        let begun = |item: &&SendItem| {
+            let sending = matches!(item.stage, Stage::Sending(_, _, sent) if sent > 0);
+            let moving = sending || matches!(item.stage, Stage::Moving(..) | Stage::Answer | Stage::Reading);
+            moving && item.operation != Operation::Send
+        };
+        self.items.from(0).filter(begun).map(|item| (item.operation.status(), item.token)).collect()
     }
 
     fn oldest_read(&self) -> Option<&SendItem> {
@@ -123,7 +138,7 @@ impl State {
         let status = Status::DONE.and(Status::OP_SEND).and(flag);
         let completion =
             Completion { token: *token, status, len: segment.len, immediate: *immediate, continues: false };
-        self.complete(Queue::Send, completion);
+        self.complete(Queue::Send, completion, None);
         Ok(true)
     }
 
@@ -247,7 +262,8 @@ impl State {
             // Sends of a VI that is not connected are flushed at once.
             _ => Stage::Ended(Status::FLUSHED),
         };
-        let item = SendItem { token, operation, immediate, fence, pieces, total, moved: 0, flow, stage };
+        let place = descriptor.place.filter(|_| fault.is_none()).map(|place| place.handle);
+        let item = SendItem { token, place, operation, immediate, fence, pieces, total, moved: 0, flow, stage };
         self.sends.items.push(item);
         match self.status {
             ViState::Connected => self.pump_sends(),
@@ -377,11 +393,7 @@ impl State {
     fn complete_send(&mut self, outcome: Status) {
         let Some(item) = self.sends.items.pop() else { return };
         self.sends.started = self.sends.started.saturating_sub(1);
-        let operation = match item.operation {
-            Operation::Send => Status::OP_SEND,
-            Operation::RdmaWrite(_) => Status::OP_RDMA_WRITE,
-            Operation::RdmaRead(_) => Status::OP_RDMA_READ,
-        };
+        let operation = item.operation.status();
         let immediate = if item.immediate.is_some() { Status::IMMEDIATE } else { Status(0) };
         let completion = Completion {
             token: item.token,
@@ -390,6 +402,6 @@ impl State {
             immediate: item.immediate,
             continues: false,
         };
-        self.complete(Queue::Send, completion);
+        self.complete(Queue::Send, completion, item.place);
     }
 }

@@ -33,10 +33,9 @@ impl Vi {
         (state.sends.is_empty(), state.receives.is_empty())
     }
 
-    /// Whether descriptors are posted that have not completed.
-    pub fn has_outstanding(&self) -> bool {
-        let state = self.core.lock();
-        state.sends.is_busy() || state.receives.is_busy()
+    /// Whether sends wait for room, or with flow control for a receive of the other side.
+    pub fn has_deferred(&self) -> bool {
+        self.core.lock().sends.has_waiting()
     }
 
     /// Changes the attributes of a VI that is idle.

@@ -8,9 +8,10 @@ use crate::{
     cq::{CqCore, Queue},
     descriptor::{Completion, Descriptor, List, Operation},
     line::Line,
-    memory::{Piece, Recent},
+    memory::{MemHandle, Piece, Recent},
     nic::NicCore,
     peer::Meeting,
+    service::ErrorEvent,
     vi::{ViCore, posted::ReceiveQueue, send::SendQueue},
 };
 
@@ -130,9 +131,10 @@ impl Port {
 
     /// A descriptor has completed.
     #[inline]
-    fn completed(&self, queue: Queue, completion: &Completion) {
-        if let Some(sink) = self.sink {
-            sink(completion);
+    fn completed(&self, queue: Queue, completion: &Completion, written: bool) {
+        match self.sink {
+            Some(sink) if written => sink(completion),
+            _ => {}
         }
         if let (Queue::Receive, Some(alert)) = (queue, &self.alert) {
             (alert.0)();
@@ -145,8 +147,15 @@ impl Port {
         }
     }
 
-    pub(crate) fn report(&self, code: ErrorCode, resource: Resource, token: u64) {
-        self.nic.report(crate::service::ErrorEvent { vi: Some(self.id), cq: None, code, resource, token });
+    /// Reports an error of the VI, met by this operation.
+    pub(crate) fn report(&self, code: ErrorCode, operation: Status) {
+        self.nic.report(ErrorEvent { vi: Some(self.id), ..ErrorEvent::new(code, Resource::Vi, operation) });
+    }
+
+    /// Reports an error of a descriptor.
+    pub(crate) fn report_descriptor(&self, code: ErrorCode, operation: Status, token: u64) {
+        let event = ErrorEvent::new(code, Resource::Descriptor, operation);
+        self.nic.report(ErrorEvent { vi: Some(self.id), token, ..event });
     }
 }
 
@@ -174,15 +183,22 @@ impl State {
         self.attributes.reliability != Reliability::Unreliable
     }
 
-    /// Notes a completion.
+    /// Notes a completion of a descriptor. `place` is the registration that it lies in itself, if the outcome is written
+    /// there: not into memory that the program has taken back meanwhile.
     #[inline]
-    pub(crate) fn complete(&mut self, queue: Queue, completion: Completion) {
+    pub(crate) fn complete(&mut self, queue: Queue, mut completion: Completion, place: Option<MemHandle>) {
+        let State { recent, port, .. } = self;
+        let written = place.is_none_or(|place| recent.find(&port.nic.memory, place).is_some());
+        if !written {
+            port.report_descriptor(ErrorCode::CompletionProtection, completion.status.operation(), completion.token);
+            completion.status = completion.status.and(Status::PROTECTION_ERROR);
+        }
         let done = match queue {
             Queue::Send => &mut self.sends.done,
             Queue::Receive => &mut self.receives.done,
         };
         done.push(completion);
-        self.port.completed(queue, &completion);
+        self.port.completed(queue, &completion, written);
     }
 
     /// Hands the next completion out.
@@ -212,7 +228,8 @@ impl State {
         if let Some(place) = &descriptor.place
             && self.recent.check(&self.port.nic.memory, place, self.attributes.ptag).is_none()
         {
-            self.port.report(ErrorCode::PostDescriptor, Resource::Descriptor, descriptor.token);
+            let operation = if receive { Status::OP_RECEIVE } else { descriptor.operation.status() };
+            self.port.report_descriptor(ErrorCode::PostDescriptor, operation, descriptor.token);
             return (List::NONE, 0, Some(Status::PROTECTION_ERROR));
         }
         let remote = descriptor.operation != Operation::Send;
@@ -259,11 +276,18 @@ impl State {
 
     /// The connection is over: everything that has not completed is flushed.
     pub(crate) fn lose(&mut self, loss: Loss) {
-        if self.end(ViState::Error)
-            && let Some(code) = loss.report
-        {
-            self.port.report(code, Resource::Vi, 0);
+        let Some(code) = loss.report.filter(|_| self.line.is_some()) else {
+            self.end(ViState::Error);
+            return;
+        };
+        if self.receives.is_amid_write() {
+            self.port.report(ErrorCode::RdmaWriteAbort, Status::OP_REMOTE_RDMA_WRITE);
         }
+        for (operation, token) in self.sends.rdma_under_way() {
+            self.port.report_descriptor(ErrorCode::RdmaTransport, operation, token);
+        }
+        self.end(ViState::Error);
+        self.port.report(code, Status(0));
     }
 
     /// Ends the connection, if there is one, and flushes both queues.

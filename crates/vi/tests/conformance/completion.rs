@@ -1,16 +1,16 @@
 //! Completion queues, waiting, callbacks.
 
 use std::{
-    sync::{Arc, Mutex, mpsc},
+    sync::{Arc, Barrier, Mutex, mpsc},
     thread,
     time::Duration,
 };
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use sidestep_testkit::conformance::fixture::Fixture;
-use sidestep_vi::{Error, ErrorCode, Queue, Status, ViState};
+use sidestep_vi::{Error, ErrorCode, Queue, Resource, Status, ViState};
 
-use super::pair::{Options, Pair, in_ms, one, pair, soon};
+use super::pair::{Options, Pair, contents, in_ms, one, pair, soon};
 
 fn apart(fixture: Fixture) -> Pair {
     Pair::new(fixture, Options { connect: false, ..Options::default() })
@@ -96,16 +96,20 @@ pub fn waiting_threads_are_woken(fixture: Fixture) {
         (pair.a.another(&Options::default(), None, None), pair.b.another(&Options::default(), None, Some(&cq)));
     pair.join(&from, &to);
     let (source, target) = (pair.a.filled(8, 1), pair.b.buffer(8));
+    let timed_out = Barrier::new(3);
     thread::scope(|scope| {
         let waiting = scope.spawn(|| {
             assert!(matches!(cq.wait(in_ms(1)), Err(Error::TimedOut)));
+            timed_out.wait();
             let (vi, _) = cq.wait(soon()).unwrap();
             vi.poll_receive().unwrap()
         });
         let other = scope.spawn(|| {
             assert!(matches!(pair.b.vi.wait_receive(in_ms(1)), Err(Error::TimedOut)));
+            timed_out.wait();
             pair.b.vi.wait_receive(soon()).unwrap()
         });
+        timed_out.wait();
         thread::sleep(Duration::from_millis(30));
         // Posting goes on beside a wait.
         to.post_receive(&one(5, &target, 8)).unwrap();
@@ -178,6 +182,51 @@ pub fn errors_are_reported(fixture: Fixture) {
     pair.join(&pair.a.vi, &pair.b.vi);
     pair.a.vi.disconnect().unwrap();
     pair.until("an error", || seen.lock().unwrap().contains(&ErrorCode::ConnectionLost).then_some(()));
+}
+
+/// The connection is lost amid an RDMA write that the target carries out: both sides hear of it, and in which operation.
+pub fn lost_rdma_is_reported(fixture: Fixture) {
+    const LEN: usize = 4 << 20;
+    for target_dies in [false, true] {
+        let pair = pair(fixture);
+        let events = [&pair.a, &pair.b].map(|side| {
+            let events = Arc::new(Mutex::new(Vec::new()));
+            let sink = events.clone();
+            side.nic.set_error_handler(Some(Arc::new(move |event| sink.lock().unwrap().push(*event)))).unwrap();
+            events
+        });
+        // The peer has not been told of it: its owner places the bytes, and they are more than the ring holds.
+        let (source, target) = (pair.a.filled(LEN, 1), pair.b.buffer(LEN));
+        pair.a.vi.post_send(&one(7, &source, LEN).write_to(target.address(), target.handle())).unwrap();
+        // The service threads look only now and then.
+        while contents(&target, 0, 8) == [0; 8] {
+            pair.b.nic.node().progress();
+            pair.b.vi.progress();
+        }
+        let heard = |side: usize, code: ErrorCode| {
+            events[side].lock().unwrap().iter().find(|event| event.code == code).copied()
+        };
+        if target_dies {
+            pair.b.vi.disconnect().unwrap();
+            if !pair.sent(&pair.a.vi).status.is_error() {
+                continue; // all of it was taken before
+            }
+            let event = pair.until("an error", || heard(0, ErrorCode::RdmaTransport));
+            assert_eq!(
+                (event.operation, event.resource, event.token),
+                (Status::OP_RDMA_WRITE, Resource::Descriptor, 7)
+            );
+            pair.until("an error", || heard(0, ErrorCode::ConnectionLost));
+        } else {
+            pair.a.vi.disconnect().unwrap();
+            let lost = pair.until("an error", || heard(1, ErrorCode::ConnectionLost));
+            assert_eq!((lost.operation, lost.vi), (Status(0), Some(pair.b.vi.id())));
+            if pair.sent(&pair.a.vi).status.is_error() {
+                let event = pair.until("an error", || heard(1, ErrorCode::RdmaWriteAbort));
+                assert_eq!((event.operation, event.resource), (Status::OP_REMOTE_RDMA_WRITE, Resource::Vi));
+            }
+        }
+    }
 }
 
 pub fn a_descriptor_tells(fixture: Fixture) {

@@ -1,7 +1,7 @@
 //! What happens when something goes wrong.
 
 use sidestep_testkit::conformance::fixture::Fixture;
-use sidestep_vi::{Descriptor, Error, MemAttributes, Reliability, Segment, Status, ViState, clock};
+use sidestep_vi::{Descriptor, Error, FlowControl, MemAttributes, Reliability, Segment, Status, ViState, clock};
 
 use super::pair::{Options, Pair, one, pair};
 
@@ -131,6 +131,9 @@ pub fn wrong_memory_is_refused(fixture: Fixture) {
         pair.a.vi.post_send(&descriptor).unwrap();
         assert!(pair.sent(&pair.a.vi).status.has(Status::PROTECTION_ERROR));
         pair.a.vi.post_receive(&descriptor).unwrap();
+        pair.settle();
+        let source = pair.b.filled(8, 1);
+        pair.b.vi.post_send(&one(2, &source, 8)).unwrap();
         assert!(pair.received(&pair.a.vi).status.has(Status::PROTECTION_ERROR));
         assert_eq!(pair.a.vi.state(), ViState::Connected);
     }
@@ -161,7 +164,67 @@ pub fn formats_are_checked(fixture: Fixture) {
     pair.a.vi.post_send(&one(1, &buffer, 8).read_from(0, buffer.handle())).unwrap();
     assert!(pair.sent(&pair.a.vi).status.has(Status::FORMAT_ERROR), "reads need a reliable VI");
     pair.a.vi.post_receive(&one(1, &buffer, 8).write_to(0, buffer.handle())).unwrap();
+    pair.settle();
+    let source = pair.b.filled(8, 1);
+    pair.b.vi.post_send(&one(2, &source, 8)).unwrap();
     assert!(pair.received(&pair.a.vi).status.has(Status::FORMAT_ERROR));
+}
+
+/// Receives in front of a bad one get their messages, and its own message finds out; what lies behind it is flushed, or on
+/// an unreliable VI gets the next message. The same for senders that are told of receives, and for those that are not.
+pub fn a_bad_receive_fails_the_message_that_meets_it(fixture: Fixture) {
+    for reliability in [Reliability::Unreliable, Reliability::Delivery, Reliability::Reception] {
+        for (size, flow) in [
+            (0, FlowControl::Compliant),
+            (8, FlowControl::Compliant),
+            (20_000, FlowControl::Compliant),
+            (8, FlowControl::Asynchronous),
+            (20_000, FlowControl::Asynchronous),
+        ] {
+            let what = format!("{reliability:?}, {size} bytes, {flow:?}");
+            let pair = level(fixture, reliability);
+            pair.a.vi.set_flow_control(flow);
+            let (source, target) = (pair.a.filled(size, 1), pair.b.buffer(40_000));
+            let bad = Segment { handle: sidestep_vi::MemHandle(77), ..target.segment(0, 40_000) };
+            pair.b.vi.post_receive(&one(1, &target, 40_000)).unwrap();
+            pair.b.vi.post_receive(&Descriptor::new(2, &[bad])).unwrap();
+            pair.b.vi.post_receive(&one(3, &target, 40_000)).unwrap();
+            pair.settle();
+            assert_eq!((pair.b.vi.state(), pair.b.vi.poll_receive()), (ViState::Connected, None), "{what}");
+            for token in 1..=3 {
+                pair.a.vi.post_send(&one(token, &source, size)).unwrap();
+            }
+            let good = |token| {
+                let received = pair.received(&pair.b.vi);
+                let outcome = (received.token, received.status.is_error(), received.len as usize);
+                assert_eq!(outcome, (token, false, size), "{what}");
+            };
+            good(1);
+            let met = pair.received(&pair.b.vi);
+            assert_eq!((met.token, met.status.has(Status::PROTECTION_ERROR), met.len), (2, true, 0), "{what}");
+            if reliability == Reliability::Unreliable {
+                good(3);
+                assert_eq!(pair.b.vi.state(), ViState::Connected, "{what}");
+                continue;
+            }
+            let flushed = pair.received(&pair.b.vi);
+            assert_eq!((flushed.token, flushed.status.has(Status::FLUSHED)), (3, true), "{what}");
+            pair.until("the error state", || (pair.a.vi.state() == ViState::Error).then_some(()));
+            assert!(!pair.sent(&pair.a.vi).status.is_error(), "{what}");
+            let told = pair.sent(&pair.a.vi).status;
+            assert_eq!(told.has(Status::REMOTE_DESC_ERROR), reliability == Reliability::Reception, "{what}: {told:?}");
+        }
+    }
+}
+
+/// A bad receive that no message met is flushed like the others.
+pub fn a_bad_receive_is_flushed(fixture: Fixture) {
+    let pair = pair(fixture);
+    let target = pair.b.buffer(8);
+    let bad = Segment { handle: sidestep_vi::MemHandle(77), ..target.segment(0, 8) };
+    pair.b.vi.post_receive(&Descriptor::new(1, &[bad])).unwrap();
+    pair.b.vi.disconnect().unwrap();
+    assert_eq!(pair.received(&pair.b.vi).status, Status::DONE.and(Status::OP_RECEIVE).and(Status::FLUSHED));
 }
 
 pub fn queues_are_bounded(fixture: Fixture) {

@@ -79,7 +79,7 @@ pub fn the_last_word_comes_last(fixture: Fixture) {
                         thread::yield_now();
                     }
                     pair.a.vi.post_send(&write).unwrap();
-                    assert_eq!(pair.a.vi.wait_send(super::pair::soon()).unwrap().status.is_error(), false);
+                    assert!(!pair.a.vi.wait_send(super::pair::soon()).unwrap().status.is_error());
                     let (seen, bytes) = poller.join().unwrap();
                     let what = format!("{size} bytes to {start} of target {target}, cut {cut}, round {round}");
                     assert_eq!(seen, u32::from_ne_bytes([round; 4]), "{what}: the word itself");
@@ -103,6 +103,46 @@ pub fn writes_with_immediate_take_a_receive(fixture: Fixture) {
     assert_eq!(received.status, Status::DONE.and(Status::OP_REMOTE_RDMA_WRITE).and(Status::IMMEDIATE));
     assert!(contents(&target, 0, 1000) == pattern(1000, 2));
     assert!(!pair.sent(&pair.a.vi).status.is_error());
+}
+
+/// What the initiator is told depends on the level, not on who carries the write out: the target does for memory of the
+/// program where the initiator cannot reach it, and for the first use of any.
+pub fn immediate_data_without_a_receive_end_it_the_same_way(fixture: Fixture) {
+    for reliability in [Reliability::Unreliable, Reliability::Delivery, Reliability::Reception] {
+        for (own, bad) in [(true, false), (false, false), (true, true), (false, true)] {
+            let pair = Pair::new(fixture, Options { reliability, ..Options::default() });
+            let (source, buffer, memory) = (pair.a.filled(64, 2), pair.b.buffer(64), Memory::heap(64).unwrap());
+            let rights = MemAttributes { rdma_write: true, ..MemAttributes::new(pair.b.ptag) };
+            let handle = pair.b.nic.register(memory.clone(), &rights).unwrap();
+            let (address, handle) =
+                if own { (buffer.address(), buffer.handle()) } else { (memory.base().as_ptr() as u64, handle) };
+            let write = one(1, &source, 64).write_to(address, handle);
+            pair.a.vi.post_send(&write).unwrap();
+            assert!(!pair.sent(&pair.a.vi).status.is_error());
+            if bad {
+                let nowhere = Segment { address: 8, handle: sidestep_vi::MemHandle(77), len: 8 };
+                pair.b.vi.post_receive(&Descriptor::new(5, &[nowhere])).unwrap();
+            }
+            pair.settle();
+            pair.a.vi.post_send(&write.with_immediate(1)).unwrap();
+            let sent = pair.sent(&pair.a.vi).status;
+            let expected = if reliability == Reliability::Reception { Status::REMOTE_DESC_ERROR } else { Status(0) };
+            let done = Status::DONE.and(Status::OP_RDMA_WRITE).and(Status::IMMEDIATE);
+            assert_eq!(sent, done.and(expected), "{reliability:?}, own {own}, bad {bad}");
+            if bad {
+                let status = pair.received(&pair.b.vi).status;
+                let expected = Status::DONE.and(Status::OP_REMOTE_RDMA_WRITE).and(Status::PROTECTION_ERROR);
+                assert_eq!(status, expected, "{reliability:?}, own {own}");
+            }
+            if reliability == Reliability::Unreliable {
+                pair.settle();
+                assert_eq!((pair.a.vi.state(), pair.b.vi.state()), (ViState::Connected, ViState::Connected));
+            } else {
+                pair.until("the end", || (pair.b.vi.state() == ViState::Error).then_some(()));
+                pair.until("the end", || (pair.a.vi.state() == ViState::Error).then_some(()));
+            }
+        }
+    }
 }
 
 pub fn reads_come_back(fixture: Fixture) {

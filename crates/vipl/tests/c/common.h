@@ -138,6 +138,14 @@ static inline void until_state(VIP_VI_HANDLE vi, VIP_VI_STATE wanted) {
     CHECK(state_of(vi) == wanted);
 }
 
+/* Takes what has completed, and destroys the VI. */
+static inline void destroy(VIP_VI_HANDLE vi) {
+    VIP_DESCRIPTOR *d;
+    while (VipSendDone(vi, &d) != VIP_NOT_DONE || VipRecvDone(vi, &d) != VIP_NOT_DONE)
+        ;
+    OK(VipDestroyVi(vi));
+}
+
 static inline void begin(int count, char **arguments) {
     if (count < 3)
         exit(2);

@@ -76,6 +76,9 @@ static void bad_handles(void *bad) {
     EXPECT(VIP_INVALID_PARAMETER, VipExtGetUserWord(bad, &user));
     EXPECT(VIP_INVALID_PARAMETER, VipExtCQDescriptor(bad, &fd));
     EXPECT(VIP_INVALID_PARAMETER, VipExtMoveVi(bad, 0, NULL));
+    EXPECT(VIP_INVALID_PARAMETER, VipPostDeferredSends(bad, 0, &flag));
+    VipSetUserData(bad, &d);
+    CHECK(VipGetUserData(bad) == NULL);
 }
 
 static void attributes(void) {
@@ -115,6 +118,11 @@ static void attributes(void) {
     OK(VipQueryVi(vi, NULL, &got, NULL, NULL));
     CHECK(got.ReliabilityLevel == VIP_SERVICE_RELIABLE_RECEPTION);
     EXPECT(VIP_ERROR_RESOURCE, VipDestroyPtag(nic, ptag));
+    CHECK(VipGetUserData(vi) == NULL);
+    VipSetUserData(vi, &got);
+    CHECK(VipGetUserData(vi) == &got);
+    OK(VipPostDeferredSends(vi, VIP_FALSE, &send));
+    CHECK(!send);
     OK(VipDestroyVi(vi));
     EXPECT(VIP_INVALID_PARAMETER, VipDestroyVi(vi));
     bad_handles(vi);
@@ -186,6 +194,8 @@ static void queues(void) {
     EXPECT(VIP_NOT_DONE, VipRecvDone(vi, &out));
     EXPECT(VIP_ERROR_RESOURCE, VipDestroyVi(vi));
     OK(VipDisconnect(vi));
+    /* So is one that has completed until it is taken. */
+    EXPECT(VIP_ERROR_RESOURCE, VipDestroyVi(vi));
     expect_done(vi, 1, VIP_STATUS_DONE | VIP_STATUS_OP_RECEIVE | VIP_STATUS_DESC_FLUSHED_ERROR);
     /* Bad descriptors. */
     fill(&d[1], VIP_CONTROL_RESERVED, global, data, 10);
@@ -194,17 +204,27 @@ static void queues(void) {
     fill(&d[1], VIP_CONTROL_OP_RESERVED, global, data, 10);
     OK(VipPostSend(vi, &d[1], mem));
     expect_done(vi, 0, VIP_STATUS_DONE | VIP_STATUS_FORMAT_ERROR);
+    fill(&d[1], 0, global, data, 10)->CS.Length = 11;
+    OK(VipPostSend(vi, &d[1], mem));
+    expect_done(vi, 0, VIP_STATUS_DONE | VIP_STATUS_LENGTH_ERROR);
+    /* A length that was left out, and on the receive queue any, says nothing. */
+    fill(&d[1], 0, global, data, 10)->CS.Length = 0;
+    OK(VipPostSend(vi, &d[1], mem));
+    expect_done(vi, 0, VIP_STATUS_DONE | VIP_STATUS_DESC_FLUSHED_ERROR);
     fill(&d[1], 0, global, data, 10)->CS.SegCount = 1000;
     OK(VipPostRecv(vi, &d[1], mem));
-    expect_done(vi, 1, VIP_STATUS_DONE | VIP_STATUS_OP_RECEIVE | VIP_STATUS_FORMAT_ERROR);
+    /* The fault is one of the message that meets it: here there is none. */
+    EXPECT(VIP_NOT_DONE, VipRecvDone(vi, &out));
+    OK(VipDisconnect(vi));
+    expect_done(vi, 1, VIP_STATUS_DONE | VIP_STATUS_OP_RECEIVE | VIP_STATUS_DESC_FLUSHED_ERROR);
     memset(crooked, 0, sizeof *crooked);
     OK(VipPostSend(vi, crooked, data));
     OK(VipSendDone(vi, &out) == VIP_DESCRIPTOR_ERROR ? VIP_SUCCESS : VIP_REJECT);
     CHECK(out == crooked && out->CS.Status & VIP_STATUS_FORMAT_ERROR);
-    OK(VipPostRecv(vi, fill(&d[1], 0, global, data, 10), data));
-    expect_done(vi, 1, VIP_STATUS_DONE | VIP_STATUS_OP_RECEIVE | VIP_STATUS_PROTECTION_ERROR);
-    OK(VipPostRecv(vi, fill(&d[1], 0, global, data, sizeof global + 1), mem));
-    expect_done(vi, 1, VIP_STATUS_DONE | VIP_STATUS_OP_RECEIVE | VIP_STATUS_PROTECTION_ERROR);
+    OK(VipPostSend(vi, fill(&d[1], 0, global, data, 10), data));
+    expect_done(vi, 0, VIP_STATUS_DONE | VIP_STATUS_PROTECTION_ERROR);
+    OK(VipPostSend(vi, fill(&d[1], 0, global, data, sizeof global + 1), mem));
+    expect_done(vi, 0, VIP_STATUS_DONE | VIP_STATUS_PROTECTION_ERROR);
     /* A queue has an end. */
     while (VipPostRecv(vi, &d[0], mem) == VIP_SUCCESS)
         CHECK(++entries <= 4096);
@@ -223,7 +243,7 @@ static void queues(void) {
     OK(VipDestroyVi(other));
     OK(VipDestroyCQ(cq));
     bad_handles(cq);
-    OK(VipDestroyVi(vi));
+    destroy(vi);
     OK(VipDeregisterMem(nic, d, mem));
     OK(VipDeregisterMem(nic, global, data));
 }
@@ -268,6 +288,41 @@ static void names(void) {
     OK(VipNSShutdown(nic));
 }
 
+/* As programs look for the NICs of a host: each row of names ends. */
+static void probing(void) {
+    static const char *rows[] = {"nic%d", "VINIC%d", "/dev/clanvi%d", "/dev/via_eth%d", "iwarp%d"};
+    VIP_NIC_HANDLE found;
+    char name[64];
+    int row, i;
+    for (row = 0; row < 5; row++)
+        for (i = 0; i < 3; i++) {
+            snprintf(name, sizeof name, rows[row], i);
+            EXPECT(i ? VIP_INVALID_PARAMETER : VIP_SUCCESS, VipOpenNic(name, &found));
+            if (i == 0)
+                OK(VipCloseNic(found));
+        }
+    setenv("SIDESTEP_VIA_NICS", "/dev/lanai=shm,wan=iwarp", 1);
+    OK(VipOpenNic("/dev/lanai", &found));
+    OK(VipCloseNic(found));
+    OK(VipOpenNic("wan", &found));
+    OK(VipCloseNic(found));
+    EXPECT(VIP_INVALID_PARAMETER, VipOpenNic("lan", &found));
+}
+
+/* The structure of other providers' headers, and what lies behind it in an old program. */
+static void layout(void) {
+    struct {
+        VIP_NIC_ATTRIBUTES attributes;
+        char guard[64];
+    } room;
+    int i;
+    memset(&room, 0x5a, sizeof room);
+    OK(VipQueryNic(nic, &room.attributes));
+    CHECK(sizeof room.attributes == 200);
+    for (i = 0; i < 64; i++)
+        CHECK(room.guard[i] == 0x5a);
+}
+
 int main(int count, char **arguments) {
     VIP_NIC_HANDLE other;
     begin(count, arguments);
@@ -277,9 +332,11 @@ int main(int count, char **arguments) {
     EXPECT(VIP_INVALID_PARAMETER, VipOpenNic(NULL, &other));
     EXPECT(VIP_INVALID_PARAMETER, VipOpenNic("nic0", NULL));
     EXPECT(VIP_INVALID_PARAMETER, VipOpenNic("/dev/null", &other));
+    probing();
     OK(VipOpenNic("/dev/via_lo", &other));
     OK(VipCloseNic(other));
     EXPECT(VIP_INVALID_PARAMETER, VipCloseNic(other));
+    layout();
     attributes();
     memory();
     queues();

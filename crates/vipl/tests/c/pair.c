@@ -14,9 +14,19 @@ static char *big;
 static volatile unsigned errors_seen, notified, cq_notified; /* set by other threads */
 static VIP_DESCRIPTOR *volatile notified_descriptor;
 
+static VIP_ERROR_DESCRIPTOR last_errors[11];
+
 static void on_error(VIP_PVOID context, VIP_ERROR_DESCRIPTOR *error) {
     CHECK(context == &errors_seen && error->NicHandle == nic);
+    last_errors[error->ErrorCode] = *error;
     errors_seen |= 1u << error->ErrorCode;
+}
+/* What the last error of a kind was about. */
+static void check_error(VIP_ERROR_CODE code, VIP_RESOURCE_CODE resource, VIP_VI_HANDLE vi, VIP_CQ_HANDLE cq,
+                        VIP_DESCRIPTOR *descriptor, VIP_ULONG operation) {
+    VIP_ERROR_DESCRIPTOR *error = &last_errors[code];
+    CHECK(error->ResourceCode == resource && error->ViHandle == vi && error->CQHandle == cq);
+    CHECK(error->DescriptorPtr == descriptor && error->OpCode == operation);
 }
 static void on_done(VIP_PVOID context, VIP_NIC_HANDLE n, VIP_VI_HANDLE v, VIP_DESCRIPTOR *descriptor) {
     CHECK(context == global && n == nic && v);
@@ -51,7 +61,7 @@ static void meet(VIP_VI_HANDLE vi) {
 static void finish(VIP_VI_HANDLE vi) {
     OK(VipDisconnect(vi));
     CHECK(state_of(vi) == VIP_STATE_IDLE);
-    OK(VipDestroyVi(vi));
+    destroy(vi);
 }
 
 static void messages(void) {
@@ -80,7 +90,7 @@ static void messages(void) {
         OK(VipPostSend(vi, fill(&d[0], 0, stack, stack_handle, 5), mem));
         /* In two segments, by the other spelling. */
         fill(&d[1], VIP_CONTROL_IMMEDIATE, global, data, 2)->CS.ImmediateData = 77;
-        d[1].Control.SegCount = 2;
+        d[1].Control.SegCount = 2, d[1].Control.Length = 6;
         d[1].Data[1].Data.Address = global + 2, d[1].Data[1].Handle = data, d[1].Data[1].Length = 4;
         OK(VipPostSend(vi, &d[1], mem));
         OK(VipPostSend(vi, fill(&d[2], 0, NULL, 0, 0), mem));
@@ -181,8 +191,10 @@ static void errors_at(const char *name, VIP_RELIABILITY_LEVEL level, int kind) {
     if (is_server()) {
         switch (kind) {
         case 0: /* No receive. */
-            if (level != VIP_SERVICE_UNRELIABLE)
+            if (level != VIP_SERVICE_UNRELIABLE) {
                 until_flag(&errors_seen, 1u << VIP_ERROR_RECVQ_EMPTY);
+                check_error(VIP_ERROR_RECVQ_EMPTY, VIP_RESOURCE_VI, vi, NULL, NULL, VIP_STATUS_OP_RECEIVE);
+            }
             break;
         case 1: /* Too small a receive. */
             expect_done(vi, 1, RECV | VIP_STATUS_LENGTH_ERROR);
@@ -196,7 +208,13 @@ static void errors_at(const char *name, VIP_RELIABILITY_LEVEL level, int kind) {
             until_flag(&errors_seen, 1u << VIP_ERROR_CONN_LOST);
             break;
         case 3: /* Bad memory, for writing and reading: the client ends it. */
-            until_flag(&errors_seen, 1u << (*name == 'w' ? VIP_ERROR_RDMAW_PROT : VIP_ERROR_RDMAR_PROT));
+            if (*name == 'w') {
+                until_flag(&errors_seen, 1u << VIP_ERROR_RDMAW_PROT);
+                check_error(VIP_ERROR_RDMAW_PROT, VIP_RESOURCE_VI, vi, NULL, NULL, VIP_STATUS_OP_REMOTE_RDMA_WRITE);
+            } else {
+                until_flag(&errors_seen, 1u << VIP_ERROR_RDMAR_PROT);
+                check_error(VIP_ERROR_RDMAR_PROT, VIP_RESOURCE_VI, vi, NULL, NULL, VIP_STATUS_OP_RDMA_READ);
+            }
             break;
         }
         if (level != VIP_SERVICE_UNRELIABLE)
@@ -278,8 +296,10 @@ static void completion_queues(void) {
         CHECK(out == &d[user] && from == vi[user] && out->CS.Length == 10 + user);
         seen_status |= out->CS.Status;
     }
-    if (!is_server())
+    if (!is_server()) {
         until_flag(&errors_seen, 1u << VIP_ERROR_VI_OVERRUN);
+        check_error(VIP_ERROR_VI_OVERRUN, VIP_RESOURCE_CQ, vi[3], cq, NULL, VIP_STATUS_OP_SEND);
+    }
     /* As a descriptor, after moving to another queue; then by a callback. */
     if (is_server()) {
         struct pollfd set = {0, POLLIN, 0};
@@ -348,6 +368,53 @@ static void callbacks_and_flow(void) {
     finish(vi);
 }
 
+/* Sends that find no receive wait for one, by the names of other providers. */
+static void deferred_sends(void) {
+    VIP_VI_HANDLE vi = make_vi(VIP_SERVICE_RELIABLE_DELIVERY | VIP_SERVICE_DFC, NULL, NULL);
+    VIP_VI_HANDLE other = make_vi(VIP_SERVICE_RELIABLE_DELIVERY, NULL, NULL);
+    VIP_BOOLEAN deferred;
+    join_at(vi, "deferred");
+    if (is_server()) {
+        join_at(other, "waits");
+        OK(VipPostRecv(vi, fill(&d[0], 0, global, data, 100), mem));
+        CHECK(expect_done(vi, 1, RECV)->CS.Length == 10);
+    } else {
+        OK(VipPostSend(vi, fill(&d[0], 0, global, data, 10), mem));
+        OK(VipPostDeferredSends(vi, VIP_TRUE, &deferred));
+        CHECK(deferred);
+        join_at(other, "waits");
+        do
+            OK(VipPostDeferredSends(vi, VIP_TRUE, &deferred));
+        while (deferred);
+        expect_done(vi, 0, SENT);
+    }
+    meet(vi);
+    finish(other);
+    finish(vi);
+}
+
+/* A descriptor in memory that is not registered, and one whose memory is deregistered while it is posted. */
+static void lost_descriptors(void) {
+    static VIP_DESCRIPTOR stray[2];
+    VIP_VI_HANDLE vi = make_vi(VIP_SERVICE_UNRELIABLE, NULL, NULL);
+    VIP_MEM_HANDLE handle;
+    VIP_DESCRIPTOR *out;
+    errors_seen = 0;
+    OK(VipPostRecv(vi, fill(&stray[0], 0, global, data, 100), data));
+    until_flag(&errors_seen, 1u << VIP_ERROR_POST_DESC);
+    check_error(VIP_ERROR_POST_DESC, VIP_RESOURCE_DESCRIPTOR, vi, NULL, &stray[0], VIP_STATUS_OP_RECEIVE);
+    handle = reg(stray, sizeof stray);
+    OK(VipPostRecv(vi, fill(&stray[1], 0, global, data, 100), handle));
+    OK(VipDeregisterMem(nic, stray, handle));
+    OK(VipDisconnect(vi));
+    until_flag(&errors_seen, 1u << VIP_ERROR_COMP_PROT);
+    check_error(VIP_ERROR_COMP_PROT, VIP_RESOURCE_DESCRIPTOR, vi, NULL, &stray[1], VIP_STATUS_OP_RECEIVE);
+    EXPECT(VIP_DESCRIPTOR_ERROR, VipRecvDone(vi, &out));
+    EXPECT(VIP_DESCRIPTOR_ERROR, VipRecvDone(vi, &out));
+    CHECK(out == &stray[1] && out->CS.Status == 0); /* nothing is written there any more */
+    OK(VipDestroyVi(vi));
+}
+
 static void rejecting(void) {
     VIP_VI_HANDLE vi = make_vi(VIP_SERVICE_RELIABLE_DELIVERY, NULL, NULL);
     VIP_VI_HANDLE other = make_vi(VIP_SERVICE_UNRELIABLE, NULL, NULL);
@@ -401,6 +468,8 @@ int main(int count, char **arguments) {
     errors_at("read", VIP_SERVICE_RELIABLE_DELIVERY, 3);
     completion_queues();
     callbacks_and_flow();
+    deferred_sends();
+    lost_descriptors();
     rejecting();
     /* The same messages in memory of the library. */
     OK(VipDeregisterMem(nic, big, big_handle));

@@ -61,6 +61,9 @@ pub enum Error {
         /// What it was.
         value: usize,
     },
+    /// The queue has been frozen: what was to be sent goes another way.
+    #[error("the queue has been frozen")]
+    Frozen,
     /// The link cannot do this.
     #[error("the link does not support {0}")]
     Unsupported(&'static str),

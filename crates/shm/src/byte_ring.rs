@@ -18,15 +18,21 @@
 //! - **B3** The producer writes only ring bytes in `tail .. head + capacity`, the consumer reads only bytes in
 //!   `head .. tail`: they never touch the same byte at once.
 //! - **B4** Each side's own truth is its family word. It is stored before the published copy, so that a process
-//!   that takes over publishes again what its predecessor may not have published.
-//! - **B5** `frozen` is the top bit of `head`. Once it is set the consumer reads nothing at or after that
-//!   position; these bytes belong to the producer again.
+//!   that takes over publishes again what its predecessor may not have published. A frozen tail is truer.
+//! - **B5** The producer publishes by compare-and-swap on the tail that it published last. [`FROZEN`] in the tail is
+//!   set by whoever holds either end, in one step, and never cleared. So exactly one tail is the last, and both sides
+//!   know it without asking: bytes before it are the consumer's, and none come after it.
+//! - **B6** [`WANTED`] is set with [`FROZEN`], by the consumer, when its position is in `head`; while it is set the
+//!   consumer reads nothing. One swap takes it away: the producer's, which puts [`TAKEN`] in its place and has the
+//!   bytes from `head` on again, so that the ring ends at `head` for both; or the consumer's, which reads on.
+//! - **B7** The producer accepts no tail but its own last one, with the bits that B5 and B6 allow; the consumer none
+//!   with other bits than those, and [`TAKEN`] only if it wanted that.
 
 #[cfg(not(loom))]
 use crate::cached::CachedFile;
 use crate::{
     Error, Result, Span, Word64,
-    sync::{HEAD_OBSERVE, HEAD_PUBLISH, Ordering, TAIL_OBSERVE, TAIL_PUBLISH, freeze_fence},
+    sync::{HEAD_OBSERVE, HEAD_PUBLISH, Ordering, TAIL_OBSERVE, TAIL_PUBLISH, TAIL_TAKE, TAIL_WANT},
 };
 
 /// The writing end.
@@ -41,6 +47,10 @@ pub struct Producer {
     position: Word64,
     /// Bytes written, published or not.
     written: u64,
+    /// Bytes published: what the tail says.
+    published: u64,
+    /// B5, B6: nothing is published any more.
+    end: End,
     /// Position up to which the ring is known to be free.
     limit: u64,
     /// The last head that was accepted.
@@ -80,6 +90,20 @@ pub struct Consumer {
     /// The last switch mark that was acted on.
     switched: u64,
     mask: u64,
+    end: End,
+}
+
+/// What one side knows of the end of a ring.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd)]
+enum End {
+    /// There is none yet.
+    Open,
+    /// The tail is frozen.
+    Frozen,
+    /// The consumer waits for the producer to take what was not read.
+    Wanted,
+    /// The producer has.
+    Taken,
 }
 
 /// The five words and the ring that make up one direction.
@@ -99,17 +123,26 @@ pub struct Parts {
     pub position: Word64,
 }
 
-/// What a freeze found.
+/// The end of a ring, as its producer finds it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Frozen {
-    /// The consumer reads nothing at or after this position.
+    /// Bytes before this position are the consumer's; none come after it.
     pub position: u64,
-    /// Whether bytes lay there that the producer must take back.
-    pub unread: bool,
+    /// The consumer wants what it has not read of them to come in another way ([`Producer::take`]).
+    pub wanted: bool,
 }
 
-/// Top bit of `head`: the consumer has left.
+/// In the tail: it is the last one.
 pub const FROZEN: u64 = 1 << 63;
+/// In the tail: the consumer wants what it has not read to come in another way.
+pub const WANTED: u64 = 1 << 62;
+/// In the tail: the producer has taken that.
+pub const TAKEN: u64 = 1 << 61;
+/// The rest of the tail is the position.
+pub const POSITION: u64 = TAKEN - 1;
+
+/// Tries to take up a tail that changes meanwhile, which it does once in a correct pair.
+const TRIES: u32 = 4;
 
 impl Producer {
     /// Takes up the writing end where the family word says it was left.
@@ -124,6 +157,8 @@ impl Producer {
             head: parts.head,
             position: parts.position,
             written,
+            published: written,
+            end: End::Open,
             limit: written,
             known_head: written.saturating_sub(mask + 1),
             began: 0,
@@ -131,9 +166,29 @@ impl Producer {
             before: None,
         };
         producer.refresh()?;
-        // B4. Pairs with `Consumer::refresh`.
-        producer.tail.store(written, TAIL_PUBLISH);
+        producer.publish_again()?;
         Ok(producer)
+    }
+
+    /// B4: publishes what the family word says, or finds that the ring has ended before.
+    fn publish_again(&mut self) -> Result<()> {
+        for _ in 0..TRIES {
+            let held = self.tail.load(Ordering::Relaxed);
+            if held & FROZEN != 0 {
+                let position = held & POSITION;
+                if position > self.written || position < self.known_head {
+                    return Err(bad_end());
+                }
+                (self.written, self.published) = (position, position);
+                self.position.store(position, Ordering::Relaxed);
+                return self.judge(held).map(|_| ());
+            }
+            // Pairs with `Consumer::refresh`.
+            if self.tail.compare_exchange(held, self.written, TAIL_PUBLISH) == held {
+                return Ok(());
+            }
+        }
+        Err(bad_end())
     }
 
     /// Ring size in bytes.
@@ -211,48 +266,110 @@ impl Producer {
         Ok(true)
     }
 
-    /// Makes everything written visible to the consumer.
+    /// Makes everything written visible to the consumer. `false`: the ring has ended, or its word is not what a correct
+    /// peer leaves there ([`frozen`](Self::frozen) tells); what was written since is to be [recalled](Self::recall).
     #[inline]
-    pub fn publish(&mut self, core: u32) {
+    #[must_use]
+    pub fn publish(&mut self, core: u32) -> bool {
         self.position.store(self.written, Ordering::Relaxed);
         self.core.store(u64::from(core), Ordering::Relaxed);
-        // Pairs with `Consumer::refresh`: the payload and the switch mark are visible before the tail is.
-        self.tail.store(self.written, TAIL_PUBLISH);
+        // Pairs with `Consumer::refresh`: the payload and the switch mark are visible before the tail is. B5.
+        let held = self.tail.compare_exchange(self.published, self.written, TAIL_PUBLISH);
+        if held == self.published {
+            self.published = self.written;
+            return true;
+        }
+        self.refuse();
+        false
+    }
+
+    #[cold]
+    fn refuse(&mut self) {
+        self.position.store(self.published, Ordering::Relaxed);
     }
 
     /// Whether something was written and not published.
     pub fn has_unpublished(&self) -> bool {
-        self.position.load(Ordering::Relaxed) != self.written
+        self.published != self.written
     }
 
-    /// The position at which the consumer left, if it has. Call after a publish and a
-    /// [`stored_fence`](crate::sync::stored_fence): then either the consumer's last look at the tail saw that
-    /// publish, or this sees the freeze.
+    /// Takes back what was written and not published.
+    pub fn recall(&mut self) -> Result<Vec<u8>> {
+        let mut bytes = vec![0; (self.written - self.published) as usize];
+        // Nothing is written in a larger ring before everything in the one before is published.
+        copy_from_ring(&self.ring, self.mask, self.published, &mut bytes)?;
+        self.written = self.published;
+        Ok(bytes)
+    }
+
+    /// The end of the ring, if it has come: a look at the consumer's memory.
+    pub fn frozen(&mut self) -> Result<Option<Frozen>> {
+        let held = self.tail.load(Ordering::Relaxed);
+        self.judge(held)
+    }
+
+    /// Whether the end is known here.
     #[inline]
-    pub fn frozen(&self) -> Option<u64> {
-        // Pairs with `Consumer::freeze`.
-        let head = self.head.load(HEAD_OBSERVE);
-        if head & FROZEN == 0 { None } else { Some(self.clamp(head & !FROZEN)) }
+    pub fn has_ended(&self) -> bool {
+        self.end != End::Open
     }
 
-    /// After a freeze: reads back bytes that the consumer did not take. Returns how many.
-    pub fn take_back(&self, position: u64, bytes: &mut [u8]) -> Result<usize> {
-        let oldest = self.before.as_ref().map_or(self.began, |before| before.began);
-        let position = self.clamp(position).max(oldest);
-        let count = ((self.written - position) as usize).min(bytes.len());
-        let old = (self.began.saturating_sub(position) as usize).min(count);
-        let (old_bytes, bytes) = bytes[..count].split_at_mut(old);
-        if let Some(before) = &self.before {
-            copy_from_ring(&before.ring, before.mask, position, old_bytes)?;
+    /// B7.
+    fn judge(&mut self, held: u64) -> Result<Option<Frozen>> {
+        let position = self.published;
+        if self.end == End::Taken {
+            return Ok(Some(Frozen { position, wanted: false }));
         }
-        copy_from_ring(&self.ring, self.mask, position + old as u64, bytes)?;
-        Ok(count)
+        let wanted = match held ^ position {
+            0 if self.end == End::Open => return Ok(None),
+            FROZEN => false,
+            bits if bits == FROZEN | WANTED => true,
+            _ => return Err(bad_end()),
+        };
+        self.end = End::Frozen;
+        self.limit = self.written;
+        Ok(Some(Frozen { position, wanted }))
+    }
+
+    /// Sets the end of the ring from this side.
+    pub fn freeze(&mut self) -> Result<Frozen> {
+        let held = self.tail.fetch_or(FROZEN, Ordering::Relaxed);
+        let frozen = self.judge(held | FROZEN)?;
+        frozen.ok_or_else(bad_end)
+    }
+
+    /// Takes what the consumer [wants](Consumer::want) to come in another way: the bytes that it has not read. From then
+    /// on the ring ends before them. `None`: it does not want that, or not any more.
+    pub fn take(&mut self) -> Result<Option<Vec<u8>>> {
+        let wanted = self.published | FROZEN | WANTED;
+        // Pairs with `Consumer::want`: its position is visible. B6.
+        if self.tail.compare_exchange(wanted, self.published | FROZEN | TAKEN, TAIL_TAKE) != wanted {
+            return Ok(None);
+        }
+        self.recall()?;
+        self.refresh()?;
+        let head = self.known_head;
+        let mut bytes = vec![0; (self.published - head) as usize];
+        let old = (self.began.saturating_sub(head) as usize).min(bytes.len());
+        let (before, after) = bytes.split_at_mut(old);
+        if let Some(ring) = self.before.as_ref().filter(|_| old > 0) {
+            if head < ring.began {
+                return Err(bad_end());
+            }
+            copy_from_ring(&ring.ring, ring.mask, head, before)?;
+        }
+        copy_from_ring(&self.ring, self.mask, head + old as u64, after)?;
+        (self.written, self.published, self.limit, self.end) = (head, head, head, End::Taken);
+        self.position.store(head, Ordering::Relaxed);
+        Ok(Some(bytes))
     }
 
     /// Goes on in a larger ring, from the current position. Everything before it stays in the old one.
     pub fn switch_to(&mut self, ring: Span, core: u32) -> Result<()> {
         let mask = ring_mask(&ring)?;
-        self.publish(core);
+        if !self.publish(core) {
+            return Err(Error::Peer("its ring has ended"));
+        }
         let old = std::mem::replace(&mut self.ring, ring);
         self.before = Some(Before { ring: old, began: self.began, mask: self.mask });
         self.began = self.written;
@@ -266,8 +383,8 @@ impl Producer {
     /// Reads the consumer's copy once, checks it (B2), and widens the limit.
     fn refresh(&mut self) -> Result<()> {
         // Pairs with `Consumer::publish_head`: the consumer has finished with the bytes before head.
-        let head = self.head.load(HEAD_OBSERVE) & !FROZEN;
-        if head > self.written {
+        let head = self.head.load(HEAD_OBSERVE);
+        if head > self.published {
             return Err(Error::Peer("its read position is ahead of what was written"));
         }
         if head < self.known_head {
@@ -275,13 +392,10 @@ impl Producer {
         }
         self.known_head = head;
         // Never below `written`: `known_head` starts within a ring of it, and `limit` bounds every write.
-        self.limit = head.max(self.began) + self.mask + 1;
+        if self.end == End::Open {
+            self.limit = head.max(self.began) + self.mask + 1;
+        }
         Ok(())
-    }
-
-    /// A frozen position a correct consumer can have; any other is moved to the nearest one.
-    fn clamp(&self, position: u64) -> u64 {
-        position.clamp(self.known_head, self.written)
     }
 
     #[inline]
@@ -322,6 +436,7 @@ impl Consumer {
             next: None,
             switched: if switched <= read { switched } else { 0 },
             mask,
+            end: End::Open,
         })
     }
 
@@ -361,7 +476,8 @@ impl Consumer {
     /// Whether a look at the published tail would find something new. Touches nothing.
     #[inline]
     pub fn has_news(&self) -> bool {
-        self.known_tail != self.read || self.tail.load(Ordering::Relaxed) != self.known_tail
+        self.known_tail != self.read
+            || self.tail.load(Ordering::Relaxed) & POSITION != self.known_tail && self.end < End::Wanted
     }
 
     /// The core the producer last published on.
@@ -423,14 +539,56 @@ impl Consumer {
         self.published = self.read;
     }
 
-    /// Leaves the ring: nothing at or after the current position will be read (B5).
-    pub fn freeze(&mut self) -> Frozen {
-        // Pairs with `Producer::refresh` and `Producer::frozen`.
-        self.head.store(self.read | FROZEN, HEAD_PUBLISH);
-        // SeqCst: with the producer's publish-fence-look, at least one side sees the other (docs/fabric.md).
-        freeze_fence();
-        let unread = self.tail.load(Ordering::Relaxed) != self.read;
-        Frozen { position: self.read, unread }
+    /// Ends the ring (B5). Returns the position at which it ends: bytes before it are read as ever.
+    pub fn freeze(&mut self) -> Result<u64> {
+        self.tail.fetch_or(FROZEN, Ordering::Relaxed);
+        self.refresh()?;
+        self.end_position().ok_or_else(bad_end)
+    }
+
+    /// The position at which the ring ends, if it has an end.
+    pub fn end_position(&self) -> Option<u64> {
+        match self.end {
+            End::Open => None,
+            // What is known may be the end of the ring before a larger one.
+            End::Frozen | End::Wanted => Some(self.tail.load(Ordering::Relaxed) & POSITION),
+            End::Taken => Some(self.read),
+        }
+    }
+
+    /// Ends the ring, and wants what was not read to come in another way (B6). `false`: everything was read.
+    pub fn want(&mut self) -> Result<bool> {
+        if self.freeze()? == self.read {
+            return Ok(false);
+        }
+        self.publish_head();
+        self.known_tail = self.read;
+        self.end = End::Wanted;
+        // Pairs with `Producer::take`: the head before it.
+        self.tail.fetch_or(WANTED, TAIL_WANT);
+        Ok(true)
+    }
+
+    /// Whether what was wanted has been taken: it comes in another way, and the ring ends here.
+    pub fn is_taken(&mut self) -> Result<bool> {
+        self.refresh()?;
+        Ok(self.end == End::Taken)
+    }
+
+    /// Reads on after all. `false`: it was taken, and the ring ends here.
+    pub fn withdraw(&mut self) -> Result<bool> {
+        if self.end == End::Wanted {
+            let held = self.tail.load(Ordering::Relaxed);
+            let wanted = held & POSITION | FROZEN | WANTED;
+            if held == wanted && self.tail.compare_exchange(wanted, wanted & !WANTED, Ordering::Relaxed) == wanted {
+                self.end = End::Frozen;
+            }
+            self.refresh()?;
+        }
+        match self.end {
+            End::Wanted => Err(bad_end()),
+            end => Ok(end != End::Taken),
+        }
     }
 
     /// Allows the producer to go on in a larger ring. Nothing moves until the producer does.
@@ -451,6 +609,34 @@ impl Consumer {
     fn refresh(&mut self) -> Result<()> {
         // Pairs with `Producer::publish`: payload visible.
         let tail = self.tail.load(TAIL_OBSERVE);
+        if tail > POSITION {
+            return self.refresh_frozen(tail);
+        }
+        if self.next.is_some() {
+            return self.cross_switch(tail);
+        }
+        if tail < self.known_tail || tail - self.read > self.mask + 1 {
+            return Err(bad_tail(tail < self.known_tail));
+        }
+        self.known_tail = tail;
+        Ok(())
+    }
+
+    /// As `refresh`, of a tail with bits (B7).
+    #[cold]
+    fn refresh_frozen(&mut self, tail: u64) -> Result<()> {
+        let bits = tail & !POSITION;
+        match (self.end, bits) {
+            (End::Open | End::Frozen, FROZEN) => self.end = End::Frozen,
+            // Nothing is read until it is decided.
+            (End::Wanted, bits) if bits == FROZEN | WANTED => return Ok(()),
+            (End::Wanted | End::Taken, bits) if bits == FROZEN | TAKEN => {
+                self.end = End::Taken;
+                return Ok(());
+            }
+            _ => return Err(bad_end()),
+        }
+        let tail = tail & POSITION;
         if self.next.is_some() {
             return self.cross_switch(tail);
         }
@@ -492,6 +678,10 @@ impl Consumer {
         self.known_tail = tail;
         Ok(())
     }
+}
+
+fn bad_end() -> Error {
+    Error::Peer("the end of its ring is not one that it may have")
 }
 
 fn bad_tail(backwards: bool) -> Error {

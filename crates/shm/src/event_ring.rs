@@ -76,7 +76,10 @@ impl EventPoster {
         }
         self.ring.copy_in(&event.to_le_bytes())?;
         // Plus one: zero says that nobody has run yet.
-        self.ring.publish(cpu::current_core() + 1);
+        if !self.ring.publish(cpu::current_core() + 1) {
+            // No correct peer ends this ring.
+            return Err(Error::Peer("it has ended its event ring"));
+        }
         Ok(self.rescan.sleep.must_ring())
     }
 }

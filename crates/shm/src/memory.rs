@@ -309,6 +309,14 @@ impl Word64 {
         }
     }
 
+    /// The same in this order; a word that holds something else is only looked at.
+    #[inline]
+    pub fn compare_exchange(&self, expected: u64, new: u64, order: Ordering) -> u64 {
+        match self.atomic().compare_exchange(expected, new, order, Ordering::Relaxed) {
+            Ok(held) | Err(held) => held,
+        }
+    }
+
     #[inline]
     fn atomic(&self) -> &AtomicU64 {
         // SAFETY: M1, M3: in bounds, aligned and alive; M2: only ever seen as an atomic.

@@ -105,6 +105,12 @@ impl Word64 {
         self.atomic().fetch_or(bits, order)
     }
 
+    pub fn compare_exchange(&self, expected: u64, new: u64, order: Ordering) -> u64 {
+        match self.atomic().compare_exchange(expected, new, order, Ordering::Relaxed) {
+            Ok(held) | Err(held) => held,
+        }
+    }
+
     pub fn fetch_and(&self, bits: u64, order: Ordering) -> u64 {
         self.atomic().fetch_and(bits, order)
     }

@@ -19,6 +19,10 @@ pub use std::{
 
 /// The producer's store of the tail: payload and switch mark before it.
 pub const TAIL_PUBLISH: Ordering = named(Ordering::Release, cfg!(weaken = "tail_publish"));
+/// The step in which a consumer wants what it has not read: its position before it.
+pub const TAIL_WANT: Ordering = named(Ordering::Release, cfg!(weaken = "tail_want"));
+/// The step in which the producer takes that.
+pub const TAIL_TAKE: Ordering = named(Ordering::Acquire, cfg!(weaken = "tail_take"));
 /// The consumer's load of the tail.
 pub const TAIL_OBSERVE: Ordering = named(Ordering::Acquire, cfg!(weaken = "tail_observe"));
 /// The consumer's store of the head: its reads of the bytes before it.
@@ -42,7 +46,7 @@ pub const GATE_LEAVE: Ordering = named(Ordering::Release, cfg!(weaken = "gate_le
 /// The owner's look whether someone copies.
 pub const GATE_SEEN: Ordering = named(Ordering::Acquire, cfg!(weaken = "gate_seen"));
 
-/// Between a writer's store of a word and its look at who wants to know: an armed bit, a freeze.
+/// Between a writer's store of a word and its look at who wants to know: an armed bit.
 #[inline(always)]
 pub fn stored_fence() {
     full_fence(cfg!(weaken = "stored_fence"));
@@ -54,10 +58,15 @@ pub fn arm_fence() {
     full_fence(cfg!(weaken = "arm_fence"));
 }
 
-/// Between a consumer's freeze and its last look at the tail.
+/// As [`stored_fence`], right behind a compare-and-swap.
 #[inline(always)]
-pub fn freeze_fence() {
-    full_fence(cfg!(weaken = "freeze_fence"));
+pub fn swapped_fence() {
+    if cfg!(all(target_arch = "x86_64", not(loom))) {
+        // The swap is a locked instruction, which is a full fence on this machine: only the compiler must be held back.
+        std::sync::atomic::compiler_fence(std::sync::atomic::Ordering::SeqCst);
+    } else {
+        stored_fence();
+    }
 }
 
 /// Between a sleeper's announcement and its last look for news.

@@ -97,7 +97,7 @@ fn impossible_values_are_refused() {
     let mut slots = SlotConsumer::new(parts(0x90), 16).unwrap();
     let mut buffer = [0; 32];
     producer.copy_in(&[9; 40]).unwrap();
-    producer.publish(0);
+    let _ = producer.publish(0);
     assert_eq!(consumer.copy_out(&mut buffer), Ok(32));
     consumer.publish_head();
     assert_eq!(producer.space(64), Ok(56));

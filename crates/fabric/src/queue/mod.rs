@@ -3,11 +3,11 @@
 //! A connection has one *block* in a region of each side. The peer writes it, its owner reads it:
 //!
 //! ```text
-//!   0x00  tail    how far the peer has written into our ring        (a tripwire: data)
+//!   0x00  tail    how far the peer has written into our ring, and whether that is the end  (a tripwire: data)
 //!   0x08  core    where the peer ran when it published
 //!   0x10  switch  position + 1 from which its bytes lie in our next ring
 //!   0x18  notes   two words of the program's own, for whoever reads
-//!   0x80  head    how far the peer has read of what we sent, top bit: frozen   (a tripwire: space)
+//!   0x80  head    how far the peer has read of what we sent   (a tripwire: space)
 //!   0x88  core    where the peer ran when it published
 //!   0x90  note    a word of the program's own, for whoever writes
 //!   0xc0  witness how far we have read; for a peer that outlives us
@@ -15,7 +15,7 @@
 //! ```
 //!
 //! So [`Sender`] writes the peer's tail and ring and reads its own head; [`Receiver`] reads its own tail and ring and
-//! writes the peer's head. Nothing is read across but armed bits. A queue is a stream of bytes, or has slots of a fixed
+//! writes the peer's head. Nothing is read across but armed bits, and the tail by the step that publishes it. A queue is a stream of bytes, or has slots of a fixed
 //! size, one message each. One publish can cover many messages.
 
 mod handover;
@@ -24,11 +24,13 @@ mod receiver;
 mod sender;
 mod wire;
 
+pub use sidestep_shm::byte_ring::Frozen;
+
 pub use self::{handover::Handover, receiver::Receiver, sender::Sender};
 
 use std::sync::{Arc, atomic::Ordering};
 
-use sidestep_shm::{Memory, Word64, slot_ring};
+use sidestep_shm::{Memory, Word64, byte_ring::POSITION, slot_ring};
 
 use self::{home::Home, wire::Wire};
 use crate::{
@@ -194,7 +196,7 @@ impl Monitor {
     /// How far the peer says it has written. Compare it with an earlier answer, and use it for nothing else.
     #[inline]
     pub fn written(&self) -> u64 {
-        self.tail.load(Ordering::Relaxed)
+        self.tail.load(Ordering::Relaxed) & POSITION
     }
 
     /// How far the peer says it has read of what was sent. For comparison only.

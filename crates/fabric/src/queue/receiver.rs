@@ -4,7 +4,7 @@ use std::os::fd::BorrowedFd;
 
 use sidestep_shm::{
     Memory, Span,
-    byte_ring::{Consumer, Frozen, Parts},
+    byte_ring::{Consumer, Parts},
     cpu,
     slot_ring::SlotConsumer,
     sync::Ordering,
@@ -29,8 +29,6 @@ pub struct Receiver {
     waiter: Waiter,
     core: sidestep_shm::Word64,
     idle: u32,
-    /// Nothing is received any more.
-    left: bool,
     /// Own memory, which the peer may read when this process is gone.
     witness: sidestep_shm::Word64,
 }
@@ -75,7 +73,7 @@ impl Receiver {
         };
         let core = wire.word(HEAD_CORE)?;
         let witness = memory.word64(offset + WITNESS)?;
-        Ok(Receiver { ring, wire, home, waiter: Waiter::default(), core, idle: 0, left: false, witness })
+        Ok(Receiver { ring, wire, home, waiter: Waiter::default(), core, idle: 0, witness })
     }
 
     /// How patient waits are before they sleep.
@@ -90,9 +88,6 @@ impl Receiver {
         if !ring.has_news() {
             self.was_empty()?;
             return Ok(0);
-        }
-        if self.left {
-            return self.check_here().map(|()| 0);
         }
         if bytes.len() > PIECE {
             return self.receive_pieces(bytes);
@@ -125,9 +120,6 @@ impl Receiver {
             self.was_empty()?;
             return Ok(None);
         }
-        if self.left {
-            return self.check_here().map(|()| None);
-        }
         let message = ring.pop(buffer)?;
         self.tell_if_due()?;
         Ok(message)
@@ -136,7 +128,6 @@ impl Receiver {
     /// Copies bytes from `skip` bytes ahead without taking them.
     #[inline]
     pub fn peek(&mut self, skip: usize, bytes: &mut [u8]) -> Result<usize> {
-        self.check_here()?;
         self.consumer().available_now()?;
         Ok(self.consumer().peek(skip, bytes)?)
     }
@@ -144,7 +135,6 @@ impl Receiver {
     /// Steps over bytes that were peeked at.
     #[inline]
     pub fn consume(&mut self, count: usize) -> Result<()> {
-        self.check_here()?;
         self.consumer().consume(count);
         self.tell_if_due()
     }
@@ -152,7 +142,6 @@ impl Receiver {
     /// Takes bytes that are there into a region: one copy, to where they belong.
     #[inline]
     pub fn take_into(&mut self, region: &Region, at: usize, len: usize) -> Result<usize> {
-        self.check_here()?;
         let count = self.consumer().copy_out_to(&region.core().data, at, len)?;
         self.tell_if_due()?;
         Ok(count)
@@ -235,7 +224,6 @@ impl Receiver {
 
     /// Tells the sender what has been taken, now.
     pub fn tell(&mut self) -> Result<()> {
-        self.check_here()?;
         self.core.store(u64::from(cpu::current_core()), Ordering::Relaxed);
         self.consumer().publish_head();
         self.wire.stored()
@@ -244,21 +232,45 @@ impl Receiver {
     /// Leaves a word for the sender ([`super::Monitor::receiver_note`]), after telling it what has been taken, and wakes
     /// it if it waits for space.
     pub fn set_note(&mut self, note: u64) -> Result<()> {
-        if !self.left {
-            self.tell()?;
-        }
+        self.tell()?;
         self.wire.word(HEAD_NOTE)?.store(note, Ordering::Release);
         self.wire.send_other(HEAD_NOTE)?;
         self.wire.stored()
     }
 
-    /// Leaves the queue: nothing at or after the current position is received any more. With mapped memory, a result
-    /// without unread bytes is final; otherwise the sender finds out when it looks at [`super::Sender::frozen`].
-    pub fn freeze(&mut self) -> Result<Frozen> {
-        let frozen = self.consumer().freeze();
-        self.left = true;
+    /// Whether the end of the queue is one word that both sides can set: where memory is mapped.
+    pub fn can_freeze(&self) -> bool {
+        self.wire.is_mapped()
+    }
+
+    /// Ends the queue: no more is sent than the bytes before the position that this returns, which are received as ever.
+    pub fn freeze(&mut self) -> Result<u64> {
+        self.check_mapped()?;
+        Ok(self.consumer().freeze()?)
+    }
+
+    /// The position at which the queue ends, if it has an end.
+    pub fn end_position(&mut self) -> Option<u64> {
+        self.consumer().end_position()
+    }
+
+    /// Ends the queue, and wants the sender to [take](super::Sender::take) what was not received. Nothing is received until
+    /// that is [withdrawn](Self::withdraw). `false`: everything was received.
+    pub fn want(&mut self) -> Result<bool> {
+        self.check_mapped()?;
+        let wanted = self.consumer().want()?;
         self.wire.stored()?;
-        Ok(frozen)
+        Ok(wanted)
+    }
+
+    /// Whether the sender has taken what was wanted: the queue ends at the present position then.
+    pub fn is_taken(&mut self) -> Result<bool> {
+        Ok(self.consumer().is_taken()?)
+    }
+
+    /// Wants it no more. `false`: it was taken before.
+    pub fn withdraw(&mut self) -> Result<bool> {
+        Ok(self.consumer().withdraw()?)
     }
 
     /// Offers a larger ring for the sender to go on in ([`super::Sender::adopt_ring`]); its block is made as any other,
@@ -286,10 +298,8 @@ impl Receiver {
         self.home.descriptor()
     }
 
-    /// A receiver that has left the queue receives nothing: the bytes are the sender's again.
-    #[inline]
-    fn check_here(&self) -> Result<()> {
-        if self.left { Err(Error::Unsupported("receiving from a queue that was left")) } else { Ok(()) }
+    fn check_mapped(&self) -> Result<()> {
+        if self.can_freeze() { Ok(()) } else { Err(Error::Unsupported("ending a queue by its tail")) }
     }
 
     #[inline]

@@ -4,7 +4,7 @@ use std::os::fd::BorrowedFd;
 
 use sidestep_shm::{
     Memory, Span, Word64,
-    byte_ring::{Parts, Producer},
+    byte_ring::{Frozen, Parts, Producer},
     cached::CachedFile,
     cpu,
     slot_ring::SlotProducer,
@@ -105,7 +105,8 @@ impl Sender {
         self.waiter = Waiter::with(patience);
     }
 
-    /// Sends as much of `bytes` as fits now; the rest is the caller's. Zero if the ring is full.
+    /// Sends as much of `bytes` as fits now; the rest is the caller's. Zero if the ring is full. A queue that has been
+    /// frozen takes nothing: [`Error::Frozen`].
     #[inline]
     pub fn try_send(&mut self, bytes: &[u8]) -> Result<usize> {
         if bytes.len() > PIECE {
@@ -113,7 +114,7 @@ impl Sender {
         }
         let count = self.push(bytes)?;
         if count > 0 {
-            self.publish()?;
+            self.publish_or_recall()?;
         }
         Ok(count)
     }
@@ -124,7 +125,10 @@ impl Sender {
         for piece in bytes.chunks(PIECE) {
             let count = self.push(piece)?;
             if count > 0 {
-                self.publish()?;
+                match self.publish_or_recall() {
+                    Err(Error::Frozen) if sent > 0 => return Ok(sent),
+                    outcome => outcome?,
+                }
             }
             sent += count;
             if count < piece.len() {
@@ -184,20 +188,47 @@ impl Sender {
         Ok(pushed)
     }
 
-    /// Makes everything pushed visible to the peer, and wakes it if it waits.
+    /// Makes everything pushed visible to the peer, and wakes it if it waits. [`Error::Frozen`]: the queue has ended before,
+    /// and what was pushed is to be [recalled](Self::recall).
     #[inline]
     pub fn publish(&mut self) -> Result<()> {
         if self.current.aperture.is_some() {
             self.send_bytes()?;
         }
-        self.producer().publish(cpu::current_core());
-        self.wire.stored()
+        if !self.producer().publish(cpu::current_core()) {
+            return self.not_published();
+        }
+        self.wire.swapped()
+    }
+
+    #[inline]
+    fn publish_or_recall(&mut self) -> Result<()> {
+        let outcome = self.publish();
+        if outcome == Err(Error::Frozen) {
+            self.recall()?;
+        }
+        outcome
+    }
+
+    #[cold]
+    fn not_published(&mut self) -> Result<()> {
+        self.frozen()?;
+        Err(Error::Frozen)
+    }
+
+    /// Takes back what was pushed and not published.
+    #[cold]
+    pub fn recall(&mut self) -> Result<Vec<u8>> {
+        Ok(self.producer().recall()?)
     }
 
     /// Leaves one of two words for the receiver ([`super::Monitor::sender_note`]) after everything sent before, and wakes
     /// it if it waits.
     pub fn set_note(&mut self, which: usize, note: u64) -> Result<()> {
-        self.publish()?;
+        match self.publish() {
+            Err(Error::Frozen) if !self.producer().has_unpublished() => {}
+            outcome => outcome?,
+        }
         let at = TAIL_NOTES[which & 1];
         self.wire.word(at)?.store(note, Ordering::Release);
         self.wire.send_other(at)?;
@@ -258,6 +289,9 @@ impl Sender {
             if self.producer().space(wanted)? >= wanted {
                 return Ok(());
             }
+            if self.frozen()?.is_some() {
+                return Err(Error::Frozen);
+            }
             let Sender { home, waiter, peer_core, head, .. } = self;
             let core = || peer_core.load(Ordering::Relaxed) as u32;
             home.wait(waiter, deadline, "space in a queue", &core, &|| head.load(Ordering::Relaxed) != seen)?;
@@ -293,20 +327,32 @@ impl Sender {
         self.current.ring.len()
     }
 
-    /// Where the peer stopped reading, if it has left the queue. Look after every publish: what lies behind that position
-    /// is the sender's again.
-    #[inline]
-    pub fn frozen(&self) -> Option<u64> {
-        match &self.ring {
-            Ring::Bytes(ring) => ring.frozen(),
-            Ring::Slots(_) => None,
-        }
+    /// Whether the end of the queue is one word that both sides can set: where memory is mapped.
+    pub fn can_freeze(&self) -> bool {
+        self.wire.is_mapped()
     }
 
-    /// After a freeze: the bytes from `position` on that the peer did not read.
-    pub fn take_back(&self, position: u64, bytes: &mut [u8]) -> Result<usize> {
-        let Ring::Bytes(ring) = &self.ring else { return Err(not("a stream")) };
-        Ok(ring.take_back(position, bytes)?)
+    /// The end of the queue, if it has come. What is not a correct end is the peer's fault.
+    pub fn frozen(&mut self) -> Result<Option<Frozen>> {
+        Ok(self.producer().frozen()?)
+    }
+
+    /// Ends the queue: nothing is sent any more, and the receiver has what was published before.
+    pub fn freeze(&mut self) -> Result<Frozen> {
+        if !self.can_freeze() {
+            return Err(Error::Unsupported("ending a queue by its tail"));
+        }
+        let frozen = self.producer().freeze()?;
+        self.wire.stored()?;
+        Ok(frozen)
+    }
+
+    /// Takes back the bytes of a frozen queue that the receiver wants to get in another way
+    /// ([`super::Receiver::want`]); they have not been sent then. `None`: it does not want that any more.
+    pub fn take(&mut self) -> Result<Option<Vec<u8>>> {
+        let taken = self.producer().take()?;
+        self.wire.stored()?;
+        Ok(taken)
     }
 
     /// Where the next byte to send belongs, for hints to the processor.
@@ -372,6 +418,9 @@ impl Sender {
 
     #[cold]
     fn was_full(&mut self) -> Result<()> {
+        if self.producer().has_ended() {
+            return Err(Error::Frozen);
+        }
         self.refused += 1;
         if self.refused % BREATH == 0 {
             self.home.breathe()?;

@@ -6,7 +6,11 @@ use std::sync::{
 };
 
 use sidestep_shm::{
-    Memory, Span, Word64, event_ring::RescanWord, pair_bell::Ringer, sync::stored_fence, watch::WatchedWord,
+    Memory, Span, Word64,
+    event_ring::RescanWord,
+    pair_bell::Ringer,
+    sync::{stored_fence, swapped_fence},
+    watch::WatchedWord,
 };
 
 use super::BLOCK_HEADER;
@@ -84,6 +88,27 @@ impl Wire {
             }
             Wire::Proxied { .. } => self.send_word(),
         }
+    }
+
+    /// As [`stored`](Self::stored), right behind a compare-and-swap of the word.
+    #[inline]
+    pub(crate) fn swapped(&self) -> Result<()> {
+        match self {
+            Wire::Mapped { watched, .. } => {
+                // As above.
+                swapped_fence();
+                if watched.is_armed() {
+                    self.alarm();
+                }
+                Ok(())
+            }
+            Wire::Proxied { .. } => self.send_word(),
+        }
+    }
+
+    /// Whether both sides change the same word.
+    pub(crate) fn is_mapped(&self) -> bool {
+        matches!(self, Wire::Mapped { .. })
     }
 
     /// The peer armed the word: takes the firing upon us and delivers it.

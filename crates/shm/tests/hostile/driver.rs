@@ -8,7 +8,7 @@
 
 use sidestep_shm::{
     Error, Memory, Result, Span, Word64,
-    byte_ring::{Consumer, FROZEN, Parts, Producer},
+    byte_ring::{Consumer, FROZEN, POSITION, Parts, Producer, WANTED},
     event_ring::{EVENT_RING_LEN, EventPoster, EventTaker, RescanWord},
     slot_ring::{SlotConsumer, SlotProducer},
     sync::Ordering,
@@ -175,13 +175,17 @@ impl Bytes {
                 let written = producer.copy_in_whole([&buffer[..parts[0]], &buffer[..parts[1]]], parts[0] + parts[1]);
                 within(written.map(usize::from), 1);
             }
-            6 => producer.publish(0),
-            7 => within(producer.space(len(input)?), 2 * CAPACITY),
-            8 => {
-                let position = producer.frozen().unwrap_or(value(input, producer.position())?);
-                let len = len(input)?;
-                within(producer.take_back(position, &mut buffer[..len]), len);
+            6 => {
+                if !producer.publish(0) {
+                    within(producer.recall().map(|bytes| bytes.len()), 2 * CAPACITY);
+                }
             }
+            7 => within(producer.space(len(input)?), 2 * CAPACITY),
+            8 => match input.next()? % 3 {
+                0 => within(producer.freeze().map(|_| 0), 0),
+                1 => within(producer.frozen().map(|_| 0), 0),
+                _ => within(producer.take().map(|bytes| bytes.map_or(0, |bytes| bytes.len())), 3 * CAPACITY),
+            },
             9 => within(consumer.available_now(), 2 * CAPACITY),
             10 => {
                 let len = len(input)?;
@@ -194,17 +198,18 @@ impl Bytes {
             12 => consumer.consume(len(input)?),
             13 => {
                 let _ = (consumer.has_news(), consumer.owes_head(), consumer.producer_core());
-                if input.next()? & 1 == 0 {
-                    consumer.publish_head();
-                } else {
-                    consumer.freeze();
+                match input.next()? % 4 {
+                    0 => consumer.publish_head(),
+                    1 => within(consumer.freeze().map(|_| 0), 0),
+                    2 => within(consumer.want().map(usize::from), 1),
+                    _ => within(consumer.withdraw().map(usize::from), 1),
                 }
             }
             14 => {
                 if input.next()? & 1 == 0 {
                     consumer.offer(larger.span()).unwrap();
                 } else {
-                    producer.switch_to(larger.span(), 0).unwrap();
+                    within(producer.switch_to(larger.span(), 0).map(|()| 0), 0);
                 }
             }
             _ => {
@@ -239,7 +244,11 @@ impl Slots {
         match input.next()? % 8 {
             0..3 => self.ring.scribble(input, self.producer.position())?,
             3 => within(self.producer.push(&buffer[..len]).map(usize::from), 1),
-            4 => self.producer.bytes().publish(0),
+            4 => {
+                if !self.producer.bytes().publish(0) {
+                    within(self.producer.bytes().recall().map(|bytes| bytes.len()), CAPACITY);
+                }
+            }
             5 | 6 => match self.consumer.pop(&mut buffer[..len]) {
                 // A message for which the caller's buffer is too small.
                 Err(Error::Size { .. }) => self.consumer.bytes().consume(STRIDE),
@@ -337,7 +346,8 @@ fn value(input: Input<'_>, near: u64) -> Option<u64> {
         0 => small & 1,
         1 => u64::MAX.wrapping_add(small),
         2 => FROZEN.wrapping_add(small),
-        3 => FROZEN | near.wrapping_add(small),
+        3 => FROZEN | near.wrapping_add(small) & POSITION,
+        4 if small & 1 == 0 => FROZEN | WANTED | near & POSITION,
         4 => (0..8).try_fold(0, |value, _| Some(value << 8 | u64::from(input.next()?)))?,
         _ => near.wrapping_add(small),
     })

@@ -4,7 +4,6 @@ use sidestep_shm::{
     Memory,
     byte_ring::{Consumer, Parts, Producer},
     slot_ring::{SlotConsumer, SlotProducer},
-    sync::stored_fence,
 };
 
 use crate::{model, race};
@@ -23,9 +22,9 @@ fn bytes_arrive_in_order_around_the_end() {
         let (mut producer, mut consumer) = advanced(4, 3);
         let write = move || {
             let mut sent = producer.copy_in(&[1, 2]).unwrap();
-            producer.publish(0);
+            assert!(producer.publish(0));
             sent += producer.copy_in(&[3, 4, 5][..]).unwrap();
-            producer.publish(0);
+            assert!(producer.publish(0));
             (producer, sent)
         };
         let read = move || {
@@ -41,7 +40,7 @@ fn bytes_arrive_in_order_around_the_end() {
         take_all(&mut consumer, &mut received);
         consumer.publish_head();
         producer.copy_in(&[1, 2, 3, 4, 5][sent..]).unwrap();
-        producer.publish(0);
+        assert!(producer.publish(0));
         take_all(&mut consumer, &mut received);
         assert_eq!(received, [1, 2, 3, 4, 5]);
     });
@@ -52,10 +51,10 @@ fn space_comes_back_by_the_head() {
     model(|first| {
         let (mut producer, mut consumer) = advanced(2, 1);
         assert_eq!(producer.copy_in(&[1, 2, 9]), Ok(2));
-        producer.publish(0);
+        assert!(producer.publish(0));
         let write = move || {
             let sent = producer.copy_in(&[3, 4]).unwrap();
-            producer.publish(0);
+            assert!(producer.publish(0));
             sent
         };
         let read = move || {
@@ -81,13 +80,13 @@ fn slots_arrive_whole() {
         for _ in 0..3 {
             producer.push(b"old").unwrap();
         }
-        producer.bytes().publish(0);
+        assert!(producer.bytes().publish(0));
         pop(&mut consumer, 1);
         let write = move || {
             let mut sent = 0;
             for message in [&b"a"[..], b"", b"bcd"] {
                 sent += usize::from(producer.push(message).unwrap());
-                producer.bytes().publish(0);
+                assert!(producer.bytes().publish(0));
             }
             sent
         };
@@ -102,56 +101,93 @@ fn slots_arrive_whole() {
     });
 }
 
-/// Either the consumer that leaves sees that bytes are unread, or the producer that publishes sees it has left.
+/// Whoever freezes the ring: what was published before is read, and what was not comes back to the producer.
 #[test]
 fn a_freeze_loses_and_doubles_nothing() {
     model(|first| {
         let (mut producer, mut consumer) = advanced(4, 3);
         let write = move || {
-            producer.copy_in(&[1, 2]).unwrap();
-            producer.publish(0);
-            producer.copy_in(&[3]).unwrap();
-            producer.publish(0);
-            stored_fence();
-            let seen = producer.frozen();
-            (producer, seen)
+            let mut rest = Vec::new();
+            for bytes in [&[1, 2][..], &[3]] {
+                if rest.is_empty() {
+                    producer.copy_in(bytes).unwrap();
+                    if !producer.publish(0) {
+                        rest = producer.recall().unwrap();
+                        assert!(producer.frozen().unwrap().is_some());
+                    }
+                } else {
+                    rest.extend(bytes);
+                }
+            }
+            (producer, rest)
         };
         let read = move || {
             let mut received = Vec::new();
             take(&mut consumer, 1, &mut received);
-            (consumer.freeze(), received)
+            let end = consumer.freeze().unwrap();
+            take_all(&mut consumer, &mut received);
+            assert_eq!(end, 3 + received.len() as u64);
+            assert_eq!(consumer.position(), end);
+            (end, received)
         };
-        let ((producer, seen), (frozen, mut received)) = race(first, write, read);
-        assert_eq!(frozen.position, 3 + received.len() as u64);
-        assert!(frozen.unread || seen.is_some() || frozen.position == producer.position(), "bytes are nobody's");
-        assert!(seen.is_none_or(|position| position == frozen.position));
-        assert_eq!(producer.frozen(), Some(frozen.position));
-        let mut rest = [0; 4];
-        let count = producer.take_back(frozen.position, &mut rest).unwrap();
-        received.extend(&rest[..count]);
+        let ((mut producer, rest), (end, mut received)) = race(first, write, read);
+        assert_eq!(producer.frozen().unwrap().map(|frozen| (frozen.position, frozen.wanted)), Some((end, false)));
+        assert_eq!(producer.position(), end);
+        assert_eq!(producer.copy_in(&[9]), Ok(0), "a frozen ring takes nothing");
+        received.extend(rest);
         assert_eq!(received, [1, 2, 3]);
     });
 }
 
-/// A producer that sees the freeze may use the bytes before it again: the consumer has done with them.
+/// The producer's side ends the ring, too: what was published before is read.
 #[test]
-fn a_freeze_returns_the_space_before_it() {
+fn a_freeze_by_the_producer_is_the_end() {
     model(|first| {
-        let (mut producer, mut consumer) = advanced(2, 1);
-        producer.copy_in(&[1, 2]).unwrap();
-        producer.publish(0);
+        let (mut producer, mut consumer) = advanced(4, 3);
         let write = move || {
-            if producer.frozen().is_some() {
-                assert_eq!(producer.copy_in(&[3]), Ok(1));
-            }
+            producer.copy_in(&[1, 2]).unwrap();
+            assert!(producer.publish(0));
+            producer.freeze().unwrap().position
         };
         let read = move || {
             let mut received = Vec::new();
             take(&mut consumer, 1, &mut received);
-            consumer.freeze();
-            assert_eq!(received, [1]);
+            take(&mut consumer, 1, &mut received);
+            (consumer, received)
         };
-        race(first, write, read);
+        let (end, (mut consumer, mut received)) = race(first, write, read);
+        take_all(&mut consumer, &mut received);
+        assert_eq!((consumer.freeze(), end), (Ok(5), 5));
+        assert_eq!(received, [1, 2]);
+    });
+}
+
+/// What a consumer wants to get otherwise is taken by the producer, or read after all: each byte once.
+#[test]
+fn what_is_wanted_is_read_or_taken() {
+    model(|first| {
+        let (mut producer, mut consumer) = advanced(4, 3);
+        producer.copy_in(&[1, 2, 3]).unwrap();
+        assert!(producer.publish(0));
+        let write = move || {
+            let taken = producer.take().unwrap();
+            (producer, taken)
+        };
+        let read = move || {
+            let mut received = Vec::new();
+            take(&mut consumer, 1, &mut received);
+            assert_eq!(consumer.want(), Ok(true));
+            assert_eq!(consumer.available_now(), Ok(0), "nothing is read until it is decided");
+            let ours = consumer.withdraw().unwrap();
+            take_all(&mut consumer, &mut received);
+            (consumer, ours, received)
+        };
+        let ((mut producer, taken), (consumer, ours, mut received)) = race(first, write, read);
+        assert_eq!(ours, taken.is_none());
+        assert_eq!(Some(consumer.position()), consumer.end_position());
+        assert_eq!(producer.frozen().unwrap().unwrap().position, consumer.position());
+        received.extend(taken.unwrap_or_default());
+        assert_eq!(received, [1, 2, 3]);
     });
 }
 
@@ -161,13 +197,13 @@ fn a_switch_to_a_larger_ring_keeps_the_order() {
         let (mut producer, mut consumer) = advanced(2, 1);
         let larger = Memory::heap(4).unwrap().span(0, 4).unwrap();
         producer.copy_in(&[1]).unwrap();
-        producer.publish(0);
+        assert!(producer.publish(0));
         consumer.offer(larger.clone()).unwrap();
         let write = move || {
             producer.copy_in(&[2]).unwrap();
             producer.switch_to(larger, 0).unwrap();
             assert_eq!(producer.copy_in(&[3, 4, 5]), Ok(3));
-            producer.publish(0);
+            assert!(producer.publish(0));
             producer
         };
         let read = move || {
@@ -180,40 +216,41 @@ fn a_switch_to_a_larger_ring_keeps_the_order() {
         };
         let (mut producer, (mut consumer, mut received)) = race(first, write, read);
         assert_eq!(producer.copy_in(&[6]), Ok(1));
-        producer.publish(0);
+        assert!(producer.publish(0));
         take_all(&mut consumer, &mut received);
         assert_eq!(received, [1, 2, 3, 4, 5, 6]);
     });
 }
 
-/// The consumer leaves on either side of a switch: what it did not read comes back from both rings.
+/// The consumer ends the ring on either side of a switch: what it has not read comes back from both rings.
 #[test]
 fn a_freeze_beside_a_switch_loses_nothing() {
     model(|first| {
         let (mut producer, mut consumer) = advanced(2, 1);
         let larger = Memory::heap(4).unwrap().span(0, 4).unwrap();
         producer.copy_in(&[1]).unwrap();
-        producer.publish(0);
+        assert!(producer.publish(0));
         consumer.offer(larger.clone()).unwrap();
         let write = move || {
-            producer.switch_to(larger, 0).unwrap();
+            if producer.switch_to(larger, 0).is_err() {
+                return (producer, vec![2, 3]);
+            }
             producer.copy_in(&[2, 3]).unwrap();
-            producer.publish(0);
-            stored_fence();
-            let seen = producer.frozen();
-            (producer, seen)
+            let rest = if producer.publish(0) { Vec::new() } else { producer.recall().unwrap() };
+            (producer, rest)
         };
         let read = move || {
             let mut received = Vec::new();
             take(&mut consumer, 1, &mut received);
-            take(&mut consumer, 1, &mut received);
-            (consumer.freeze(), received)
+            let wanted = consumer.want().unwrap();
+            (consumer, wanted, received)
         };
-        let ((producer, seen), (frozen, mut received)) = race(first, write, read);
-        assert!(frozen.unread || seen.is_some() || frozen.position == producer.position(), "bytes are nobody's");
-        let mut rest = [0; 4];
-        let count = producer.take_back(frozen.position, &mut rest).unwrap();
-        received.extend(&rest[..count]);
+        let ((mut producer, rest), (mut consumer, wanted, mut received)) = race(first, write, read);
+        let taken = producer.take().unwrap();
+        assert_eq!(taken.is_some(), wanted);
+        assert_eq!(consumer.is_taken(), Ok(wanted));
+        received.extend(taken.unwrap_or_default());
+        received.extend(rest);
         assert_eq!(received, [1, 2, 3]);
     });
 }
@@ -224,7 +261,7 @@ fn advanced(capacity: usize, position: usize) -> (Producer, Consumer) {
     let mut producer = Producer::new(parts(&memory, WRITTEN, capacity)).unwrap();
     let mut consumer = Consumer::new(parts(&memory, READ, capacity)).unwrap();
     producer.copy_in(&vec![0; position]).unwrap();
-    producer.publish(0);
+    assert!(producer.publish(0));
     take(&mut consumer, position, &mut Vec::new());
     consumer.publish_head();
     (producer, consumer)

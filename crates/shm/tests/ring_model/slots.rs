@@ -65,7 +65,7 @@ proptest! {
                     }
                 }
                 Operation::Publish => {
-                    producer.bytes().publish(0);
+                    assert!(producer.bytes().publish(0));
                     published.extend(staged.drain(..));
                 }
                 Operation::Pop(len) => {

@@ -4,7 +4,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use sidestep_fabric::{
     Aperture, Channel, ChannelOptions, CloseReason, Error, Node, Region, Rights,
     link::sim::Seeded,
-    queue::{BLOCK_HEADER, Kind, QueueBlock, QueueSpec},
+    queue::{BLOCK_HEADER, Frozen, Kind, QueueBlock, QueueSpec},
 };
 use sidestep_shm::{clock, wait::Patience};
 
@@ -222,34 +222,58 @@ pub fn a_ring_grows(fixture: Fixture) {
     }
 }
 
-/// A receiver that leaves stops at a position; what lies behind it is the sender's again.
-pub fn a_freeze_gives_unread_bytes_back(fixture: Fixture) {
+/// A queue that is frozen has a last byte: what was published before is received, and nothing is sent after it. What the
+/// receiver wants to get otherwise is the sender's again, once.
+pub fn a_freeze_is_the_end_for_both(fixture: Fixture) {
     let mut channels = Channels::new(fixture, small(1024), small(1024));
     let bytes = pattern(1000, 6);
     channels.a.sender.send(&bytes, soon()).expect("an empty ring");
     let mut got = vec![0; 300];
     channels.receive(&mut got);
     channels.until("bytes", |channels| (channels.b.receiver.available() == Ok(700)).then_some(()));
-    assert_eq!(channels.a.sender.frozen(), None);
-    let frozen = channels.b.receiver.freeze().expect("an open connection");
-    assert_eq!((frozen.position, frozen.unread), (300, true));
-    let position = channels.until("a freeze", |channels| channels.a.sender.frozen());
-    assert_eq!(position, 300);
-    let mut back = vec![0; 1024];
-    assert_eq!(channels.a.sender.take_back(position, &mut back), Ok(700));
-    assert!(back[..700] == bytes[300..]);
+    assert_eq!(channels.a.sender.frozen(), Ok(None));
+    assert_eq!(channels.a.sender.can_freeze(), channels.b.receiver.can_freeze());
+    if !channels.b.receiver.can_freeze() {
+        assert!(matches!(channels.b.receiver.freeze(), Err(Error::Unsupported(_))));
+        assert!(matches!(channels.b.receiver.want(), Err(Error::Unsupported(_))));
+        assert!(matches!(channels.a.sender.freeze(), Err(Error::Unsupported(_))));
+        return;
+    }
+    assert_eq!(channels.b.receiver.freeze(), Ok(1000));
+    assert_eq!(channels.a.sender.try_send(b"more"), Err(Error::Frozen));
+    assert_eq!(channels.a.sender.send(b"more", soon()), Err(Error::Frozen));
+    assert_eq!(channels.a.sender.frozen(), Ok(Some(Frozen { position: 1000, wanted: false })));
+    assert_eq!(channels.a.sender.take(), Ok(None));
+    channels.a.sender.set_note(0, 7).expect("notes go on");
+    channels.receive(&mut got);
+    assert!(got == bytes[300..600]);
+    assert_eq!(channels.b.receiver.want(), Ok(true));
+    assert_eq!(channels.b.receiver.available(), Ok(0));
+    assert_eq!(channels.b.receiver.withdraw(), Ok(true));
+    assert_eq!(channels.a.sender.take(), Ok(None));
+    channels.receive(&mut got);
+    assert!(got == bytes[600..900]);
+    assert_eq!(channels.b.receiver.want(), Ok(true));
+    assert_eq!(channels.a.sender.take().expect("an open connection").as_deref(), Some(&bytes[900..]));
+    assert_eq!(channels.b.receiver.is_taken(), Ok(true));
+    assert_eq!(channels.b.receiver.withdraw(), Ok(false));
+    assert_eq!(channels.b.receiver.available(), Ok(0));
+    assert_eq!((channels.a.sender.position(), channels.b.receiver.position()), (900, 900));
 }
 
-/// A freeze of an empty ring is final: nothing is to be given back.
-pub fn a_freeze_of_an_empty_ring_is_final(fixture: Fixture) {
+/// The sender can end a queue as well.
+pub fn a_sender_freezes(fixture: Fixture) {
     let mut channels = Channels::new(fixture, small(1024), small(1024));
+    if !channels.a.sender.can_freeze() {
+        return;
+    }
     channels.a.sender.send(b"all of it", soon()).expect("an empty ring");
+    assert_eq!(channels.a.sender.freeze(), Ok(Frozen { position: 9, wanted: false }));
+    assert_eq!(channels.a.sender.try_send(b"more"), Err(Error::Frozen));
     let mut got = vec![0; 9];
     channels.receive(&mut got);
-    let frozen = channels.b.receiver.freeze().expect("an open connection");
-    assert_eq!((frozen.position, frozen.unread), (9, false));
-    let position = channels.until("a freeze", |channels| channels.a.sender.frozen());
-    assert_eq!((position, channels.a.sender.take_back(position, &mut got)), (9, Ok(0)));
+    assert_eq!((channels.b.receiver.freeze(), channels.b.receiver.want()), (Ok(9), Ok(false)));
+    assert!(!channels.b.receiver.has_news());
 }
 
 /// A caller that sleeps by itself on the descriptor is woken by bytes, by space, and by the end.

@@ -1,7 +1,10 @@
 //! `sidestep stat`: every connection of every process of this user that runs under `sidestep run`. Those that have had a
 //! second exchange are in the registry; the others are the kernel's alone so far, and are read from `/proc`.
 
-use std::{collections::BTreeMap, io::Write};
+use std::{
+    collections::{BTreeMap, HashMap},
+    io::Write,
+};
 
 use anyhow::Result;
 use serde_json::json;
@@ -37,12 +40,26 @@ pub fn run(options: &Stat) -> Result<()> {
 pub fn sockets(process: Option<u32>) -> Vec<Snapshot> {
     let registry = Registry::look(&config().directory);
     let mut sockets = registry.as_ref().map_or(Vec::new(), |registry| registry.snapshot());
-    unlisted::add(&mut sockets, registry.as_ref(), process);
+    unlisted::add(&mut sockets, registry.as_ref());
+    explain_by_peers(&mut sockets);
     // The places of a process that was killed stay until another one needs them.
     let lives = |process: u32| std::path::Path::new(&format!("/proc/{process}")).exists();
     sockets.retain(|socket| process.is_none_or(|process| socket.process == process) && lives(socket.process));
     sockets.sort_by_key(|socket| (socket.process, socket.field(Field::Descriptor)));
     sockets
+}
+
+/// An end that has not found its peer does not know why. Here both are known.
+fn explain_by_peers(sockets: &mut [Snapshot]) {
+    let reasons: HashMap<_, _> =
+        sockets.iter().map(|socket| ((socket.key.local, socket.key.remote), socket.reason)).collect();
+    for socket in sockets.iter_mut().filter(|socket| socket.reason == Reason::PeerUnknown) {
+        match reasons.get(&(socket.key.remote, socket.key.local)) {
+            Some(Reason::Young | Reason::PeerUnknown) => socket.reason = Reason::Searching,
+            Some(_) => socket.reason = Reason::PeerStays,
+            None => {}
+        }
+    }
 }
 
 fn table(sockets: &[Snapshot]) -> String {

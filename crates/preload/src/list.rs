@@ -33,7 +33,7 @@ intercepted! {
         [rust, raw SYS_sendto] sendto(fd: c_int, buffer: *const c_void, count: size_t, flags: c_int, address: *const sockaddr, len: socklen_t) -> ssize_t
             => transfer::sendto; handled "as `send`; the address is ignored, as on TCP";
         [rust, raw SYS_recvmsg] recvmsg(fd: c_int, message: *mut msghdr, flags: c_int) -> ssize_t
-            => message::recvmsg; handled "as `recv`; there are no control messages, since options that make some take the stream back to TCP";
+            => message::recvmsg; handled "as `recv`; a promoted stream has one control message, that of TCP_INQ; other options that make some take the stream back to TCP";
         [rust, raw SYS_sendmsg] sendmsg(fd: c_int, message: *const msghdr, flags: c_int) -> ssize_t
             => message::sendmsg; handled "as `send`; with control messages the stream goes back to TCP first. On a UNIX socket: a stream among the descriptors passed goes back to TCP first";
         [rust] recvmmsg(fd: c_int, messages: *mut mmsghdr, count: c_uint, flags: c_int, timeout: *mut timespec) -> c_int

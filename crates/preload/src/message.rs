@@ -7,7 +7,7 @@ use std::{
 };
 
 use libc::{mmsghdr, msghdr, ssize_t, timespec};
-use sidestep_sockets::signal;
+use sidestep_sockets::{control::Control, signal};
 
 use crate::{
     engine, errno,
@@ -30,16 +30,28 @@ pub unsafe fn recvmsg(fd: c_int, message: *mut msghdr, flags: c_int) -> ssize_t 
         // SAFETY: P1.
         return unsafe { call::recvmsg(fd, message, flags) };
     }
+    let mut by_own = false;
+    let own = || {
+        by_own = true;
+        // SAFETY: P1.
+        unsafe { call::recvmsg(fd, message, flags) }
+    };
+    let room = match is_nowhere(header.msg_control) {
+        true => &mut [],
+        // SAFETY: P1.
+        false => unsafe { slice::from_raw_parts_mut(header.msg_control.cast::<u8>(), header.msg_controllen) },
+    };
+    let mut control = Control::new(room);
+    let (parts, count) = (header.msg_iov, header.msg_iovlen);
     // SAFETY: P1.
-    let own = || unsafe { call::recvmsg(fd, message, flags) };
-    // SAFETY: P1.
-    let received = unsafe { receive_parts(fd, header.msg_iov, header.msg_iovlen, flags, own) };
-    if received >= 0 {
+    let received = unsafe { receive_parts(fd, parts, count, flags, Some(&mut control), own) };
+    // What the program's own call has written stays.
+    if received >= 0 && !by_own {
         if !header.msg_name.is_null() {
             header.msg_namelen = 0;
         }
-        header.msg_controllen = 0;
-        header.msg_flags = flags & libc::MSG_CMSG_CLOEXEC;
+        header.msg_controllen = control.used();
+        header.msg_flags = flags & libc::MSG_CMSG_CLOEXEC | control.flags();
     }
     received
 }
@@ -118,7 +130,8 @@ pub unsafe fn recvmmsg(
             break;
         }
     }
-    if let Some(end) = end {
+    // The kernel, too, tells the time that is left only with messages.
+    if let Some(end) = end.filter(|_| done > 0) {
         let left = end.saturating_duration_since(Instant::now());
         // SAFETY: P1; not null, since there is an end.
         unsafe { timeout.write(wait::timespec(left)) };
@@ -155,8 +168,22 @@ pub unsafe fn sendmmsg(fd: c_int, messages: *mut mmsghdr, count: c_uint, flags: 
         }
         entry.msg_len = sent as c_uint;
         done += 1;
+        // The next message does not follow half of this one.
+        if (sent as usize) < length(&entry.msg_hdr) {
+            break;
+        }
     }
     counted(done, count, before)
+}
+
+/// Bytes of a message.
+fn length(header: &msghdr) -> usize {
+    if header.msg_iovlen == 0 {
+        return 0;
+    }
+    // SAFETY: P1: it has been sent.
+    let parts = unsafe { slice::from_raw_parts(header.msg_iov, header.msg_iovlen) };
+    parts.iter().map(|part| part.iov_len).sum()
 }
 
 /// What a plural call returns: an error only if it did nothing.

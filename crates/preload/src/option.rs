@@ -1,4 +1,4 @@
-//! Socket options: which a stream may have while it is promoted.
+//! Socket options: what each does to a stream.
 
 use std::{
     ffi::{c_int, c_void},
@@ -8,24 +8,29 @@ use std::{
 use libc::socklen_t;
 use sidestep_sockets::calls;
 
-use crate::{engine, real::call};
+use crate::{engine, real::call, transfer::is_nowhere};
 
 /// # Safety
 /// P1.
 pub unsafe fn setsockopt(fd: c_int, level: c_int, name: c_int, value: *const c_void, len: socklen_t) -> c_int {
-    let ours = engine::has(fd);
-    if ours && !is_kept(level, name) {
+    if !engine::has(fd) {
+        // SAFETY: P1.
+        return unsafe { call::setsockopt(fd, level, name, value, len) };
+    }
+    let bytes = || -> &[u8] {
+        match is_nowhere(value) {
+            true => &[],
+            // SAFETY: P1.
+            false => unsafe { slice::from_raw_parts(value.cast(), (len as usize).min(LONGEST)) },
+        }
+    };
+    if leaves(level, name, || bytes().iter().all(|byte| *byte == 0)) {
         engine::leave(fd);
     }
     // SAFETY: P1.
     let result = unsafe { call::setsockopt(fd, level, name, value, len) };
-    if ours && result == 0 {
-        let bytes = match value.is_null() {
-            true => &[],
-            // SAFETY: P1: the kernel has read so much of it, for a longer value it has not.
-            false => unsafe { slice::from_raw_parts(value.cast::<u8>(), (len as usize).min(LONGEST)) },
-        };
-        engine::tell(|| calls::option_was_set(fd, level, name, bytes));
+    if result == 0 {
+        engine::tell(|| calls::option_was_set(fd, level, name, bytes()));
     }
     result
 }
@@ -33,7 +38,7 @@ pub unsafe fn setsockopt(fd: c_int, level: c_int, name: c_int, value: *const c_v
 /// # Safety
 /// P1.
 pub unsafe fn getsockopt(fd: c_int, level: c_int, name: c_int, value: *mut c_void, len: *mut socklen_t) -> c_int {
-    if level == libc::IPPROTO_TCP && name == TCP_ZEROCOPY_RECEIVE && engine::has(fd) {
+    if level == libc::IPPROTO_TCP && name == libc::TCP_ZEROCOPY_RECEIVE && engine::has(fd) {
         engine::leave(fd);
     }
     // SAFETY: P1.
@@ -44,25 +49,41 @@ pub unsafe fn getsockopt(fd: c_int, level: c_int, name: c_int, value: *mut c_voi
     result
 }
 
-fn is_kept(level: c_int, name: c_int) -> bool {
-    KEPT.binary_search(&(level, name)).is_ok()
+/// Whether a stream goes back to TCP before the kernel takes this value.
+fn leaves(level: c_int, name: c_int, is_off: impl FnOnce() -> bool) -> bool {
+    match TABLE.binary_search_by_key(&(level, name), |(level, name, _)| (*level, *name)) {
+        // Nothing that is off needs the kernel; for SO_PEEK_OFF alone 0 is not off.
+        Ok(at) => TABLE[at].2 == Verdict::leaves && (name == libc::SO_PEEK_OFF || !is_off()),
+        Err(_) => true,
+    }
 }
 
-/// Makes the table of options with which a stream stays where it is. A test makes the table of the manual of the same
-/// list.
-macro_rules! kept_options {
-    ($($level:ident { $($name:ident: $why:literal;)* })*) => {
-        const UNSORTED: &[(c_int, c_int)] = &[$($((libc::$level, libc::$name)),*),*];
+/// What an option does to a stream, in the words of the list.
+#[allow(non_camel_case_types)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    stays,
+    served,
+    leaves,
+}
+
+/// Makes the table of options. A test makes the table of the manual of the same list.
+macro_rules! socket_options {
+    (@number $name:ident) => { libc::$name };
+    (@number $name:ident $number:literal) => { $number };
+    ($($level:ident { $($verdict:ident $name:ident $(= $number:literal)?: $why:literal;)* })*) => {
+        const UNSORTED: &[(c_int, c_int, Verdict)] =
+            &[$($((libc::$level, socket_options!(@number $name $($number)?), Verdict::$verdict)),*),*];
     };
 }
 
 include!("option_list.rs");
 
 /// In order.
-const KEPT: [(c_int, c_int); UNSORTED.len()] = sorted();
+const TABLE: [(c_int, c_int, Verdict); UNSORTED.len()] = sorted();
 
-const fn sorted() -> [(c_int, c_int); UNSORTED.len()] {
-    let mut table = [(0, 0); UNSORTED.len()];
+const fn sorted() -> [(c_int, c_int, Verdict); UNSORTED.len()] {
+    let mut table = [(0, 0, Verdict::stays); UNSORTED.len()];
     let mut count = 0;
     while count < UNSORTED.len() {
         let new = UNSORTED[count];
@@ -79,5 +100,3 @@ const fn sorted() -> [(c_int, c_int); UNSORTED.len()] {
 
 /// Of the options that mean something to a stream: a time.
 const LONGEST: usize = size_of::<libc::timeval>();
-
-const TCP_ZEROCOPY_RECEIVE: c_int = 35;

@@ -7,7 +7,7 @@ use std::{
 };
 
 use libc::{size_t, sockaddr, socklen_t, ssize_t};
-use sidestep_sockets::calls;
+use sidestep_sockets::{Errno, calls};
 
 use crate::{alone, engine, errno, real::call, signals};
 
@@ -238,9 +238,12 @@ fn receive_nowhere(fd: c_int, count: usize, flags: c_int) -> ssize_t {
     if count > 0 && flags & libc::MSG_TRUNC == 0 {
         return errno::fail(libc::EFAULT);
     }
-    let mut scratch = [0; SCRATCH];
-    let bytes = &mut scratch[..count.min(SCRATCH)];
-    engine::ask(|| calls::receive(fd, &mut [IoSliceMut::new(bytes)], flags))
+    engine::ask(|| {
+        let mut scratch = Vec::new();
+        scratch.try_reserve_exact(count.min(SCRATCH)).map_err(|_| Errno(libc::ENOMEM))?;
+        scratch.resize(count.min(SCRATCH), 0);
+        calls::receive(fd, &mut [IoSliceMut::new(&mut scratch)], flags)
+    })
 }
 
 /// Sends one buffer. `own` is the program's own call, for a process that makes no other.
@@ -297,7 +300,7 @@ unsafe fn no_address(received: ssize_t, address: *mut sockaddr, len: *mut sockle
 const PAGE: usize = 4096;
 
 /// How many bytes are thrown away in one call.
-const SCRATCH: usize = 16 << 10;
+const SCRATCH: usize = 64 << 10;
 
 /// How many bytes the kernel takes in one call.
 pub const LIMIT: usize = 0x7fff_f000;

@@ -7,7 +7,7 @@ use std::{
 };
 
 use libc::{iovec, off_t, ssize_t};
-use sidestep_sockets::calls;
+use sidestep_sockets::{Errno, Result, calls, control::Control};
 
 use crate::{
     alone, engine, errno,
@@ -30,7 +30,7 @@ pub unsafe fn readv(fd: c_int, parts: *const iovec, count: c_int) -> ssize_t {
     // SAFETY: P1.
     let own = || unsafe { call::readv(fd, parts, count) };
     // SAFETY: P1.
-    unsafe { receive_parts(fd, parts, count as usize, 0, own) }
+    unsafe { receive_parts(fd, parts, count as usize, 0, None, own) }
 }
 
 /// # Safety
@@ -81,7 +81,7 @@ unsafe fn are_empty(parts: *const iovec, count: c_int) -> bool {
     count == 0 || unsafe { slice::from_raw_parts(parts, count as usize) }.iter().all(|part| part.iov_len == 0)
 }
 
-/// Receives into several buffers.
+/// Receives into several buffers, with room for control messages if the call has some.
 ///
 /// # Safety
 /// P1, and `parts` has `count` entries that [`fits`] has seen.
@@ -90,10 +90,23 @@ pub unsafe fn receive_parts(
     parts: *const iovec,
     count: usize,
     flags: c_int,
+    mut control: Option<&mut Control<'_>>,
     own: impl FnOnce() -> ssize_t,
 ) -> ssize_t {
     // SAFETY: as for this function.
-    unsafe { with_parts(parts, count, |parts| receive_from(fd, parts, flags, own)) }
+    let parts = unsafe { listed(parts, count) };
+    if engine::is_shut_in() {
+        return receive_alone(fd, parts, flags, own);
+    }
+    // Nothing that has to be freed lives where a cancelled thread ends.
+    engine::ask(|| {
+        let mut copy = Copy::of(parts)?;
+        let parts = copy.to_fill();
+        match &mut control {
+            Some(control) => calls::receive_message(fd, parts, flags, control),
+            None => calls::receive(fd, parts, flags),
+        }
+    })
 }
 
 /// Sends several buffers.
@@ -111,24 +124,27 @@ pub unsafe fn transmit_parts(
         return own();
     }
     // SAFETY: as for this function.
-    unsafe { with_parts(parts, count, |parts| transmit_to(fd, parts, flags)) }
+    let parts = unsafe { listed(parts, count) };
+    let send = |parts: &[iovec]| {
+        // SAFETY: an `IoSlice` has the layout of an `iovec`, and every part has an address.
+        let parts = unsafe { slice::from_raw_parts(parts.as_ptr().cast::<IoSlice<'_>>(), parts.len()) };
+        calls::send(fd, parts, flags | libc::MSG_NOSIGNAL)
+    };
+    let send_all = || if is_plain(parts) { send(parts) } else { send(Copy::of(parts)?.as_slice()) };
+    signals::broken_pipe(flags, || engine::ask(send_all))
 }
 
-/// Parts that are valid and not null, by [`with_parts`].
-fn receive_from(fd: c_int, parts: &[iovec], flags: c_int, own: impl FnOnce() -> ssize_t) -> ssize_t {
-    // SAFETY: an `IoSliceMut` has the layout of an `iovec`. The engine does not change the list, which may be the program's.
-    let parts = unsafe { slice::from_raw_parts_mut(parts.as_ptr().cast_mut().cast::<IoSliceMut<'_>>(), parts.len()) };
-    if engine::is_shut_in() {
-        return alone::parts(fd, parts, flags, own);
+/// In a process that has shut itself in.
+#[cold]
+#[inline(never)]
+fn receive_alone(fd: c_int, parts: &[iovec], flags: c_int, own: impl FnOnce() -> ssize_t) -> ssize_t {
+    // On the stack, all of it: the allocator could call the kernel, which this process may have forbidden.
+    let mut room = [EMPTY; MANY];
+    let room = &mut room[..parts.len()];
+    match copy_within_bounds(parts, room) {
+        Ok(()) => alone::parts(fd, as_buffers(room), flags, own),
+        Err(error) => errno::fail(error.0),
     }
-    engine::ask(|| calls::receive(fd, parts, flags))
-}
-
-/// Parts that are valid and not null, by [`with_parts`].
-fn transmit_to(fd: c_int, parts: &[iovec], flags: c_int) -> ssize_t {
-    // SAFETY: an `IoSlice` has the layout of an `iovec`.
-    let parts = unsafe { slice::from_raw_parts(parts.as_ptr().cast::<IoSlice<'_>>(), parts.len()) };
-    signals::broken_pipe(flags, || engine::ask(|| calls::send(fd, parts, flags | libc::MSG_NOSIGNAL)))
 }
 
 /// Whether the kernel would take a list of buffers.
@@ -144,28 +160,66 @@ pub fn fits(parts: *const iovec, count: c_int) -> bool {
     parts.iter().all(|part| part.iov_len <= isize::MAX as usize)
 }
 
-/// Hands on the list itself, or a copy of it that is within bounds and has an address in every part.
-///
 /// # Safety
 /// P1, and [`fits`].
-#[inline]
-unsafe fn with_parts(parts: *const iovec, count: usize, then: impl FnOnce(&[iovec]) -> ssize_t) -> ssize_t {
-    if count == 0 {
-        return then(&[]);
+unsafe fn listed<'a>(parts: *const iovec, count: usize) -> &'a [iovec] {
+    match count {
+        0 => &[],
+        // SAFETY: P1.
+        _ => unsafe { slice::from_raw_parts(parts, count) },
     }
-    // SAFETY: P1.
-    let parts = unsafe { slice::from_raw_parts(parts, count) };
-    let mut sum = 0usize;
-    let plain = parts.iter().all(|part| {
-        sum = sum.saturating_add(part.iov_len);
-        !is_nowhere(part.iov_base) && sum <= LIMIT
-    });
-    if plain { then(parts) } else { with_copy(parts, then) }
 }
 
-#[cold]
-fn with_copy(parts: &[iovec], then: impl FnOnce(&[iovec]) -> ssize_t) -> ssize_t {
-    let mut room = [EMPTY; MANY];
+/// Whether a list is within bounds and has an address in every part.
+fn is_plain(parts: &[iovec]) -> bool {
+    let mut sum = 0usize;
+    parts.iter().all(|part| {
+        sum = sum.saturating_add(part.iov_len);
+        !is_nowhere(part.iov_base) && sum <= LIMIT
+    })
+}
+
+/// A copy of a list of buffers, within bounds and with an address in every part. The engine uses it up as bytes come. The
+/// program's own list is never written: it may be used again, and may lie where nothing can be written.
+struct Copy {
+    few: [iovec; FEW],
+    many: Vec<iovec>,
+    count: usize,
+}
+
+impl Copy {
+    #[inline]
+    fn of(parts: &[iovec]) -> Result<Copy> {
+        let mut copy = Copy { few: [EMPTY; FEW], many: Vec::new(), count: parts.len() };
+        if parts.len() > FEW {
+            // The kernel needs memory for so many, too, and has the same error.
+            copy.many.try_reserve_exact(parts.len()).map_err(|_| Errno(libc::ENOMEM))?;
+            copy.many.resize(parts.len(), EMPTY);
+        }
+        copy_within_bounds(parts, copy.as_mut_slice())?;
+        Ok(copy)
+    }
+
+    fn as_slice(&self) -> &[iovec] {
+        if self.count > FEW { &self.many } else { &self.few[..self.count] }
+    }
+
+    fn as_mut_slice(&mut self) -> &mut [iovec] {
+        if self.count > FEW { &mut self.many } else { &mut self.few[..self.count] }
+    }
+
+    fn to_fill(&mut self) -> &mut [IoSliceMut<'_>] {
+        as_buffers(self.as_mut_slice())
+    }
+}
+
+/// A list that was copied within bounds, as buffers to write to.
+fn as_buffers(parts: &mut [iovec]) -> &mut [IoSliceMut<'_>] {
+    // SAFETY: an `IoSliceMut` has the layout of an `iovec`; every part has an address, and is valid by P1.
+    unsafe { slice::from_raw_parts_mut(parts.as_mut_ptr().cast(), parts.len()) }
+}
+
+fn copy_within_bounds(parts: &[iovec], room: &mut [iovec]) -> Result<()> {
     let mut left = LIMIT;
     for (copy, part) in room.iter_mut().zip(parts) {
         if !is_nowhere(part.iov_base) {
@@ -173,11 +227,14 @@ fn with_copy(parts: &[iovec], then: impl FnOnce(&[iovec]) -> ssize_t) -> ssize_t
             *copy = iovec { iov_base: part.iov_base, iov_len: len };
             left -= len;
         } else if part.iov_len > 0 {
-            return errno::fail(libc::EFAULT);
+            return Err(Errno(libc::EFAULT));
         }
     }
-    then(&room[..parts.len()])
+    Ok(())
 }
+
+/// So many parts are copied to the stack; the kernel does the same (UIO_FASTIOV).
+const FEW: usize = 8;
 
 const EMPTY: iovec = iovec { iov_base: std::ptr::NonNull::<c_void>::dangling().as_ptr(), iov_len: 0 };
 

@@ -70,9 +70,9 @@ fn calls() -> String {
 }
 
 fn options() -> String {
-    let mut text = "\n| level | option | |\n|---|---|---|\n".to_owned();
-    for (level, name, why) in OPTIONS {
-        writeln!(text, "| {level} | {name} | {why} |").expect("a string grows");
+    let mut text = "\n| level | option | | |\n|---|---|---|---|\n".to_owned();
+    for (level, name, verdict, why) in OPTIONS {
+        writeln!(text, "| {level} | {name} | {verdict} | {why} |").expect("a string grows");
     }
     text
 }

@@ -12,6 +12,7 @@ use sidestep_shm::clock;
 
 use crate::{
     config::{Promote, config},
+    control::Control,
     custody, engine, fork, io,
     kernel::{self, Errno, Result},
     leaving, numbers,
@@ -121,13 +122,22 @@ fn track(fd: i32, nonblocking: impl FnOnce() -> bool, began: impl FnOnce(&Stream
     }
 }
 
-/// Any of the receiving calls. `flags` as for `recv`; for `read` 0.
+/// Any of the receiving calls. `flags` as for `recv`; for `read` 0. The list of parts is used up as bytes come.
 #[inline]
 pub fn receive(fd: i32, parts: &mut [IoSliceMut<'_>], flags: i32) -> Result<usize> {
     match table::stream(fd) {
-        Some(stream) => io::receive(fd, stream, parts, flags),
+        Some(stream) => io::receive(fd, stream, parts, flags, None),
         None => kernel::receive(fd, parts, flags),
     }
+}
+
+/// `recvmsg`: any of the receiving calls, with room for control messages.
+pub fn receive_message(fd: i32, parts: &mut [IoSliceMut<'_>], flags: i32, control: &mut Control<'_>) -> Result<usize> {
+    control.clear();
+    let Some(stream) = table::stream(fd) else { return kernel::receive_message(fd, parts, flags, control) };
+    let count = io::receive(fd, stream, parts, flags, Some(&mut *control))?;
+    control.complete(stream);
+    Ok(count)
 }
 
 /// Any of the sending calls. On EPIPE the caller raises SIGPIPE, unless the flags say MSG_NOSIGNAL.
@@ -182,6 +192,9 @@ pub fn option_was_set(fd: i32, level: i32, name: i32, value: &[u8]) {
         && let Some(carrier) = stream.carrier()
     {
         carrier.set_prompt(value.iter().any(|byte| *byte != 0));
+    }
+    if (level, name) == (libc::IPPROTO_TCP, libc::TCP_INQ) {
+        stream.tells_unread.store(value.iter().any(|byte| *byte != 0), Ordering::Relaxed);
     }
     if level != libc::SOL_SOCKET {
         return;

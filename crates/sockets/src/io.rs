@@ -9,6 +9,7 @@ use sidestep_shm::clock;
 
 use crate::{
     carrier::Carrier,
+    control::Control,
     engine,
     kernel::{self, Errno, Result},
     poll::{self, Others},
@@ -29,11 +30,20 @@ pub use file::{send_file, splice_in, splice_out};
 /// Bytes that the kernel is given at a time by calls that wait.
 const KERNEL_PIECE: usize = 256 << 10;
 
-/// Any of the receiving calls.
+/// So many parts of a call are listed on the stack; the kernel does the same (UIO_FASTIOV).
+const FEW: usize = 8;
+
+/// Any of the receiving calls. The list of parts is used up as bytes come.
 #[inline]
-pub fn receive(fd: i32, stream: &'static Stream, parts: &mut [IoSliceMut<'_>], flags: i32) -> Result<usize> {
+pub fn receive(
+    fd: i32,
+    stream: &'static Stream,
+    parts: &mut [IoSliceMut<'_>],
+    flags: i32,
+    mut control: Option<&mut Control<'_>>,
+) -> Result<usize> {
     if stream.is_young()
-        && let Some(outcome) = young::receive(fd, stream, parts, flags)
+        && let Some(outcome) = young::receive(fd, stream, parts, flags, control.as_deref_mut())
     {
         return outcome;
     }
@@ -56,8 +66,8 @@ pub fn receive(fd: i32, stream: &'static Stream, parts: &mut [IoSliceMut<'_>], f
         }
     }
     match flags & libc::MSG_PEEK {
-        0 => receive_slowly(fd, stream, parts, flags, nonblocking),
-        _ => peek::peek(fd, stream, parts, flags, nonblocking),
+        0 => receive_slowly(fd, stream, parts, flags, nonblocking, control),
+        _ => peek::peek(fd, stream, parts, flags, nonblocking, control),
     }
 }
 
@@ -66,16 +76,18 @@ pub fn receive(fd: i32, stream: &'static Stream, parts: &mut [IoSliceMut<'_>], f
 fn fill_up(
     reader: &mut reader::Reader,
     stream: &Stream,
-    parts: &mut [IoSliceMut<'_>],
+    mut parts: &mut [IoSliceMut<'_>],
     flags: i32,
     got: usize,
 ) -> usize {
-    let [part] = parts else { return 0 };
+    IoSliceMut::advance_slices(&mut parts, got);
     let mut more = 0;
-    while got + more < part.len() && (more == 0 || reader.goes_on(stream)) {
-        let mut rest = [IoSliceMut::new(&mut part[got + more..])];
-        match reader.step(stream, &mut rest, flags, false, Anchor::Unknown) {
-            Ok(reader::Step::Got(count)) if count > 0 => more += count,
+    while parts.iter().any(|part| !part.is_empty()) && (more == 0 || reader.goes_on(stream)) {
+        match reader.step(stream, parts, flags, false, Anchor::Unknown) {
+            Ok(reader::Step::Got(count)) if count > 0 => {
+                more += count;
+                IoSliceMut::advance_slices(&mut parts, count);
+            }
             Ok(_) => break,
             Err(errno) => {
                 reader.hold(errno);
@@ -100,6 +112,7 @@ fn receive_slowly(
     mut parts: &mut [IoSliceMut<'_>],
     flags: i32,
     nonblocking: bool,
+    control: Option<&mut Control<'_>>,
 ) -> Result<usize> {
     let before = signal::runs();
     let timeout = stream.timeouts[READ].load(Ordering::Relaxed);
@@ -109,7 +122,7 @@ fn receive_slowly(
     let mut anchor = Anchor::before(nonblocking);
     let _in_use = stream.in_use();
     if !table::slot(fd).is_some_and(|slot| slot.is(stream)) {
-        return kernel::receive(fd, parts, flags);
+        return from_kernel(fd, parts, flags, control);
     }
     if all == 0 {
         return receive_nothing(stream, flags, nonblocking);
@@ -129,7 +142,8 @@ fn receive_slowly(
                 Ok(reader::Step::Kernel | reader::Step::Empty) if total >= target => return Ok(total),
                 Ok(reader::Step::Kernel) => {
                     if nonblocking {
-                        let count = kernel::receive(stream.fd(), parts, flags | libc::MSG_DONTWAIT)?;
+                        let flags = flags | libc::MSG_DONTWAIT;
+                        let count = from_kernel(stream.fd(), parts, flags, control)?;
                         stream.count(READ, count);
                         return Ok(total + count);
                     }
@@ -156,7 +170,7 @@ fn receive_slowly(
             }
         };
         let Some(carrier) = carrier else {
-            let outcome = receive_in_kernel(stream, parts, flags);
+            let outcome = receive_in_kernel(stream, parts, flags, control);
             return match outcome {
                 Ok(count) => Ok(total + count),
                 Err(_) if total > 0 => Ok(total),
@@ -185,8 +199,13 @@ fn receive_slowly(
 }
 
 /// The kernel's own call, without a lock; it has been counted.
-fn receive_in_kernel(stream: &'static Stream, parts: &mut [IoSliceMut<'_>], flags: i32) -> Result<usize> {
-    let outcome = kernel::receive(stream.fd(), parts, flags);
+fn receive_in_kernel(
+    stream: &'static Stream,
+    parts: &mut [IoSliceMut<'_>],
+    flags: i32,
+    control: Option<&mut Control<'_>>,
+) -> Result<usize> {
+    let outcome = from_kernel(stream.fd(), parts, flags, control);
     let _inside = Inside::enter();
     if let Ok(count) = outcome
         && flags & libc::MSG_PEEK == 0
@@ -195,6 +214,13 @@ fn receive_in_kernel(stream: &'static Stream, parts: &mut [IoSliceMut<'_>], flag
     }
     stream.in_kernel[READ].fetch_sub(1, Ordering::SeqCst);
     outcome
+}
+
+fn from_kernel(fd: i32, parts: &mut [IoSliceMut<'_>], flags: i32, control: Option<&mut Control<'_>>) -> Result<usize> {
+    match control {
+        Some(control) => kernel::receive_message(fd, parts, flags, control),
+        None => kernel::receive(fd, parts, flags),
+    }
 }
 
 /// A receiving call for no bytes: it waits for some, and takes none.
@@ -257,7 +283,19 @@ pub fn send(fd: i32, stream: &'static Stream, parts: &[IoSlice<'_>], flags: i32)
     }
     match parts {
         [part] => send_slowly(fd, stream, &mut [IoSlice::new(&part[done..])], flags, nonblocking, done),
-        parts => send_slowly(fd, stream, &mut parts.to_vec(), flags, nonblocking, 0),
+        // What was sent is taken off a list of this function's own.
+        parts if parts.len() <= FEW => {
+            let mut few = [IoSlice::new(&[]); FEW];
+            let few = &mut few[..parts.len()];
+            few.copy_from_slice(parts);
+            send_slowly(fd, stream, few, flags, nonblocking, 0)
+        }
+        parts => {
+            let mut many = Vec::new();
+            many.try_reserve_exact(parts.len()).map_err(|_| Errno(libc::ENOMEM))?;
+            many.extend_from_slice(parts);
+            send_slowly(fd, stream, &mut many, flags, nonblocking, 0)
+        }
     }
 }
 

@@ -13,6 +13,8 @@ use std::{
     time::Duration,
 };
 
+use crate::control::Control;
+
 pub mod counts;
 pub mod waiting;
 
@@ -136,6 +138,24 @@ pub fn receive(fd: i32, parts: &mut [IoSliceMut<'_>], flags: i32) -> Result<usiz
     patient(waits, libc::SYS_recvmsg, [fd as usize, &raw mut message as usize, flags as usize, 0, 0, 0])
 }
 
+/// `recvmsg`, with the control messages that the kernel has for it.
+pub fn receive_message(fd: i32, parts: &mut [IoSliceMut<'_>], flags: i32, control: &mut Control<'_>) -> Result<usize> {
+    let waits = flags & libc::MSG_DONTWAIT == 0;
+    // SAFETY: a C struct of integers and pointers, for which zeros are valid.
+    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+    // An `IoSliceMut` has the layout of an `iovec`.
+    message.msg_iov = parts.as_mut_ptr().cast();
+    message.msg_iovlen = parts.len();
+    let room = control.room();
+    message.msg_control = room.as_mut_ptr().cast();
+    message.msg_controllen = room.len();
+    // K1: parts and room outlive the call.
+    let arguments = [fd as usize, &raw mut message as usize, flags as usize, 0, 0, 0];
+    let count = patient(waits, libc::SYS_recvmsg, arguments)?;
+    control.filled_by_kernel(message.msg_controllen, message.msg_flags & !libc::MSG_CMSG_CLOEXEC);
+    Ok(count)
+}
+
 /// `sendmsg`.
 pub fn send(fd: i32, parts: &[IoSlice<'_>], flags: i32) -> Result<usize> {
     let waits = flags & libc::MSG_DONTWAIT == 0;
@@ -254,6 +274,15 @@ pub fn read_option(fd: i32, level: i32, name: i32, value: &mut [u8]) -> Result<u
     let mut len = value.len() as libc::socklen_t;
     let arguments = [fd as usize, level as usize, name as usize, value.as_mut_ptr() as usize, &raw mut len as usize, 0];
     plain(libc::SYS_getsockopt, arguments).map(|_| len as usize)
+}
+
+/// Whether a program filters what comes for a socket.
+pub fn has_filter(fd: i32) -> bool {
+    match read_option(fd, libc::SOL_SOCKET, libc::SO_GET_FILTER, &mut []) {
+        Ok(len) => len > 0,
+        // An eBPF program is not shown.
+        Err(errno) => errno == Errno(libc::EACCES),
+    }
 }
 
 /// Sets a socket option.

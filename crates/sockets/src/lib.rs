@@ -16,6 +16,7 @@ pub mod address;
 pub mod calls;
 mod carrier;
 pub mod config;
+pub mod control;
 mod custody;
 mod ends;
 pub mod engine;

@@ -40,11 +40,17 @@ pub enum Reason {
     LinkLost = 16,
     /// The process may wait for it by calls that pass the library by.
     UnseenWaits = 17,
+    /// The limits of the process, of its control group or of the machine leave no memory for a carrier.
+    Memory = 18,
+    /// The other end runs under Sidestep, and stays on TCP for a reason of its own.
+    PeerStays = 19,
+    /// Both ends run under Sidestep, and have not met yet.
+    Searching = 20,
 }
 
 impl Reason {
     /// All of them, in the order of their codes.
-    pub const ALL: [Reason; 18] = [
+    pub const ALL: [Reason; 21] = [
         Reason::Young,
         Reason::Promoted,
         Reason::PeerUnknown,
@@ -63,6 +69,9 @@ impl Reason {
         Reason::Refused,
         Reason::LinkLost,
         Reason::UnseenWaits,
+        Reason::Memory,
+        Reason::PeerStays,
+        Reason::Searching,
     ];
 
     /// The reason behind a code found in shared memory.
@@ -91,6 +100,9 @@ impl Reason {
             Reason::Refused => "the program at the other end refused",
             Reason::LinkLost => "the connection with the other process broke",
             Reason::UnseenWaits => "the program has an io_uring, which may wait for it unseen",
+            Reason::Memory => "memory: the limits of the process, its control group or the machine leave none for it",
+            Reason::PeerStays => "the other end stays on TCP, for a reason of its own",
+            Reason::Searching => "the two ends look for each other at their next calls",
         }
     }
 }

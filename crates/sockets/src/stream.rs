@@ -61,6 +61,8 @@ pub struct Stream {
     pub timeouts: [AtomicU64; 2],
     /// SO_RCVLOWAT.
     pub low_water: AtomicU32,
+    /// TCP_INQ: `recvmsg` tells how many bytes are left to read.
+    pub tells_unread: AtomicBool,
     /// Reads of the program, and writes, that sit in the kernel.
     pub in_kernel: [AtomicU32; 2],
     /// Bytes that went over TCP: read, written.
@@ -87,6 +89,8 @@ pub struct Stream {
     /// Where bytes are read from and written to: `true` is the ring.
     pub on_ring: [AtomicBool; 2],
     stage: AtomicU8,
+    /// Code of the [`Reason`] that was last given.
+    reason: AtomicU8,
     /// Turns from reading to writing or back, times two, plus the last direction.
     turns: AtomicU32,
     /// Tries to find the peer, and calls to skip until the next.
@@ -151,6 +155,7 @@ impl Stream {
             nonblocking: AtomicBool::new(false),
             timeouts: Default::default(),
             low_water: AtomicU32::new(1),
+            tells_unread: AtomicBool::new(false),
             in_kernel: Default::default(),
             over_tcp: Default::default(),
             over_former: Default::default(),
@@ -164,6 +169,7 @@ impl Stream {
             open: AtomicBool::new(false),
             on_ring: Default::default(),
             stage: AtomicU8::new(Stage::Young as u8),
+            reason: AtomicU8::new(Reason::Young as u8),
             turns: AtomicU32::new(0),
             tries: AtomicU32::new(0),
             skip: AtomicU32::new(0),
@@ -191,6 +197,7 @@ impl Stream {
         self.foreign.store(false, Ordering::Relaxed);
         self.nonblocking.store(nonblocking, Ordering::Relaxed);
         self.low_water.store(1, Ordering::Relaxed);
+        self.tells_unread.store(false, Ordering::Relaxed);
         self.parting.store(false, Ordering::Relaxed);
         self.partings.store(0, Ordering::Relaxed);
         for pair in [&self.timeouts, &self.over_tcp, &self.over_former] {
@@ -205,6 +212,7 @@ impl Stream {
         self.sends_no_more.store(false, Ordering::Relaxed);
         self.writes_over.store(false, Ordering::Relaxed);
         self.stage.store(Stage::Young as u8, Ordering::Relaxed);
+        self.reason.store(Reason::Young as u8, Ordering::Relaxed);
         for word in [&self.turns, &self.tries, &self.skip] {
             word.store(0, Ordering::Relaxed);
         }
@@ -230,6 +238,7 @@ impl Stream {
         if from.stage() >= Stage::Carried {
             // Its bytes are in memory of the parent's. The parent goes on; here nothing can.
             self.stage.store(Stage::Never as u8, Ordering::Relaxed);
+            self.reason.store(Reason::OtherHolder as u8, Ordering::Relaxed);
         }
     }
 
@@ -384,10 +393,16 @@ impl Stream {
 
     /// Writes paths and reason where `stat` looks.
     pub fn set_reason(&self, reason: Reason) {
+        self.reason.store(reason as u8, Ordering::Relaxed);
         if let Some(place) = self.known_place() {
             let [reads, writes] = [READ, WRITE].map(|direction| self.on_ring[direction].load(Ordering::Relaxed));
             place.engine.registry.set_state(place.entry, reads, writes, reason);
         }
+    }
+
+    /// The reason that was last given, also if it was written nowhere.
+    fn reason(&self) -> Reason {
+        Reason::from_code(self.reason.load(Ordering::Relaxed))
     }
 
     /// A direction has changed its path.

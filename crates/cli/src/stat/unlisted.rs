@@ -15,17 +15,15 @@ use sidestep_sockets::{
     registry::{self, Field, Registry, SOCKET_WORDS, Snapshot},
 };
 
-/// Adds those of one process, or of all.
-pub fn add(sockets: &mut Vec<Snapshot>, registry: Option<&Registry>, only: Option<u32>) {
+/// Adds those of all processes.
+pub fn add(sockets: &mut Vec<Snapshot>, registry: Option<&Registry>) {
     let mut tables = HashMap::new();
-    for process in processes().filter(|process| only.is_none_or(|only| only == *process)) {
+    for process in processes() {
         let folder = format!("/proc/{process}");
-        if !is_accelerated(&folder) {
-            continue;
-        }
+        let Some(environment) = accelerated(&folder) else { continue };
         let namespace = fs::read_link(format!("{folder}/ns/net")).unwrap_or_default();
         let table = tables.entry(namespace).or_insert_with(|| connections(&folder));
-        let reason = reason(registry, process);
+        let reason = reason(registry, process, &environment);
         for (fd, inode) in descriptors(&folder) {
             let Some((local, remote)) = table.get(&inode).copied() else { continue };
             let known = |socket: &Snapshot| {
@@ -43,8 +41,9 @@ pub fn add(sockets: &mut Vec<Snapshot>, registry: Option<&Registry>, only: Optio
 }
 
 /// Why a connection of this process is not in the registry.
-fn reason(registry: Option<&Registry>, process: u32) -> Reason {
+fn reason(registry: Option<&Registry>, process: u32, environment: &[u8]) -> Reason {
     match registry {
+        _ if variable(environment, b"SIDESTEP_PROMOTE=") == Some(b"never") => Reason::Rule,
         _ if is_short(process, registry.is_some()) => Reason::Resources,
         Some(registry) => registry.excuse_of(process).unwrap_or(Reason::Young),
         None if can_be_made() => Reason::Young,
@@ -90,13 +89,18 @@ fn processes() -> impl Iterator<Item = u32> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
-/// Whether a process of this user has the library loaded, and uses this registry.
-fn is_accelerated(folder: &str) -> bool {
+/// The environment of a process of this user that has the library loaded, and uses this registry.
+fn accelerated(folder: &str) -> Option<Vec<u8>> {
     let loaded = fs::read_to_string(format!("{folder}/maps")).is_ok_and(|maps| maps.contains("/libsidestep.so"));
-    let environment = if loaded { fs::read(format!("{folder}/environ")).unwrap_or_default() } else { return false };
-    let mut entries = environment.split(|byte| *byte == 0);
-    let directory = entries.find_map(|entry| entry.strip_prefix(b"SIDESTEP_DIR="));
-    directory.map_or(config().is_default_directory(), |directory| directory == config().directory.as_bytes())
+    let environment = if loaded { fs::read(format!("{folder}/environ")).unwrap_or_default() } else { return None };
+    let directory = variable(&environment, b"SIDESTEP_DIR=");
+    let same =
+        directory.map_or(config().is_default_directory(), |directory| directory == config().directory.as_bytes());
+    same.then_some(environment)
+}
+
+fn variable<'a>(environment: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
+    environment.split(|byte| *byte == 0).find_map(|entry| entry.strip_prefix(name))
 }
 
 /// The sockets that a process has open: number and inode.

@@ -31,10 +31,11 @@ macro_rules! intercepted {
     };
 }
 
-macro_rules! kept_options {
-    ($($level:ident { $($name:ident: $why:literal;)* })*) => {
-        /// Every kept option: level, name, why.
-        pub const OPTIONS: &[(&str, &str, &str)] = &[$($((stringify!($level), stringify!($name), $why)),*),*];
+macro_rules! socket_options {
+    ($($level:ident { $($verdict:ident $name:ident $(= $number:literal)?: $why:literal;)* })*) => {
+        /// Every option of the list: level, name, verdict, why.
+        pub const OPTIONS: &[(&str, &str, &str, &str)] =
+            &[$($((stringify!($level), stringify!($name), stringify!($verdict), $why)),*),*];
     };
 }
 

@@ -57,12 +57,12 @@ pub fn splice_out(fd: i32, stream: &'static Stream, pipe: i32, count: usize, non
     let mut buffer = Piece::new();
     let buffer = buffer.of(count);
     let wait = if nonblocking { libc::MSG_DONTWAIT } else { 0 };
-    let seen = receive(fd, stream, &mut [IoSliceMut::new(&mut *buffer)], libc::MSG_PEEK | wait)?;
+    let seen = receive(fd, stream, &mut [IoSliceMut::new(&mut *buffer)], libc::MSG_PEEK | wait, None)?;
     if seen == 0 {
         return Ok(0);
     }
     let taken = kernel::write_file(pipe, &buffer[..seen])?;
-    receive(fd, stream, &mut [IoSliceMut::new(&mut buffer[..taken])], libc::MSG_DONTWAIT)
+    receive(fd, stream, &mut [IoSliceMut::new(&mut buffer[..taken])], libc::MSG_DONTWAIT, None)
 }
 
 /// `splice` from a pipe to a stream. What has left the pipe is sent, also if that must wait.

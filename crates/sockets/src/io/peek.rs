@@ -5,6 +5,7 @@ use std::{io::IoSliceMut, sync::atomic::Ordering};
 use sidestep_shm::clock;
 
 use crate::{
+    control::Control,
     kernel::{self, Errno, Result},
     reader::{self, Anchor},
     signal::{self, Inside},
@@ -13,7 +14,7 @@ use crate::{
     table,
 };
 
-use super::{receive_in_kernel, receive_nothing, wait_to_read, wanted};
+use super::{from_kernel, receive_in_kernel, receive_nothing, wait_to_read, wanted};
 
 /// Bytes lie there, but fewer than the call waits for: news of them cannot be told from themselves, and is looked for.
 const NAP_NS: u64 = 1_000_000;
@@ -25,6 +26,7 @@ pub fn peek(
     parts: &mut [IoSliceMut<'_>],
     flags: i32,
     nonblocking: bool,
+    control: Option<&mut Control<'_>>,
 ) -> Result<usize> {
     let before = signal::runs();
     let timeout = stream.timeouts[READ].load(Ordering::Relaxed);
@@ -32,7 +34,7 @@ pub fn peek(
     let (all, target) = wanted(stream, parts, flags);
     let _in_use = stream.in_use();
     if !table::slot(fd).is_some_and(|slot| slot.is(stream)) {
-        return kernel::receive(fd, parts, flags);
+        return from_kernel(fd, parts, flags, control);
     }
     if all == 0 {
         return receive_nothing(stream, flags, nonblocking);
@@ -45,7 +47,7 @@ pub fn peek(
             let mut reader = stream.reader();
             match reader.peek(stream, parts, flags & !libc::MSG_WAITALL, !nonblocking, anchor)? {
                 reader::Step::Kernel if nonblocking => {
-                    return kernel::receive(stream.fd(), parts, flags | libc::MSG_DONTWAIT);
+                    return from_kernel(stream.fd(), parts, flags | libc::MSG_DONTWAIT, control);
                 }
                 reader::Step::Kernel => {
                     // S3: counted before the lock is given back.
@@ -57,7 +59,7 @@ pub fn peek(
                 reader::Step::Empty => (stream.carrier(), 0),
             }
         };
-        let Some(carrier) = carrier else { return receive_in_kernel(stream, parts, flags) };
+        let Some(carrier) = carrier else { return receive_in_kernel(stream, parts, flags, control) };
         let over = |errno: i32| if seen > 0 { Ok(seen) } else { Err(Errno(errno)) };
         if nonblocking {
             return over(libc::EAGAIN);

@@ -7,22 +7,29 @@ use std::{
 };
 
 use crate::{
+    control::Control,
     kernel::{self, Errno, Result},
     stream::{READ, Stream, WRITE},
     table,
 };
 
-use super::KERNEL_PIECE;
+use super::{KERNEL_PIECE, from_kernel};
 
 /// A receiving call; `None`: it is not for this file.
 #[inline(never)]
-pub fn receive(fd: i32, stream: &'static Stream, parts: &mut [IoSliceMut<'_>], flags: i32) -> Option<Result<usize>> {
+pub fn receive(
+    fd: i32,
+    stream: &'static Stream,
+    parts: &mut [IoSliceMut<'_>],
+    flags: i32,
+    control: Option<&mut Control<'_>>,
+) -> Option<Result<usize>> {
     if flags & libc::MSG_PEEK != 0 || parts.iter().all(|part| part.is_empty()) || stream.turns_old(READ) {
         return None;
     }
     let _in_use = stream.in_use();
     let call = Call::begin(fd, stream, READ)?;
-    let outcome = kernel::receive(stream.fd(), parts, flags);
+    let outcome = from_kernel(stream.fd(), parts, flags, control);
     call.end(outcome);
     Some(outcome)
 }

@@ -15,12 +15,28 @@ use crate::{
 const TURNS: u32 = 3;
 /// Bytes in one direction after which it is offered.
 const BULK: u64 = 64 << 10;
-/// Calls of a stream that stays on TCP between two tellings of its counters.
+/// Calls of a stream that stays on TCP between two tellings of its counters, and which of them is the first: a short
+/// connection is not worth a place in the registry.
 const TOLD_EVERY: u32 = 64;
+const TOLD_FIRST: u32 = 8;
 /// Tries after which the next one is soon.
 const SOON: u32 = 1;
 /// The most calls between two tries to find the peer.
 const MOST_SKIPPED: u32 = 4096;
+
+/// Options that only the kernel can carry out, and what they are if nobody has set them.
+const USUAL: [(i32, i32, i32); 9] = [
+    (libc::SOL_SOCKET, libc::SO_PEEK_OFF, -1),
+    (libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, -1),
+    (libc::SOL_SOCKET, libc::SO_TIMESTAMP, 0),
+    (libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 0),
+    (libc::SOL_SOCKET, libc::SO_TIMESTAMPING, 0),
+    (libc::SOL_SOCKET, libc::SO_TIMESTAMP_NEW, 0),
+    (libc::SOL_SOCKET, libc::SO_TIMESTAMPNS_NEW, 0),
+    (libc::SOL_SOCKET, libc::SO_TIMESTAMPING_NEW, 0),
+    (libc::IPPROTO_TCP, TCP_TX_DELAY, 0),
+];
+const TCP_TX_DELAY: i32 = 37;
 
 impl Stream {
     /// Called by every call that goes to the kernel: counts turns and bytes, and sees to the promotion.
@@ -35,13 +51,22 @@ impl Stream {
             Stage::Offered => self.pursue(),
             Stage::Carried => self.see_parting(),
             Stage::Never => {
-                // Counters are told now and then.
                 let calls = self.skip.fetch_add(1, Ordering::Relaxed);
-                if calls % TOLD_EVERY == 0 {
-                    self.publish_counts();
+                if calls % TOLD_EVERY == TOLD_FIRST {
+                    self.tell_of_staying();
                 }
             }
         }
+    }
+
+    /// Writes counters and reason of a stream that stays on TCP where `stat` looks. It may have been decided before the
+    /// stream was known there.
+    #[cold]
+    fn tell_of_staying(&self) {
+        if self.known_place().is_none() && self.place().is_some() {
+            self.set_reason(self.reason());
+        }
+        self.publish_counts();
     }
 
     /// Counts a turn of a young stream, and says whether it is old enough for an offer. A call may be counted twice.
@@ -124,21 +149,18 @@ impl Stream {
         self.skip.store((1 << SOON) - 1, Ordering::Relaxed);
     }
 
-    /// Whether an option is set that only the kernel can carry out.
+    /// Whether an option is set that only the kernel can carry out: one that leaves, by the list of the preload library.
+    /// A socket may have got it before it was connected, or from its listener.
     pub fn has_odd_options(&self) -> bool {
         let fd = self.fd();
-        let is_set = |level, name| kernel::option(fd, level, name).is_ok_and(|value| value != 0);
+        let differs = |level, name, usual: i32| kernel::option(fd, level, name).is_ok_and(|value| value != usual);
         let mut protocol = [0; 16];
         let layered = kernel::read_option(fd, libc::IPPROTO_TCP, libc::TCP_ULP, &mut protocol).is_ok_and(|len| len > 0);
-        let peeks = kernel::option(fd, libc::SOL_SOCKET, libc::SO_PEEK_OFF).is_ok_and(|offset| offset >= 0);
         let signals = kernel::control(fd, libc::F_GETFL, 0).is_ok_and(|flags| flags & libc::O_ASYNC as usize != 0);
         layered && protocol[0] != 0
-            || peeks
             || signals
-            || is_set(libc::IPPROTO_TCP, libc::TCP_INQ)
-            || [libc::SO_TIMESTAMP, libc::SO_TIMESTAMPNS, libc::SO_TIMESTAMPING, libc::SO_ZEROCOPY]
-                .into_iter()
-                .any(|name| is_set(libc::SOL_SOCKET, name))
+            || kernel::has_filter(fd)
+            || USUAL.iter().any(|(level, name, usual)| differs(*level, *name, *usual))
     }
 
     /// Options that the program set before this library looked.
@@ -153,6 +175,8 @@ impl Stream {
         if let Ok(bytes) = kernel::option(fd, libc::SOL_SOCKET, libc::SO_RCVLOWAT) {
             self.low_water.store(bytes.max(1) as u32, Ordering::Relaxed);
         }
+        let tells_unread = kernel::option(fd, libc::IPPROTO_TCP, libc::TCP_INQ).is_ok_and(|value| value != 0);
+        self.tells_unread.store(tells_unread, Ordering::Relaxed);
     }
 
     /// A carrier has been made: the directions take it up at their next calls.

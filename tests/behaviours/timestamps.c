@@ -1,0 +1,45 @@
+/* SO_TIMESTAMP and its kin: recvmsg tells when bytes came, also on a connection that has never had another option, and on
+ * one that gets it late. */
+#include "behaviour.h"
+#include <linux/net_tstamp.h>
+
+static void receive(int fd, int length) {
+    char bytes[100], control[256];
+    struct iovec part = {bytes, length};
+    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
+    ssize_t got = recvmsg(fd, &message, MSG_WAITALL);
+    note("received %zd, flags %x", got, message.msg_flags);
+    for (struct cmsghdr *one = CMSG_FIRSTHDR(&message); one; one = CMSG_NXTHDR(&message, one))
+        note("level %d, type %d, length %zu", one->cmsg_level, one->cmsg_type, one->cmsg_len);
+}
+
+static void server(int fd) {
+    static const int options[] = {SO_TIMESTAMP, SO_TIMESTAMPNS};
+    for (int i = 0; i < 2; i++) {
+        set_int(fd, SOL_SOCKET, options[i], 1);
+        /* The kernel begins to stamp packets a moment after the first socket wants it. */
+        pause_ms(20);
+        meet();
+        receive(fd, 100);
+        warm(fd);
+        meet();
+        receive(fd, 100);
+        set_int(fd, SOL_SOCKET, options[i], 0);
+    }
+    receive_pattern(fd, 0, 100000);
+    DO(close(fd));
+}
+
+static void client(int fd) {
+    for (int i = 0; i < 2; i++) {
+        meet();
+        send_pattern(fd, 0, 100);
+        warm(fd);
+        meet();
+        send_pattern(fd, 0, 100);
+    }
+    send_pattern(fd, 0, 100000);
+    char byte;
+    DO(recv(fd, &byte, 1, 0));
+    DO(close(fd));
+}

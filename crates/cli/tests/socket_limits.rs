@@ -158,6 +158,92 @@ fn too_little_memory_is_told() {
     assert_eq!(said.matches(r#""reason":"Resources""#).count(), 2, "{said}");
 }
 
+/// A control group with a limit of memory, for as long as this lives.
+struct Group(PathBuf);
+
+impl Group {
+    /// `None`, with a word about it: this machine lets nobody make one here.
+    fn new(name: &str, limit: usize) -> Option<Group> {
+        let own = fs::read_to_string("/proc/self/cgroup").expect("a readable /proc");
+        let path = |controller: &str| own.lines().find_map(|line| line.split_once(controller).map(|(_, path)| path));
+        let first = path(":memory:").map(|path| (format!("/sys/fs/cgroup/memory{path}"), "memory.limit_in_bytes"));
+        let unified = path("0::").map(|path| (format!("/sys/fs/cgroup{path}"), "memory.max"));
+        for (above, file) in first.into_iter().chain(unified) {
+            let folder = Path::new(&above).join(format!("sidestep-{name}-{}", std::process::id()));
+            if fs::create_dir(&folder).is_ok() {
+                let group = Group(folder);
+                if fs::write(group.0.join(file), limit.to_string()).is_ok() {
+                    return Some(group);
+                }
+            }
+        }
+        eprintln!("left out: no control group with a limit of memory can be made here");
+        None
+    }
+
+    /// A shell that enters the group and then is this command.
+    fn command(&self, line: &str) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", &format!("echo $$ > {}/cgroup.procs && exec {line}", self.0.display())]);
+        command
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        // Those that have just ended are still in it for a moment.
+        for _ in 0..100 {
+            if fs::remove_dir(&self.0).is_ok() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+/// Three hundred connections take 2 MB by themselves; with rings of the usual size they would need 80.
+#[test]
+fn a_crowd_in_a_small_control_group() {
+    let Some(group) = Group::new("crowd", 48 << 20) else { return };
+    for (carrier, size, least) in [("ring", 64, 300), ("ring", 60_000, 300), ("via", 64, 1), ("via", 60_000, 1)] {
+        let crowd = limits_program("crowd");
+        let line =
+            format!("{SIDESTEP} run --verbose --carrier {carrier} -- {} 300 12 {size} < /dev/null", crowd.display());
+        let ended = Bounded::start(&mut group.command(&line), Duration::from_secs(100)).wait();
+        assert!(ended.success() && ended.stdout.contains("exact"), "{line}: {:?} {}", ended.status, ended.stderr);
+        let said = ended
+            .stderr
+            .lines()
+            .find_map(|line| line.split_once(" of 300 connections left TCP")?.0.split(' ').next_back());
+        let promoted: u32 = said.and_then(|count| count.parse().ok()).unwrap_or(0);
+        assert!(promoted >= least, "{line}: {}", ended.stderr);
+    }
+}
+
+/// What has no room stays on TCP, and `stat` says why.
+#[test]
+fn memory_that_is_short_is_told() {
+    let Some(group) = Group::new("short", 16 << 20) else { return };
+    for carrier in ["ring", "via"] {
+        let folder = Path::new("/dev/shm").join(format!("sidestep-crowd-{carrier}-{}", std::process::id()));
+        fs::create_dir_all(&folder).expect("a folder");
+        let line = format!("{SIDESTEP} run --carrier {carrier} -- {} 300 40 64", limits_program("crowd").display());
+        let mut command = group.command(&line);
+        command.env("SIDESTEP_DIR", &folder).stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
+        let mut child = command.spawn().expect("it starts");
+        let out = std::io::BufReader::new(child.stdout.take().expect("a pipe"));
+        let exact = std::io::BufRead::lines(out).any(|line| line.is_ok_and(|line| line == "exact"));
+        let said = stat(&folder);
+        drop(child.stdin.take());
+        let status = child.wait().expect("it ends");
+        fs::remove_dir_all(&folder).expect("it is there");
+        assert!(status.success() && exact, "{status}");
+        let count = |reason: &str| said.matches(&format!(r#""reason":"{reason}""#)).count();
+        assert_eq!(said.lines().count(), 600);
+        assert!(count("Memory") > 0 && count("Young") == 0 && count("PeerUnknown") == 0, "{said}");
+    }
+}
+
 #[test]
 fn a_young_connection_is_told_of() {
     let folder = Path::new("/dev/shm").join(format!("sidestep-young-{}", std::process::id()));

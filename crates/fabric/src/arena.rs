@@ -58,7 +58,7 @@ impl Arenas {
         let arena = lock(&self.of_peer).entry(peer).or_default().clone();
         let len = (BLOCK_HEADER + capacity).next_multiple_of(128);
         let placed = lock(&arena.state).place(len, |len| {
-            let region = node.regions().create(len)?;
+            let region = node.regions().create_sparse(len)?;
             let offered = node.offer(peer, &region, &region.issue(Rights::ALL, None));
             // The end of a peer is reported once. If it was before this, nobody else takes the region out.
             offered.inspect_err(|_| _ = node.regions().remove(region.id))?;
@@ -86,7 +86,8 @@ impl Arenas {
 }
 
 impl Node {
-    /// Lends a block for a connection with `peer`, from memory that only this peer can write. Its pages are sent ahead.
+    /// Lends a block for a connection with `peer`, from memory that only this peer can write. Its pages are sent ahead. It
+    /// is refused as a limit where the budget of the process ([`sidestep_shm::budget`]) has no room for it.
     pub fn lend_block(&self, peer: PeerId, capacity: usize, kind: Kind) -> Result<ArenaBlock> {
         self.core().arenas.block(self, peer, capacity, kind)
     }
@@ -103,7 +104,7 @@ impl State {
     fn place(
         &mut self,
         len: usize,
-        make: impl FnOnce(usize) -> Result<Arc<RegionCore>>,
+        make: impl Fn(usize) -> Result<Arc<RegionCore>>,
     ) -> Result<(Arc<RegionCore>, usize)> {
         if let Some(place) = self.free.get_mut(&len).and_then(Vec::pop) {
             return Ok(place);
@@ -112,7 +113,9 @@ impl State {
         if !room {
             let so_far: usize = self.chunks.iter().map(|chunk| chunk.len()).sum();
             let chunk = if so_far == 0 { FIRST * len } else { so_far };
-            self.chunks.push(make(chunk.min(MOST_CHUNK).max(len))?);
+            // Where memory is short, what one block needs is all that is taken.
+            let made = make(chunk.min(MOST_CHUNK).max(len)).or_else(|_| make(len))?;
+            self.chunks.push(made);
             self.used = 0;
         }
         let chunk = self.chunks.last().expect("pushed above if there was none").clone();

@@ -482,6 +482,12 @@ impl RegionTable {
         self.register(layout, Memory::create("sidestep-region", layout.total)?, true)
     }
 
+    /// Memory of which a page costs nothing before it is touched, as long as memory is plentiful.
+    pub(crate) fn create_sparse(&self, len: usize) -> Result<Arc<RegionCore>> {
+        let layout = Layout::new(len)?;
+        self.register(layout, Memory::create_sparse("sidestep-arena", layout.total)?, true)
+    }
+
     fn register(&self, layout: Layout, memory: Memory, shareable: bool) -> Result<Arc<RegionCore>> {
         let data = memory.span(0, layout.len)?;
         Ok(self.insert(|id, generation| RegionCore {

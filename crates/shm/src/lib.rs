@@ -33,6 +33,8 @@ pub mod memory;
 #[cfg(not(loom))]
 pub mod attach;
 #[cfg(not(loom))]
+pub mod budget;
+#[cfg(not(loom))]
 pub mod cached;
 #[cfg(not(loom))]
 mod copy;

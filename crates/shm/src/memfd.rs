@@ -14,15 +14,24 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use rustix::fs::{FallocateFlags, FileType, MemfdFlags, SealFlags};
 use rustix::io::Errno;
 
-use crate::{Error, Result, descriptor};
+use crate::{Error, Result, budget, descriptor};
 
 /// Makes a memory file of exactly `len` bytes with every page reserved, sealed against any change of size.
 ///
 /// Reserving now turns a full machine into an error here instead of a SIGBUS at the first touch. The
 /// kernel alone does not do that: `fallocate` of a memfd never says "full", it calls the OOM killer, which
-/// ends whatever processes it likes. So a length beyond what is available is refused before it is asked
+/// ends whatever processes it likes. So a length beyond what is [left](budget) is refused before it is asked
 /// for. (Two processes that ask at once can still both be told yes.) `name` is only what `/proc` shows.
 pub fn create_sealed(name: &str, len: usize) -> Result<OwnedFd> {
+    create_with(name, len, true)
+}
+
+/// The same, but that no page is taken before it is touched, as long as memory is plentiful.
+pub fn create_sparse(name: &str, len: usize) -> Result<OwnedFd> {
+    create_with(name, len, !budget::may_touch_later())
+}
+
+fn create_with(name: &str, len: usize, is_reserved: bool) -> Result<OwnedFd> {
     let size = match u64::try_from(len) {
         Ok(size) if size > 0 && size <= i64::MAX as u64 => size,
         _ => {
@@ -32,7 +41,9 @@ pub fn create_sealed(name: &str, len: usize) -> Result<OwnedFd> {
     refuse_too_much(size)?;
     let fd = descriptor::keep(create(name)?);
     rustix::fs::ftruncate(&fd, size).map_err(|errno| Error::from_errno("set the size of a memory file", errno))?;
-    reserve(&fd, size)?;
+    if is_reserved {
+        reserve(&fd, size)?;
+    }
     rustix::fs::fcntl_add_seals(&fd, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)
         .map_err(|errno| Error::from_errno("seal a memory file", errno))?;
     Ok(fd)
@@ -98,29 +109,10 @@ fn refuse_too_much(size: u64) -> Result<()> {
     if limit.is_some_and(|limit| size > limit) {
         return Err(Error::from_errno("create a memory file longer than ulimit -f allows", Errno::FBIG));
     }
-    if size > ASK_FIRST && size > available() {
+    if !budget::take(size) {
         return Err(Error::from_errno("reserve the pages of a memory file", Errno::NOSPC));
     }
     Ok(())
-}
-
-/// How many bytes the machine can give out without swapping, by its own estimate, or by the amount of free
-/// memory where `/proc` is not there.
-fn available() -> u64 {
-    available_by_proc().unwrap_or_else(|| {
-        let system = rustix::system::sysinfo();
-        (system.freeram as u64 + system.bufferram as u64).saturating_mul(u64::from(system.mem_unit))
-    })
-}
-
-fn available_by_proc() -> Option<u64> {
-    let flags = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::CLOEXEC;
-    let file = rustix::fs::open("/proc/meminfo", flags, rustix::fs::Mode::empty()).ok()?;
-    let mut text = [0; 512]; // The line is the third.
-    let len = rustix::io::retry_on_intr(|| rustix::io::read(&file, &mut text[..])).ok()?;
-    let text = std::str::from_utf8(text.get(..len)?).ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
 /// Allocates every page. The kernel gives up and undoes the call when a signal comes, so a program with a
@@ -142,8 +134,6 @@ fn reserve(fd: &OwnedFd, size: u64) -> Result<()> {
 }
 
 const RESERVE_STEP: u64 = 64 << 20;
-/// Smaller files are not worth the question: it costs some 50 us.
-const ASK_FIRST: u64 = 8 << 20;
 const TMPFS: u32 = libc::TMPFS_MAGIC as u32;
 const HUGETLBFS: u32 = libc::HUGETLBFS_MAGIC as u32;
 
@@ -195,7 +185,7 @@ mod tests {
 
     #[test]
     fn more_than_the_machine_has_is_an_error_before_anything_is_reserved() {
-        let available = available_by_proc().unwrap();
+        let available = budget::machine_left();
         assert!((1 << 24..1 << 50).contains(&available), "{available}");
         // Not by `create_sealed`: if the check were broken, that would end every process of the machine.
         match refuse_too_much(1 << 60).unwrap_err() {

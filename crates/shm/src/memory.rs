@@ -27,6 +27,7 @@ use std::{
     },
 };
 
+use rustix::fs::fstat;
 use rustix::mm::{MapFlags, MremapFlags, ProtFlags, mmap, mremap_fixed, munmap};
 
 use crate::{Error, Result, copy::copy, last_word, memfd};
@@ -107,6 +108,11 @@ impl Memory {
     /// Fresh shared memory: a sealed memfd, every page reserved, mapped here.
     pub fn create(name: &str, len: usize) -> Result<Memory> {
         Self::map(memfd::create_sealed(name, len)?, len)
+    }
+
+    /// The same, but that a page costs nothing before it is touched, as long as memory is plentiful.
+    pub fn create_sparse(name: &str, len: usize) -> Result<Memory> {
+        Self::map(memfd::create_sparse(name, len)?, len)
     }
 
     /// Memory that came from a peer, mapped after its seals, its size and its file system were checked.
@@ -463,8 +469,9 @@ impl Span {
 
 fn map_shared(descriptor: BorrowedFd<'_>, len: usize) -> Result<NonNull<u8>> {
     let protection = ProtFlags::READ | ProtFlags::WRITE;
-    // Every page is there already: mapping them now keeps page faults (microseconds each) off the data path.
-    let flags = MapFlags::SHARED | MapFlags::POPULATE;
+    // Pages that are there already are mapped now: that keeps page faults (microseconds each) off the data path.
+    let is_whole = fstat(descriptor).is_ok_and(|status| status.st_blocks as u64 * 512 >= len as u64);
+    let flags = if is_whole { MapFlags::SHARED | MapFlags::POPULATE } else { MapFlags::SHARED };
     // SAFETY: a fresh mapping at an address of the kernel's choice touches nothing that exists.
     let base: *mut c_void = unsafe { mmap(std::ptr::null_mut(), len, protection, flags, descriptor, 0) }
         .map_err(|errno| Error::from_errno("map shared memory", errno))?;

@@ -2,7 +2,7 @@
 
 use std::{net::IpAddr, sync::OnceLock};
 
-use sidestep_shm::wait::Patience;
+use sidestep_shm::{budget, wait::Patience};
 
 use crate::{address::Key, sovia};
 
@@ -68,6 +68,11 @@ pub struct Rule {
 }
 
 const DEFAULT_DIRECTORY: &str = "/dev/shm/sidestep";
+/// A ring takes at most this part of the memory that is left: a limit of 256 MiB is the least that does not make rings
+/// smaller than usual.
+const CROWD: u64 = 1024;
+/// The smallest ring: two pieces of 8 KiB, which most programs write at a time.
+const LEAST_RING: usize = 16 << 10;
 
 static CONFIG: OnceLock<Config> = OnceLock::new();
 
@@ -102,6 +107,13 @@ impl Config {
         let rules = get("SIDESTEP_RULE").map(|rules| rules.split(',').filter_map(Rule::parse).collect());
         let directory = get("SIDESTEP_DIR").unwrap_or_else(|| DEFAULT_DIRECTORY.to_string());
         Config { promote, carrier, nic, sovia, patience, rings, directory, rules: rules.unwrap_or_default() }
+    }
+
+    /// The largest ring up to this size, a power of two, of which the memory that is left has room for many.
+    pub fn affordable_ring(&self, wanted: usize) -> usize {
+        let share = usize::try_from(budget::left() / CROWD).unwrap_or(usize::MAX);
+        let affordable = share.max(LEAST_RING).min(wanted);
+        if affordable == wanted { wanted } else { 1 << affordable.ilog2() }
     }
 
     /// Whether the registry is where it is by default.

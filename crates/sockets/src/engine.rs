@@ -211,7 +211,7 @@ impl Engine {
             };
             return Err(Error::Memory(limit));
         }
-        self.node.lend_block(peer, config().rings.0, Kind::Stream)
+        self.node.lend_block(peer, config().affordable_ring(config().rings.0), Kind::Stream)
     }
 
     /// Looks for the process at the other end of a stream, and asks it.
@@ -238,7 +238,7 @@ impl Engine {
         });
         let (endpoint, block) = match (started, own) {
             (Ok(endpoint), Some(block)) => (endpoint, block),
-            (Err(Error::Memory(sidestep_shm::Error::Limit { .. })), _) => return stream.set_reason(Reason::Resources),
+            (Err(Error::Memory(error)), _) => return short_of(stream, &error),
             _ => return,
         };
         lock(&self.asked).push(Asked { stream: stream.index, key: place.key, endpoint, block });
@@ -320,7 +320,7 @@ impl Engine {
                 self.forget(&own);
                 stream.carried(half.with(endpoint));
             }
-            (Err(Error::Memory(sidestep_shm::Error::Limit { .. })), _) => stream.set_reason(Reason::Resources),
+            (Err(Error::Memory(error)), _) => short_of(stream, &error),
             _ => {}
         }
     }
@@ -356,6 +356,14 @@ impl Half {
 fn join(endpoint: Endpoint, block: ArenaBlock, theirs: &QueueSpec) -> Option<Parts> {
     let half = Half::attach(&endpoint, block, theirs).ok()?;
     Some(half.with(endpoint))
+}
+
+/// Something is short for a stream: it may be tried again later.
+fn short_of(stream: &Stream, error: &sidestep_shm::Error) {
+    if let sidestep_shm::Error::Limit { source, .. } = error {
+        let of_memory = matches!(*source, rustix::io::Errno::NOSPC | rustix::io::Errno::NOMEM);
+        stream.set_reason(if of_memory { Reason::Memory } else { Reason::Resources });
+    }
 }
 
 /// Whether a stream is to go over VIA, if it can: where both kinds of carriers are wanted, every second time.

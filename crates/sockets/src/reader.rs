@@ -504,6 +504,7 @@ impl Reader {
         let Some(ring) = self.ring.as_mut().and_then(Incoming::ring) else { return };
         let Some(endpoint) = self.carrier.as_ref().and_then(|carrier| carrier.endpoint()) else { return };
         let now = ring.capacity();
+        let larger = config().affordable_ring(larger);
         if larger <= now || self.offered != 0 && self.offered != now {
             return;
         }

@@ -1,9 +1,12 @@
 //! `sidestep install`: what was built, into the folders of a prefix.
 
+mod manual;
+
 use std::{
     env, fs,
-    os::unix::fs::PermissionsExt,
+    os::unix::fs::{PermissionsExt, symlink},
     path::{Path, PathBuf},
+    process::{Command, Stdio},
 };
 
 use anyhow::{Context, Result, bail};
@@ -17,7 +20,7 @@ pub struct Install {
     pub prefix: PathBuf,
 }
 
-/// Copies everything, and prints where to.
+/// Copies everything, and prints where to, and how a program is compiled with what was installed.
 pub fn run(options: &Install) -> Result<()> {
     let program = env::current_exe().context("cannot tell where this program is")?;
     let built = program.parent().context("this program is in no folder")?;
@@ -33,10 +36,59 @@ pub fn run(options: &Install) -> Result<()> {
     let described = PKG_CONFIG.replace("@PREFIX@", &prefix.display().to_string());
     copy(&program, &prefix.join("bin/sidestep"))?;
     copy(&preload, &prefix.join("lib/sidestep/libsidestep.so"))?;
-    copy(&vipl, &prefix.join("lib/libvipl.so"))?;
+    copy_stripped(&vipl, &prefix.join("lib").join(SONAME))?;
+    link(SONAME, &prefix.join("lib/libvipl.so"))?;
     write(HEADER, &prefix.join("include/vipl.h"))?;
     write(&described, &prefix.join("lib/pkgconfig/vipl.pc"))?;
-    write(MANUAL, &prefix.join("share/man/man3/vipl.3"))
+    write(MANUAL, &prefix.join("share/man/man3/vipl.3"))?;
+    for (name, text) in manual::pages() {
+        write(&text, &prefix.join("share/man/man3").join(name))?;
+    }
+    for (name, text) in EXAMPLES {
+        write(text, &prefix.join(EXAMPLES_FOLDER).join(name))?;
+    }
+    println!("\n{}", instructions(&prefix));
+    Ok(())
+}
+
+/// Two lines for a shell: one compiles an example, the other runs it.
+fn instructions(prefix: &Path) -> String {
+    let quoted = |folder: &str| {
+        let path = prefix.join(folder).display().to_string();
+        let plain = path.chars().all(|c| c.is_alphanumeric() || "/._-+".contains(c));
+        if plain { path } else { format!("'{}'", path.replace('\'', "'\\''")) }
+    };
+    let (source, include, lib) = (quoted(&format!("{EXAMPLES_FOLDER}/pingpong.c")), quoted("include"), quoted("lib"));
+    format!(
+        "cc {source} -I {include} -L {lib} -lvipl -Wl,-rpath,{lib} -o pingpong\n\
+         ./pingpong server point & ./pingpong client point"
+    )
+}
+
+/// Without symbols and line tables, which are most of it, if there is a program that takes them out.
+fn copy_stripped(from: &Path, to: &Path) -> Result<()> {
+    let folder = to.parent().with_context(|| format!("cannot write {}", to.display()))?;
+    fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    let stripped = to.with_extension("stripped");
+    let mut strip = Command::new("strip");
+    strip.arg("--strip-unneeded").arg("-o").arg(&stripped).arg(from).stdout(Stdio::null()).stderr(Stdio::null());
+    let copied = match strip.status() {
+        Ok(status) if status.success() => copy(&stripped, to),
+        _ => copy(from, to),
+    };
+    let _ = fs::remove_file(stripped);
+    copied
+}
+
+/// A name for a file of the same folder.
+fn link(file: &str, to: &Path) -> Result<()> {
+    let what = || format!("cannot make the link {}", to.display());
+    let new = to.with_extension("so.new");
+    let _ = fs::remove_file(&new);
+    symlink(file, &new).with_context(what)?;
+    fs::rename(&new, to).with_context(what)?;
+    println!("{}", to.display());
+    Ok(())
 }
 
 fn copy(from: &Path, to: &Path) -> Result<()> {
@@ -63,6 +115,13 @@ fn put(bytes: &[u8], to: &Path, mode: u32) -> Result<()> {
     Ok(())
 }
 
+/// The name that programs are bound to; `crates/vipl/build.rs` writes it into the library.
+const SONAME: &str = "libvipl.so.1";
+const EXAMPLES_FOLDER: &str = "share/doc/sidestep/examples";
+const EXAMPLES: [(&str, &str); 2] = [
+    ("pingpong.c", include_str!("../../vipl/examples/pingpong.c")),
+    ("cq_server.c", include_str!("../../vipl/examples/cq_server.c")),
+];
 const HEADER: &str = include_str!("../../vipl/include/vipl.h");
 const MANUAL: &str = include_str!("../../vipl/man/vipl.3");
 const PKG_CONFIG: &str = include_str!("../../vipl/vipl.pc.in");

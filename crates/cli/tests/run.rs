@@ -145,10 +145,15 @@ fn an_installed_tree_works() {
     let files = [
         "bin/sidestep",
         "lib/sidestep/libsidestep.so",
+        "lib/libvipl.so.1",
         "lib/libvipl.so",
         "include/vipl.h",
         "lib/pkgconfig/vipl.pc",
         "share/man/man3/vipl.3",
+        "share/man/man3/VipPostSend.3",
+        "share/man/man3/VipExtMoveVi.3",
+        "share/doc/sidestep/examples/pingpong.c",
+        "share/doc/sidestep/examples/cq_server.c",
     ];
     for file in files {
         assert!(prefix.join(file).is_file(), "{file}");
@@ -161,6 +166,78 @@ fn an_installed_tree_works() {
     assert_eq!(text(&output.stdout).trim(), prefix.join("lib/sidestep/libsidestep.so").to_str().unwrap());
     fs::remove_dir_all(prefix).unwrap();
 }
+
+/// What `install` prints in the end is typed as it is, in a folder of its own; its pages are what `man` expects; and the examples
+/// in them compile.
+#[test]
+fn what_install_says_about_libvipl_works() {
+    let Some(library) = built_vipl() else { return eprintln!("skipped: libvipl.so is not built") };
+    let root = folder().join("vipl with 'quotes'");
+    let (built, prefix, work) = (root.join("built"), root.join("prefix"), root.join("work"));
+    for folder in [&built, &work] {
+        fs::create_dir_all(folder).unwrap();
+    }
+    fs::copy(env!("CARGO_BIN_EXE_sidestep"), built.join("sidestep")).unwrap();
+    fs::copy(self::library(), built.join("libsidestep.so")).unwrap();
+    fs::copy(&library, built.join("libvipl.so")).unwrap();
+    let output = Command::new(built.join("sidestep")).arg("install").arg("--prefix").arg(&prefix).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let size = |path: &Path| fs::metadata(path).unwrap().len();
+    assert!(size(&prefix.join("lib/libvipl.so.1")) < size(&library) / 2, "it is stripped");
+    let printed = text(&output.stdout);
+    let (_, lines) = printed.rsplit_once("\n\n").expect("a paragraph at the end");
+    assert_eq!(lines.lines().count(), 2, "{lines}");
+    let output = Command::new("sh").arg("-ec").arg(lines).current_dir(&work).output().unwrap();
+    assert!(output.status.success() && text(&output.stdout).contains("half a round trip"), "{output:?}");
+    check_pages(&prefix, &work);
+    fs::remove_dir_all(root).unwrap();
+}
+
+fn check_pages(prefix: &Path, work: &Path) {
+    let mut program = String::from(PRELUDE);
+    for page in fs::read_dir(prefix.join("share/man/man3")).unwrap() {
+        let page = page.unwrap().path();
+        let name = page.file_stem().unwrap().to_str().unwrap().to_string();
+        let output = Command::new("groff").args(["-man", "-ww", "-z", "-Tutf8"]).arg(&page).output();
+        if let Ok(output) = output {
+            assert!(
+                output.status.success() && output.stderr.is_empty(),
+                "{}: {}",
+                page.display(),
+                text(&output.stderr)
+            );
+        }
+        let source = fs::read_to_string(&page).unwrap();
+        if let Some(example) = source.split(".SH EXAMPLE\n.nf\n").nth(1).and_then(|rest| rest.split(".fi").next()) {
+            program += &format!("void example_{name}(void) {{\n{}}}\n", example.replace("\\e", "\\"));
+        }
+    }
+    assert!(program.matches("void example_").count() >= 53);
+    let source = work.join("examples.c");
+    fs::write(&source, program).unwrap();
+    let mut compiler = Command::new("cc");
+    compiler.args(["-std=c89", "-pedantic", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I"]);
+    assert!(compiler.arg(prefix.join("include")).arg(source).status().unwrap().success());
+}
+
+/// What the examples in the manual pages take for granted.
+const PRELUDE: &str = "#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <vipl.h>
+extern VIP_NIC_HANDLE nic;
+extern VIP_VI_HANDLE vi;
+extern VIP_CQ_HANDLE cq;
+extern VIP_CONN_HANDLE connection;
+extern VIP_PROTECTION_HANDLE ptag;
+extern VIP_MEM_HANDLE handle;
+extern VIP_NET_ADDRESS *local, *remote;
+extern VIP_DESCRIPTOR *descriptor, *done;
+extern char buffer[4096], name[256];
+extern void on_error(VIP_PVOID, VIP_ERROR_DESCRIPTOR *);
+extern void on_done(VIP_PVOID, VIP_NIC_HANDLE, VIP_VI_HANDLE, VIP_DESCRIPTOR *);
+extern void on_cq(VIP_PVOID, VIP_NIC_HANDLE, VIP_VI_HANDLE, VIP_BOOLEAN);
+";
 
 fn run(options: &[&str], command: &[&str]) -> Output {
     sidestep().arg("run").args(options).arg("--").args(command).output().unwrap()
@@ -193,6 +270,11 @@ fn library() -> PathBuf {
     let profile = Path::new(env!("CARGO_BIN_EXE_sidestep")).parent().unwrap();
     let built = ["libsidestep.so", "deps/libsidestep.so"].map(|name| profile.join(name));
     built.into_iter().find(|library| library.exists()).expect("libsidestep.so is built")
+}
+
+fn built_vipl() -> Option<PathBuf> {
+    let profile = Path::new(env!("CARGO_BIN_EXE_sidestep")).parent().unwrap();
+    ["deps/libvipl.so", "libvipl.so"].map(|name| profile.join(name)).into_iter().find(|library| library.exists())
 }
 
 fn text(bytes: &[u8]) -> String {

@@ -96,7 +96,8 @@ fn install(prefix: &Path) {
     for folder in ["lib/pkgconfig", "include", "share/man/man3"] {
         fs::create_dir_all(prefix.join(folder)).unwrap();
     }
-    fs::copy(library(), prefix.join("lib/libvipl.so")).unwrap();
+    fs::copy(library(), prefix.join("lib/libvipl.so.1")).unwrap();
+    std::os::unix::fs::symlink("libvipl.so.1", prefix.join("lib/libvipl.so")).unwrap();
     fs::copy(manifest().join("include/vipl.h"), prefix.join("include/vipl.h")).unwrap();
     fs::copy(manifest().join("man/vipl.3"), prefix.join("share/man/man3/vipl.3")).unwrap();
     let described = fs::read_to_string(manifest().join("vipl.pc.in")).unwrap();
@@ -132,6 +133,13 @@ fn every_standard_takes_the_header() {
             assert!(status.success(), "{compiler} -std={standard}");
         }
     }
+}
+
+#[test]
+fn programs_are_bound_to_a_version() {
+    let out = Command::new("readelf").arg("-d").arg(library()).output().expect("readelf runs");
+    let dynamic = String::from_utf8(out.stdout).unwrap();
+    assert!(dynamic.contains("Library soname: [libvipl.so.1]"), "{dynamic}");
 }
 
 #[test]
@@ -193,7 +201,7 @@ fn build(source: &str) -> PathBuf {
     fs::create_dir_all(out.parent().unwrap()).unwrap();
     let plus = source.extension().is_some_and(|extension| extension == "cc");
     let compiler = if plus { "c++" } else { "cc" };
-    let library = library();
+    let library = bound();
     let status = Command::new(compiler)
         .args(["-O1", "-g", "-Wall", "-Wextra", "-Werror", "-pthread", "-o"])
         .arg(&out)
@@ -201,10 +209,10 @@ fn build(source: &str) -> PathBuf {
         .arg("-I")
         .arg(manifest().join("include"))
         .arg("-L")
-        .arg(library.parent().unwrap())
+        .arg(&library)
         .arg("-lvipl")
         // The kind of path that counts before LD_LIBRARY_PATH, in which the test runner may name an older build.
-        .arg(format!("-Wl,--disable-new-dtags,-rpath,{}", library.parent().unwrap().display()))
+        .arg(format!("-Wl,--disable-new-dtags,-rpath,{}", library.display()))
         .status()
         .expect("a C compiler");
     assert!(status.success(), "{compiler} {}", source.display());
@@ -218,6 +226,16 @@ fn manifest() -> &'static Path {
 /// Where cargo puts the profile's artefacts: two above the test.
 fn folder() -> PathBuf {
     env::current_exe().unwrap().ancestors().nth(2).unwrap().to_owned()
+}
+
+/// A folder with the library under the name that programs are linked with, and under the one that they are bound to.
+fn bound() -> PathBuf {
+    let bound = folder().join("c").join(format!("lib-{}", word()));
+    fs::create_dir_all(&bound).unwrap();
+    for name in ["libvipl.so", "libvipl.so.1"] {
+        std::os::unix::fs::symlink(library(), bound.join(name)).unwrap();
+    }
+    bound
 }
 
 /// The shared library: cargo puts the one of this build beside the test.

@@ -110,6 +110,8 @@ static SUITES: &[Suite] = &[
             via::TCP,
             via_server::SERVER,
             via_server::IDLE,
+            events::REQUESTS,
+            events::REQUESTS_IDLE,
             via_calls::RECV_NONE,
             via_calls::SEND_NONE,
             via_calls::CLOCK,

@@ -169,6 +169,14 @@ impl Sockets {
         assert!(judged >= 2, "{what}: no connection with traffic was seen at both ends\n{}", self.shown());
     }
 
+    /// Every connection was last seen on the ring, or on VIA, in both directions, and there was one. For programs that write
+    /// more at once than a link takes, the rest of which goes over TCP.
+    pub fn expect_on_carrier(&self, what: &str) {
+        let carrier = if OVER_VIA.get() { "via" } else { "ring" };
+        let is_there = |socket: &Value| ["reads_from", "writes_to"].iter().all(|way| socket[*way] == carrier);
+        assert!(self.0.len() >= 2 && self.0.values().all(is_there), "{what}: not all on {carrier}\n{}", self.shown());
+    }
+
     fn shown(&self) -> String {
         self.0.values().take(12).map(|socket| format!("{socket}\n")).collect()
     }

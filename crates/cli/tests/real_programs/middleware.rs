@@ -1,8 +1,11 @@
-//! ONC RPC made with rpcgen and libtirpc, CORBA made with omniORB.
+//! ONC RPC made with rpcgen and libtirpc, CORBA made with omniORB, gRPC of Python and of C++.
 
-use std::{path::PathBuf, process::Command};
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+};
 
-use sidestep_testkit::sockets::Bounded;
+use sidestep_testkit::{process::full, sockets::Bounded};
 
 use super::kit::{LIMIT, Stage, free_port, program, root, serve, start, wait_until};
 
@@ -53,6 +56,69 @@ pub fn omniorb() {
     let (ended, sockets) = stage.watch(Bounded::start(client.arg(&reference).arg("2500"), LIMIT));
     assert!(ended.expect("the client").contains("median_ns"));
     sockets.expect_promoted("omniORB");
+}
+
+/// gRPC of Python: unary calls and streams in both directions.
+#[test]
+pub fn grpc_python() {
+    // The first one may be the user's own, without the packages of the system.
+    let pythons = program("python3").into_iter().chain([PathBuf::from("/usr/bin/python3")]);
+    let has_grpc = |python: &PathBuf| {
+        Command::new(python).args(["-c", "import grpc"]).output().is_ok_and(|output| output.status.success())
+    };
+    let Some(python) = pythons.into_iter().find(has_grpc) else {
+        eprintln!("left out: python3-grpcio is not installed");
+        return;
+    };
+    let stage = Stage::new("grpc-python");
+    copy(&stage, "grpc");
+    grpc(&stage, "gRPC of Python", &python, Some("echo.py"));
+}
+
+/// The same in C++, with generated code.
+#[test]
+pub fn grpc_cpp() {
+    if !full() {
+        // The compiler needs a quarter of a minute.
+        eprintln!("left out: only in ./test full");
+        return;
+    }
+    let (Some(_), Some(_), Some(plugin)) = (program("c++"), program("protoc"), program("grpc_cpp_plugin")) else {
+        return;
+    };
+    if !PathBuf::from("/usr/include/grpcpp/grpcpp.h").is_file() {
+        eprintln!("left out: libgrpc++-dev is not installed");
+        return;
+    }
+    let stage = Stage::new("grpc-cpp");
+    copy(&stage, "grpc");
+    let plugin = format!("--plugin=protoc-gen-grpc={}", plugin.display());
+    make(&stage, Command::new("protoc").args(["--cpp_out=.", "--grpc_out=.", &plugin, "echo.proto"]));
+    let sources = ["echo.cc", "echo.pb.cc", "echo.grpc.pb.cc"];
+    let libraries = ["-Wl,--copy-dt-needed-entries", "-lgrpc++", "-lgrpc", "-lprotobuf", "-lgpr"];
+    make(&stage, Command::new("c++").args(["-std=c++17", "-o", "echo.run"]).args(sources).args(libraries));
+    grpc(&stage, "gRPC of C++", &stage.files.join("echo.run"), None);
+}
+
+/// The client computes the same under Sidestep and without, and its connection is promoted.
+fn grpc(stage: &Stage, what: &str, echo: &Path, script: Option<&str>) {
+    let client = |mut command: Command, port: u16, seconds: &str| {
+        command.args(script).args(["call", &port.to_string(), seconds]).current_dir(&stage.files);
+        Bounded::start(&mut command, LIMIT)
+    };
+    let plain = {
+        let port = free_port();
+        let mut server = Command::new(echo);
+        server.args(script).args(["serve", &port.to_string()]).current_dir(&stage.files);
+        let _server = serve(&mut server, port);
+        client(Command::new(echo), port, "0").wait().expect("the plain client")
+    };
+    let port = free_port();
+    let mut server = stage.run(echo);
+    let _server = serve(server.args(script).args(["serve", &port.to_string()]), port);
+    let (ended, sockets) = stage.watch(client(stage.run(echo), port, "2.5"));
+    assert_eq!(ended.expect("the client"), plain, "{what}");
+    sockets.expect_on_carrier(what);
 }
 
 fn copy(stage: &Stage, folder: &str) {

@@ -8,5 +8,5 @@ macro_rules! over_via {
 
 over_via! {
     bench::iperf3 bench::redis bench::memcached database::postgresql
-    middleware::onc_rpc middleware::omniorb transfer::vsftpd_and_lftp web::curl_and_nginx web::curl_and_python
+    middleware::onc_rpc middleware::omniorb middleware::grpc_python middleware::grpc_cpp transfer::vsftpd_and_lftp web::curl_and_nginx web::curl_and_python
 }

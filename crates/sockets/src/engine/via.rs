@@ -8,11 +8,11 @@ use std::{sync::Arc, time::Duration};
 
 use sidestep_shm::lock::Mutex;
 
-use sidestep_fabric::{Node, link::iwarp::IwarpOptions};
+use sidestep_fabric::{Error, Node, link::iwarp::IwarpOptions};
 use sidestep_vi::{Connecting, ConnectionRequest, NetAddress, Nic};
 
 use super::{
-    Engine,
+    Engine, short_of,
     wire::{Where, Wire},
 };
 use crate::{
@@ -141,7 +141,11 @@ impl Exchange {
         let asked = read_discriminator(&request.remote().discriminator, secret);
         let Some(own) = asked.map(|key| key.reversed()) else { return };
         let Some(stream) = engine.awaiting(&own) else { return };
-        let Ok(link) = Link::new(&self.nic, config().sovia) else { return stream.set_reason(Reason::Resources) };
+        let link = match Link::new(&self.nic, config().sovia) {
+            Ok(link) => link,
+            Err(sidestep_vi::Error::Fabric(Error::Memory(error))) => return short_of(stream, &error),
+            Err(_) => return stream.set_reason(Reason::Resources),
+        };
         if request.accept(link.vi()).is_ok() {
             lock(&self.pending).push(Pending { stream: stream.index, key: own, link, connecting: None });
         }

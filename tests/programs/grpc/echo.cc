@@ -74,7 +74,6 @@ static void check(const Status &status) {
 }
 
 static int call(const std::string &address, double seconds) {
-    auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
     auto stub = Echo::NewStub(grpc::CreateChannel(address, grpc::InsecureChannelCredentials()));
     uint64_t sum = 1;
     Text request, answer;
@@ -121,6 +120,7 @@ static int call(const std::string &address, double seconds) {
     }
     printf("%016lx\n", static_cast<unsigned long>(sum));
     fflush(stdout);
+    auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
     for (int turn = 0; std::chrono::steady_clock::now() < end; turn++) {
         grpc::ClientContext context;
         request.set_bytes(pattern(turn, 64));

@@ -51,7 +51,6 @@ def serve(port):
 
 
 def call(port, seconds):
-    end = time.monotonic() + seconds
     digest = hashlib.sha256()
     with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
         single = channel.unary_unary("/echo/unary", whole, whole)
@@ -67,6 +66,7 @@ def call(port, seconds):
         for answer in channel.stream_stream("/echo/talk", whole, whole)(words):
             digest.update(answer)
         print(digest.hexdigest(), flush=True)
+        end = time.monotonic() + seconds
         calls = 0
         while time.monotonic() < end:
             text = b"again %d" % calls

@@ -26,7 +26,7 @@ behaviours! {
     epoll_exclusive epoll_level epoll_mixed epoll_nested epoll_oneshot epoll_threads exit_with_data
     fork_accept fork_holds fork_idle fortified full_and_readable half_close inherited_set interrupted interrupted_send interrupted_waits ipv6
     killed_read killed_unread linger_close linger_reset low_water lowest_number many mapped message_lists messages more names
-    nonblocking options out_of_band peek poll poll_writable prefork prefork_epoll raw_syscalls readable_means_readable receive_timeout sandbox_stopped sandbox_strict sandbox_waits select select_closed
+    nonblocking options order_across out_of_band peek poll poll_writable prefork prefork_epoll raw_syscalls readable_means_readable receive_timeout sandbox_stopped sandbox_strict sandbox_waits select select_closed
     send_timeout sendfile short_lives shutdown_both shutdown_in_recv shutdown_read signal_storm sigpipe
     sigpipe_kills spawn splice stdio trunc timestamps two_readers unread_counts vectors waitall write_after_close zero_length zerocopy
 }

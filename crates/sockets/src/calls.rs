@@ -69,6 +69,7 @@ pub fn made(fd: i32, nonblocking: bool) {
 
 /// `connect` on this socket has returned 0, or -1 with EINPROGRESS.
 pub fn connected(fd: i32) {
+    engine::told_kernel();
     if let Some(stream) = table::stream(fd) {
         return stream.connected.store(true, Ordering::Relaxed);
     }
@@ -179,6 +180,7 @@ pub fn shutdown(fd: i32, how: i32) -> Result<()> {
     stream.is_shut.store(true, Ordering::Relaxed);
     stream.stirs.fetch_add(1, Ordering::Relaxed);
     let outcome = kernel::shutdown(stream.fd(), how);
+    engine::told_kernel();
     if outcome.is_ok() && matches!(how, libc::SHUT_RD | libc::SHUT_RDWR) {
         reader.shut();
     }

@@ -8,18 +8,20 @@
 
 use std::{
     sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU64, Ordering},
+        Arc, OnceLock,
+        atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU64, Ordering, fence},
     },
     time::Duration,
 };
 
 use sidestep_fabric::{Endpoint, Node, Tripwire, queue::Monitor};
-use sidestep_shm::clock;
+use sidestep_shm::{Word64, clock};
 
 use crate::{
+    address::Key,
     ends::{Incoming, Outgoing},
     kernel,
+    registry::{Process, Registry},
     sovia::Link,
 };
 
@@ -48,10 +50,37 @@ pub struct Carrier {
     pub kept: AtomicU64,
     /// Size of the peer's ring.
     pub capacity: AtomicU64,
+    /// The process at the other end.
+    pub peer: OnceLock<Peer>,
     /// The connection on the fabric has ended.
     pub lost: AtomicBool,
     /// Since when that is known; 0: nobody has asked.
     lost_since: AtomicU64,
+}
+
+/// The process at the other end, as the registry knows it.
+#[derive(Debug)]
+pub struct Peer {
+    /// Its place there.
+    pub process: Process,
+    /// How often it has told something by way of the kernel.
+    kernel_news: Word64,
+}
+
+impl Peer {
+    /// The process whose socket has this key.
+    pub fn of(registry: &Registry, key: &Key) -> Option<Peer> {
+        let process = registry.process_of(key)?;
+        Some(Peer { process, kernel_news: registry.kernel_news(process) })
+    }
+
+    /// How often it has told something by way of the kernel: what came before bytes that were seen in its ring is counted.
+    #[inline]
+    pub fn kernel_news(&self) -> u64 {
+        // Pairs with `engine::told_kernel`, by way of the ring: the look at the ring comes first.
+        fence(Ordering::Acquire);
+        self.kernel_news.load(Ordering::Acquire)
+    }
 }
 
 /// What carries a stream.
@@ -97,6 +126,7 @@ impl Carrier {
             switched: AtomicU8::new(0),
             kept: AtomicU64::new(0),
             capacity: AtomicU64::new(capacity),
+            peer: OnceLock::new(),
             lost: AtomicBool::new(false),
             lost_since: AtomicU64::new(0),
         }

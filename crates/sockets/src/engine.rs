@@ -19,7 +19,7 @@ use sidestep_fabric::{
     Aperture, ArenaBlock, Endpoint, Error, Listener, Node, Request,
     queue::{self, Kind, QueueSpec},
 };
-use sidestep_shm::{clock, lock::Mutex};
+use sidestep_shm::{Word64, clock, lock::Mutex};
 
 use crate::{
     address::Key,
@@ -46,6 +46,8 @@ pub struct Engine {
     pub registry: &'static Registry,
     /// This process in it.
     pub process: Process,
+    /// How often it has told a peer something by way of the kernel.
+    kernel_news: Word64,
     listener: Listener,
     via: Option<via::Exchange>,
     /// Streams that wait to be asked.
@@ -105,6 +107,14 @@ pub fn running() -> Option<&'static Engine> {
     ENGINES.get(GENERATION.load(Ordering::Acquire))?.get()?.as_deref()
 }
 
+/// The process has told a peer something by way of the kernel: a peer that reads from a ring afterwards must not miss it.
+#[inline]
+pub fn told_kernel() {
+    if let Some(engine) = running() {
+        engine.kernel_news.fetch_add(1, Ordering::Release);
+    }
+}
+
 /// Before a sleep that was announced: takes up answers about links on their way. All links with a process share one way there,
 /// and what has come for one of them that this side does not know of yet holds up what lies behind it. Holds no lock.
 pub fn see_to_links() {
@@ -152,6 +162,7 @@ impl Engine {
         Some(Engine {
             registry,
             process,
+            kernel_news: registry.kernel_news(process),
             listener,
             via: via::Exchange::start(&node, identity),
             node,

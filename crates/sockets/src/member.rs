@@ -35,6 +35,8 @@ pub struct Ring {
     pub active: bool,
     /// Looks without news.
     pub quiet: u32,
+    /// The last collection that has reported it.
+    pub pass: u32,
     /// What the kernel said of the anchor.
     pub anchor: u32,
     /// Edge-triggered: what has been reported.

@@ -42,6 +42,8 @@ thread_local! {
     static SPARE: Cell<Option<List>> = const { Cell::new(None) };
     static LOOKED: Cell<u64> = const { Cell::new(0) };
     static TOLD_ALL: Cell<u32> = const { Cell::new(0) };
+    /// The last list of which the kernel was asked, and what the peers had told it before.
+    static ASKED: Cell<(u64, u64)> = const { Cell::new((0, 0)) };
     static WAITER: RefCell<Option<Waiter>> = const { RefCell::new(None) };
 }
 
@@ -103,7 +105,7 @@ pub fn poll(
             if due && list.gives_way(fds) {
                 continue;
             }
-            if due || list.needs_kernel(fds, others) {
+            if due || list.is_behind() || list.needs_kernel(fds, others) {
                 list.look_at_kernel()?;
             }
             let count = list.report(fds);
@@ -115,7 +117,7 @@ pub fn poll(
             continue;
         }
         if expired || list.look_longer(fds, deadline)? {
-            if !list.rings_ready(fds) || list.is_due(fds) || list.needs_kernel(fds, others) {
+            if !list.rings_ready(fds) || list.is_due(fds) || list.is_behind() || list.needs_kernel(fds, others) {
                 list.look_at_kernel()?;
             }
             let count = list.report(fds);
@@ -130,6 +132,7 @@ pub fn poll(
         if !hold(&list.plain) {
             continue;
         }
+        list.asks_kernel();
         list.arm(fds);
         let List { ringed, fds: kernel_fds, .. } = &mut list;
         let news = || ringed.iter().any(|ringed| ringed.events(fds[ringed.at].events) != 0);
@@ -151,7 +154,7 @@ pub fn poll(
             _ => (false, sleep::sleep(&node, kernel_fds, until, mask, &ready)),
         };
         let_go(&list.plain);
-        if news {
+        if news || list.rings_ready(fds) && list.is_behind() {
             list.look_at_kernel()?;
         }
         let count = list.report(fds);
@@ -231,7 +234,31 @@ impl List {
         (!all || rested % REST_CALLS == REST_CALLS - 1) && looks_again()
     }
 
+    /// This list, and how far the peers of its rings have come with what they tell by way of the kernel (`set/order.rs`).
+    fn order(&self) -> (u64, u64) {
+        let mix = |hash: u64, entry: &libc::pollfd| {
+            (hash ^ (entry.fd as u64) << 16 ^ entry.events as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        };
+        let peers = self.ringed.iter().filter_map(|ringed| ringed.carrier.peer.get());
+        let news = peers.fold(0, |sum: u64, peer| sum.wrapping_add(peer.kernel_news()));
+        (self.fds[1..].iter().fold(1, mix), news)
+    }
+
+    /// Whether a peer may have told something of other entries before it wrote to a ring, and the kernel was not asked since.
+    fn is_behind(&self) -> bool {
+        let alone = self.ringed.len() + 1 == self.fds.len();
+        !alone && ASKED.with(Cell::get) != self.order()
+    }
+
+    /// The kernel is about to be asked.
+    fn asks_kernel(&self) {
+        if self.ringed.len() + 1 < self.fds.len() {
+            ASKED.with(|asked| asked.set(self.order()));
+        }
+    }
+
     fn look_at_kernel(&mut self) -> Result<()> {
+        self.asks_kernel();
         self.fds[0].fd = -1;
         let mut until = None;
         loop {

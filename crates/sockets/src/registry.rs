@@ -8,6 +8,7 @@
 //!   0x0000  magic, layout version
 //!   0x1000  processes: 1,024 x 64 bytes    claim, identity (two words), process number, totals (four words)
 //!   0x11000 sockets: 16,384 x 192 bytes    claim, key (six words), state, cookie, counters
+//!   0x311000 news: 1,024 x 128 bytes       of each process: how often it has written to the kernel
 //! ```
 //!
 //! A place is claimed by swapping its claim word from 0, and given back by storing 0. The places of a dead process are
@@ -114,7 +115,7 @@ pub struct Snapshot {
 }
 
 const MAGIC: u64 = u64::from_le_bytes(*b"SIDESTEP");
-/// Raised by every change of the layout or of the handshake.
+/// Raised by every change of the layout or of the handshake. (What is appended to the file changes nothing for who does not know it.)
 pub const VERSION: u64 = 1;
 const PROCESSES: usize = 1024;
 const PROCESS_WORDS: usize = 8;
@@ -123,8 +124,11 @@ const SOCKETS: usize = 16_384;
 pub const SOCKET_WORDS: usize = 24;
 const FIRST_PROCESS: usize = 0x1000 / 8;
 const FIRST_SOCKET: usize = FIRST_PROCESS + PROCESSES * PROCESS_WORDS;
+const FIRST_NEWS: usize = FIRST_SOCKET + SOCKETS * SOCKET_WORDS;
+/// Words between those of two processes: no two share a pair of cache lines.
+const NEWS_WORDS: usize = 16;
 /// Bytes of the file.
-pub const LEN: usize = (FIRST_SOCKET + SOCKETS * SOCKET_WORDS) * 8;
+pub const LEN: usize = (FIRST_NEWS + PROCESSES * NEWS_WORDS) * 8;
 /// Places looked at for one key.
 const PROBES: usize = 64;
 
@@ -151,6 +155,28 @@ impl Registry {
             }
         }
         None
+    }
+
+    /// Counts what a process has told its peers by way of the kernel: writes, connections, ends. Who has read from a ring of that
+    /// process asks the kernel when this has changed, since that may have come before.
+    pub fn kernel_news(&self, process: Process) -> Word64 {
+        self.words.word(FIRST_NEWS + process.index * NEWS_WORDS)
+    }
+
+    /// The process whose socket has this key.
+    pub fn process_of(&self, key: &Key) -> Option<Process> {
+        let claim = self.socket_word(self.index_of(key)?, 0).load(Acquire);
+        (1..=PROCESSES as u64).contains(&claim).then(|| Process { index: claim as usize - 1 })
+    }
+
+    /// The place of the socket with this key.
+    fn index_of(&self, key: &Key) -> Option<usize> {
+        let words = key.to_words();
+        let fits = |index: usize| {
+            self.socket_word(index, 0).load(Acquire) != 0
+                && words.iter().enumerate().all(|(at, word)| self.socket_word(index, at + 1).load(Relaxed) == *word)
+        };
+        probes(&words).find(|index| fits(*index))
     }
 
     /// Leaves word why the process with this number has no engine, and so no sockets here.
@@ -272,13 +298,7 @@ impl Registry {
 
     /// How much the socket with this key says to have written to its ring or link; its process may be dead by now.
     pub fn written(&self, key: &Key) -> Option<u64> {
-        let words = key.to_words();
-        let fits = |index: usize| {
-            self.socket_word(index, 0).load(Acquire) != 0
-                && words.iter().enumerate().all(|(at, word)| self.socket_word(index, at + 1).load(Relaxed) == *word)
-        };
-        let index = probes(&words).find(|index| fits(*index))?;
-        Some(self.socket_word(index, Field::WrittenRing as usize).load(Relaxed))
+        Some(self.socket_word(self.index_of(key)?, Field::WrittenRing as usize).load(Relaxed))
     }
 
     /// The process whose socket has this key and an offer standing.
@@ -342,6 +362,13 @@ impl Registry {
 
     fn socket_word(&self, index: usize, at: usize) -> Word64 {
         self.words.word(FIRST_SOCKET + index * SOCKET_WORDS + at)
+    }
+}
+
+impl Process {
+    /// Its number among the places of processes.
+    pub fn index(self) -> usize {
+        self.index
     }
 }
 

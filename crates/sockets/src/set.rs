@@ -30,6 +30,7 @@ use crate::{
 use state::State;
 
 mod alone;
+mod order;
 pub(crate) mod state;
 
 /// One epoll set. Lives for ever and is used again; see [`table`].
@@ -310,7 +311,7 @@ impl Set {
                 }
                 continue;
             }
-            let count = state.collect(events);
+            let count = state.collect_in_order(set, events);
             if count > 0 {
                 let count = if state.kernel_is_due() { state.add_kernel(set, events, count) } else { count };
                 return Ok(count);
@@ -321,7 +322,7 @@ impl Set {
             if state.look(set, deadline) {
                 drop(state);
                 let mut state = lock(&self.state);
-                let count = state.collect(events);
+                let count = state.collect_in_order(set, events);
                 let due = count == 0 || state.kernel_is_due();
                 let count = if due { state.add_kernel(set, events, count) } else { count };
                 if count > 0 {
@@ -337,6 +338,7 @@ impl Set {
             let Some(node) = node else { continue };
             // What another thread dispatches from here on changes the epoch. What it dispatched before is in the queue.
             let epoch = node.epoch();
+            state.asks_kernel();
             let again = state.arm();
             state.progress();
             self.sleepers.fetch_add(1, Ordering::Relaxed);
@@ -357,10 +359,9 @@ impl Set {
             let mut state = lock(&self.state);
             state.looked = cpu::ticks();
             state.progress();
-            let count = match outcome {
-                Ok(count) => state.translate(events, count),
-                Err(_) => 0,
-            };
+            let found = outcome.unwrap_or(0);
+            state.order.more = found == events.len();
+            let count = state.translate(events, found);
             if count > 0 {
                 state.rouse();
             }

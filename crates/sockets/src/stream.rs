@@ -427,6 +427,9 @@ impl Stream {
     #[inline]
     pub fn count(&self, direction: usize, bytes: usize) {
         self.over_tcp[direction].fetch_add(bytes as u64, Ordering::Relaxed);
+        if direction == WRITE {
+            engine::told_kernel();
+        }
     }
 
     /// Stores the counters of the TCP path where `stat` looks.

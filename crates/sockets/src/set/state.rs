@@ -21,6 +21,8 @@ use crate::{
     poll::LOOK_TICKS,
 };
 
+use super::order::Order;
+
 /// The members of a set, and what is known of each. Behind the set's lock.
 #[derive(Debug, Default)]
 pub struct State {
@@ -40,6 +42,9 @@ pub struct State {
     watched: Vec<u32>,
     /// The NIC of members that are links.
     nic: Option<Nic>,
+    pub order: Order,
+    /// Members with rings that the kernel has told of.
+    pub mentioned: Vec<u32>,
 }
 
 const EXCLUSIVE: u32 = libc::EPOLLEXCLUSIVE as u32;
@@ -101,7 +106,7 @@ impl State {
         let sources = attach(news, &carrier, id);
         let anchor = kernel::look(fd, libc::POLLRDHUP) as u32 & ENDS;
         // For an edge-triggered member everything that is there is new.
-        member.ring = Some(Ring { carrier, sources, active: true, quiet: 0, anchor, seen: Seen::NOTHING });
+        member.ring = Some(Ring { carrier, sources, active: true, quiet: 0, pass: 0, anchor, seen: Seen::NOTHING });
         self.active.push(id);
         self.carried += 1;
     }
@@ -196,36 +201,73 @@ impl State {
         self.active.iter().any(|id| self.members.get(*id).is_some_and(settled))
     }
 
-    /// Reports ready members.
+    /// Reports ready members, up to one that must wait until the kernel has been asked.
     pub fn collect(&mut self, events: &mut [libc::epoll_event]) -> usize {
+        self.order.pass = self.order.pass.wrapping_add(1);
+        self.collect_rest(events)
+    }
+
+    /// The same, without those that this collection has reported.
+    pub fn collect_rest(&mut self, events: &mut [libc::epoll_event]) -> usize {
         if self.carried > self.active.len() {
             self.progress();
         }
-        let State { members, active, next, .. } = self;
-        let many = active.len() > FEW;
-        let mut count = 0;
-        let mut at = 0;
-        let first = *next;
+        self.order.behind = false;
+        let many = self.active.len() > FEW;
+        let (mut count, mut at, mut last) = (0, 0, 0);
+        let first = self.next;
         let mut idle = false;
-        while at < active.len() && count < events.len() {
-            let id = active[(first + at) % active.len()];
-            at += 1;
-            let Some(member) = members.get_mut(id) else { continue };
-            let ready = member.ready();
-            if ready == 0 {
-                if many && let Some(ring) = &mut member.ring {
-                    ring.quiet += 1;
-                    idle |= ring.quiet > QUIET;
-                }
-                continue;
+        while at < self.active.len() && count < events.len() {
+            let id = self.active[(first + at) % self.active.len()];
+            let more = self.report(id, &mut events[count..]);
+            if self.order.behind {
+                break;
             }
-            let ready = member.report(ready);
-            events[count] = libc::epoll_event { events: ready, u64: member.data };
-            count += 1;
+            at += 1;
+            if more > 0 {
+                (count, last) = (count + more, at);
+            } else if many && let Some(ring) = self.members.get_mut(id).and_then(|member| member.ring.as_mut()) {
+                ring.quiet += 1;
+                idle |= ring.quiet > QUIET;
+            }
         }
-        *next = if active.is_empty() { 0 } else { (first + at) % active.len() };
+        if last > 1 {
+            count += self.look_back(first, last - 1, &mut events[count..]);
+        }
+        self.next = if self.active.is_empty() { 0 } else { (first + at) % self.active.len() };
         if idle {
             self.arm_quiet();
+        }
+        count
+    }
+
+    /// Reports one member, if it is ready, was not reported by this collection and need not wait for the kernel.
+    #[inline]
+    pub fn report(&mut self, id: u32, events: &mut [libc::epoll_event]) -> usize {
+        let State { members, order, .. } = self;
+        let (Some(member), Some(event)) = (members.get_mut(id), events.first_mut()) else { return 0 };
+        if member.ring.as_ref().is_none_or(|ring| ring.pass == order.pass) {
+            return 0;
+        }
+        let ready = member.ready();
+        let Some(ring) = member.ring.as_mut().filter(|_| ready != 0) else { return 0 };
+        if !order.is_current(&ring.carrier) {
+            order.behind = true;
+            return 0;
+        }
+        ring.pass = order.pass;
+        order.reports();
+        let ready = member.report(ready);
+        *event = libc::epoll_event { events: ready, u64: member.data };
+        1
+    }
+
+    /// Members that were looked at before one with news, and had none then, may have been written to before that one.
+    fn look_back(&mut self, first: usize, looked: usize, events: &mut [libc::epoll_event]) -> usize {
+        let mut count = 0;
+        for at in 0..looked {
+            let id = self.active[(first + at) % self.active.len()];
+            count += self.report(id, &mut events[count..]);
         }
         count
     }
@@ -295,6 +337,7 @@ impl State {
 
     /// Asks the kernel, without waiting, and adds what it has.
     pub fn add_kernel(&mut self, set: i32, events: &mut [libc::epoll_event], count: usize) -> usize {
+        self.asks_kernel();
         self.looked = cpu::ticks();
         self.see_to_full();
         let rest = &mut events[count..];
@@ -306,6 +349,7 @@ impl State {
         for _ in 0..=self.carried {
             let found = kernel::epoll_wait(set, rest, Some(Duration::ZERO), None).unwrap_or(0);
             more = self.translate(rest, found);
+            self.order.more = found == rest.len();
             if more > 0 || found < rest.len() {
                 break;
             }
@@ -333,6 +377,7 @@ impl State {
     /// Takes our own out of what the kernel reported.
     pub fn translate(&mut self, events: &mut [libc::epoll_event], count: usize) -> usize {
         let mut kept = 0;
+        self.mentioned.clear();
         for at in 0..count {
             let event = events[at];
             if !is_ours(&event) {
@@ -352,6 +397,7 @@ impl State {
                     member.stream.notice_end(&carrier);
                 }
                 self.activate(id);
+                self.mentioned.push(id);
             }
         }
         kept

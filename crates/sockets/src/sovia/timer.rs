@@ -10,6 +10,7 @@ use std::{
 use sidestep_shm::clock;
 
 use super::Link;
+use crate::kernel;
 
 /// How long a write is held at most, unless the program waits or reads, which sends it at once.
 const HOLD: Duration = Duration::from_millis(1);
@@ -44,10 +45,11 @@ pub fn watch(link: &Arc<Link>) {
 fn enter(link: &Arc<Link>) {
     let timer = TIMER.get_or_init(Timer::default);
     let mut watched = lock(&timer.links);
-    let process = crate::kernel::process();
+    let process = kernel::process();
     if watched.process != process {
         watched.links.clear();
-        if thread::Builder::new().name("sovia-timer".into()).spawn(move || run(timer)).is_err() {
+        let thread = thread::Builder::new().name("sovia-timer".into());
+        if kernel::without_signals(|| thread.spawn(move || run(timer))).is_err() {
             // Without a thread nothing is held from now on; what is goes with the next call.
             link.prompt.store(true, Ordering::Relaxed);
             return;
@@ -91,7 +93,7 @@ fn holds_on(link: &Arc<Link>) -> bool {
 /// Starts the handler of a link.
 pub fn handle(link: &Arc<Link>) {
     let (weak, vi, node) = (Arc::downgrade(link), link.vi.clone(), link.nic.node().clone());
-    let started = thread::Builder::new().name("sovia-handler".into()).spawn(move || {
+    let run = move || {
         loop {
             let arrived = vi.wait_receive(Some(clock::now() + HANDLER_NS));
             let Some(link) = weak.upgrade() else { return };
@@ -106,8 +108,9 @@ pub fn handle(link: &Arc<Link>) {
                 return;
             }
         }
-    });
-    if started.is_err() {
+    };
+    let thread = thread::Builder::new().name("sovia-handler".into());
+    if kernel::without_signals(|| thread.spawn(run)).is_err() {
         link.lost.store(true, Ordering::Relaxed);
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use crate::{
-    kernel,
+    engine, kernel,
     reader::Reader,
     signal::Inside,
     stream::{Stage, Stream, lock},
@@ -101,6 +101,7 @@ impl Stream {
         sidestep_shm::descriptor::closed(fd);
         // The anchor first: who finds the carrier gone must find the end of the stream behind it.
         let closed = kernel::close(fd);
+        engine::told_kernel();
         *reader = Reader::default();
         *writer = Writer::default();
         if let Some(place) = lock(&self.place).take() {

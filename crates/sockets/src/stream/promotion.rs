@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use crate::{
-    carrier::{ENDED, Parts, Switch},
+    carrier::{ENDED, Parts, Peer, Switch},
     config::{Promote, config},
     kernel,
     reason::Reason,
@@ -184,6 +184,11 @@ impl Stream {
         self.read_options();
         let prompt = kernel::option(self.fd(), libc::IPPROTO_TCP, libc::TCP_NODELAY).is_ok_and(|value| value != 0);
         parts.carrier.set_prompt(prompt);
+        if let Some(place) = self.known_place()
+            && let Some(peer) = Peer::of(place.engine.registry, &place.key.reversed())
+        {
+            let _ = parts.carrier.peer.set(peer);
+        }
         *lock(&self.carrier) = Some(parts.carrier.clone());
         *lock(&self.inbox) = Some(parts);
         self.stage.store(Stage::Carried as u8, Ordering::SeqCst);

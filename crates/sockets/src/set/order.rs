@@ -1,0 +1,103 @@
+//! Order across connections. What a process has told by way of the kernel (bytes on a connection that is on TCP, a new
+//! connection, an end) before it wrote to a ring is reported before that ring, or together with it, as on loopback TCP; and so
+//! is what it wrote before to another ring.
+//!
+//! A process counts what it tells by way of the kernel, where its peers can see it ([`Peer::kernel_news`]). A set that finds
+//! bytes in a ring compares the count of their writer with that at its last question to the kernel: one load of a word that
+//! stays in the cache while it does not change. If it has changed, the kernel is asked first.
+//!
+//! [`Peer::kernel_news`]: crate::carrier::Peer::kernel_news
+
+use std::time::Duration;
+
+use sidestep_shm::cpu;
+
+use super::state::State;
+use crate::{carrier::Carrier, kernel};
+
+/// What the kernel has been asked about.
+#[derive(Debug, Default)]
+pub struct Order {
+    /// The count of each process before the last question; by its place in the registry.
+    asked: Vec<u64>,
+    /// The kernel may have more than there was room for: it is asked again.
+    pub more: bool,
+    /// Questions for which members with news were kept waiting.
+    held: u32,
+    /// A member has news which must wait for the kernel's.
+    pub behind: bool,
+    /// The number of the last collection.
+    pub pass: u32,
+}
+
+/// After so many questions members with news are kept waiting no longer: the kernel may always have something.
+const MOST_HELD: u32 = 16;
+/// No count of any process.
+const NEVER: u64 = u64::MAX;
+
+impl Order {
+    /// Whether the kernel has been asked since the peer told it something.
+    #[inline]
+    pub fn is_current(&self, carrier: &Carrier) -> bool {
+        let Some(peer) = carrier.peer.get() else { return true };
+        let is_known = self.asked.get(peer.process.index()) == Some(&peer.kernel_news());
+        is_known && !self.more || self.held >= MOST_HELD
+    }
+
+    /// The kernel is about to be asked.
+    fn asks(&mut self, carrier: &Carrier) {
+        let Some(peer) = carrier.peer.get() else { return };
+        let index = peer.process.index();
+        if self.asked.len() <= index {
+            self.asked.resize(index + 1, NEVER);
+        }
+        self.asked[index] = peer.kernel_news();
+    }
+
+    /// A member is reported.
+    #[inline]
+    pub fn reports(&mut self) {
+        self.held = 0;
+    }
+}
+
+impl State {
+    /// Notes how far the peers of active members have come: the kernel is about to be asked.
+    pub fn asks_kernel(&mut self) {
+        let State { members, active, order, .. } = self;
+        for ring in active.iter().filter_map(|id| members.get(*id)?.ring.as_ref()) {
+            order.asks(&ring.carrier);
+        }
+    }
+
+    /// Reports ready members, and before them what the kernel has, if that may have come first.
+    pub fn collect_in_order(&mut self, set: i32, events: &mut [libc::epoll_event]) -> usize {
+        loop {
+            let count = self.collect(events);
+            if count > 0 || !self.order.behind {
+                return count;
+            }
+            let count = self.ask_first(set, events);
+            if count > 0 {
+                return count;
+            }
+        }
+    }
+
+    /// Reports what the kernel has, and ready members after it.
+    #[cold]
+    fn ask_first(&mut self, set: i32, events: &mut [libc::epoll_event]) -> usize {
+        self.asks_kernel();
+        self.looked = cpu::ticks();
+        self.order.held += 1;
+        let found = kernel::epoll_wait(set, events, Some(Duration::ZERO), None).unwrap_or(0);
+        self.order.more = found == events.len();
+        let mut count = self.translate(events, found);
+        // Those of ours that the kernel told of, in its order.
+        for id in std::mem::take(&mut self.mentioned) {
+            count += self.report(id, &mut events[count..]);
+        }
+        self.rouse();
+        count + self.collect_rest(&mut events[count..])
+    }
+}

@@ -50,6 +50,8 @@ pub mod error;
 pub mod family;
 pub mod last_word;
 #[cfg(not(loom))]
+pub mod heap;
+#[cfg(not(loom))]
 pub mod lock;
 #[cfg(not(loom))]
 pub mod memfd;

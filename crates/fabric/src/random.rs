@@ -1,40 +1,50 @@
 //! Keys nobody can guess: the kernel's random bytes, fetched many at a time.
 
-use std::cell::RefCell;
+use std::cell::Cell;
 
-/// A thread's store of random bytes.
-#[derive(Debug, Default)]
+use sidestep_shm::family::process_generation;
+
+/// A thread's store of random bytes. It has no destructor: who registers one allocates.
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Random {
-    bytes: Vec<u8>,
+    keys: [u128; BATCH],
+    left: usize,
+    /// A forked child must not give out what its parent gives out, too.
+    process: u32,
 }
 
 thread_local! {
-    static STORE: RefCell<Random> = RefCell::default();
+    static STORE: Cell<Random> = const { Cell::new(Random { keys: [0; BATCH], left: 0, process: 0 }) };
 }
 
-const BATCH: usize = 256;
+const BATCH: usize = 4;
 
 impl Random {
     /// A fresh 128-bit key.
     pub(crate) fn key() -> u128 {
-        STORE.with_borrow_mut(|store| {
-            if store.bytes.len() < 16 {
-                store.refill();
-            }
-            let rest = store.bytes.len().saturating_sub(16);
-            store.bytes.drain(rest..).fold(0, |key, byte| key << 8 | u128::from(byte))
-        })
+        let mut store = STORE.get();
+        if store.left == 0 || store.process != process_generation() {
+            store = Random { keys: fetch(), left: BATCH, process: process_generation() };
+        }
+        store.left -= 1;
+        STORE.set(store);
+        store.keys[store.left]
     }
+}
 
-    fn refill(&mut self) {
-        self.bytes.resize(BATCH, 0);
-        let mut filled = 0;
-        while filled < BATCH {
-            match rustix::rand::getrandom(&mut self.bytes[filled..], rustix::rand::GetRandomFlags::empty()) {
-                Ok(count) => filled += count,
-                Err(rustix::io::Errno::INTR) => {}
-                Err(errno) => panic!("the kernel has no random bytes: {errno}"),
-            }
+fn fetch() -> [u128; BATCH] {
+    let mut bytes = [0; BATCH * 16];
+    let mut filled = 0;
+    while filled < bytes.len() {
+        match rustix::rand::getrandom(&mut bytes[filled..], rustix::rand::GetRandomFlags::empty()) {
+            Ok(count) => filled += count,
+            Err(rustix::io::Errno::INTR) => {}
+            Err(errno) => panic!("the kernel has no random bytes: {errno}"),
         }
     }
+    let mut keys = [0; BATCH];
+    for (key, bytes) in keys.iter_mut().zip(bytes.chunks_exact(16)) {
+        *key = u128::from_ne_bytes(bytes.try_into().expect("sixteen bytes"));
+    }
+    keys
 }

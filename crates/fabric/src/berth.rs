@@ -9,7 +9,10 @@
 
 use std::{
     os::fd::{AsFd, BorrowedFd},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
 };
 
 use sidestep_shm::doorbell::{Sleeper, Tokens};
@@ -24,6 +27,7 @@ pub const GUEST: u64 = 1 << 62;
 pub struct Berth {
     node: Node,
     sleeper: Arc<Sleeper>,
+    occupants: AtomicU32,
 }
 
 impl Node {
@@ -31,7 +35,7 @@ impl Node {
     pub fn berth(&self) -> Result<Berth> {
         let sleeper = Arc::new(Sleeper::new()?);
         self.watch(&sleeper)?;
-        Ok(Berth { node: self.clone(), sleeper })
+        Ok(Berth { node: self.clone(), sleeper, occupants: AtomicU32::new(0) })
     }
 }
 
@@ -39,13 +43,14 @@ impl Berth {
     /// Announces sleep: from now on news makes the descriptor readable. `false` if there is news already; then look
     /// instead of sleeping. [`leave`](Self::leave) follows in either case.
     pub fn occupy(&self) -> bool {
+        self.occupants.fetch_add(1, Ordering::Relaxed);
         self.node.add_outside();
         !self.node.has_news()
     }
 
     /// After the sleep: empties the descriptor and sees to what has come. Returns what was taken out.
     pub fn leave(&self) -> Tokens {
-        self.node.remove_outside();
+        self.get_up();
         let mut tokens = Tokens::new();
         let _ = self.sleeper.sleep(Some(0), &mut tokens);
         self.see_to(&tokens);
@@ -54,7 +59,7 @@ impl Berth {
 
     /// After a sleep in which the occupant took these tokens out of the descriptor itself.
     pub fn leave_with(&self, tokens: &[u64]) {
-        self.node.remove_outside();
+        self.get_up();
         self.see_to(tokens);
     }
 
@@ -68,6 +73,11 @@ impl Berth {
         }
     }
 
+    fn get_up(&self) {
+        self.occupants.fetch_sub(1, Ordering::Relaxed);
+        self.node.remove_outside();
+    }
+
     fn see_to(&self, tokens: &[u64]) {
         if let Some(other) = self.node.companion() {
             // What only the kernel tells of it may have ended this sleep, or another one before.
@@ -78,6 +88,13 @@ impl Berth {
         } else if !tokens.is_empty() || self.node.has_news() {
             self.node.progress();
         }
+    }
+}
+
+impl Drop for Berth {
+    /// It may go while someone sleeps there: the occupant of a set that is closed.
+    fn drop(&mut self) {
+        (0..*self.occupants.get_mut()).for_each(|_| self.node.remove_outside());
     }
 }
 

@@ -170,6 +170,8 @@ fn is_often(before: u64, now: u64) -> bool {
 
 /// Until the node is gone.
 fn run(core: &Weak<NodeCore>, shared: &Shared, pause: &Sleeper, serve: &Sleeper) {
+    // Who starts it where there are handlers blocks them first.
+    shm::lock::no_handler_comes();
     let mut tokens = Tokens::new();
     let mut pause_ns = SHORT_PAUSE_NS;
     loop {

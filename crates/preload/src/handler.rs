@@ -5,16 +5,22 @@
 //!
 //! A handler that comes while the thread is inside the engine is *put off*: the signal is queued to the thread again, and
 //! the frame that the kernel has built for us is made to return with that signal blocked. When the thread leaves the
-//! engine it is unblocked, and the kernel delivers it.
+//! engine it is unblocked, and the kernel delivers it. Where the kernel has no room to queue it (RLIMIT_SIGPENDING), it is
+//! kept here, and the handler is called as the kernel would.
 
 use std::{
     cell::Cell,
     ffi::{c_int, c_void},
+    mem::ManuallyDrop,
     sync::atomic::{AtomicU64, Ordering},
 };
 
 use libc::siginfo_t;
-use sidestep_sockets::{kernel, signal};
+use sidestep_sockets::{
+    jump,
+    kernel::{self, Mask},
+    signal::{self, Inside},
+};
 
 use crate::child;
 
@@ -77,8 +83,17 @@ impl Handler {
 pub fn deliver() {
     let held = HELD.with(|held| held.replace(0));
     if held != 0 {
+        if HAS_KEPT.get() {
+            run_kept();
+        }
         change_mask(libc::SIG_UNBLOCK, held);
     }
+}
+
+/// In a forked child: what was put off before was for the parent.
+pub fn after_fork() {
+    HAS_KEPT.set(false);
+    KEPT.take();
 }
 
 /// How many times SIGPIPE has come to this thread's handler.
@@ -89,7 +104,7 @@ pub fn broken_pipes() -> u64 {
 /// Every installed handler comes here.
 fn arrive(number: usize, signo: c_int, info: *mut siginfo_t, context: *mut c_void) {
     let handler = Handler::of(ENTRIES[number].load(Ordering::Acquire));
-    if signal::is_inside() && !child::runs() && put_off(handler, number, signo, info, context) {
+    if signal::puts_off() && !child::runs() && put_off(handler, number, signo, info, context) {
         return;
     }
     signal::ran(handler.restarts);
@@ -100,8 +115,20 @@ fn arrive(number: usize, signo: c_int, info: *mut siginfo_t, context: *mut c_voi
     // all three arguments, too.
     let function: unsafe extern "C-unwind" fn(c_int, *mut siginfo_t, *mut c_void) =
         unsafe { std::mem::transmute(handler.function) };
+    let note = jump::begin_handler(&raw const handler as usize, interrupted_at(context));
     // SAFETY: as above.
     unsafe { function(signo, info, context) };
+    jump::end_handler(note);
+}
+
+/// Where on its stack the thread was that a handler has interrupted.
+fn interrupted_at(context: *mut c_void) -> usize {
+    // SAFETY: the kernel's frame, which lives until the handler returns.
+    let frame = unsafe { &*context.cast::<libc::ucontext_t>() };
+    #[cfg(target_arch = "x86_64")]
+    return frame.uc_mcontext.gregs[libc::REG_RSP as usize] as usize;
+    #[cfg(target_arch = "aarch64")]
+    return frame.uc_mcontext.sp as usize;
 }
 
 /// Keeps a signal for later. Makes system calls only.
@@ -113,12 +140,10 @@ fn put_off(handler: Handler, number: usize, signo: c_int, info: *mut siginfo_t, 
     if handler.once {
         install_again(number, signo);
     }
-    // SAFETY: zeros are valid for a structure of integers.
-    let mut plain: siginfo_t = unsafe { std::mem::zeroed() };
-    plain.si_signo = signo;
-    plain.si_code = libc::SI_USER;
+    let mut plain = sent_by_user(signo);
     let info = if handler.has_info { info } else { &raw mut plain };
-    if !queue(signo, info) {
+    // A standard signal, or one without a value, is always taken.
+    if !queue(signo, info) && !keep(number, signo, info) && !queue(signo, &raw mut plain) {
         return false;
     }
     // SAFETY: the kernel's frame, which lives until this handler returns.
@@ -129,6 +154,67 @@ fn put_off(handler: Handler, number: usize, signo: c_int, info: *mut siginfo_t, 
     HELD.with(|held| held.set(held.get() | bit));
     signal::put_off();
     true
+}
+
+/// Keeps a signal that the kernel has no room for. The thread is inside, so that nobody else is at the list; there is one
+/// signal of a number at most, since it is blocked from now on.
+#[cold]
+fn keep(number: usize, signo: c_int, info: *mut siginfo_t) -> bool {
+    let mut kept = ManuallyDrop::into_inner(KEPT.take());
+    let room = kept.try_reserve(1).is_ok();
+    if room {
+        // SAFETY: the kernel's, or one made here.
+        kept.push(Kept { number, signo, info: unsafe { info.read() } });
+    }
+    KEPT.set(ManuallyDrop::new(kept));
+    HAS_KEPT.set(room || HAS_KEPT.get());
+    room
+}
+
+/// Calls the handlers of what was kept, with the masks and as often as the kernel would.
+#[cold]
+fn run_kept() {
+    let kept = {
+        // A handler that comes here would keep something, too.
+        let _inside = Inside::enter();
+        HAS_KEPT.set(false);
+        ManuallyDrop::into_inner(KEPT.take())
+    };
+    for Kept { number, signo, mut info } in kept {
+        let mut action = [0usize; 4];
+        let place = &raw mut action as usize;
+        // SAFETY: `action` has the size of the kernel's structure: the handler, flags, the way back, and the mask.
+        let read = unsafe { kernel::syscall(libc::SYS_rt_sigaction, [signo as usize, 0, place, 8, 0, 0]) };
+        let [handler, flags, _, mask] = action;
+        if read.is_err() || handler != GATES[number] as usize {
+            // It is another's by now, or nobody's: what it told is lost, not that it came.
+            let mut plain = sent_by_user(signo);
+            queue(signo, &raw mut plain);
+            continue;
+        }
+        if flags as c_int & libc::SA_RESETHAND != 0 {
+            let default = [libc::SIG_DFL, flags, action[2], mask];
+            let place = &raw const default as usize;
+            plain(libc::SYS_rt_sigaction, [signo as usize, place, 0, 8, 0, 0]);
+        }
+        let own = 1u64 << (signo - 1);
+        let before = kernel::block(Mask(mask as u64 | own));
+        // SAFETY: zeros are valid for a structure of integers and pointers.
+        let mut context: libc::ucontext_t = unsafe { std::mem::zeroed() };
+        // SAFETY: a place of our own.
+        unsafe { libc::getcontext(&mut context) };
+        arrive(number, signo, &raw mut info, (&raw mut context).cast());
+        kernel::set_mask(Mask(before.0 & !own));
+    }
+}
+
+/// The information of a signal that says no more than that it was sent.
+fn sent_by_user(signo: c_int) -> siginfo_t {
+    // SAFETY: zeros are valid for a structure of integers.
+    let mut plain: siginfo_t = unsafe { std::mem::zeroed() };
+    plain.si_signo = signo;
+    plain.si_code = libc::SI_USER;
+    plain
 }
 
 /// Queues a signal to this thread.
@@ -168,6 +254,16 @@ thread_local! {
     /// Signals that were put off, one bit each.
     static HELD: Cell<u64> = const { Cell::new(0) };
     static PIPES: Cell<u64> = const { Cell::new(0) };
+    /// Those for which the kernel had no room.
+    static KEPT: Cell<ManuallyDrop<Vec<Kept>>> = const { Cell::new(ManuallyDrop::new(Vec::new())) };
+    static HAS_KEPT: Cell<bool> = const { Cell::new(false) };
+}
+
+/// A signal, and the number of the gate it came to.
+struct Kept {
+    number: usize,
+    signo: c_int,
+    info: siginfo_t,
 }
 
 type Gate = extern "C-unwind" fn(c_int, *mut siginfo_t, *mut c_void);

@@ -31,6 +31,11 @@
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 compile_error!("sidestep-preload knows the calling conventions of x86_64 and aarch64 only");
 
+/// What the engine allocates comes from memory of its own: a call may come from a handler that has interrupted the program's
+/// `malloc`, and before a `fork` the program's allocator may be locked.
+#[global_allocator]
+static HEAP: sidestep_sockets::Heap = sidestep_sockets::Heap::new();
+
 #[macro_use]
 mod export;
 
@@ -44,6 +49,7 @@ mod engine;
 mod errno;
 mod file;
 mod handler;
+mod jump;
 mod message;
 mod option;
 mod process;

@@ -178,6 +178,16 @@ intercepted! {
             => signals::sigset; handled "as `sigaction`";
         [rust] siginterrupt(signal: c_int, interrupts: c_int) -> c_int
             => signals::siginterrupt; handled "as `sigaction`";
+        [asm] longjmp(buffer: *mut c_void, value: c_int) -> ()
+            => jump::longjmp; passed "from a handler: the call that it has interrupted is forgotten, as by the kernel";
+        [asm] _longjmp(buffer: *mut c_void, value: c_int) -> ()
+            => jump::_longjmp; passed "as `longjmp`";
+        [asm] siglongjmp(buffer: *mut c_void, value: c_int) -> ()
+            => jump::siglongjmp; passed "as `longjmp`";
+        [asm] __longjmp_chk(buffer: *mut c_void, value: c_int) -> ()
+            => jump::__longjmp_chk; passed "as `longjmp`";
+        [asm] setcontext(context: *const c_void) -> c_int
+            => jump::setcontext; passed "as `longjmp`";
     }
 
     "Sandboxes and changes of user" {

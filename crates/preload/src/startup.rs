@@ -50,6 +50,7 @@ pub fn after_fork_in_parent() {
 
 /// After it, in the child.
 pub fn after_fork_in_child() {
+    handler::after_fork();
     calls::after_fork_in_child();
 }
 

@@ -48,9 +48,9 @@ pub mod doorbell;
 pub mod error;
 #[cfg(not(loom))]
 pub mod family;
-pub mod last_word;
 #[cfg(not(loom))]
 pub mod heap;
+pub mod last_word;
 #[cfg(not(loom))]
 pub mod lock;
 #[cfg(not(loom))]

@@ -29,7 +29,10 @@ use std::{
 mod mutex;
 mod order;
 
-pub use self::mutex::{Mutex, MutexGuard};
+pub use self::{
+    mutex::{Mutex, MutexGuard},
+    order::{no_handler_comes, only_where},
+};
 
 /// A value that one thread at a time can reach.
 #[repr(C)]
@@ -104,6 +107,7 @@ impl<T> Lock<T> {
 
     /// Takes it, and waits if another thread has it.
     #[inline]
+    #[cfg_attr(debug_assertions, track_caller)]
     pub fn lock(&self) -> Guard<'_, T> {
         self.kind.wanted::<T>();
         match self.try_lock() {

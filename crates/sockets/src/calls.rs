@@ -19,7 +19,7 @@ use crate::{
     reason::Reason,
     registry,
     set::Set,
-    signal::Inside,
+    signal::{self, Inside},
     stream::{READ, Stage, Stream, WRITE, lock},
     table, unseen,
 };
@@ -340,6 +340,8 @@ pub fn passing(fd: i32) {
 
 /// Before anything else, and before the handlers for `fork` are registered.
 pub fn start() {
+    kernel::thread_end::start();
+    sidestep_shm::lock::only_where(signal::puts_off);
     fork::check();
     if config().promote != Promote::Never {
         numbers::start();

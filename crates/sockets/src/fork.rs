@@ -1,17 +1,29 @@
 //! `fork`: the parent goes on as before; the child begins anew, with the streams that were on TCP.
 
 use std::{
-    cell::RefCell,
+    cell::Cell,
+    mem::ManuallyDrop,
     sync::atomic::{AtomicU32, Ordering},
 };
 
 use sidestep_shm::{descriptor, family::process_generation, lock::MutexGuard, procfs};
 
-use crate::{custody, engine, kernel, registry::file, set::Set, sleep, stream::Stream, table};
+use crate::{
+    custody, engine, jump, kernel,
+    registry::file,
+    set::Set,
+    signal::Quiet,
+    sleep,
+    stream::Stream,
+    table::{self, Forking},
+};
+
+/// Held by the thread that forks, so that the table and the registry are whole in the child. No handler runs meanwhile. Given
+/// back from the first to the last.
+struct Held(#[allow(dead_code)] MutexGuard<'static, ()>, #[allow(dead_code)] Forking, #[allow(dead_code)] Quiet);
 
 thread_local! {
-    /// Held by the thread that forks, so that the table and the registry are whole in the child.
-    static HELD: RefCell<Option<[MutexGuard<'static, ()>; 2]>> = const { RefCell::new(None) };
+    static HELD: Cell<Option<ManuallyDrop<Held>>> = const { Cell::new(None) };
 }
 
 /// The process that the table belongs to; 0 until it is first asked.
@@ -31,15 +43,17 @@ pub fn check() {
 
 /// Before.
 pub fn before() {
+    let quiet = Quiet::enter();
     check();
-    let guards = [table::change(), file::none_keeps()];
+    let table = table::forking();
+    let held = Held(file::none_keeps(), table, quiet);
     custody::forking();
-    HELD.with(|held| held.replace(Some(guards)));
+    HELD.set(Some(ManuallyDrop::new(held)));
 }
 
 /// After, in the parent.
 pub fn in_parent() {
-    HELD.with(|held| held.replace(None));
+    drop(HELD.take().map(ManuallyDrop::into_inner));
 }
 
 /// After, in the child. Other threads of the parent may have been anywhere: nothing that they could have locked is
@@ -49,6 +63,7 @@ pub fn in_child() {
     descriptor::after_fork();
     engine::after_fork();
     sleep::after_fork();
+    jump::after_fork();
     table::forget_free();
     // One new stream for each old one, however many numbers lead to it; and one new set.
     let mut renewed: Vec<(&'static Stream, &'static Stream)> = Vec::new();
@@ -86,5 +101,5 @@ pub fn in_child() {
         descriptor::closed(fd);
         let _ = kernel::close(fd);
     }
-    HELD.with(|held| held.replace(None));
+    in_parent();
 }

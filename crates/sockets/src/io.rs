@@ -2,7 +2,7 @@
 
 use std::{
     io::{IoSlice, IoSliceMut},
-    sync::atomic::Ordering,
+    sync::{Arc, atomic::Ordering},
 };
 
 use sidestep_shm::clock;
@@ -17,7 +17,7 @@ use crate::{
     readiness::{ring_is_next, switch_is_reached},
     signal::{self, Inside, Runs},
     sleep,
-    stream::{READ, Stage, Stream, WRITE},
+    stream::{InKernel, READ, Stage, Stream, WRITE},
     table, writer,
 };
 
@@ -25,7 +25,7 @@ mod file;
 mod peek;
 mod young;
 
-pub use file::{send_file, splice_in, splice_out};
+pub use file::{give_back, send_file, splice_in, splice_out};
 
 /// Bytes that the kernel is given at a time by calls that wait.
 const KERNEL_PIECE: usize = 256 << 10;
@@ -127,6 +127,7 @@ fn receive_slowly(
     if all == 0 {
         return receive_nothing(stream, flags, nonblocking);
     }
+    let mut call = None;
     loop {
         let carrier = {
             let _inside = Inside::enter();
@@ -148,7 +149,7 @@ fn receive_slowly(
                         return Ok(total + count);
                     }
                     // S3: counted before the lock is given back.
-                    stream.in_kernel[READ].fetch_add(1, Ordering::SeqCst);
+                    call = Some(stream.in_kernel(READ));
                     None
                 }
                 Ok(reader::Step::Got(count)) => {
@@ -170,7 +171,7 @@ fn receive_slowly(
             }
         };
         let Some(carrier) = carrier else {
-            let outcome = receive_in_kernel(stream, parts, flags, control);
+            let outcome = receive_in_kernel(stream, call, parts, flags, control);
             return match outcome {
                 Ok(count) => Ok(total + count),
                 Err(_) if total > 0 => Ok(total),
@@ -187,8 +188,8 @@ fn receive_slowly(
         if deadline.is_some_and(|deadline| clock::now() >= deadline) {
             return over(libc::EAGAIN);
         }
-        let (news, slept) = wait_to_read(stream, &carrier, deadline, before);
-        stream.keep_up(&carrier);
+        let (news, slept) = wait_to_read(stream, carrier, deadline, before);
+        stream.keep_up_now();
         anchor = if news { Anchor::News } else { Anchor::SleptOn };
         // With the thread outside, what was put off has run.
         let ended = slept == Err(Errno(libc::EINTR)) || signal::was_cancelled(before);
@@ -201,18 +202,16 @@ fn receive_slowly(
 /// The kernel's own call, without a lock; it has been counted.
 fn receive_in_kernel(
     stream: &'static Stream,
+    call: Option<InKernel>,
     parts: &mut [IoSliceMut<'_>],
     flags: i32,
     control: Option<&mut Control<'_>>,
 ) -> Result<usize> {
     let outcome = from_kernel(stream.fd(), parts, flags, control);
-    let _inside = Inside::enter();
-    if let Ok(count) = outcome
-        && flags & libc::MSG_PEEK == 0
-    {
-        stream.count(READ, count);
+    let taken = if flags & libc::MSG_PEEK == 0 { outcome.unwrap_or(0) } else { 0 };
+    if let Some(call) = call {
+        call.end(taken);
     }
-    stream.in_kernel[READ].fetch_sub(1, Ordering::SeqCst);
     outcome
 }
 
@@ -238,7 +237,7 @@ fn receive_nothing(stream: &'static Stream, flags: i32, nonblocking: bool) -> Re
 /// Sleeps until there may be something to read. `true`: the anchor has news.
 fn wait_to_read(
     stream: &'static Stream,
-    carrier: &Carrier,
+    carrier: Arc<Carrier>,
     deadline: Option<u64>,
     before: Runs,
 ) -> (bool, Result<usize>) {
@@ -247,14 +246,16 @@ fn wait_to_read(
     let ended = carrier.has_ended();
     carrier.arm_arrival();
     // A switch that TCP has not reached is no news: the bytes before it wake this call by the anchor.
-    let in_ring = || carrier.has_bytes() && ring_is_next(stream, carrier);
-    let news = || in_ring() || switch_is_reached(stream, carrier) || carrier.has_ended() != ended;
+    let in_ring = || carrier.has_bytes() && ring_is_next(stream, &carrier);
+    let news = || in_ring() || switch_is_reached(stream, &carrier) || carrier.has_ended() != ended;
     let ready = || {
         engine::see_to_links();
         carrier.settle();
-        news() || signal::was_cancelled(before) || !stream.is_carried_by(carrier)
+        news() || signal::was_cancelled(before) || !stream.is_carried_by(&carrier)
     };
-    sleep::sleep_on(stream, carrier, (libc::EPOLLIN | libc::EPOLLRDHUP) as u32, deadline, &ready)
+    let until = sleep::announce(stream, &carrier, (libc::EPOLLIN | libc::EPOLLRDHUP) as u32, deadline, &ready);
+    drop(carrier);
+    until.sleep()
 }
 
 /// Any of the sending calls.
@@ -335,7 +336,7 @@ fn send_slowly(
                         }
                         outcome
                     } else {
-                        stream.in_kernel[WRITE].fetch_add(1, Ordering::SeqCst);
+                        let call = stream.in_kernel(WRITE);
                         if let Some(carrier) = stream.carrier() {
                             stream.keep_up(&carrier);
                         }
@@ -346,7 +347,7 @@ fn send_slowly(
                             && piece.len() < parts.iter().map(|part| part.len()).sum::<usize>()
                         {
                             // Not all at once: between two pieces the stream may go over to the ring.
-                            let outcome = send_in_kernel(stream, &[IoSlice::new(piece)], flags);
+                            let outcome = send_in_kernel(stream, call, &[IoSlice::new(piece)], flags);
                             if outcome == Ok(KERNEL_PIECE)
                                 && !sleep::is_interrupted(before, true)
                                 && !has_failed(stream)
@@ -357,7 +358,7 @@ fn send_slowly(
                             }
                             outcome
                         } else {
-                            send_in_kernel(stream, parts, flags)
+                            send_in_kernel(stream, call, parts, flags)
                         }
                     };
                     return match outcome {
@@ -393,7 +394,7 @@ fn send_slowly(
         let Some(carrier) = carrier else { continue };
         stream.keep_up(&carrier);
         let until = deadline.into_iter().chain(stall).min();
-        let slept = wait_to_write(stream, &carrier, until);
+        let slept = wait_to_write(stream, carrier, until);
         let ended = slept == Err(Errno(libc::EINTR)) || signal::was_cancelled(before);
         if ended && total == 0 && !sleep::is_interrupted(before, timeout != 0) {
             return Err(Errno::RESTART);
@@ -401,13 +402,9 @@ fn send_slowly(
     }
 }
 
-fn send_in_kernel(stream: &'static Stream, parts: &[IoSlice<'_>], flags: i32) -> Result<usize> {
+fn send_in_kernel(stream: &'static Stream, call: InKernel, parts: &[IoSlice<'_>], flags: i32) -> Result<usize> {
     let outcome = kernel::send(stream.fd(), parts, flags);
-    let _inside = Inside::enter();
-    if let Ok(count) = outcome {
-        stream.count(WRITE, count);
-    }
-    stream.in_kernel[WRITE].fetch_sub(1, Ordering::SeqCst);
+    call.end(outcome.unwrap_or(0));
     outcome
 }
 
@@ -417,7 +414,7 @@ fn has_failed(stream: &Stream) -> bool {
 }
 
 /// Sleeps until there may be space.
-fn wait_to_write(stream: &'static Stream, carrier: &Carrier, deadline: Option<u64>) -> Result<usize> {
+fn wait_to_write(stream: &'static Stream, carrier: Arc<Carrier>, deadline: Option<u64>) -> Result<usize> {
     let _inside = Inside::enter();
     count_sleep(stream);
     let read = carrier.read();
@@ -426,9 +423,11 @@ fn wait_to_write(stream: &'static Stream, carrier: &Carrier, deadline: Option<u6
         engine::see_to_links();
         carrier.settle();
         let space = carrier.read() != read || carrier.link().is_some_and(|link| link.has_space());
-        space || !stream.is_carried_by(carrier)
+        space || !stream.is_carried_by(&carrier)
     };
-    sleep::sleep_on(stream, carrier, 0, deadline, &ready).1
+    let until = sleep::announce(stream, &carrier, 0, deadline, &ready);
+    drop(carrier);
+    until.sleep().1
 }
 
 fn count_sleep(stream: &Stream) {

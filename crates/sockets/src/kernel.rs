@@ -16,6 +16,7 @@ use std::{
 use crate::control::Control;
 
 pub mod counts;
+pub mod thread_end;
 pub mod waiting;
 
 /// An error number of the kernel.

@@ -22,6 +22,7 @@ mod ends;
 pub mod engine;
 mod fork;
 mod io;
+pub mod jump;
 pub mod kernel;
 mod leaving;
 mod member;
@@ -41,3 +42,4 @@ mod unseen;
 mod writer;
 
 pub use kernel::{Errno, Result};
+pub use sidestep_shm::heap::Heap;

@@ -2,6 +2,7 @@
 
 use std::{
     cell::{Cell, RefCell},
+    mem::ManuallyDrop,
     sync::{Arc, atomic::Ordering},
     time::Duration,
 };
@@ -12,7 +13,8 @@ use crate::{
     carrier::Carrier,
     config::config,
     engine,
-    kernel::{self, Errno, Mask, Result},
+    jump::{self, Note, What},
+    kernel::{self, Errno, Mask, Result, thread_end},
     readiness::{IN, OUT, look_again, ring_events},
     reason::Reason,
     signal::{self, Inside, Runs},
@@ -39,7 +41,7 @@ struct List {
 }
 
 thread_local! {
-    static SPARE: Cell<Option<List>> = const { Cell::new(None) };
+    static SPARE: Cell<Option<ManuallyDrop<List>>> = const { Cell::new(None) };
     static LOOKED: Cell<u64> = const { Cell::new(0) };
     static TOLD_ALL: Cell<u32> = const { Cell::new(0) };
     /// The last list of which the kernel was asked, and what the peers had told it before.
@@ -82,8 +84,7 @@ pub fn poll(
         let inside = Inside::enter();
         let mut list = List::of(fds);
         let Some(node) = list.ringed.first().map(|ringed| ringed.carrier.node().clone()) else {
-            let held = hold(&list.plain);
-            if held {
+            if let Some(held) = hold(&list.plain) {
                 drop(inside);
                 let left = sleep::left(deadline);
                 let left = if sleep::is_interrupted(before, true) { Some(Duration::ZERO) } else { left };
@@ -92,7 +93,7 @@ pub fn poll(
                     Ok(0) if sleep::is_interrupted(before, true) => Err(Errno(libc::EINTR)),
                     outcome => outcome,
                 };
-                let_go(&list.plain);
+                let_go(&list.plain, held);
                 put_by(list);
                 return outcome;
             }
@@ -129,9 +130,7 @@ pub fn poll(
         if sleep::is_interrupted(before, true) {
             return Err(Errno(libc::EINTR));
         }
-        if !hold(&list.plain) {
-            continue;
-        }
+        let Some(held) = hold(&list.plain) else { continue };
         list.asks_kernel();
         list.arm(fds);
         let List { ringed, fds: kernel_fds, .. } = &mut list;
@@ -149,11 +148,11 @@ pub fn poll(
             [only] if fds.len() == 1 && mask.is_none() => {
                 let events = u32::from(kernel_fds[1].events as u16);
                 kernel_fds[1].revents = 0;
-                sleep::sleep_on(only.stream, &only.carrier, events, until, &ready)
+                sleep::announce(only.stream, &only.carrier, events, until, &ready).sleep()
             }
             _ => (false, sleep::sleep(&node, kernel_fds, until, mask, &ready)),
         };
-        let_go(&list.plain);
+        let_go(&list.plain, held);
         if news || list.rings_ready(fds) && list.is_behind() {
             list.look_at_kernel()?;
         }
@@ -172,7 +171,7 @@ pub fn poll(
 impl List {
     fn of(fds: &[libc::pollfd]) -> List {
         let none = libc::pollfd { fd: -1, events: 0, revents: 0 };
-        let mut list = SPARE.try_with(Cell::take).ok().flatten().unwrap_or_default();
+        let mut list = SPARE.take().map(ManuallyDrop::into_inner).unwrap_or_default();
         list.fds.clear();
         list.fds.resize(fds.len() + 1, none);
         for (at, entry) in fds.iter().enumerate() {
@@ -345,7 +344,15 @@ impl List {
 fn put_by(mut list: List) {
     list.ringed.clear();
     list.plain.clear();
-    let _ = SPARE.try_with(|spare| spare.set(Some(list)));
+    thread_end::note();
+    let before = SPARE.replace(Some(ManuallyDrop::new(list)));
+    // A handler that came meanwhile has kept one of its own.
+    drop(before.map(ManuallyDrop::into_inner));
+}
+
+/// The thread ends.
+pub fn give_back() {
+    drop(SPARE.take().map(ManuallyDrop::into_inner));
 }
 
 impl Ringed {
@@ -385,22 +392,26 @@ fn looks_again() -> bool {
     })
 }
 
-/// Counts this call as in the kernel for streams without a ring. `false`: one of them has been opened meanwhile.
-fn hold(streams: &[&'static Stream]) -> bool {
+/// Counts this call as in the kernel for streams without a ring. `None`: one of them has been opened meanwhile. Inside.
+fn hold(streams: &[&'static Stream]) -> Option<Note> {
     for stream in streams {
         stream.in_kernel[READ].fetch_add(1, Ordering::SeqCst);
     }
+    let note = jump::note_each(streams.iter().map(|stream| What::InKernel(stream, READ)));
     // SeqCst: pairs with `Reader::take_up`: it sees the count, or this sees the opening.
-    let free = streams.iter().all(|stream| !stream.open.load(Ordering::SeqCst));
-    if !free {
-        let_go(streams);
+    if streams.iter().all(|stream| !stream.open.load(Ordering::SeqCst)) {
+        return Some(note);
     }
-    free
+    let_go(streams, note);
+    None
 }
 
-fn let_go(streams: &[&'static Stream]) {
-    for stream in streams {
-        stream.in_kernel[READ].fetch_sub(1, Ordering::SeqCst);
+fn let_go(streams: &[&'static Stream], note: Note) {
+    let _inside = Inside::enter();
+    if jump::strike(note) {
+        for stream in streams {
+            stream.in_kernel[READ].fetch_sub(1, Ordering::SeqCst);
+        }
     }
 }
 

@@ -9,7 +9,10 @@
 
 use std::{
     os::fd::{AsFd, AsRawFd},
-    sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering},
+    },
     time::Duration,
 };
 
@@ -18,6 +21,7 @@ use sidestep_shm::{clock, cpu, lock::Mutex};
 use crate::{
     config::config,
     engine,
+    jump::{self, What},
     kernel::{self, Errno, Mask, Result},
     member::{Member, ONE_SHOT},
     poll::EXPORTED,
@@ -271,6 +275,15 @@ impl Set {
         }
     }
 
+    /// A sleep in it was left by a jump.
+    pub fn wakes(&self) {
+        self.sleepers.fetch_sub(1, Ordering::Relaxed);
+        let berth = lock(&self.state).berth.clone();
+        if let Some(berth) = berth {
+            berth.leave_as_member(false);
+        }
+    }
+
     /// `epoll_wait` and its relatives.
     pub fn wait(
         &'static self,
@@ -334,14 +347,14 @@ impl Set {
                 return Err(Errno(libc::EINTR));
             }
             let Some(berth) = state.berth.clone() else { continue };
-            let node = engine::running().map(|engine| engine.node.clone());
-            let Some(node) = node else { continue };
+            let Some(node) = engine::running().map(|engine| &engine.node) else { continue };
             // What another thread dispatches from here on changes the epoch. What it dispatched before is in the queue.
             let epoch = node.epoch();
             state.asks_kernel();
             let again = state.arm();
             state.progress();
             self.sleepers.fetch_add(1, Ordering::Relaxed);
+            let note = jump::note(What::Set(self));
             drop(state);
             let mut outcome = Ok(0);
             let cancelled = || signal::was_cancelled(before);
@@ -349,13 +362,21 @@ impl Set {
                 engine::see_to_links();
                 lock(&self.state).has_news()
             };
-            if berth.occupy() && !has_news() && node.epoch() == epoch && !cancelled() {
+            let sleeps = berth.occupy() && !has_news() && node.epoch() == epoch && !cancelled();
+            // Who leaves this sleep by a jump keeps nothing: if the set is closed meanwhile, its berth goes.
+            let weak = Arc::downgrade(&berth);
+            drop(berth);
+            if sleeps {
                 let left = sleep::left(deadline.into_iter().chain(again).min());
                 outcome = sleep::in_kernel(|| kernel::epoll_wait(set, events, left, mask));
             }
             let reported = events[..outcome.unwrap_or(0)].iter().any(state::is_berth);
-            berth.leave_as_member(reported);
-            self.sleepers.fetch_sub(1, Ordering::Relaxed);
+            if jump::strike(note) {
+                self.sleepers.fetch_sub(1, Ordering::Relaxed);
+                if let Some(berth) = weak.upgrade() {
+                    berth.leave_as_member(reported);
+                }
+            }
             let mut state = lock(&self.state);
             state.looked = cpu::ticks();
             state.progress();

@@ -8,6 +8,7 @@ use std::{
 
 thread_local! {
     static DEPTH: Cell<u32> = const { Cell::new(0) };
+    static QUIET: Cell<u32> = const { Cell::new(0) };
     static PUT_OFF: Cell<bool> = const { Cell::new(false) };
     static RUNS: Cell<Runs> = const { Cell::new(Runs { all: 0, breaking: 0, cancelled: 0 }) };
 }
@@ -94,6 +95,34 @@ pub fn is_inside() -> bool {
     DEPTH.with(Cell::get) != 0
 }
 
+/// While one lives, handlers wait, too, but this thread's calls come to the engine: between the two halves of a `fork` the
+/// program's own functions run.
+#[derive(Debug)]
+pub struct Quiet(());
+
+impl Quiet {
+    /// Enters.
+    pub fn enter() -> Quiet {
+        QUIET.with(|depth| depth.set(depth.get() + 1));
+        Quiet(())
+    }
+}
+
+impl Drop for Quiet {
+    fn drop(&mut self) {
+        QUIET.with(|depth| depth.set(depth.get() - 1));
+        if !puts_off() && has_put_off() {
+            raise_again();
+        }
+    }
+}
+
+/// Whether a handler that comes to this thread now has to wait. If not, the thread has no lock of the engine.
+#[inline]
+pub fn puts_off() -> bool {
+    is_inside() || QUIET.with(Cell::get) != 0
+}
+
 /// Runs `sleep` as if outside: handlers run at once in it. No lock of the engine may be held.
 pub fn outside<T>(sleep: impl FnOnce() -> T) -> T {
     let depth = DEPTH.with(|depth| depth.replace(0));
@@ -136,6 +165,9 @@ pub fn set_raise_again(hook: fn()) {
 
 #[cold]
 fn raise_again() {
+    if puts_off() {
+        return;
+    }
     PUT_OFF.with(|put_off| put_off.set(false));
     if let Some(hook) = hook() {
         hook();

@@ -2,6 +2,7 @@
 
 use std::{
     cell::RefCell,
+    mem::ManuallyDrop,
     os::fd::{AsFd, AsRawFd},
     sync::Arc,
     time::Duration,
@@ -15,17 +16,14 @@ use sidestep_shm::clock;
 
 use crate::{
     carrier::Carrier,
-    kernel::{self, Errno, Mask, Result},
-    signal::{self, Inside, Runs},
+    jump::{self, Note, What},
+    kernel::{self, Errno, Mask, Result, thread_end},
+    signal::{self, Runs},
     stream::Stream,
 };
 
 /// How long a thread without a berth sleeps.
 const NAP_NS: u64 = 1_000_000;
-
-/// The berth of a thread; dropped inside the engine, since it closes descriptors of ours.
-#[derive(Default)]
-struct Own(Option<Bunk>);
 
 /// A berth, and the anchor that lies in its epoll set.
 #[derive(Clone)]
@@ -37,7 +35,7 @@ struct Bunk {
 
 /// An anchor in the set of a berth. It is registered for one event at a time: one that nobody takes out again, because its
 /// descriptor was closed here and lives on in another process, disturbs one sleep and no more.
-#[derive(Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Guest {
     fd: i32,
     /// The serial number of its carrier; 0: there is none.
@@ -47,39 +45,36 @@ struct Guest {
 }
 
 thread_local! {
-    static BERTH: RefCell<Own> = const { RefCell::new(Own(None)) };
+    /// The berth of this thread. Dropped by [`give_back`].
+    static BERTH: ManuallyDrop<RefCell<Option<Bunk>>> = const { ManuallyDrop::new(RefCell::new(None)) };
 }
 
-impl Drop for Own {
-    fn drop(&mut self) {
-        let _inside = Inside::enter();
-        self.0 = None;
-    }
+/// The thread ends.
+pub fn give_back() {
+    drop(BERTH.with(|own| own.take()));
 }
 
 /// The berth of this thread at a node; `None` if there are no descriptors for one.
 fn bunk(node: &Node) -> Option<Bunk> {
-    BERTH
-        .try_with(|own| {
-            let mut own = own.borrow_mut();
-            if let Some(bunk) = &own.0
-                && bunk.node.is(node)
-            {
-                return Some(bunk.clone());
-            }
-            let berth = Arc::new(node.berth().ok()?);
-            let bunk = Bunk { node: node.clone(), berth, guest: Guest::default() };
-            own.0 = Some(bunk.clone());
-            Some(bunk)
-        })
-        .ok()
-        .flatten()
+    BERTH.with(|own| {
+        let mut own = own.borrow_mut();
+        if let Some(bunk) = &*own
+            && bunk.node.is(node)
+        {
+            return Some(bunk.clone());
+        }
+        thread_end::note();
+        let berth = Arc::new(node.berth().ok()?);
+        let bunk = Bunk { node: node.clone(), berth, guest: Guest::default() };
+        *own = Some(bunk.clone());
+        Some(bunk)
+    })
 }
 
 /// Notes who lies in the set of this thread's berth.
 fn note_guest(guest: Guest) {
-    let _ = BERTH.try_with(|own| {
-        if let Some(bunk) = &mut own.borrow_mut().0 {
+    BERTH.with(|own| {
+        if let Some(bunk) = &mut *own.borrow_mut() {
             bunk.guest = guest;
         }
     });
@@ -87,7 +82,7 @@ fn note_guest(guest: Guest) {
 
 /// In a forked child: the berth is the parent's.
 pub fn after_fork() {
-    let _ = BERTH.try_with(|own| std::mem::forget(own.take().0.take()));
+    std::mem::forget(BERTH.with(|own| own.take()));
 }
 
 /// Sleeps on a node's news and on `fds`, until `ready` (which is looked at after announcing the sleep), a deadline, or a
@@ -100,58 +95,124 @@ pub fn sleep(
     ready: &dyn Fn() -> bool,
 ) -> Result<usize> {
     let Some(Bunk { berth, mut guest, .. }) = bunk(node) else {
-        // Without a berth nothing would wake this thread: look again in a while.
-        let nap = deadline.map_or(NAP_NS, |deadline| deadline.saturating_sub(clock::now()).min(NAP_NS));
-        return kernel::poll(&mut fds[1..], Some(Duration::from_nanos(nap)), mask);
+        return in_kernel(|| kernel::poll(&mut fds[1..], nap(deadline), mask));
     };
     let epoch = node.epoch();
     let mut outcome = Ok(0);
-    if berth.occupy() && !ready() && node.epoch() == epoch {
-        fds[0] = libc::pollfd { fd: berth.as_fd().as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    let note = jump::note(What::Berth);
+    let sleeps = berth.occupy() && !ready() && node.epoch() == epoch;
+    let berth = berth.as_fd().as_raw_fd();
+    if sleeps {
+        fds[0] = libc::pollfd { fd: berth, events: libc::POLLIN, revents: 0 };
         outcome = in_kernel(|| kernel::poll(fds, left(deadline), mask));
     } else {
         fds.iter_mut().for_each(|entry| entry.revents = 0);
     }
-    if guest.disarm(&berth.leave()) {
+    if jump::strike(note)
+        && let Some(tokens) = in_berth(Berth::leave)
+        && guest.disarm(&tokens)
+    {
         note_guest(guest);
     }
     outcome
 }
 
-/// The same for one stream: on news of its carrier's node, and on `events` of its anchor. `true`: the anchor has some.
-/// One call to the kernel, since the anchor stays in the berth's set.
-pub fn sleep_on(
+/// A sleep that has been announced. It holds nothing that would be lost if a handler left it by a jump.
+#[derive(Debug)]
+pub struct Announced {
+    fd: i32,
+    events: u32,
+    deadline: Option<u64>,
+    at: At,
+}
+
+#[derive(Debug)]
+enum At {
+    /// In this thread's berth, whose descriptor this is; with the anchor, if there is something to sleep for.
+    Berth { set: i32, guest: Guest, note: Note, sleeps: bool },
+    /// For a while only.
+    Nowhere,
+}
+
+/// Announces a sleep for one stream: on news of its carrier's node, and on `events` of its anchor.
+pub fn announce(
     stream: &Stream,
     carrier: &Carrier,
     events: u32,
     deadline: Option<u64>,
     ready: &dyn Fn() -> bool,
-) -> (bool, Result<usize>) {
-    let node = carrier.node();
-    let wanted = Guest { fd: stream.fd(), serial: carrier.serial, events, armed: true };
-    let bunk = bunk(node).filter(|bunk| bunk.guest == wanted || bunk.admit(wanted));
-    let Some(Bunk { berth, .. }) = bunk else {
-        let asked = libc::pollfd { fd: stream.fd(), events: events as i16, revents: 0 };
-        let mut fds = [asked, asked];
-        let outcome = sleep(node, &mut fds, deadline, None, ready);
-        return (fds[1].revents != 0, outcome);
+) -> Announced {
+    let (node, fd) = (carrier.node(), stream.fd());
+    let guest = Guest { fd, serial: carrier.serial, events, armed: true };
+    let at = match bunk(node) {
+        None => At::Nowhere,
+        Some(bunk) => {
+            let guest = if bunk.guest == guest || bunk.admit(guest) { guest } else { Guest::default() };
+            let epoch = node.epoch();
+            let note = jump::note(What::Berth);
+            let sleeps = bunk.berth.occupy() && !ready() && node.epoch() == epoch;
+            At::Berth { set: bunk.berth.as_fd().as_raw_fd(), guest, note, sleeps }
+        }
     };
-    let epoch = node.epoch();
-    let mut outcome = Ok(0);
-    let mut found = [libc::epoll_event { events: 0, u64: 0 }; 16];
-    if berth.occupy() && !ready() && node.epoch() == epoch {
-        outcome = in_kernel(|| kernel::epoll_wait(berth.as_fd().as_raw_fd(), &mut found, left(deadline), None));
+    Announced { fd, events, deadline, at }
+}
+
+impl Announced {
+    /// Sleeps. `true`: the anchor has some of the events. One call to the kernel, since the anchor stays in the berth's set.
+    pub fn sleep(self) -> (bool, Result<usize>) {
+        let asked = libc::pollfd { fd: self.fd, events: self.events as i16, revents: 0 };
+        let At::Berth { set, guest, note, sleeps } = self.at else {
+            let mut fds = [asked];
+            let outcome = in_kernel(|| kernel::poll(&mut fds, nap(self.deadline), None));
+            return (fds[0].revents != 0, outcome);
+        };
+        if guest.serial == 0 {
+            // The kernel has no room for the anchor in the set.
+            let mut fds = [libc::pollfd { fd: set, events: libc::POLLIN, revents: 0 }, asked];
+            let mut outcome = Ok(0);
+            if sleeps {
+                outcome = in_kernel(|| kernel::poll(&mut fds, left(self.deadline), None));
+            }
+            if jump::strike(note) {
+                in_berth(Berth::leave);
+            }
+            return (fds[1].revents != 0, outcome);
+        }
+        let mut outcome = Ok(0);
+        let mut found = [libc::epoll_event { events: 0, u64: 0 }; 16];
+        if sleeps {
+            outcome = in_kernel(|| kernel::epoll_wait(set, &mut found, left(self.deadline), None));
+        }
+        let mut tokens = [0; 16];
+        let count = outcome.unwrap_or(0);
+        tokens.iter_mut().zip(&found).for_each(|(token, event)| *token = event.u64);
+        let tokens = &tokens[..count];
+        let news = tokens.contains(&guest.token());
+        if news {
+            note_guest(Guest { armed: false, ..guest });
+        }
+        if jump::strike(note) {
+            in_berth(|berth| berth.leave_with(tokens));
+        }
+        (news, outcome)
     }
-    let mut tokens = [0; 16];
-    let count = outcome.unwrap_or(0);
-    tokens.iter_mut().zip(&found).for_each(|(token, event)| *token = event.u64);
-    let tokens = &tokens[..count];
-    let news = tokens.contains(&wanted.token());
-    if news {
-        note_guest(Guest { armed: false, ..wanted });
-    }
-    berth.leave_with(tokens);
-    (news, outcome)
+}
+
+/// A sleep in this thread's berth was left by a jump.
+pub fn leave_berth() {
+    in_berth(Berth::leave);
+}
+
+/// Does something with this thread's berth.
+fn in_berth<T>(act: impl FnOnce(&Berth) -> T) -> Option<T> {
+    let berth = BERTH.with(|own| own.borrow().as_ref().map(|bunk| bunk.berth.clone()));
+    berth.map(|berth| act(&berth))
+}
+
+/// How long a thread without a berth sleeps: nothing would wake it.
+fn nap(deadline: Option<u64>) -> Option<Duration> {
+    let nap = deadline.map_or(NAP_NS, |deadline| deadline.saturating_sub(clock::now()).min(NAP_NS));
+    Some(Duration::from_nanos(nap))
 }
 
 impl Bunk {

@@ -36,6 +36,8 @@ mod number;
 mod parting;
 mod promotion;
 
+pub use number::InKernel;
+
 /// One connection. Lives for ever and is used again; see [`table`].
 #[derive(Debug)]
 pub struct Stream {
@@ -333,6 +335,14 @@ impl Stream {
     #[inline]
     pub fn carried_bytes(&self, direction: usize, on_carrier: u64) -> u64 {
         self.over_former[direction].load(Ordering::Relaxed) + on_carrier
+    }
+
+    /// [`keep_up`](Self::keep_up) with the carrier of now, if there is one.
+    pub fn keep_up_now(&self) {
+        let _inside = Inside::enter();
+        if let Some(carrier) = self.carrier() {
+            self.keep_up(&carrier);
+        }
     }
 
     /// Carries out a switch of the reading direction that waits for nothing else, and follows a peer that leaves.

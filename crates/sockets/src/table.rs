@@ -3,9 +3,12 @@
 //! A look-up takes no lock and frees nothing: a number leads to the index of an object that lives for ever and is used
 //! again. Whoever found one takes its lock and then looks whether the number still leads there ([`Slot::is`]).
 
-use std::sync::{
-    OnceLock,
-    atomic::{AtomicU32, AtomicU64, Ordering},
+use std::{
+    cell::Cell,
+    sync::{
+        OnceLock,
+        atomic::{AtomicU32, AtomicU64, Ordering},
+    },
 };
 
 use sidestep_shm::lock::{Mutex, MutexGuard};
@@ -43,6 +46,19 @@ static STREAMS: Pool<Stream> = Pool::new();
 static SETS: Pool<Set> = Pool::new();
 /// Changes of the table and of what belongs to a number happen under this lock.
 static CHANGE: Mutex<()> = Mutex::new(());
+
+thread_local! {
+    /// This thread forks, and has the lock.
+    static FORKS: Cell<bool> = const { Cell::new(false) };
+}
+
+/// The right to change the table, until it is dropped.
+#[derive(Debug)]
+pub struct Change(Option<MutexGuard<'static, ()>>);
+
+/// The same from before a `fork` until after it, in both processes.
+#[derive(Debug)]
+pub struct Forking(Change);
 /// Numbers that were ever used are below this one.
 static TOP: AtomicU64 = AtomicU64::new(0);
 
@@ -78,9 +94,23 @@ pub fn set_at(index: u32) -> Option<&'static Set> {
     SETS.get(index)
 }
 
-/// The lock under which the table changes.
-pub fn change() -> MutexGuard<'static, ()> {
-    CHANGE.lock().unwrap_or_else(|poison| poison.into_inner())
+/// The lock under which the table changes. A thread that forks has it already: what the program's own functions for a `fork`
+/// close or duplicate, they do under it.
+pub fn change() -> Change {
+    Change((!FORKS.get()).then(|| CHANGE.lock().unwrap_or_else(|poison| poison.into_inner())))
+}
+
+/// The lock, for a thread that forks.
+pub fn forking() -> Forking {
+    let change = change();
+    FORKS.set(true);
+    Forking(change)
+}
+
+impl Drop for Forking {
+    fn drop(&mut self) {
+        FORKS.set(self.0.0.is_none());
+    }
 }
 
 /// A fresh stream, not yet in the table. `None`: there are too many.

@@ -30,6 +30,7 @@ impl<T> Mutex<T> {
 
     /// Takes it, and waits if another thread has it.
     #[inline]
+    #[cfg_attr(debug_assertions, track_caller)]
     pub fn lock(&self) -> LockResult<MutexGuard<'_, T>> {
         self.kind.wanted::<T>();
         match self.inner.lock() {

@@ -3,6 +3,21 @@
 //! Two threads that each hold what the other wants wait for ever, but seldom: every test would have to meet that moment. The
 //! two orders themselves show in any run. In release builds nothing of this is left.
 
+/// From now on a lock is taken only where this says that no handler of a signal can come: one that did, and took the lock, too,
+/// would wait for itself.
+pub fn only_where(handlers_wait: fn() -> bool) {
+    #[cfg(debug_assertions)]
+    watch::set_handlers(handlers_wait);
+    #[cfg(not(debug_assertions))]
+    let _ = handlers_wait;
+}
+
+/// In this thread no handler comes at all: all signals are blocked from its start on.
+pub fn no_handler_comes() {
+    #[cfg(debug_assertions)]
+    watch::exempt();
+}
+
 /// Locks are told apart by where they were made, and by the types of what they guard.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Kind {
@@ -29,7 +44,10 @@ impl Kind {
 
     /// Before one is taken that may have to be waited for.
     #[inline]
+    #[cfg_attr(debug_assertions, track_caller)]
     pub(super) fn wanted<T>(self) {
+        #[cfg(debug_assertions)]
+        watch::check_handlers();
         #[cfg(debug_assertions)]
         watch::wanted((std::any::type_name::<T>(), self.place));
     }
@@ -55,44 +73,76 @@ impl Drop for Mark {
 
 #[cfg(debug_assertions)]
 mod watch {
-    use std::{cell::RefCell, collections::BTreeSet, panic::Location, sync::Mutex};
+    use std::{
+        cell::Cell,
+        collections::BTreeSet,
+        panic::Location,
+        sync::{Mutex, OnceLock},
+    };
 
     pub(super) type Place = (&'static str, &'static Location<'static>);
 
+    // Without destructors: who registers one allocates, and locks are taken where that must not be.
     thread_local! {
-        static HELD: RefCell<Vec<Place>> = const { RefCell::new(Vec::new()) };
-        /// What this thread has seen need not be looked up again.
-        static KNOWN: RefCell<BTreeSet<(Place, Place)>> = const { RefCell::new(BTreeSet::new()) };
+        static HELD: Cell<[Option<Place>; MOST]> = const { Cell::new([None; MOST]) };
+        /// Pairs that this thread has seen need not be looked up again; by their addresses.
+        static KNOWN: Cell<[usize; KNOWN_PAIRS]> = const { Cell::new([0; KNOWN_PAIRS]) };
+        static EXEMPT: Cell<bool> = const { Cell::new(false) };
+    }
+
+    /// Locks that a thread holds at once; more are not watched.
+    const MOST: usize = 8;
+    const KNOWN_PAIRS: usize = 16;
+
+    static HANDLERS_WAIT: OnceLock<fn() -> bool> = OnceLock::new();
+
+    pub(super) fn set_handlers(wait: fn() -> bool) {
+        let _ = HANDLERS_WAIT.set(wait);
+    }
+
+    pub(super) fn exempt() {
+        EXEMPT.set(true);
+    }
+
+    #[track_caller]
+    pub(super) fn check_handlers() {
+        if let Some(wait) = HANDLERS_WAIT.get() {
+            assert!(EXEMPT.get() || wait(), "a lock is taken where a handler could come");
+        }
     }
 
     static SEEN: Mutex<BTreeSet<(Place, Place)>> = Mutex::new(BTreeSet::new());
 
     pub(super) fn wanted(place: Place) {
-        let _ = HELD.try_with(|held| {
-            let Ok(held) = held.try_borrow() else { return };
-            held.iter().for_each(|first| note(*first, place));
-        });
+        HELD.get().into_iter().flatten().for_each(|first| note(first, place));
     }
 
     pub(super) fn taken(place: Place) {
-        let _ = HELD.try_with(|held| held.try_borrow_mut().map(|mut held| held.push(place)));
+        let mut held = HELD.get();
+        if let Some(free) = held.iter_mut().find(|held| held.is_none()) {
+            *free = Some(place);
+            HELD.set(held);
+        }
     }
 
     pub(super) fn given(place: Place) {
-        let _ = HELD.try_with(|held| {
-            let Ok(mut held) = held.try_borrow_mut() else { return };
-            if let Some(last) = held.iter().rposition(|other| *other == place) {
-                held.remove(last);
-            }
-        });
+        let mut held = HELD.get();
+        if let Some(last) = held.iter_mut().rev().find(|held| **held == Some(place)) {
+            *last = None;
+            HELD.set(held);
+        }
     }
 
     fn note(first: Place, second: Place) {
-        let known =
-            KNOWN.try_with(|known| known.try_borrow_mut().is_ok_and(|mut known| !known.insert((first, second))));
-        if first == second || known.unwrap_or(true) {
+        let address = |place: Place| place.0.as_ptr() as usize ^ std::ptr::from_ref(place.1) as usize;
+        let pair = address(first).rotate_left(17) ^ address(second);
+        let mut known = KNOWN.get();
+        let at = pair.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+        let before = std::mem::replace(&mut known[at % KNOWN_PAIRS], pair);
+        if first == second || before == pair {
             return;
         }
+        KNOWN.set(known);
         // A forked child may find it held for ever: it does without.
         if let Ok(mut seen) = SEEN.try_lock() {
             seen.insert((first, second));

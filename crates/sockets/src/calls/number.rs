@@ -23,17 +23,22 @@ pub fn internal_closed(fd: i32) {
 /// `close`. Closes the descriptor, too.
 pub fn close(fd: i32) -> Result<()> {
     let _inside = Inside::enter();
-    let _change = table::change();
+    let change = table::change();
     if let Some(set) = table::set(fd) {
         table::clear(fd);
         set.drop_number();
         return kernel::close(fd);
     }
-    let Some(stream) = table::stream(fd) else { return kernel::close(fd) };
+    let Some(stream) = table::stream(fd) else {
+        // Another thread was faster, and the number may be anyone's.
+        drop(change);
+        return kernel::close(fd);
+    };
     table::clear(fd);
     let last = stream.drop_number(fd);
     leave_sets(stream, fd, last);
-    if last { stream.close() } else { kernel::close(fd) }
+    // One that is not the last waits for nothing.
+    if last { stream.close(change) } else { kernel::close(fd) }
 }
 
 /// `close_range` and `closefrom`, without CLOSE_RANGE_CLOEXEC: closes all of them but internal ones.

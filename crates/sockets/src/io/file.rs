@@ -3,6 +3,7 @@
 use std::{
     cell::Cell,
     io::{IoSlice, IoSliceMut},
+    mem::ManuallyDrop,
     sync::atomic::Ordering,
 };
 
@@ -10,7 +11,7 @@ use sidestep_shm::cached::CachedFile;
 
 use crate::{
     engine,
-    kernel::{self, Errno, Result},
+    kernel::{self, Errno, Result, thread_end},
     poll,
     signal::{self, Inside},
     sleep,
@@ -27,7 +28,7 @@ const STRAIGHT: usize = 64 << 10;
 const LEAST_STRAIGHT: usize = 8 << 10;
 
 thread_local! {
-    static SPARE: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+    static SPARE: Cell<ManuallyDrop<Vec<u8>>> = const { Cell::new(ManuallyDrop::new(Vec::new())) };
 }
 
 /// Room for a piece. It goes back to its thread for the next call; a call in a handler makes another.
@@ -35,7 +36,7 @@ struct Piece(Vec<u8>);
 
 impl Piece {
     fn new() -> Piece {
-        let mut bytes = SPARE.try_with(Cell::take).unwrap_or_default();
+        let mut bytes = ManuallyDrop::into_inner(SPARE.take());
         bytes.resize(PIECE, 0);
         Piece(bytes)
     }
@@ -47,9 +48,14 @@ impl Piece {
 
 impl Drop for Piece {
     fn drop(&mut self) {
-        let bytes = std::mem::take(&mut self.0);
-        let _ = SPARE.try_with(|spare| spare.set(bytes));
+        thread_end::note();
+        drop(ManuallyDrop::into_inner(SPARE.replace(ManuallyDrop::new(std::mem::take(&mut self.0)))));
     }
+}
+
+/// The thread ends.
+pub fn give_back() {
+    drop(ManuallyDrop::into_inner(SPARE.take()));
 }
 
 /// `splice` from a stream to a pipe: what the pipe takes is taken from the stream, and nothing more.
@@ -141,16 +147,15 @@ fn send_file_in_kernel(
     count: usize,
 ) -> Option<Result<usize>> {
     // Nothing of it may go to the ring meanwhile.
-    stream.in_kernel[WRITE].fetch_add(1, Ordering::SeqCst);
-    let still = !stream.writer().uses_ring();
+    let (call, still) = {
+        let _inside = Inside::enter();
+        (stream.in_kernel(WRITE), !stream.writer().uses_ring())
+    };
     let outcome = still.then(|| kernel::send_file(stream.fd(), file, offset, count));
-    if let Some(Ok(count)) = outcome {
-        stream.count(WRITE, count);
-    }
+    call.end(outcome.and_then(Result::ok).unwrap_or(0));
     if matches!(outcome, Some(Ok(sent)) if sent < count) || outcome == Some(Err(Errno(libc::EAGAIN))) {
         stream.is_full();
     }
-    stream.in_kernel[WRITE].fetch_sub(1, Ordering::SeqCst);
     outcome
 }
 

@@ -39,7 +39,7 @@ pub fn peek(
     if all == 0 {
         return receive_nothing(stream, flags, nonblocking);
     }
-    let (mut anchor, mut ended) = (Anchor::before(nonblocking), false);
+    let (mut anchor, mut ended, mut call) = (Anchor::before(nonblocking), false, None);
     loop {
         let (carrier, seen) = {
             let _inside = Inside::enter();
@@ -51,7 +51,7 @@ pub fn peek(
                 }
                 reader::Step::Kernel => {
                     // S3: counted before the lock is given back.
-                    stream.in_kernel[READ].fetch_add(1, Ordering::SeqCst);
+                    call = Some(stream.in_kernel(READ));
                     (None, 0)
                 }
                 reader::Step::Got(count) if count == 0 || count >= target || nonblocking || ended => return Ok(count),
@@ -59,7 +59,7 @@ pub fn peek(
                 reader::Step::Empty => (stream.carrier(), 0),
             }
         };
-        let Some(carrier) = carrier else { return receive_in_kernel(stream, parts, flags, control) };
+        let Some(carrier) = carrier else { return receive_in_kernel(stream, call, parts, flags, control) };
         let over = |errno: i32| if seen > 0 { Ok(seen) } else { Err(Errno(errno)) };
         if nonblocking {
             return over(libc::EAGAIN);
@@ -78,8 +78,8 @@ pub fn peek(
             }
             continue;
         }
-        let (news, slept) = wait_to_read(stream, &carrier, deadline, before);
-        stream.keep_up(&carrier);
+        let (news, slept) = wait_to_read(stream, carrier, deadline, before);
+        stream.keep_up_now();
         anchor = if news { Anchor::News } else { Anchor::SleptOn };
         let broken = slept == Err(Errno(libc::EINTR)) || signal::was_cancelled(before);
         if broken && !sleep::is_interrupted(before, timeout != 0) {

@@ -1,15 +1,12 @@
 //! Calls on a connection that is too young to be promoted, the only ones that a short one ever sees: they are counted, and
 //! are the kernel's. No lock is taken.
 
-use std::{
-    io::{IoSlice, IoSliceMut},
-    sync::atomic::Ordering,
-};
+use std::io::{IoSlice, IoSliceMut};
 
 use crate::{
     control::Control,
     kernel::{self, Errno, Result},
-    stream::{READ, Stream, WRITE},
+    stream::{InKernel, READ, Stream, WRITE},
     table,
 };
 
@@ -28,9 +25,9 @@ pub fn receive(
         return None;
     }
     let _in_use = stream.in_use();
-    let call = Call::begin(fd, stream, READ)?;
+    let call = begin(fd, stream, READ)?;
     let outcome = from_kernel(stream.fd(), parts, flags, control);
-    call.end(outcome);
+    call.end(outcome.unwrap_or(0));
     Some(outcome)
 }
 
@@ -42,38 +39,19 @@ pub fn send(fd: i32, stream: &'static Stream, parts: &[IoSlice<'_>], flags: i32)
         return None;
     }
     let _in_use = stream.in_use();
-    let call = Call::begin(fd, stream, WRITE)?;
+    let call = begin(fd, stream, WRITE)?;
     let outcome = kernel::send(stream.fd(), parts, flags | libc::MSG_NOSIGNAL);
     if matches!(outcome, Ok(count) if count < len) || outcome == Err(Errno(libc::EAGAIN)) {
         stream.is_full();
     }
-    call.end(outcome);
+    call.end(outcome.unwrap_or(0));
     Some(outcome)
 }
 
-/// A call that sits in the kernel.
-struct Call {
-    stream: &'static Stream,
-    direction: usize,
-}
-
-impl Call {
-    /// `None`: the stream has grown older meanwhile, or the number leads elsewhere.
-    fn begin(fd: i32, stream: &'static Stream, direction: usize) -> Option<Call> {
-        stream.in_kernel[direction].fetch_add(1, Ordering::SeqCst);
-        // SeqCst: whoever opens the direction, or announces a switch, has made the stream older first. It sees this count,
-        // or this sees that.
-        if stream.is_young() && table::slot(fd).is_some_and(|slot| slot.is(stream)) {
-            return Some(Call { stream, direction });
-        }
-        stream.in_kernel[direction].fetch_sub(1, Ordering::SeqCst);
-        None
-    }
-
-    fn end(self, outcome: Result<usize>) {
-        if let Ok(count) = outcome {
-            self.stream.count(self.direction, count);
-        }
-        self.stream.in_kernel[self.direction].fetch_sub(1, Ordering::SeqCst);
-    }
+/// Begins a call that sits in the kernel. `None`: the stream has grown older meanwhile, or the number leads elsewhere.
+fn begin(fd: i32, stream: &'static Stream, direction: usize) -> Option<InKernel> {
+    let call = stream.in_kernel(direction);
+    // SeqCst: whoever opens the direction, or announces a switch, has made the stream older first. It sees this count, or this
+    // sees that.
+    (stream.is_young() && table::slot(fd).is_some_and(|slot| slot.is(stream))).then_some(call)
 }

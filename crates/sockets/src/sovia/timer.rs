@@ -2,15 +2,18 @@
 //! own takes what arrives.
 
 use std::{
-    sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, Weak, atomic::Ordering},
+    sync::{
+        Arc, Condvar, Mutex, MutexGuard, OnceLock, Weak,
+        atomic::{AtomicU32, Ordering},
+    },
     thread,
     time::Duration,
 };
 
-use sidestep_shm::clock;
+use sidestep_shm::{clock, family::process_generation};
 
 use super::Link;
-use crate::kernel;
+use crate::{jump, kernel, signal::Inside};
 
 /// How long a write is held at most, unless the program waits or reads, which sends it at once.
 const HOLD: Duration = Duration::from_millis(1);
@@ -33,6 +36,16 @@ struct Watched {
 
 static TIMER: OnceLock<Timer> = OnceLock::new();
 
+/// The process of a line of forks in which the thread was started.
+static STARTED: AtomicU32 = AtomicU32::new(0);
+
+/// Whether writes may be held that could go out at once. The start of a thread allocates as the program does, which a handler
+/// may have interrupted: there nothing is held that need not be.
+#[inline]
+pub fn may_hold() -> bool {
+    STARTED.load(Ordering::Relaxed) == process_generation() || !jump::is_in_handler()
+}
+
 /// A link holds something from now on.
 #[inline]
 pub fn watch(link: &Arc<Link>) {
@@ -48,13 +61,13 @@ fn enter(link: &Arc<Link>) {
     let process = kernel::process();
     if watched.process != process {
         watched.links.clear();
-        let thread = thread::Builder::new().name("sovia-timer".into());
-        if kernel::without_signals(|| thread.spawn(move || run(timer))).is_err() {
+        if start("sovia-timer", move || run(timer)).is_err() {
             // Without a thread nothing is held from now on; what is goes with the next call.
             link.prompt.store(true, Ordering::Relaxed);
             return;
         }
         watched.process = process;
+        STARTED.store(process_generation(), Ordering::Relaxed);
     }
     watched.links.push(Arc::downgrade(link));
     timer.more.notify_one();
@@ -93,7 +106,7 @@ fn holds_on(link: &Arc<Link>) -> bool {
 /// Starts the handler of a link.
 pub fn handle(link: &Arc<Link>) {
     let (weak, vi, node) = (Arc::downgrade(link), link.vi.clone(), link.nic.node().clone());
-    let run = move || {
+    let started = start("sovia-handler", move || {
         loop {
             let arrived = vi.wait_receive(Some(clock::now() + HANDLER_NS));
             let Some(link) = weak.upgrade() else { return };
@@ -108,11 +121,19 @@ pub fn handle(link: &Arc<Link>) {
                 return;
             }
         }
-    };
-    let thread = thread::Builder::new().name("sovia-handler".into());
-    if kernel::without_signals(|| thread.spawn(run)).is_err() {
+    });
+    if started.is_err() {
         link.lost.store(true, Ordering::Relaxed);
     }
+}
+
+/// Starts a thread in which no handler of the program's ever runs.
+fn start(name: &str, run: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
+    let run = move || {
+        let _inside = Inside::enter();
+        run();
+    };
+    kernel::without_signals(|| thread::Builder::new().name(name.into()).spawn(run)).map(drop)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -3,24 +3,49 @@
 use std::sync::atomic::Ordering;
 
 use crate::{
-    engine, kernel,
+    engine,
+    jump::{self, Note, What},
+    kernel,
     reader::Reader,
     signal::Inside,
     stream::{Stage, Stream, lock},
-    table,
+    table::{self, Change},
     writer::Writer,
 };
 
 /// A call that may sleep is under way.
 #[derive(Debug)]
-pub struct InUse(&'static Stream);
+pub struct InUse(&'static Stream, Note);
 
 impl Drop for InUse {
     #[inline]
     fn drop(&mut self) {
-        if self.0.users.fetch_sub(1, Ordering::SeqCst) == 1 && self.0.orphan.load(Ordering::SeqCst) {
-            self.0.end_orphan();
+        let _inside = Inside::enter();
+        if jump::strike(self.1) {
+            self.0.drop_user();
         }
+    }
+}
+
+/// A call sits in the kernel for one direction.
+#[derive(Debug)]
+pub struct InKernel(&'static Stream, usize, Note);
+
+impl InKernel {
+    /// The call has carried so many bytes.
+    pub fn end(self, bytes: usize) {
+        let _inside = Inside::enter();
+        if jump::strike(self.2) {
+            self.0.count(self.1, bytes);
+            self.0.in_kernel[self.1].fetch_sub(1, Ordering::SeqCst);
+        }
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for InKernel {
+    fn drop(&mut self) {
+        InKernel(self.0, self.1, self.2).end(0);
     }
 }
 
@@ -48,21 +73,49 @@ impl Stream {
 
     /// Begins a call that may sleep: the anchor stays until it has ended, also if the program closes the descriptor.
     pub fn in_use(&'static self) -> InUse {
+        let _inside = Inside::enter();
         self.users.fetch_add(1, Ordering::SeqCst);
-        InUse(self)
+        InUse(self, jump::note(What::Use(self)))
+    }
+
+    /// A call has ended. Inside.
+    pub fn drop_user(&'static self) {
+        if self.users.fetch_sub(1, Ordering::SeqCst) == 1 && self.orphan.load(Ordering::SeqCst) {
+            self.end_orphan();
+        }
+    }
+
+    /// Begins a call that sits in the kernel for a direction, without a lock.
+    pub fn in_kernel(&'static self, direction: usize) -> InKernel {
+        let _inside = Inside::enter();
+        self.in_kernel[direction].fetch_add(1, Ordering::SeqCst);
+        InKernel(self, direction, jump::note(What::InKernel(self, direction)))
+    }
+
+    /// Such a call was left by a jump. What the kernel carried last may not have been counted: the kernel has.
+    #[cold]
+    pub fn left_kernel(&'static self, direction: usize) {
+        let others = self.in_kernel[direction].fetch_sub(1, Ordering::SeqCst) != 1;
+        if let Some(_both) = self.try_both()
+            && !others
+            && let Ok(Some((read, written))) = kernel::counts::of(self.fd())
+        {
+            self.over_tcp[direction].fetch_max([read, written][direction], Ordering::SeqCst);
+        }
     }
 
     #[cold]
     fn end_orphan(&'static self) {
         let _inside = Inside::enter();
-        let _change = table::change();
+        let change = table::change();
         if self.users.load(Ordering::SeqCst) == 0 && self.orphan.swap(false, Ordering::SeqCst) {
-            let _ = self.end();
+            let _ = self.end(Some(change));
         }
     }
 
-    /// The program has closed its last number, which is still open. Under the lock of the table.
-    pub fn close(&'static self) -> kernel::Result<()> {
+    /// The program has closed its last number, which is still open and leads nowhere by now. Under the lock of the table,
+    /// which is given back before anything is waited for.
+    pub fn close(&'static self, change: Change) -> kernel::Result<()> {
         let fd = self.fd();
         if self.users.load(Ordering::SeqCst) > 0 {
             // Calls are under way. The anchor moves away, so that none of them touches a number that is used again.
@@ -72,7 +125,7 @@ impl Stream {
                 return kernel::close(fd);
             }
         }
-        self.end()
+        self.end(Some(change))
     }
 
     /// Its last number is about to lead elsewhere, by someone else's doing. Under the lock of the table.
@@ -85,25 +138,31 @@ impl Stream {
                 return;
             }
         }
-        let _ = self.end();
+        // A copy is closed: nothing is waited for.
+        let _ = self.end(None);
     }
 
-    /// Closes the anchor and gives everything back.
-    fn end(&'static self) -> kernel::Result<()> {
+    /// Closes the anchor and gives everything back. Nobody finds the stream any more: no number leads to it, no set has it,
+    /// and it is not used again before this has ended.
+    ///
+    /// With SO_LINGER the kernel's `close` waits for the peer. It is made without the lock of the table, so that other
+    /// threads go on. The number is free as soon as it begins; whoever is given it next finds that it leads nowhere.
+    fn end(&'static self, change: Option<Change>) -> kernel::Result<()> {
         self.publish_counts();
         let fd = self.fd();
-        let (mut reader, mut writer) = (self.reader(), self.writer());
         if self.stage() == Stage::Carried {
+            let (mut reader, mut writer) = (self.reader(), self.writer());
             reader.end(self);
             writer.end(self);
         }
         crate::custody::releasing(fd);
         sidestep_shm::descriptor::closed(fd);
+        drop(change);
         // The anchor first: who finds the carrier gone must find the end of the stream behind it.
         let closed = kernel::close(fd);
         engine::told_kernel();
-        *reader = Reader::default();
-        *writer = Writer::default();
+        *self.reader() = Reader::default();
+        *self.writer() = Writer::default();
         if let Some(place) = lock(&self.place).take() {
             place.engine.forget(&place.key);
             place.engine.registry.add_totals(place.engine.process, place.entry);

@@ -105,7 +105,7 @@ pub unsafe fn accepted(new: c_int, address: *mut sockaddr, len: *mut socklen_t, 
 /// A number that the kernel has just given out was closed if the engine still has it.
 pub fn forget_stale(fd: c_int) {
     if fd >= 0 && engine::has_any(fd) {
-        engine::forget(fd);
+        engine::lost(fd);
     }
 }
 

@@ -154,6 +154,25 @@ pub fn pass(fd: c_int) {
     tell(|| calls::passing(fd));
 }
 
+/// The kernel has just given out this number.
+#[cold]
+pub fn lost(fd: c_int) {
+    tell(|| calls::lost(fd));
+}
+
+/// A call has failed. `true`: because the number was closed past libc, and is another file's by now. The call is to be made as
+/// it is.
+#[cold]
+pub fn is_lost(fd: c_int) -> bool {
+    let error = errno::get();
+    if !matches!(error, libc::ENOTSOCK | libc::EBADF) || signal::is_inside() || is_shut_in() {
+        return false;
+    }
+    let lost = calls::is_lost(fd);
+    errno::set(error);
+    lost
+}
+
 /// Something else is at this number now, or will be.
 #[cold]
 pub fn forget(fd: c_int) {

@@ -34,7 +34,12 @@ pub unsafe fn read(fd: c_int, buffer: *mut c_void, count: size_t) -> ssize_t {
     // SAFETY: P1.
     let own = |at: *mut c_void, len: size_t| unsafe { call::read(fd, at, len) };
     // SAFETY: P1.
-    unsafe { read_stream(fd, buffer, count, own) }
+    let result = unsafe { read_stream(fd, buffer, count, own) };
+    if result < 0 && engine::is_lost(fd) {
+        // SAFETY: P1.
+        return unsafe { call::read(fd, buffer, count) };
+    }
+    result
 }
 
 /// # Safety
@@ -59,7 +64,12 @@ pub unsafe fn write(fd: c_int, buffer: *const c_void, count: size_t) -> ssize_t 
     // SAFETY: P1.
     let own = || unsafe { call::write(fd, buffer, count) };
     // SAFETY: P1.
-    unsafe { transmit(fd, buffer, count, 0, own) }
+    let result = unsafe { transmit(fd, buffer, count, 0, own) };
+    if result < 0 && engine::is_lost(fd) {
+        // SAFETY: P1.
+        return unsafe { call::write(fd, buffer, count) };
+    }
+    result
 }
 
 /// # Safety

@@ -30,7 +30,12 @@ pub unsafe fn readv(fd: c_int, parts: *const iovec, count: c_int) -> ssize_t {
     // SAFETY: P1.
     let own = || unsafe { call::readv(fd, parts, count) };
     // SAFETY: P1.
-    unsafe { receive_parts(fd, parts, count as usize, 0, None, own) }
+    let result = unsafe { receive_parts(fd, parts, count as usize, 0, None, own) };
+    if result < 0 && engine::is_lost(fd) {
+        // SAFETY: P1.
+        return unsafe { call::readv(fd, parts, count) };
+    }
+    result
 }
 
 /// # Safety
@@ -43,7 +48,12 @@ pub unsafe fn writev(fd: c_int, parts: *const iovec, count: c_int) -> ssize_t {
     // SAFETY: P1.
     let own = || unsafe { call::writev(fd, parts, count) };
     // SAFETY: P1.
-    unsafe { transmit_parts(fd, parts, count as usize, 0, own) }
+    let result = unsafe { transmit_parts(fd, parts, count as usize, 0, own) };
+    if result < 0 && engine::is_lost(fd) {
+        // SAFETY: P1.
+        return unsafe { call::writev(fd, parts, count) };
+    }
+    result
 }
 
 /// # Safety

@@ -28,7 +28,7 @@ mod number;
 mod waits;
 
 use number::forget_number;
-pub use number::{abandon, close, close_range, duplicated, internal_closed, is_internal, replaced};
+pub use number::{abandon, close, close_range, duplicated, internal_closed, is_internal, is_lost, lost, replaced};
 pub use waits::{any_owned, cancelled, poll, select, set_control, set_created, set_wait};
 
 pub use crate::reader::alone::ROOM as ROOM_ALONE;
@@ -334,6 +334,9 @@ pub fn passing(fd: i32) {
     }
     leave(fd, Reason::Passed);
     if let Ok(cookie) = kernel::cookie(fd) {
+        let _inside = Inside::enter();
+        // The table of custody is made when it is first needed: not while another thread forks.
+        let _change = table::change();
         custody::given_away(cookie);
     }
 }

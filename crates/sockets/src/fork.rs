@@ -14,13 +14,15 @@ use crate::{
     set::Set,
     signal::Quiet,
     sleep,
+    sovia::timer::Still,
     stream::Stream,
     table::{self, Forking},
 };
 
 /// Held by the thread that forks, so that the table and the registry are whole in the child. No handler runs meanwhile. Given
 /// back from the first to the last.
-struct Held(#[allow(dead_code)] MutexGuard<'static, ()>, #[allow(dead_code)] Forking, #[allow(dead_code)] Quiet);
+#[allow(dead_code)]
+struct Held(Still, MutexGuard<'static, ()>, Forking, Quiet);
 
 thread_local! {
     static HELD: Cell<Option<ManuallyDrop<Held>>> = const { Cell::new(None) };
@@ -46,7 +48,8 @@ pub fn before() {
     let quiet = Quiet::enter();
     check();
     let table = table::forking();
-    let held = Held(file::none_keeps(), table, quiet);
+    let keeping = file::none_keeps();
+    let held = Held(Still::hold(), keeping, table, quiet);
     custody::forking();
     HELD.set(Some(ManuallyDrop::new(held)));
 }

@@ -4,7 +4,7 @@
 
 use std::{
     os::fd::{AsRawFd, OwnedFd},
-    sync::OnceLock,
+    sync::atomic::{AtomicU32, Ordering},
 };
 
 use rustix::{
@@ -22,7 +22,8 @@ const LOW: u64 = 4096;
 const HIGH: u64 = 1 << 16;
 
 /// Numbers that the kernel's table had room for before the engine made it longer.
-static TABLE: OnceLock<u32> = OnceLock::new();
+/// 0: nobody has looked. No `OnceLock`: a child would wait for ever for a thread of its parent's that was looking.
+static TABLE: AtomicU32 = AtomicU32::new(0);
 
 /// Before the program begins: leaves room above its limit.
 pub fn start() {
@@ -35,7 +36,9 @@ pub fn start() {
 
 /// Before a descriptor is made: chooses where those of the engine lie from now on.
 pub fn choose() {
-    TABLE.get_or_init(|| measured().unwrap_or(u32::MAX));
+    if TABLE.load(Ordering::Relaxed) == 0 {
+        let _ = TABLE.compare_exchange(0, measured().unwrap_or(u32::MAX), Ordering::Relaxed, Ordering::Relaxed);
+    }
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     let soft = current.unwrap_or(u64::MAX);
     let hard = maximum.unwrap_or(u64::MAX);
@@ -47,7 +50,8 @@ pub fn choose() {
 
 /// How many numbers the kernel's table would have room for without the engine, so that `select` does not look beyond.
 pub fn table() -> u32 {
-    let first = TABLE.get().copied().or_else(measured);
+    let known = TABLE.load(Ordering::Relaxed);
+    let first = if known == 0 { measured() } else { Some(known) };
     let grown = highest().map(grown);
     first.zip(grown).map_or(u32::MAX, |(first, grown)| first.max(grown))
 }

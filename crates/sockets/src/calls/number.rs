@@ -103,6 +103,41 @@ pub(super) fn forget_number(fd: i32) {
     }
 }
 
+/// The kernel has just given out this number: whatever was known of it was closed unseen.
+pub fn lost(fd: i32) {
+    let _inside = Inside::enter();
+    let _change = table::change();
+    if let Some(set) = table::set(fd) {
+        table::clear(fd);
+        set.drop_number();
+    } else if let Some(stream) = table::stream(fd) {
+        lose_number(fd, stream);
+    }
+}
+
+/// The kernel has refused a call on this number as one on no socket. If that is so, the number was closed unseen, past libc,
+/// and is another file's by now, or nobody's. `true`: it is not a stream of ours.
+pub fn is_lost(fd: i32) -> bool {
+    let _inside = Inside::enter();
+    let _change = table::change();
+    let Some(stream) = table::stream(fd) else { return true };
+    let kind = kernel::option(fd, libc::SOL_SOCKET, libc::SO_TYPE);
+    let lost = matches!(kind, Err(Errno(libc::ENOTSOCK | libc::EBADF)));
+    if lost {
+        lose_number(fd, stream);
+    }
+    lost
+}
+
+fn lose_number(fd: i32, stream: &'static Stream) {
+    table::clear(fd);
+    let last = stream.drop_number(fd);
+    leave_sets(stream, fd, last);
+    if last {
+        stream.lose();
+    }
+}
+
 fn leave_sets(stream: &Stream, fd: i32, last: bool) {
     let sets = lock(&stream.sets).clone();
     for set in sets.into_iter().filter_map(table::set_at) {

@@ -2,7 +2,10 @@
 
 use std::{
     os::fd::{AsFd, AsRawFd},
-    sync::{Arc, OnceLock},
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
     time::Duration,
 };
 
@@ -477,12 +480,16 @@ pub fn is_berth(event: &libc::epoll_event) -> bool {
 
 /// The upper half of every token of ours.
 fn salt() -> u32 {
-    static SALT: OnceLock<u32> = OnceLock::new();
-    *SALT.get_or_init(|| {
-        let mut bytes = [0; 4];
-        let _ = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
-        u32::from_ne_bytes(bytes) | 1 << 31
-    })
+    // No `OnceLock`: a child would wait for ever for a thread of its parent's that was making it.
+    static SALT: AtomicU32 = AtomicU32::new(0);
+    let known = SALT.load(Ordering::Relaxed);
+    if known != 0 {
+        return known;
+    }
+    let mut bytes = [0; 4];
+    let _ = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
+    let fresh = u32::from_ne_bytes(bytes) | 1 << 31;
+    SALT.compare_exchange(0, fresh, Ordering::Relaxed, Ordering::Relaxed).map_or_else(|first| first, |_| fresh)
 }
 
 fn token(low: u32) -> u64 {

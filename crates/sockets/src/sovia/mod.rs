@@ -24,7 +24,7 @@ mod offer;
 pub mod options;
 mod outward;
 pub mod packet;
-mod timer;
+pub(crate) mod timer;
 pub mod watch;
 
 pub use self::options::Options;

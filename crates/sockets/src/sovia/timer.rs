@@ -3,7 +3,7 @@
 
 use std::{
     sync::{
-        Arc, Condvar, Mutex, MutexGuard, OnceLock, Weak,
+        Arc, Condvar, Mutex, MutexGuard, Weak,
         atomic::{AtomicU32, Ordering},
     },
     thread,
@@ -28,13 +28,24 @@ struct Timer {
 }
 
 #[derive(Debug, Default)]
-struct Watched {
+pub struct Watched {
     links: Vec<Weak<Link>>,
     /// The process whose thread looks after them: a forked child has none.
     process: u32,
 }
 
-static TIMER: OnceLock<Timer> = OnceLock::new();
+static TIMER: Timer = Timer { links: Mutex::new(Watched { links: Vec::new(), process: 0 }), more: Condvar::new() };
+
+/// Held by a thread that forks: the child would wait for ever for one that had it.
+#[derive(Debug)]
+pub struct Still(#[allow(dead_code)] MutexGuard<'static, Watched>);
+
+impl Still {
+    /// No link is entered or looked at meanwhile.
+    pub fn hold() -> Still {
+        Still(lock(&TIMER.links))
+    }
+}
 
 /// The process of a line of forks in which the thread was started.
 static STARTED: AtomicU32 = AtomicU32::new(0);
@@ -56,7 +67,7 @@ pub fn watch(link: &Arc<Link>) {
 
 #[cold]
 fn enter(link: &Arc<Link>) {
-    let timer = TIMER.get_or_init(Timer::default);
+    let timer = &TIMER;
     let mut watched = lock(&timer.links);
     let process = kernel::process();
     if watched.process != process {

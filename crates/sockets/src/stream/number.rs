@@ -142,6 +142,17 @@ impl Stream {
         let _ = self.end(None);
     }
 
+    /// Its last number was closed unseen, past the library, and the anchor with it. Under the lock of the table.
+    pub fn lose(&'static self) {
+        // Whatever has the number now is not touched.
+        self.fd.store(-1, Ordering::SeqCst);
+        if self.users.load(Ordering::SeqCst) > 0 {
+            self.orphan.store(true, Ordering::SeqCst);
+        } else {
+            let _ = self.end(None);
+        }
+    }
+
     /// Closes the anchor and gives everything back. Nobody finds the stream any more: no number leads to it, no set has it,
     /// and it is not used again before this has ended.
     ///
@@ -157,6 +168,7 @@ impl Stream {
         }
         crate::custody::releasing(fd);
         sidestep_shm::descriptor::closed(fd);
+        let again = change.is_some();
         drop(change);
         // The anchor first: who finds the carrier gone must find the end of the stream behind it.
         let closed = kernel::close(fd);
@@ -171,6 +183,8 @@ impl Stream {
         *lock(&self.inbox) = None;
         *lock(&self.carrier) = None;
         self.stage.store(Stage::Never as u8, Ordering::Release);
+        // Under the lock, so that no process forks with the list half changed.
+        let _change = again.then(table::change);
         table::recycle_stream(self);
         closed
     }

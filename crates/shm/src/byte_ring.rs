@@ -558,14 +558,19 @@ impl Consumer {
 
     /// Ends the ring, and wants what was not read to come in another way (B6). `false`: everything was read.
     pub fn want(&mut self) -> Result<bool> {
-        if self.freeze()? == self.read {
+        if self.end == End::Taken {
             return Ok(false);
         }
         self.publish_head();
         self.known_tail = self.read;
         self.end = End::Wanted;
-        // Pairs with `Producer::take`: the head before it.
-        self.tail.fetch_or(WANTED, TAIL_WANT);
+        // Pairs with `Producer::take`: the head before it. One step with the freeze: what the producer finds, it finds at once.
+        let held = self.tail.fetch_or(FROZEN | WANTED, TAIL_WANT);
+        if held & POSITION == self.read {
+            // Nothing is wanted; that it was taken meanwhile is the same.
+            self.withdraw()?;
+            return Ok(false);
+        }
         Ok(true)
     }
 

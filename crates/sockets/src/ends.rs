@@ -41,6 +41,8 @@ pub enum Fault {
     Closed,
     /// What lies there is not what a correct peer writes.
     Broken,
+    /// The ring has been ended: the bytes go another way.
+    Frozen,
 }
 
 type Result<T, E = Fault> = std::result::Result<T, E>;
@@ -69,6 +71,22 @@ impl Outgoing {
             ring.publish()?;
         }
         Ok(count)
+    }
+
+    /// What was put into a ring that had ended.
+    pub fn recall(&mut self) -> Result<Vec<u8>> {
+        match self {
+            Outgoing::Ring(ring) => Ok(ring.recall()?),
+            Outgoing::Via(_) => Ok(Vec::new()),
+        }
+    }
+
+    /// Whether the ring has been ended, by either side. A look at memory of the peer's.
+    pub fn is_frozen(&mut self) -> Result<bool> {
+        match self {
+            Outgoing::Ring(ring) => Ok(ring.frozen()?.is_some()),
+            Outgoing::Via(_) => Ok(false),
+        }
     }
 
     /// How far has been written.
@@ -129,11 +147,13 @@ impl Outgoing {
         }
     }
 
-    /// Before another path is taken: what was written and cannot be delivered on this one.
-    pub fn take_back(&mut self) -> Vec<u8> {
+    /// Before another path is taken: what was written and cannot be delivered on this one, or is wanted on the other one by
+    /// the reader.
+    pub fn take_back(&mut self) -> Result<Vec<u8>> {
         match self {
-            Outgoing::Via(link) if !link.flush() => link.take_back(),
-            _ => Vec::new(),
+            Outgoing::Ring(ring) => Ok(ring.take()?.unwrap_or_default()),
+            Outgoing::Via(link) if !link.flush() => Ok(link.take_back()),
+            Outgoing::Via(_) => Ok(Vec::new()),
         }
     }
 
@@ -284,6 +304,39 @@ impl Incoming {
         }
     }
 
+    /// Ends the ring, and wants what was not read to come over TCP. `None`: only the peer can end a link.
+    pub fn want(&mut self) -> Option<Result<bool>> {
+        match self {
+            Incoming::Ring(ring) if ring.can_freeze() => Some(ring.want().map_err(Fault::from)),
+            _ => None,
+        }
+    }
+
+    /// Whether what was wanted has been taken.
+    pub fn is_taken(&mut self) -> bool {
+        match self {
+            Incoming::Ring(ring) => ring.is_taken() == Ok(true),
+            Incoming::Via(..) => false,
+        }
+    }
+
+    /// Wants it no more.
+    pub fn withdraw(&mut self) -> Result<()> {
+        match self {
+            Incoming::Ring(ring) if ring.can_freeze() => Ok(ring.withdraw().map(|_| ())?),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether the ring has ended, and was read to its end.
+    #[inline]
+    pub fn is_over(&mut self) -> bool {
+        match self {
+            Incoming::Ring(ring) => ring.end_position().is_some_and(|end| end == ring.position()),
+            Incoming::Via(..) => false,
+        }
+    }
+
     /// The ring, if it is one: those grow.
     pub fn ring(&mut self) -> Option<&mut Receiver> {
         match self {
@@ -295,7 +348,11 @@ impl Incoming {
 
 impl From<Error> for Fault {
     fn from(error: Error) -> Fault {
-        if matches!(error, Error::Closed(_)) { Fault::Closed } else { Fault::Broken }
+        match error {
+            Error::Closed(_) => Fault::Closed,
+            Error::Frozen => Fault::Frozen,
+            _ => Fault::Broken,
+        }
     }
 }
 
@@ -308,8 +365,12 @@ fn push_parts(ring: &mut Sender, parts: &[IoSlice<'_>]) -> Result<usize> {
             break;
         }
     }
-    if total > 0 {
-        ring.publish()?;
+    if total > 0
+        && let Err(error) = ring.publish()
+    {
+        // They are the caller's still.
+        ring.recall()?;
+        return Err(error.into());
     }
     Ok(total)
 }

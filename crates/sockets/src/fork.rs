@@ -1,31 +1,86 @@
-//! `fork`: the parent goes on as before; the child begins anew, with the streams that were on TCP.
+//! `fork`: parent and child have every stream on TCP afterwards, with what was not read of its carrier in memory that both read
+//! from. The child begins anew otherwise.
 
 use std::{
     cell::Cell,
     mem::ManuallyDrop,
-    sync::atomic::{AtomicU32, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
 };
 
 use sidestep_shm::{descriptor, family::process_generation, lock::MutexGuard, procfs};
 
 use crate::{
-    custody, engine, jump, kernel,
+    custody, engine,
+    heirloom::{self, Heirloom},
+    jump, kernel, leaving,
     registry::file,
-    set::Set,
-    signal::Quiet,
+    set::{self, Membership, Set},
+    signal::{Inside, Quiet},
     sleep,
     sovia::timer::Still,
-    stream::Stream,
+    stream::{READ, Stage, Stream, WRITE},
     table::{self, Forking},
 };
 
 /// Held by the thread that forks, so that the table and the registry are whole in the child. No handler runs meanwhile. Given
 /// back from the first to the last.
-#[allow(dead_code)]
-struct Held(Still, MutexGuard<'static, ()>, Forking, Quiet);
+struct Held {
+    legacies: Vec<Legacy>,
+    _timer: Still,
+    _registry: MutexGuard<'static, ()>,
+    _table: Forking,
+    _quiet: Quiet,
+}
 
 thread_local! {
     static HELD: Cell<Option<ManuallyDrop<Held>>> = const { Cell::new(None) };
+}
+
+/// What a stream leaves to a child.
+#[derive(Debug)]
+pub struct Legacy {
+    stream: &'static Stream,
+    /// How far its carrier was read and written.
+    pub carried: [u64; 2],
+    /// Whether it has left the carrier.
+    pub left: bool,
+    /// Bytes that come before those of TCP.
+    pub heirloom: Option<Arc<Heirloom>>,
+    /// The sets that tell of them.
+    memberships: Vec<Membership>,
+}
+
+impl Legacy {
+    /// Of a stream that has left its carrier, or was asked to; `None`: it had none.
+    pub fn of(stream: &'static Stream) -> Option<Legacy> {
+        let mut legacy =
+            Legacy { stream, carried: [0; 2], left: true, heirloom: stream.heirloom(), memberships: Vec::new() };
+        if stream.stage() != Stage::Carried {
+            legacy.heirloom.as_ref()?;
+            legacy.memberships = set::memberships(stream);
+            return Some(legacy);
+        }
+        let mut reader = stream.reader();
+        let bytes = reader.collect(stream);
+        legacy.left = reader.has_left(stream);
+        legacy.carried[READ] = reader.carried();
+        drop(reader);
+        legacy.carried[WRITE] = stream.writer().carried();
+        if !bytes.is_empty() {
+            legacy.heirloom = Heirloom::new(&bytes);
+            legacy.heirloom.clone().map(|heirloom| stream.inherit_bytes(heirloom));
+        }
+        if legacy.left {
+            set::given_back(stream);
+        }
+        if legacy.heirloom.is_some() {
+            legacy.memberships = set::memberships(stream);
+        }
+        Some(legacy)
+    }
 }
 
 /// The process that the table belongs to; 0 until it is first asked.
@@ -48,9 +103,13 @@ pub fn before() {
     let quiet = Quiet::enter();
     check();
     let table = table::forking();
-    let keeping = file::none_keeps();
-    let held = Held(Still::hold(), keeping, table, quiet);
+    let registry = file::none_keeps();
+    // From here on nothing is promoted.
     custody::forking();
+    let inside = Inside::enter();
+    let legacies = leaving::leave_to_family();
+    drop(inside);
+    let held = Held { legacies, _timer: Still::hold(), _registry: registry, _table: table, _quiet: quiet };
     HELD.set(Some(ManuallyDrop::new(held)));
 }
 
@@ -67,8 +126,11 @@ pub fn in_child() {
     engine::after_fork();
     sleep::after_fork();
     jump::after_fork();
+    heirloom::after_fork();
     table::forget_free();
     // One new stream for each old one, however many numbers lead to it; and one new set.
+    let mut held = HELD.take().map(ManuallyDrop::into_inner);
+    let legacies = held.as_mut().map_or(Vec::new(), |held| std::mem::take(&mut held.legacies));
     let mut renewed: Vec<(&'static Stream, &'static Stream)> = Vec::new();
     let mut renewed_sets: Vec<(&'static Set, &'static Set)> = Vec::new();
     for fd in table::numbers(0, u32::MAX) {
@@ -92,9 +154,18 @@ pub fn in_child() {
         }
         table::clear(fd);
         if let Some(new) = table::new_stream() {
-            new.inherit(old, fd);
+            new.inherit(old, fd, legacies.iter().find(|legacy| std::ptr::eq(legacy.stream, old)));
             table::put_stream(fd, new);
             renewed.push((old, new));
+        }
+    }
+    for legacy in &legacies {
+        let stream = renewed.iter().find(|(old, _)| std::ptr::eq(*old, legacy.stream));
+        for membership in &legacy.memberships {
+            let set = renewed_sets.iter().find(|(old, _)| old.index == membership.set);
+            if let (Some((_, stream)), Some((_, set))) = (stream, set) {
+                set.inherit_member(stream, *membership);
+            }
         }
     }
     custody::forked();
@@ -104,5 +175,5 @@ pub fn in_child() {
         descriptor::closed(fd);
         let _ = kernel::close(fd);
     }
-    in_parent();
+    drop(held);
 }

@@ -1,9 +1,9 @@
 //! Leaving the ring for good: one stream for a call that only the kernel can carry out, or all of them before the process is
 //! where the engine cannot follow.
 //!
-//! What this side writes goes over TCP at once. For the other direction the peer must say where the ring ends: it is asked
-//! by a note, and by a message that wakes it if it sleeps. A process that shuts itself in first takes what lies in its ring
-//! into memory of its own.
+//! What this side writes goes over TCP at once. For the other direction this side ends its ring, and wants what it has not read
+//! to come over TCP: a message wakes the peer if it sleeps. What the peer has not taken in time is read here. The reader of a
+//! link can only ask its peer to go over. A process that shuts itself in takes what lies in its ring into memory of its own.
 
 use std::{sync::atomic::Ordering, time::Duration};
 
@@ -11,7 +11,9 @@ use sidestep_shm::clock;
 
 use crate::{
     carrier::Carrier,
-    engine, kernel,
+    engine,
+    fork::Legacy,
+    kernel,
     reason::Reason,
     signal::Inside,
     stream::{READ, Stage, Stream, WRITE, lock},
@@ -27,11 +29,43 @@ const LOOK: Duration = Duration::from_micros(50);
 
 /// Moves a stream back to TCP for good, and waits for a while until the peer has followed.
 pub fn leave(stream: &'static Stream, reason: Reason) {
+    leave_these(&[stream], reason);
+}
+
+/// The same for several, which are waited for together.
+pub fn leave_these(streams: &[&'static Stream], reason: Reason) {
     let _inside = Inside::enter();
-    if ask(stream, reason) {
-        wait(vec![stream], reason, LEAVE_NS);
+    let asked = streams.iter().copied().filter(|stream| ask(stream, reason)).collect();
+    wait(asked, reason, LEAVE_NS);
+    streams.iter().for_each(|stream| stream.set_reason(reason));
+}
+
+/// Before a `fork`: every stream goes over to TCP both ways, at once. What was not read, and the peer has not sent anew in
+/// time, is put where the child sees it, too. Later, when one process has the stream alone, it may be promoted again.
+pub fn leave_to_family() -> Vec<Legacy> {
+    let mut streams: Vec<&'static Stream> = Vec::new();
+    for stream in table::numbers(0, u32::MAX).filter_map(table::stream) {
+        if !streams.iter().any(|other| std::ptr::eq(*other, stream)) {
+            streams.push(stream);
+        }
     }
-    stream.set_reason(reason);
+    let mut asked = Vec::new();
+    for stream in streams.iter().copied().filter(|stream| stream.stage() == Stage::Carried) {
+        stream.parting.store(true, Ordering::SeqCst);
+        let (mut reader, mut writer) = (stream.reader(), stream.writer());
+        writer.leave_to_family(stream);
+        if reader.give_back(stream) {
+            asked.push(stream);
+        }
+        reader.say_parting();
+        drop((reader, writer));
+        *lock(&stream.inbox) = None;
+        if let Some(carrier) = stream.carrier() {
+            carrier.nudge();
+        }
+    }
+    wait(asked, Reason::Demoted, LEAVE_NS);
+    streams.into_iter().filter_map(Legacy::of).collect()
 }
 
 /// The same for every stream of the process.
@@ -65,12 +99,14 @@ pub fn leave_all(reason: Reason) {
 pub fn is_kernels(stream: &Stream) -> bool {
     [READ, WRITE].iter().all(|direction| !stream.on_ring[*direction].load(Ordering::Relaxed))
         && stream.carrier().is_none_or(|carrier| carrier.kept.load(Ordering::Relaxed) == 0)
+        && stream.inherited_bytes() == 0
 }
 
 /// Whether bytes for a stream lie here, and not with the kernel. Looks at memory only.
 pub fn has_bytes(stream: &Stream) -> bool {
     let has = |carrier: &Carrier| stream.on_ring[READ].load(Ordering::Relaxed) && carrier.has_at_least(1);
     stream.carrier().is_some_and(|carrier| carrier.kept.load(Ordering::Relaxed) != 0 || has(&carrier))
+        || stream.inherited_bytes() > 0
 }
 
 /// Goes over to TCP, and asks the peer to do the same. `true`: it has to be waited for.
@@ -79,14 +115,18 @@ fn ask(stream: &Stream, reason: Reason) -> bool {
         stream.stay(reason);
         return false;
     }
-    stream.reader().leave();
+    let mut reader = stream.reader();
+    // Before the peer is told to go over: it sends anew what is wanted then.
+    let waits = reader.give_back(stream);
+    reader.leave();
+    drop(reader);
     stream.writer().leave(stream);
     // What no call has taken up yet, none takes up later.
     *lock(&stream.inbox) = None;
     if let Some(carrier) = stream.carrier() {
         carrier.nudge();
     }
-    true
+    waits
 }
 
 /// Waits until the peers of these streams have gone over to TCP, too.
@@ -100,9 +140,14 @@ fn wait(mut streams: Vec<&'static Stream>, reason: Reason, limit: u64) {
                 // The peer is told how far it was read while it can be.
                 stream.carrier().iter().for_each(|carrier| carrier.settle());
             }
-            !reader.has_left(stream)
+            let decided = reader.is_given_back(stream);
+            if decided {
+                reader.stop_giving_back(stream);
+            }
+            !decided
         });
         if streams.is_empty() || clock::now() >= deadline {
+            streams.iter().for_each(|stream| stream.reader().stop_giving_back(stream));
             // Those that have not followed are read from their rings as long as nothing comes over TCP.
             streams.iter().filter(|_| reason == Reason::Sandboxed).for_each(|stream| stream.reader().prepare_alone());
             return;

@@ -21,6 +21,7 @@ mod custody;
 mod ends;
 pub mod engine;
 mod fork;
+mod heirloom;
 mod io;
 pub mod jump;
 pub mod kernel;

@@ -36,6 +36,8 @@ struct List {
     ringed: Vec<Ringed>,
     /// Streams that have none: counted as in the kernel while this call sleeps.
     plain: Vec<&'static Stream>,
+    /// Entries for which the family shares bytes.
+    inherited: Vec<usize>,
     /// For the kernel: the first entry is the node's, the others stand as in the program's list.
     fds: Vec<libc::pollfd>,
 }
@@ -87,8 +89,9 @@ pub fn poll(
             if let Some(held) = hold(&list.plain) {
                 drop(inside);
                 let left = sleep::left(deadline);
-                let left = if sleep::is_interrupted(before, true) { Some(Duration::ZERO) } else { left };
-                let outcome = kernel::poll(fds, left, mask);
+                let at_once = sleep::is_interrupted(before, true) || !list.inherited.is_empty();
+                let left = if at_once { Some(Duration::ZERO) } else { left };
+                let outcome = kernel::poll(fds, left, mask).map(|count| list.add_inherited(fds, count));
                 let outcome = match outcome {
                     Ok(0) if sleep::is_interrupted(before, true) => Err(Errno(libc::EINTR)),
                     outcome => outcome,
@@ -191,10 +194,26 @@ impl List {
                     list.fds[at + 1].events = ringed.kernel_events(entry.events);
                     list.ringed.push(ringed);
                 }
-                None => list.plain.push(stream),
+                None => {
+                    if entry.events & IN != 0 && stream.inherited_bytes() > 0 {
+                        list.inherited.push(at);
+                    }
+                    list.plain.push(stream)
+                }
             }
         }
         list
+    }
+
+    /// Adds entries that the kernel knows nothing of; returns how many there are then.
+    fn add_inherited(&self, fds: &mut [libc::pollfd], count: usize) -> usize {
+        let mut more = 0;
+        for at in &self.inherited {
+            let entry = &mut fds[*at];
+            more += usize::from(entry.revents == 0);
+            entry.revents |= entry.events & IN;
+        }
+        count + more
     }
 
     /// Whether a full ring, whose reader does not move, has given way to TCP: the kernel must be asked about that one then.
@@ -204,7 +223,7 @@ impl List {
     }
 
     fn rings_ready(&self, fds: &[libc::pollfd]) -> bool {
-        self.ringed.iter().any(|ringed| ringed.events(fds[ringed.at].events) != 0)
+        !self.inherited.is_empty() || self.ringed.iter().any(|ringed| ringed.events(fds[ringed.at].events) != 0)
     }
 
     /// Whether the kernel must be asked before anything is reported: a direction is on TCP or about to change, or an end
@@ -336,6 +355,7 @@ impl List {
             let entry = &mut fds[ringed.at];
             entry.revents |= ringed.events(entry.events);
         }
+        self.add_inherited(fds, 0);
         fds.iter().filter(|entry| entry.revents != 0).count()
     }
 }
@@ -344,6 +364,7 @@ impl List {
 fn put_by(mut list: List) {
     list.ringed.clear();
     list.plain.clear();
+    list.inherited.clear();
     thread_end::note();
     let before = SPARE.replace(Some(ManuallyDrop::new(list)));
     // A handler that came meanwhile has kept one of its own.

@@ -12,6 +12,7 @@ use sidestep_shm::{Word64, cpu, wait::Waiter};
 use crate::{
     carrier::{Carrier, Reading, Switch},
     config::config,
+    custody,
     ends::{Fault, Incoming},
     kernel::{self, Errno, Result},
     reason::Reason,
@@ -24,6 +25,7 @@ pub mod alone;
 mod aside;
 mod parting;
 mod peek;
+mod returning;
 
 /// What a try to read gave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,8 +106,10 @@ impl Reader {
         patient: bool,
         anchor: Anchor,
     ) -> Result<Step> {
-        if self.aside.is_some() {
-            return self.take_aside(parts, flags);
+        if self.aside.is_some()
+            && let Some(step) = self.take_aside(stream, parts, flags)?
+        {
+            return Ok(step);
         }
         if self.on_ring {
             let count = self.take(parts, flags)?;
@@ -245,6 +249,9 @@ impl Reader {
     /// after the ring was left again: they are kept until then. Returns how many are not.
     fn sort_out(&mut self, stream: &Stream, parts: &[IoSliceMut<'_>], count: usize, flags: i32) -> usize {
         let (Some(carrier), Some(ring)) = (&self.carrier, &mut self.ring) else { return count };
+        if ring.is_over() {
+            return count;
+        }
         let Some(switch) = carrier.announced(self.note.done).filter(|switch| switch.to_ring()) else { return count };
         let position = stream.position(READ, ring.position());
         let before = switch.position.saturating_sub(position).min(count as u64) as usize;
@@ -333,6 +340,10 @@ impl Reader {
 
     /// The program has closed the stream. Bytes that nobody will read are a reset, as on TCP.
     pub fn end(&mut self, stream: &Stream) {
+        let inherited = stream.inherited_bytes() > 0;
+        if inherited && kernel::cookie(stream.fd()).is_ok_and(custody::is_sole_holder) {
+            kernel::reset_at_close(stream.fd());
+        }
         let Some(ring) = &mut self.ring else { return };
         let aside = self.aside.as_ref().is_some_and(|aside| !aside.bytes.is_empty());
         if ring.available() > 0 || !self.kept.is_empty() || aside {
@@ -345,7 +356,8 @@ impl Reader {
     /// Takes up the receiving end of a fresh carrier, and opens the direction (S3).
     #[cold]
     fn take_up(&mut self, stream: &Stream) -> bool {
-        let Some(carrier) = stream.carrier().filter(|_| set::can_open(stream)) else { return false };
+        let parting = stream.parting.load(Ordering::SeqCst);
+        let Some(carrier) = stream.carrier().filter(|_| !parting && set::can_open(stream)) else { return false };
         // SeqCst: pairs with `Stream::in_kernel` and then `open` in calls that are about to sleep in the kernel.
         stream.open.store(true, Ordering::SeqCst);
         if stream.in_kernel[READ].load(Ordering::SeqCst) != 0 {
@@ -393,6 +405,9 @@ impl Reader {
     #[inline]
     fn take_switch(&mut self, stream: &Stream) -> Result<Option<Switch>> {
         let (Some(carrier), Some(ring)) = (&self.carrier, &mut self.ring) else { return Ok(None) };
+        if ring.is_over() {
+            return Ok(self.finish_ring());
+        }
         let Some(switch) = carrier.announced(self.note.done) else { return Ok(None) };
         let position = stream.position(READ, ring.position());
         if position < switch.position {
@@ -411,7 +426,8 @@ impl Reader {
     #[inline]
     fn cross_once(&mut self, stream: &Stream) -> Result<bool> {
         let Some(switch) = self.take_switch(stream)? else { return Ok(false) };
-        let reason = match (switch.to_ring(), self.note.leaving) {
+        let demoted = self.note.leaving || self.ring.as_mut().is_some_and(Incoming::is_over);
+        let reason = match (switch.to_ring(), demoted) {
             (true, _) => Reason::Promoted,
             (false, true) => Reason::Demoted,
             (false, false) => Reason::Overflow,
@@ -481,7 +497,7 @@ impl Reader {
                 Ok(0)
             }
             // What lies there is not what a correct peer writes.
-            Err(Fault::Broken) => Err(Errno(libc::ECONNRESET)),
+            Err(Fault::Broken | Fault::Frozen) => Err(Errno(libc::ECONNRESET)),
         }
     }
 

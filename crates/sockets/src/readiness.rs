@@ -21,7 +21,7 @@ pub fn ring_events(stream: &Stream, carrier: &Carrier) -> i16 {
     let mut events = 0;
     if stream.open.load(Ordering::Relaxed) {
         let wanted = stream.low_water.load(Ordering::Relaxed);
-        let kept = carrier.kept.load(Ordering::Relaxed) != 0;
+        let kept = carrier.kept.load(Ordering::Relaxed) != 0 || stream.inherited_bytes() > 0;
         let in_ring = carrier.has_at_least(wanted) && ring_is_next(stream, carrier);
         if in_ring || kept && wanted <= 1 || wanted > 1 && has_across(stream, carrier, wanted) {
             events |= IN;

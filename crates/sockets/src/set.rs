@@ -20,7 +20,7 @@ use sidestep_shm::{clock, cpu, lock::Mutex};
 
 use crate::{
     config::config,
-    engine,
+    engine, heirloom,
     jump::{self, What},
     kernel::{self, Errno, Mask, Result},
     member::{Member, ONE_SHOT},
@@ -118,6 +118,24 @@ impl Set {
         if let Some(berth) = state.berth.take() {
             let _ = kernel::epoll_control(set, libc::EPOLL_CTL_DEL, berth.as_fd().as_raw_fd(), None);
         }
+    }
+
+    /// A member is on TCP both ways, and another process will have this set: the kernel's registration is the program's again.
+    fn given_back(&self, stream: &Stream) {
+        let set = self.fd.load(Ordering::Relaxed);
+        let mut state = lock(&self.state);
+        let own = state.members.iter().filter(|(_, member)| member.stream.index == stream.index);
+        let ids: Vec<u32> = own.map(|(id, _)| id).collect();
+        for id in ids {
+            state.uncarry(set, id);
+        }
+    }
+
+    /// In a forked child: the parent had a stream in the set for which bytes lie here.
+    pub fn inherit_member(&self, stream: &'static Stream, Membership { fd, events, data, .. }: Membership) {
+        let member = Member { stream, fd, events, data, present: true, spent: false, ring: None };
+        lock(&self.state).members.insert(fd, member);
+        lock(&stream.sets).push(self.index);
     }
 
     /// Whether the kernel answers alone.
@@ -299,6 +317,11 @@ impl Set {
         let deadline = timeout.map(|timeout| clock::now().saturating_add(timeout.as_nanos() as u64));
         loop {
             let inside = Inside::enter();
+            if heirloom::are_left() && self.has_bytes_alone() {
+                let count = kernel::epoll_wait(set, events, Some(Duration::ZERO), mask)?;
+                let count = lock(&self.state).translate(events, count);
+                return Ok(self.add_alone(events, count));
+            }
             let mut state = lock(&self.state);
             if state.carried == 0 {
                 drop(state);
@@ -409,6 +432,41 @@ pub fn opened(stream: &Stream) {
     let sets = lock(&stream.sets).clone();
     for set in sets.into_iter().filter_map(table::set_at) {
         set.opened(stream);
+    }
+}
+
+/// A place of a stream in a set.
+#[derive(Debug, Clone, Copy)]
+pub struct Membership {
+    /// The index of the set.
+    pub set: u32,
+    fd: i32,
+    events: u32,
+    data: u64,
+}
+
+/// The places of a stream in sets.
+pub fn memberships(stream: &Stream) -> Vec<Membership> {
+    let sets = lock(&stream.sets).clone();
+    let mut all = Vec::new();
+    for set in sets.into_iter().filter_map(table::set_at) {
+        let state = lock(&set.state);
+        let own = |member: &Member| member.stream.index == stream.index && member.present && !member.spent;
+        all.extend(state.members.iter().filter(|(_, member)| own(member)).map(|(_, member)| Membership {
+            set: set.index,
+            fd: member.fd,
+            events: member.events,
+            data: member.data,
+        }));
+    }
+    all
+}
+
+/// A stream has left its carrier: its sets leave it to the kernel.
+pub fn given_back(stream: &Stream) {
+    let sets = lock(&stream.sets).clone();
+    for set in sets.into_iter().filter_map(table::set_at) {
+        set.given_back(stream);
     }
 }
 

@@ -24,6 +24,8 @@ use crate::{
     address::Key,
     carrier::{Carrier, Parts},
     engine::{self, Engine},
+    fork::Legacy,
+    heirloom::{self, Heirloom},
     kernel,
     reader::Reader,
     reason::Reason,
@@ -106,6 +108,9 @@ pub struct Stream {
     place: Mutex<Option<Place>>,
     /// Indices of epoll sets that have this stream.
     pub sets: Mutex<Vec<u32>>,
+    /// Bytes that the family shares, and whether there may be some.
+    heirloom: Mutex<Option<Arc<Heirloom>>>,
+    has_heirloom: AtomicBool,
 }
 
 /// Where a stream is known.
@@ -181,6 +186,8 @@ impl Stream {
             inbox: Mutex::default(),
             place: Mutex::default(),
             sets: Mutex::default(),
+            heirloom: Mutex::default(),
+            has_heirloom: AtomicBool::new(false),
         }
     }
 
@@ -222,25 +229,64 @@ impl Stream {
         *lock(&self.inbox) = None;
         *lock(&self.place) = None;
         lock(&self.sets).clear();
+        self.forget_heirloom();
     }
 
-    /// In a forked child: goes on where the parent's stream was, if that was on TCP.
-    pub fn inherit(&self, from: &Stream, fd: i32) {
+    /// In a forked child: goes on over TCP where the parent's stream was, with what that has left to it.
+    pub fn inherit(&self, from: &Stream, fd: i32, legacy: Option<&Legacy>) {
         self.begin(fd, kernel::is_nonblocking(fd));
         for direction in [READ, WRITE] {
             let bytes = from.over_tcp[direction].load(Ordering::Relaxed);
             self.over_tcp[direction].store(bytes, Ordering::Relaxed);
-            let former = from.over_former[direction].load(Ordering::Relaxed);
+            let former = from.over_former[direction].load(Ordering::Relaxed)
+                + legacy.map_or(0, |legacy| legacy.carried[direction]);
             self.over_former[direction].store(former, Ordering::Relaxed);
             self.timeouts[direction].store(from.timeouts[direction].load(Ordering::Relaxed), Ordering::Relaxed);
         }
         self.low_water.store(from.low_water.load(Ordering::Relaxed), Ordering::Relaxed);
         self.connected.store(from.connected.load(Ordering::Relaxed), Ordering::Relaxed);
         self.foreign.store(from.foreign.load(Ordering::Relaxed), Ordering::Relaxed);
-        if from.stage() >= Stage::Carried {
-            // Its bytes are in memory of the parent's. The parent goes on; here nothing can.
+        if let Some(heirloom) = legacy.and_then(|legacy| legacy.heirloom.clone()) {
+            self.inherit_bytes(heirloom);
+        }
+        let left = legacy.is_some_and(|legacy| legacy.left);
+        if from.stage() == Stage::Never || from.stage() == Stage::Carried && !left {
+            // A link whose peer did not follow is the parent's alone.
             self.stage.store(Stage::Never as u8, Ordering::Relaxed);
             self.reason.store(Reason::OtherHolder as u8, Ordering::Relaxed);
+        }
+    }
+
+    /// What the family shares is read before everything else.
+    pub fn inherit_bytes(&self, heirloom: Arc<Heirloom>) {
+        self.reader().inherit(heirloom.clone());
+        *lock(&self.heirloom) = Some(heirloom);
+        if !self.has_heirloom.swap(true, Ordering::AcqRel) {
+            heirloom::came();
+        }
+    }
+
+    /// How many bytes of that are left. Costs a load where there are none.
+    #[inline]
+    pub fn inherited_bytes(&self) -> usize {
+        if self.has_heirloom.load(Ordering::Relaxed) {
+            self.heirloom().map_or(0, |heirloom| heirloom.left())
+        } else {
+            0
+        }
+    }
+
+    /// What the family shares.
+    #[cold]
+    pub fn heirloom(&self) -> Option<Arc<Heirloom>> {
+        lock(&self.heirloom).clone()
+    }
+
+    /// All of it was read.
+    pub fn forget_heirloom(&self) {
+        if self.has_heirloom.swap(false, Ordering::AcqRel) {
+            *lock(&self.heirloom) = None;
+            heirloom::went();
         }
     }
 
@@ -353,11 +399,12 @@ impl Stream {
         {
             reader.keep_up(self);
         }
-        if carrier.peer_reading().leaving
+        let reading = carrier.peer_reading();
+        if (reading.leaving || reading.parting)
             && self.on_ring[WRITE].load(Ordering::Relaxed)
             && let Some(mut writer) = self.writer.try_lock()
         {
-            writer.leave(self);
+            writer.follow(self, reading.leaving);
         }
     }
 

@@ -190,7 +190,7 @@ impl Writer {
         if matches!(config().promote, Promote::Random(_)) && self.dice() % 4 != 0 || !crate::set::can_open(stream) {
             return Ok(false);
         }
-        if self.ring.as_ref().is_none_or(|ring| !ring.may_note()) {
+        if self.ring.as_ref().is_none_or(|ring| !ring.may_note()) || self.is_frozen()? {
             return Ok(false);
         }
         self.announce(stream)?;
@@ -219,7 +219,14 @@ impl Writer {
     /// (`Reader::sort_out`).
     fn leave_ring(&mut self, stream: &Stream, reason: Reason) -> Result<Step> {
         let Some(ring) = self.ring.as_mut().filter(|ring| ring.may_note()) else { return Ok(Step::Full) };
-        self.owing = ring.take_back();
+        let back = ring.take_back().map_err(|_| Errno(libc::ECONNRESET))?;
+        if !back.is_empty()
+            && let Some(carrier) = &self.carrier
+        {
+            carrier.pushed.store(ring.position(), Ordering::Relaxed);
+        }
+        // What was written to a file's end comes behind it.
+        self.owing.splice(..0, back);
         self.announce(stream)?;
         self.landing = Some((reason, None));
         self.await_landing(stream, landing::LEAVE_NS);
@@ -330,6 +337,13 @@ impl Writer {
         }
         let Some(ring) = &mut self.ring else { return Ok(0) };
         let outcome = ring.send_file(file, offset, count);
+        if outcome == Err(Fault::Frozen) {
+            // The file may have been read on: these bytes are on their way, and go over TCP.
+            self.owing = ring.recall().map_err(|_| Errno(libc::ECONNRESET))?;
+            let count = self.owing.len();
+            self.leave_ring(stream, Reason::Demoted)?;
+            return Ok(count);
+        }
         let count = self.pushed(outcome)?;
         if count > 0 {
             self.stalled = None;
@@ -341,7 +355,7 @@ impl Writer {
     /// Whether a file that is sent without waiting must wait for space. Servers that send files so go on when they are told of
     /// space, and do not rely on how much a connection takes: the ring gives way only if its reader stands still for long.
     pub fn is_full_for_file(&mut self, stream: &Stream) -> Result<bool> {
-        if !self.on_ring || self.may_give_way() || self.space() > 0 {
+        if !self.on_ring || self.may_give_way() || self.space() > 0 || self.is_frozen()? {
             return Ok(false);
         }
         self.adopt_larger();
@@ -370,6 +384,8 @@ impl Writer {
                 carrier.lost.store(true, Ordering::Release);
                 Ok(0)
             }
+            // What follows goes over TCP.
+            Err(Fault::Frozen) => Ok(0),
             Err(Fault::Broken) => Err(Errno(libc::ECONNRESET)),
         }
     }
@@ -416,6 +432,9 @@ impl Writer {
 
     #[inline(never)]
     fn when_full(&mut self, stream: &Stream, parts: &[IoSlice<'_>], patient: bool) -> Result<Step> {
+        if self.is_frozen()? {
+            return self.leave_ring(stream, Reason::Demoted);
+        }
         self.adopt_larger();
         let count = self.push(parts, patient)?;
         if count > 0 {
@@ -448,6 +467,12 @@ impl Writer {
             stream.is_full();
         }
         Ok(Step::Full)
+    }
+
+    /// Whether the ring has been ended.
+    #[cold]
+    fn is_frozen(&mut self) -> Result<bool> {
+        self.ring.as_mut().map_or(Ok(false), |ring| ring.is_frozen().map_err(|_| Errno(libc::ECONNRESET)))
     }
 
     /// Whether the reader of a full ring has stood still for too long.
@@ -489,6 +514,10 @@ impl Writer {
             return matches!(self.land(stream), Ok(Step::Full)).then(|| clock::now() + STALL_NS);
         }
         if !self.on_ring || self.carrier.as_ref()?.has_space() {
+            return None;
+        }
+        if self.is_frozen() == Ok(true) {
+            let _ = self.leave_ring(stream, Reason::Demoted);
             return None;
         }
         let until = self.stall()? + self.stall_limit(false) + 1;

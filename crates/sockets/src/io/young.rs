@@ -21,7 +21,8 @@ pub fn receive(
     flags: i32,
     control: Option<&mut Control<'_>>,
 ) -> Option<Result<usize>> {
-    if flags & libc::MSG_PEEK != 0 || parts.iter().all(|part| part.is_empty()) || stream.turns_old(READ) {
+    let is_odd = || flags & libc::MSG_PEEK != 0 || parts.iter().all(|part| part.is_empty());
+    if is_odd() || stream.inherited_bytes() > 0 || stream.turns_old(READ) {
         return None;
     }
     let _in_use = stream.in_use();

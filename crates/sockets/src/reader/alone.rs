@@ -24,7 +24,7 @@ impl Reader {
     /// Takes what is here; 0: nothing is.
     pub fn take_alone(&mut self, stream: &Stream, parts: &mut [IoSliceMut<'_>], flags: i32) -> Result<usize> {
         if self.aside.is_some()
-            && let Step::Got(count @ 1..) = self.take_aside(parts, flags)?
+            && let Some(Step::Got(count @ 1..)) = self.take_aside(stream, parts, flags)?
         {
             return Ok(count);
         }

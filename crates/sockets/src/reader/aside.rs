@@ -1,9 +1,14 @@
 //! What a reader has put aside: bytes taken off their paths before the program asked for them, since it is about to be where
 //! the ring cannot be waited for; and an error that came after bytes of the same call.
 
-use std::{collections::VecDeque, io::IoSliceMut, sync::atomic::Ordering};
+use std::{
+    collections::VecDeque,
+    io::IoSliceMut,
+    sync::{Arc, atomic::Ordering},
+};
 
 use crate::{
+    heirloom::Heirloom,
     kernel::{Errno, Result},
     stream::Stream,
 };
@@ -13,6 +18,8 @@ use super::{Anchor, Reader, Step};
 /// Bytes, and what comes after them.
 #[derive(Debug, Default)]
 pub(super) struct Aside {
+    /// Bytes that the family shares come first.
+    heirloom: Option<Arc<Heirloom>>,
     pub bytes: VecDeque<u8>,
     error: Option<Errno>,
 }
@@ -28,6 +35,11 @@ impl Reader {
         self.aside.get_or_insert_default().error = Some(errno);
     }
 
+    /// What the family shares is read before everything else.
+    pub fn inherit(&mut self, heirloom: Arc<Heirloom>) {
+        self.aside.get_or_insert_default().heirloom = Some(heirloom);
+    }
+
     /// Puts aside all that has come.
     pub fn put_aside(&mut self, stream: &Stream) {
         let mut aside = self.aside.take().unwrap_or_default();
@@ -40,7 +52,7 @@ impl Reader {
                 Err(errno) => aside.error = Some(errno),
             }
         }
-        if !aside.bytes.is_empty() || aside.error.is_some() {
+        if !aside.bytes.is_empty() || aside.error.is_some() || aside.heirloom.is_some() {
             self.aside = Some(aside);
         }
         self.tell_kept();
@@ -48,13 +60,31 @@ impl Reader {
 
     /// Bytes that were put aside.
     pub(super) fn bytes_aside(&self) -> usize {
-        self.aside.as_ref().map_or(0, |aside| aside.bytes.len())
+        let heirloom = |aside: &Aside| aside.heirloom.as_ref().map_or(0, |heirloom| heirloom.left());
+        self.aside.as_ref().map_or(0, |aside| aside.bytes.len() + heirloom(aside))
     }
 
-    /// Takes, or shows, what was put aside.
+    /// Takes, or shows, what was put aside. `None`: others have taken it.
     #[cold]
-    pub(super) fn take_aside(&mut self, parts: &mut [IoSliceMut<'_>], flags: i32) -> Result<Step> {
-        let Some(aside) = &mut self.aside else { return Ok(Step::Empty) };
+    pub(super) fn take_aside(
+        &mut self,
+        stream: &Stream,
+        parts: &mut [IoSliceMut<'_>],
+        flags: i32,
+    ) -> Result<Option<Step>> {
+        let Some(aside) = &mut self.aside else { return Ok(None) };
+        if let Some(heirloom) = &aside.heirloom {
+            let count = heirloom.take(parts, flags);
+            if count > 0 {
+                return Ok(Some(Step::Got(count)));
+            }
+            aside.heirloom = None;
+            stream.forget_heirloom();
+            if aside.bytes.is_empty() && aside.error.is_none() {
+                self.aside = None;
+                return Ok(None);
+            }
+        }
         let room: usize = parts.iter().map(|part| part.len()).sum();
         let count = room.min(aside.bytes.len());
         if flags & libc::MSG_TRUNC == 0 {
@@ -76,14 +106,15 @@ impl Reader {
         self.tell_kept();
         match error {
             Some(errno) => Err(errno),
-            None => Ok(Step::Got(count)),
+            None => Ok(Some(Step::Got(count))),
         }
     }
 
     /// Says where those look that have no lock how many bytes are kept, here and for after the ring.
     pub(super) fn tell_kept(&self) {
         if let Some(carrier) = &self.carrier {
-            carrier.kept.store((self.kept.len() + self.bytes_aside()) as u64, Ordering::Relaxed);
+            let aside = self.aside.as_ref().map_or(0, |aside| aside.bytes.len());
+            carrier.kept.store((self.kept.len() + aside) as u64, Ordering::Relaxed);
         }
     }
 }

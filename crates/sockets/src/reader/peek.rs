@@ -24,7 +24,9 @@ impl Reader {
         if self.aside.is_some() {
             // All of it lies together then.
             self.put_aside(stream);
-            return self.take_aside(parts, flags);
+            if let Some(step) = self.take_aside(stream, parts, flags)? {
+                return Ok(step);
+            }
         }
         if self.is_split() {
             let wanted = parts.iter().map(|part| part.len()).sum();

@@ -1,11 +1,11 @@
 //! How a stream comes to its carrier: offered after a while, found by its peer or looking for it, carried; or staying on TCP.
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{Ordering, fence};
 
 use crate::{
     carrier::{ENDED, Parts, Peer, Switch},
     config::{Promote, config},
-    kernel,
+    custody, kernel,
     reason::Reason,
     stream::{Place, Stage, Stream, lock},
     unseen,
@@ -200,6 +200,11 @@ impl Stream {
             }
         }
         self.set_reason(Reason::Promoted);
+        // SeqCst: a fork has made others expected and looks for carriers, this stores the carrier and looks for them.
+        fence(Ordering::SeqCst);
+        if self.known_place().is_some_and(|place| !custody::is_sole_holder(place.cookie)) {
+            self.parting.store(true, Ordering::SeqCst);
+        }
         // SeqCst: a shutdown sees the carrier, or this sees the shutdown and says so in the writer's stead.
         if self.sends_no_more.load(Ordering::SeqCst)
             && let Some(sender) = lock(&self.inbox).as_mut().and_then(|parts| parts.sender.as_mut())

@@ -14,6 +14,9 @@ use crate::{
 
 /// How long a writer that leaves waits until its reader can know, and between two looks.
 pub(super) const LEAVE_NS: u64 = 20_000_000;
+/// How long bytes that the peer wants over TCP wait for space there, and between two looks.
+const FOLLOW_NS: u64 = 1_000_000_000;
+const SPACE: Duration = Duration::from_millis(10);
 const LANDING: Duration = Duration::from_micros(10);
 
 impl Writer {
@@ -46,6 +49,41 @@ impl Writer {
             }
         }
         true
+    }
+
+    /// The peer's reader goes over to TCP, for good or to part with the carrier. What it wants to have there is sent at once, as
+    /// far as TCP takes it: the program may not write again.
+    pub fn follow(&mut self, stream: &Stream, for_good: bool) {
+        if for_good {
+            self.leave(stream)
+        } else {
+            self.part(stream)
+        }
+        let until = clock::now() + FOLLOW_NS;
+        while !self.owing.is_empty() && self.landing.is_none() && clock::now() < until {
+            let mut entry = [libc::pollfd { fd: stream.fd(), events: libc::POLLOUT, revents: 0 }];
+            if self.pay(stream) != Ok(false) || kernel::poll(&mut entry, Some(SPACE), None).is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Before a `fork`: everything that was written is on TCP, or with the reader, when this returns.
+    pub fn leave_to_family(&mut self, stream: &Stream) {
+        if self.on_ring && self.ring.as_ref().is_some_and(|ring| ring.holds()) {
+            self.end_over_tcp(stream);
+        } else if self.on_ring {
+            let _ = self.leave_ring(stream, Reason::Demoted);
+        }
+        if !self.await_landing(stream, super::PAY.as_nanos() as u64) {
+            kernel::reset_at_close(stream.fd());
+        }
+        self.pay_all(stream);
+    }
+
+    /// How far the carrier was written.
+    pub fn carried(&self) -> u64 {
+        self.ring.as_ref().map_or(0, Outgoing::position)
     }
 
     /// This side wants to part with the carrier: it is left, but not for good. Not with bytes that it holds: the program may not

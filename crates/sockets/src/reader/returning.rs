@@ -1,0 +1,142 @@
+//! How a reader leaves its carrier without asking: it ends the ring, and wants what it has not read to come over TCP. A peer
+//! that does not answer in time is not waited for: the bytes are read here after all.
+
+use std::{io::IoSliceMut, sync::atomic::Ordering, time::Duration};
+
+use sidestep_shm::clock;
+
+use crate::{carrier::Switch, ends::Incoming, kernel, stream::Stream};
+
+use super::{Anchor, Reader, Step};
+
+/// Bytes that are collected in one go.
+const PIECE: usize = 64 << 10;
+/// How long the kernel may need for bytes of TCP that come before those of the ring, and between two looks.
+const ARRIVAL_NS: u64 = 1_000_000_000;
+const LOOK: Duration = Duration::from_micros(50);
+
+impl Reader {
+    /// Ends the ring, and asks the peer for what was not read, or for all that follows if it is a link. `true`: it has to be
+    /// waited for.
+    pub fn give_back(&mut self, stream: &Stream) -> bool {
+        let Some(ring) = &mut self.ring else { return false };
+        match ring.want() {
+            Some(Ok(true)) => {
+                // Nobody finds them until it is decided.
+                if let Some(carrier) = &self.carrier {
+                    carrier.taken.store(carrier.written(), Ordering::Relaxed);
+                }
+                true
+            }
+            Some(_) => {
+                let _ = self.cross(stream);
+                false
+            }
+            None => true,
+        }
+    }
+
+    /// Whether that has been decided: the peer has taken the bytes, or cannot any more.
+    pub fn is_given_back(&mut self, stream: &Stream) -> bool {
+        if !matches!(self.ring, Some(Incoming::Ring(_))) {
+            return self.has_left(stream);
+        }
+        if self.ring.as_mut().is_some_and(Incoming::is_taken) {
+            let _ = self.cross(stream);
+            return true;
+        }
+        self.follows_on_tcp()
+    }
+
+    /// Whether bytes have been sent over TCP that come after those of the ring: then these can only be read here.
+    fn follows_on_tcp(&self) -> bool {
+        let Some(carrier) = &self.carrier else { return true };
+        let next = carrier.announced(self.note.done);
+        let after = next.filter(|next| next.to_ring()).and_then(|next| carrier.announced(next.number));
+        !self.kept.is_empty() || next.is_some_and(|next| !next.to_ring()) || after.is_some()
+    }
+
+    /// What the peer has not taken by now is read here.
+    pub fn stop_giving_back(&mut self, stream: &Stream) {
+        let (Some(ring), Some(carrier)) = (&mut self.ring, &self.carrier) else { return };
+        if matches!(ring, Incoming::Ring(_)) {
+            // A word that no correct peer leaves shows at the next read.
+            let _ = ring.withdraw();
+            if !ring.is_taken() {
+                carrier.taken.store(ring.position(), Ordering::Relaxed);
+            }
+            carrier.node().wake();
+        }
+        let _ = self.cross(stream);
+    }
+
+    /// Whether everything that the program has not read is the kernel's.
+    pub fn is_through(&mut self, stream: &Stream) -> bool {
+        let _ = self.cross(stream);
+        let over = match &mut self.ring {
+            Some(ring @ Incoming::Ring(_)) => ring.is_over(),
+            Some(_) => !self.on_ring && self.carrier.as_ref().is_some_and(|carrier| !carrier.is_switching()),
+            None => true,
+        };
+        over && self.kept.is_empty() && self.bytes_aside() == 0
+    }
+
+    /// Takes all that comes before what the kernel has: the ring to its end, what TCP has before it, and what was kept.
+    pub fn collect(&mut self, stream: &Stream) -> Vec<u8> {
+        let until = clock::now() + ARRIVAL_NS;
+        let (mut bytes, mut piece) = (Vec::new(), vec![0; PIECE]);
+        while !self.is_through(stream) {
+            match self.step(stream, &mut [IoSliceMut::new(&mut piece)], 0, false, Anchor::News) {
+                Ok(Step::Got(count @ 1..)) => bytes.extend(&piece[..count]),
+                Ok(Step::Empty) if matches!(self.ring, Some(Incoming::Ring(_))) => {
+                    if clock::now() > until {
+                        break;
+                    }
+                    kernel::pause(LOOK);
+                }
+                // The end is the kernel's to tell, and is told again.
+                Ok(_) => break,
+                Err(errno) => {
+                    self.hold(errno);
+                    break;
+                }
+            }
+        }
+        bytes
+    }
+
+    /// The ring has ended and was read: whatever its writer announces, the rest comes over TCP. The switch to TCP that its
+    /// writer announces when it finds the end is carried out before.
+    #[cold]
+    pub(super) fn finish_ring(&mut self) -> Option<Switch> {
+        let (Some(carrier), Some(ring)) = (&self.carrier, &mut self.ring) else { return None };
+        let before = (self.on_ring, self.note.done);
+        for _ in 0..2 {
+            self.note.done = carrier.announced(self.note.done).map_or(self.note.done, |switch| switch.number);
+        }
+        if self.note.done % 2 != 0 {
+            self.note.done = Switch::next_number(self.note.done);
+        }
+        self.on_ring = false;
+        carrier.switched.store(self.note.done, Ordering::Relaxed);
+        carrier.taken.store(carrier.written(), Ordering::Relaxed);
+        let number = self.note.done;
+        ((self.on_ring, number) != before).then(|| Switch { position: ring.position(), number })
+    }
+
+    /// How far the carrier was read.
+    pub fn carried(&mut self) -> u64 {
+        self.ring.as_mut().map_or(0, Incoming::position)
+    }
+
+    /// Says that this side parts with the carrier for now, since others have the stream, too.
+    pub fn say_parting(&mut self) {
+        self.note.parting = true;
+        self.tell();
+    }
+
+    /// Whether this end has taken its carrier up.
+    pub fn is_open(&self) -> bool {
+        self.ring.is_some()
+    }
+}

@@ -279,6 +279,7 @@ impl Stream {
     /// What the family shares.
     #[cold]
     pub fn heirloom(&self) -> Option<Arc<Heirloom>> {
+        let _inside = Inside::enter();
         lock(&self.heirloom).clone()
     }
 

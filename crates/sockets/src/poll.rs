@@ -134,7 +134,6 @@ pub fn poll(
             return Err(Errno(libc::EINTR));
         }
         let Some(held) = hold(&list.plain) else { continue };
-        list.asks_kernel();
         list.arm(fds);
         let List { ringed, fds: kernel_fds, .. } = &mut list;
         let news = || ringed.iter().any(|ringed| ringed.events(fds[ringed.at].events) != 0);

@@ -373,7 +373,6 @@ impl Set {
             let Some(node) = engine::running().map(|engine| &engine.node) else { continue };
             // What another thread dispatches from here on changes the epoch. What it dispatched before is in the queue.
             let epoch = node.epoch();
-            state.asks_kernel();
             let again = state.arm();
             state.progress();
             self.sleepers.fetch_add(1, Ordering::Relaxed);
@@ -404,7 +403,7 @@ impl Set {
             state.looked = cpu::ticks();
             state.progress();
             let found = outcome.unwrap_or(0);
-            state.order.more = found == events.len();
+            state.order.more |= found == events.len();
             let count = state.translate(events, found);
             if count > 0 {
                 state.rouse();

@@ -9,6 +9,7 @@ mod real_programs {
     mod kit;
     mod middleware;
     mod over_via;
+    mod proxy;
     mod transfer;
     mod web;
 }

@@ -1,8 +1,10 @@
-/* Many connections between two processes: crowd CONNECTIONS ROUNDS SIZE. Each byte is checked. Then each side prints how
- * much memory it holds, in KiB, and the connections stay until the input ends. */
+/* Many connections between two processes: crowd CONNECTIONS ROUNDS SIZE [MODE]. Each byte is checked. Then each side prints
+ * how much memory it holds, in KiB, and the connections stay until the input ends. In mode "idle" both sides wait for
+ * nothing until they hold half of their shared memory; in mode "stamped" the server's sockets have SO_TIMESTAMP. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +32,8 @@ static void fill(unsigned char *bytes, size_t length, unsigned seed) {
         bytes[i] = (unsigned char)((seed + i) * 2654435761u >> 11);
 }
 
-static void tell_memory(const char *who) {
+static long tell_memory(const char *who) {
+    long shared = 0;
     char line[200];
     FILE *status = fopen("/proc/self/status", "r");
     printf("%s", who);
@@ -39,10 +42,25 @@ static void tell_memory(const char *who) {
         if (sscanf(line, "RssAnon: %ld", &value) == 1)
             printf(" private %ld", value);
         if (sscanf(line, "RssShmem: %ld", &value) == 1)
-            printf(" shared %ld", value);
+            printf(" shared %ld", shared = value);
     }
     printf("\n");
     fflush(stdout);
+    if (status)
+        fclose(status);
+    return shared;
+}
+
+/* Waits for what does not come until less than half of that much shared memory is left. */
+static void await_release(int fd, const char *who, long before) {
+    struct pollfd entry = {fd, POLLPRI, 0};
+    for (int i = 0; i < 100; i++) {
+        poll(&entry, 1, 300);
+        if (tell_memory("") < before / 2) {
+            printf("%s released\n", who);
+            return;
+        }
+    }
 }
 
 int main(int argc, char **argv) {
@@ -51,6 +69,7 @@ int main(int argc, char **argv) {
         return 2;
     int count = atoi(argv[1 + is_client]), rounds = atoi(argv[2 + is_client]);
     size_t size = atol(argv[3 + is_client]);
+    const char *mode = argc > 4 + is_client ? argv[4 + is_client] : "";
     int *fds = calloc(count, sizeof *fds);
     unsigned char *bytes = malloc(size), *wanted = malloc(size);
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -59,7 +78,7 @@ int main(int argc, char **argv) {
     setrlimit(RLIMIT_NOFILE, &limit);
     pid_t child = 0;
     if (is_client) {
-        address.sin_port = htons(atoi(argv[5]));
+        address.sin_port = htons(atoi(argv[6]));
     } else {
         int listener = socket(AF_INET, SOCK_STREAM, 0);
         if (bind(listener, (struct sockaddr *)&address, length) < 0 || listen(listener, 1024) < 0)
@@ -70,7 +89,8 @@ int main(int argc, char **argv) {
             char port[16];
             snprintf(port, sizeof port, "%d", ntohs(address.sin_port));
             close(listener);
-            execl("/proc/self/exe", argv[0], "client", argv[1], argv[2], argv[3], port, (char *)NULL);
+            execl("/proc/self/exe", argv[0], "client", argv[1], argv[2], argv[3], argc > 4 ? argv[4] : "", port,
+                  (char *)NULL);
             _exit(127);
         }
         fds[0] = listener;
@@ -85,8 +105,11 @@ int main(int argc, char **argv) {
                 die("connect");
         } else {
             fds[i] = accept(listener, NULL, NULL);
+            int on = 1;
             if (fds[i] < 0)
                 die("accept");
+            if (!strcmp(mode, "stamped"))
+                setsockopt(fds[i], SOL_SOCKET, SO_TIMESTAMP, &on, sizeof on);
         }
     }
     for (int round = 0; round < rounds; round++)
@@ -103,7 +126,9 @@ int main(int argc, char **argv) {
                     }
                 }
             }
-    tell_memory(is_client ? "client after:" : "server after:");
+    long shared = tell_memory(is_client ? "client after:" : "server after:");
+    if (!strcmp(mode, "idle"))
+        await_release(fds[0], is_client ? "client" : "server", shared);
     char byte;
     if (is_client)
         return recv(fds[0], &byte, 1, 0) == 0 ? 0 : 1;

@@ -225,23 +225,36 @@ fn a_crowd_in_a_small_control_group() {
 fn memory_that_is_short_is_told() {
     let Some(group) = Group::new("short", 16 << 20) else { return };
     for carrier in ["ring", "via"] {
-        let folder = Path::new("/dev/shm").join(format!("sidestep-crowd-{carrier}-{}", std::process::id()));
-        fs::create_dir_all(&folder).expect("a folder");
         let line = format!("{SIDESTEP} run --carrier {carrier} -- {} 300 40 64", limits_program("crowd").display());
-        let mut command = group.command(&line);
-        command.env("SIDESTEP_DIR", &folder).stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
-        let mut child = command.spawn().expect("it starts");
-        let out = std::io::BufReader::new(child.stdout.take().expect("a pipe"));
-        let exact = std::io::BufRead::lines(out).any(|line| line.is_ok_and(|line| line == "exact"));
-        let said = stat(&folder);
-        drop(child.stdin.take());
-        let status = child.wait().expect("it ends");
-        fs::remove_dir_all(&folder).expect("it is there");
-        assert!(status.success() && exact, "{status}");
+        let (said, exact) = stat_of_crowd(&format!("short-{carrier}"), &mut group.command(&line));
+        assert!(exact);
         let count = |reason: &str| said.matches(&format!(r#""reason":"{reason}""#)).count();
         assert_eq!(said.lines().count(), 600);
         assert!(count("Memory") > 0 && count("Young") == 0 && count("PeerUnknown") == 0, "{said}");
     }
+}
+
+/// Rings that were used and are idle hold no memory.
+#[test]
+fn idle_rings_give_their_pages_back() {
+    let mut command = Command::new(SIDESTEP);
+    command.args(["run", "--"]).arg(limits_program("crowd")).args(["100", "12", "60000", "idle"]);
+    command.stdin(std::process::Stdio::null());
+    let ended = Bounded::start(&mut command, Duration::from_secs(100)).wait();
+    assert!(ended.success() && ended.stdout.contains("exact"), "{:?} {}", ended.status, ended.stderr);
+    let both = ["server", "client"].iter().all(|who| ended.stdout.contains(&format!("{who} released")));
+    assert!(both, "{}", ended.stdout);
+}
+
+/// An old connection that stays on TCP is not called young, at either end.
+#[test]
+fn an_option_that_keeps_a_connection_on_tcp_is_told() {
+    let mut command = Command::new(SIDESTEP);
+    command.args(["run", "--"]).arg(limits_program("crowd")).args(["5", "40", "64", "stamped"]);
+    let (said, exact) = stat_of_crowd("stamped", &mut command);
+    assert!(exact);
+    let count = |reason: &str| said.matches(&format!(r#""reason":"{reason}""#)).count();
+    assert_eq!((count("Option"), count("PeerStays"), said.lines().count()), (5, 5, 10), "{said}");
 }
 
 #[test]
@@ -285,6 +298,21 @@ fn thousands_of_connections() {
     assert!(server.success(), "the server: {:?}\n{}", server.status, server.stderr);
     let expected = format!("\"messages\":{}", connections * 30);
     assert!(server.stdout.contains(&expected), "{}", server.stdout);
+}
+
+/// What `stat` says of a crowd that has exchanged everything, and whether that was exact.
+fn stat_of_crowd(name: &str, command: &mut Command) -> (String, bool) {
+    let folder = Path::new("/dev/shm").join(format!("sidestep-{name}-{}", std::process::id()));
+    fs::create_dir_all(&folder).expect("a folder");
+    command.env("SIDESTEP_DIR", &folder).stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
+    let mut child = command.spawn().expect("it starts");
+    let out = std::io::BufReader::new(child.stdout.take().expect("a pipe"));
+    let exact = std::io::BufRead::lines(out).any(|line| line.is_ok_and(|line| line == "exact"));
+    let said = stat(&folder);
+    drop(child.stdin.take());
+    let status = child.wait().expect("it ends");
+    fs::remove_dir_all(&folder).expect("it is there");
+    (said, exact && status.success())
 }
 
 /// What `stat` says of the processes of a registry.

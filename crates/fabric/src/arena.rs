@@ -6,7 +6,10 @@ use std::{
     sync::{Arc, Weak},
 };
 
-use sidestep_shm::lock::{Mutex, MutexGuard};
+use sidestep_shm::{
+    budget,
+    lock::{Mutex, MutexGuard},
+};
 
 use crate::{
     cookie::Rights,
@@ -51,6 +54,8 @@ pub struct ArenaBlock {
 /// one between two processes does not wait for memory that nobody will use.
 const FIRST: usize = 2;
 const MOST_CHUNK: usize = 2 << 20;
+/// So many blocks of one size that were given back keep their pages.
+const WARM: usize = 16;
 
 impl Arenas {
     /// A block for a connection with `peer`. The pages of a new region are sent ahead.
@@ -127,8 +132,14 @@ impl State {
 
 impl Drop for ArenaBlock {
     fn drop(&mut self) {
-        if let Some(arena) = self.arena.upgrade() {
-            lock(&arena.state).free.entry(self.len).or_default().push((self.region.clone(), self.offset));
+        let Some(arena) = self.arena.upgrade() else { return };
+        let mut state = lock(&arena.state);
+        let free = state.free.entry(self.len).or_default();
+        free.push((self.region.clone(), self.offset));
+        // Some stay ready for the next connections. Where memory is short the pages stay taken, too: they could not be had
+        // again without asking.
+        if free.len() > WARM && budget::may_touch_later() {
+            let _ = self.region.data.release(self.offset, self.len);
         }
     }
 }

@@ -28,7 +28,7 @@ use std::{
 };
 
 use rustix::fs::fstat;
-use rustix::mm::{MapFlags, MremapFlags, ProtFlags, mmap, mremap_fixed, munmap};
+use rustix::mm::{Advice, MapFlags, MremapFlags, ProtFlags, madvise, mmap, mremap_fixed, munmap};
 
 use crate::{Error, Result, copy::copy, last_word, memfd};
 
@@ -387,6 +387,22 @@ impl Span {
     /// Whether the span has no bytes.
     pub fn is_empty(&self) -> bool {
         self.len == 0
+    }
+
+    /// Gives whole pages of a part of the span back to the machine, and returns how many bytes that were. They are zero when
+    /// they are touched next. Nothing happens to memory that is not shared.
+    pub fn release(&self, at: usize, len: usize) -> Result<usize> {
+        let begin = self.part(at, len)?;
+        let Backing::Mapped(_) = &self.memory.inner.backing else { return Ok(0) };
+        let page = rustix::param::page_size();
+        let skipped = (begin.as_ptr() as usize).next_multiple_of(page) - begin.as_ptr() as usize;
+        let whole = len.saturating_sub(skipped) / page * page;
+        if whole == 0 {
+            return Ok(0);
+        }
+        // SAFETY: M1: within the span, so within the mapping, which stays as it is: touching a page makes it anew.
+        let released = unsafe { madvise(begin.as_ptr().add(skipped).cast(), whole, Advice::LinuxRemove) };
+        Ok(if released.is_ok() { whole } else { 0 })
     }
 
     /// The memory this span lies in.

@@ -7,6 +7,8 @@
 
 #[path = "ring_model/bytes.rs"]
 mod bytes;
+#[path = "ring_model/release.rs"]
+mod release;
 #[path = "ring_model/sets.rs"]
 mod sets;
 #[path = "ring_model/slots.rs"]

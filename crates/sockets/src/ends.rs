@@ -115,6 +115,14 @@ impl Outgoing {
         }
     }
 
+    /// Gives the pages of a ring that are free back to the machine.
+    pub fn release(&mut self) {
+        if let Outgoing::Ring(ring) = self {
+            // A ring that is gone, or broken, is told of by the next write.
+            let _ = ring.release();
+        }
+    }
+
     /// Leaves a note for the reader, after everything that was written.
     pub fn set_note(&mut self, which: usize, note: u64) -> Result<()> {
         match self {

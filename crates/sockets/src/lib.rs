@@ -22,6 +22,7 @@ mod ends;
 pub mod engine;
 mod fork;
 mod heirloom;
+mod idle;
 mod io;
 pub mod jump;
 pub mod kernel;

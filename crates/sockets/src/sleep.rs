@@ -16,6 +16,7 @@ use sidestep_shm::clock;
 
 use crate::{
     carrier::Carrier,
+    idle,
     jump::{self, Note, What},
     kernel::{self, Errno, Mask, Result, thread_end},
     signal::{self, Runs},
@@ -252,6 +253,7 @@ impl Guest {
 /// A signal that comes between this look and the kernel's call does not end the sleep, just as one that comes before the
 /// call of any other program does not: programs that care give a mask, which the kernel sets as it goes to sleep.
 pub fn in_kernel(sleep: impl FnOnce() -> Result<usize>) -> Result<usize> {
+    idle::sweep_if_due();
     signal::outside(|| if signal::has_put_off() { Err(Errno(libc::EINTR)) } else { sleep() })
 }
 

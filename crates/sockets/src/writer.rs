@@ -65,6 +65,9 @@ pub struct Writer {
     progress: u64,
     filled: u64,
     random: u64,
+    /// How far had been written at the last sweep of idle rings, and when pages were last given back.
+    swept: u64,
+    released: u64,
 }
 
 /// What tells that a reader moves: how far it has read, and its note.
@@ -83,12 +86,25 @@ const LINK_LOOK: Duration = Duration::from_micros(20);
 /// How long the end of a stream waits for space on TCP, or for a peer that does not look.
 const PAY: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_micros(100);
+/// Fewer bytes than this have not touched enough pages.
+const WORTH_RELEASING: u64 = 16 << 10;
 /// Messages between two looks at the clock, and
 const CHECK_MESSAGES: u64 = 16;
 /// ticks between two looks at whether the peer lives: some 300 microseconds.
 const CHECK_TICKS: u64 = 1_000_000;
 
 impl Writer {
+    /// Called now and then: gives the pages of a ring back that nothing was written to since the last time.
+    pub fn sweep(&mut self) {
+        let Some(ring) = &mut self.ring else { return };
+        let position = ring.position();
+        if position == self.swept && position.wrapping_sub(self.released) >= WORTH_RELEASING {
+            ring.release();
+            self.released = position;
+        }
+        self.swept = position;
+    }
+
     /// Writes what fits.
     #[inline]
     pub fn step(&mut self, stream: &Stream, parts: &[IoSlice<'_>], patient: bool) -> Result<Step> {

@@ -305,6 +305,15 @@ impl Sender {
         Ok(self.producer().space(capacity)?)
     }
 
+    /// Gives the pages of what is free in the peer's ring back to the machine, if it is a stream in mapped memory; returns how
+    /// many bytes that were. For a ring that was not used of late: the next bytes take the pages anew.
+    pub fn release(&mut self) -> Result<usize> {
+        match &mut self.ring {
+            Ring::Bytes(ring) if self.current.aperture.is_none() => Ok(ring.release()?),
+            _ => Ok(0),
+        }
+    }
+
     /// Bytes known to be free; asks how far the peer has read only if they are fewer than `wanted`.
     #[inline]
     pub fn space_for(&mut self, wanted: usize) -> Result<usize> {

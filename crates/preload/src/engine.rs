@@ -112,6 +112,7 @@ pub fn pass_all() {
 pub fn shut_in() {
     if !signal::is_inside() {
         tell(|| calls::leave_all(Reason::Sandboxed));
+        crate::HEAP.seal();
         SHUT_IN.store(true, Ordering::Relaxed);
     }
 }

@@ -48,7 +48,7 @@ const BLOCK: usize = 256;
 /// Fewer blocks are copied out.
 const LEAST_BLOCKS: usize = 8;
 /// What is copied out at a time.
-const PIECE: usize = 4096;
+const PIECE: usize = 1024;
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 mod fold {

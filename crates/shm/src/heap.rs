@@ -35,6 +35,8 @@ pub struct Heap {
     slabs: [AtomicPtr<Slab>; SLABS],
     /// Slabs made so far.
     made: AtomicU32,
+    /// What is left of the memory for a process that may not map any; null as long as it may.
+    reserve: AtomicPtr<u8>,
 }
 
 /// Blocks of one size.
@@ -64,6 +66,8 @@ const CLASSES: usize = 8 + 4 * 6;
 const SLAB: usize = 64 << 10;
 /// With as many, 4 GiB are in blocks.
 const SLABS: usize = 1 << 16;
+/// Bytes for a process that may not map any.
+const RESERVE: usize = 1 << 20;
 /// Blocks of a slab begin at a multiple of their size's largest power of two, up to this.
 const PAGE: usize = 4096;
 
@@ -74,7 +78,45 @@ impl Heap {
             classes: [const { Class { free: AtomicU64::new(0), fresh: AtomicU64::new(0) } }; CLASSES],
             slabs: [const { AtomicPtr::new(ptr::null_mut()) }; SLABS],
             made: AtomicU32::new(0),
+            reserve: AtomicPtr::new(ptr::null_mut()),
         }
+    }
+
+    /// The process is about to shut itself in, where a call to the kernel may end it. What is mapped from now on comes from
+    /// [`RESERVE`] bytes that are mapped here, as long as they last, and nothing is unmapped.
+    pub fn seal(&self) {
+        // At a multiple of twice its size: so the address of what is left says how much that is.
+        let memory = map_aligned(RESERVE, RESERVE * 2).map_or(ptr::null_mut(), NonNull::as_ptr);
+        let _ = self.reserve.compare_exchange(ptr::null_mut(), memory, Ordering::AcqRel, Ordering::Relaxed);
+    }
+
+    /// Memory at a multiple of `align`, as mapped.
+    fn obtain(&self, len: usize, align: usize) -> Option<NonNull<u8>> {
+        let mut next = self.reserve.load(Ordering::Acquire);
+        while !next.is_null() {
+            let block = next.wrapping_add(next.align_offset(align.max(PAGE)));
+            let used = block.addr() % (RESERVE * 2);
+            if used + len > RESERVE || block.addr() - used != next.addr() - next.addr() % (RESERVE * 2) {
+                break;
+            }
+            let rest = block.wrapping_add(len);
+            match self.reserve.compare_exchange_weak(next, rest, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => return NonNull::new(block),
+                Err(now) => next = now,
+            }
+        }
+        map_aligned(len, align)
+    }
+
+    /// Gives such memory back.
+    fn release(&self, memory: *mut u8, len: usize) {
+        if !self.is_sealed() {
+            unmap(memory, len);
+        }
+    }
+
+    fn is_sealed(&self) -> bool {
+        !self.reserve.load(Ordering::Relaxed).is_null()
     }
 
     /// A block of a class; `None`: there is no memory.
@@ -138,7 +180,7 @@ impl Heap {
                 // Another thread, or a handler in this one, was faster. No block of this slab is anyone's.
                 Err(other) => {
                     self.slabs[new as usize].store(ptr::null_mut(), Ordering::Relaxed);
-                    unmap(ptr::from_ref(made).cast_mut().cast(), SLAB);
+                    self.release(ptr::from_ref(made).cast_mut().cast(), SLAB);
                     now = other;
                 }
             }
@@ -150,7 +192,7 @@ impl Heap {
             .made
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |made| (made < SLABS as u32).then_some(made + 1));
         let number = number.ok()?;
-        let memory = map_aligned(SLAB, SLAB)?.cast::<Slab>();
+        let memory = self.obtain(SLAB, SLAB)?.cast::<Slab>();
         // SAFETY: fresh memory, longer than a head and aligned.
         unsafe { (&raw mut (*memory.as_ptr()).number).write(number) };
         self.slabs[number as usize].store(memory.as_ptr(), Ordering::Release);
@@ -210,7 +252,7 @@ unsafe impl GlobalAlloc for Heap {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let block = match class_of(layout) {
             Some(class) => self.take(class),
-            None => map_aligned(pages(layout.size()), layout.align()),
+            None => self.obtain(pages(layout.size()), layout.align()),
         };
         block.map_or(ptr::null_mut(), NonNull::as_ptr)
     }
@@ -228,7 +270,7 @@ unsafe impl GlobalAlloc for Heap {
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         match (class_of(layout), NonNull::new(block)) {
             (Some(class), Some(block)) => self.push(class, block),
-            (None, Some(block)) => unmap(block.as_ptr(), pages(layout.size())),
+            (None, Some(block)) => self.release(block.as_ptr(), pages(layout.size())),
             (_, None) => {}
         }
     }
@@ -237,7 +279,9 @@ unsafe impl GlobalAlloc for Heap {
         let Ok(wanted) = Layout::from_size_align(size, layout.align()) else { return ptr::null_mut() };
         match (class_of(layout), class_of(wanted)) {
             (Some(now), Some(then)) if now == then => return block,
-            (None, None) if layout.align() <= PAGE => return remap(block, pages(layout.size()), pages(size)),
+            (None, None) if layout.align() <= PAGE && !self.is_sealed() => {
+                return remap(block, pages(layout.size()), pages(size));
+            }
             _ => {}
         }
         // SAFETY: the size is not zero, by the contract of this function.

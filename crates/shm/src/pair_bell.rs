@@ -60,7 +60,7 @@ impl PairBell {
     /// the sleeper's last look, which sees what it was about.
     pub fn before_sleep(&self) {
         if self.sleeps.fetch_add(1, Ordering::Relaxed) % SLEEPS_PER_DRAIN == SLEEPS_PER_DRAIN - 1 {
-            let mut bytes = [0; 1024];
+            let mut bytes = [0; 512];
             while matches!(rustix::io::read(&self.reader, &mut bytes), Ok(count) if count == bytes.len()) {}
         }
     }

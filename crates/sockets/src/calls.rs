@@ -190,6 +190,7 @@ pub fn shutdown(fd: i32, how: i32) -> Result<()> {
 /// The kernel has taken a socket option.
 pub fn option_was_set(fd: i32, level: i32, name: i32, value: &[u8]) {
     let Some(stream) = table::stream(fd) else { return };
+    let _inside = Inside::enter();
     if (level, name) == (libc::IPPROTO_TCP, libc::TCP_NODELAY)
         && let Some(carrier) = stream.carrier()
     {
@@ -263,6 +264,7 @@ pub fn leave_all(reason: Reason) {
 
 /// Whether every call on this stream is the kernel's alone.
 pub fn is_kernels(fd: i32) -> bool {
+    let _inside = Inside::enter();
     table::stream(fd).is_none_or(leaving::is_kernels)
 }
 
@@ -283,6 +285,7 @@ pub fn sort_in(fd: i32, parts: &mut [IoSliceMut<'_>], count: usize, flags: i32) 
 
 /// In a process that has shut itself in: whether a receiving call would be given bytes without the kernel.
 pub fn has_bytes_alone(fd: i32) -> bool {
+    let _inside = Inside::enter();
     table::stream(fd).is_some_and(leaving::has_bytes)
 }
 
@@ -345,6 +348,7 @@ pub fn passing(fd: i32) {
 pub fn start() {
     kernel::thread_end::start();
     sidestep_shm::lock::only_where(signal::puts_off);
+    let _inside = Inside::enter();
     fork::check();
     if config().promote != Promote::Never {
         numbers::start();
@@ -369,6 +373,7 @@ pub fn after_fork_in_parent() {
 
 /// `pthread_atfork`, in the child.
 pub fn after_fork_in_child() {
+    let _inside = Inside::enter();
     fork::in_child();
 }
 

@@ -93,7 +93,8 @@ fn open_ones(folder: &OwnedFd) -> Option<impl Iterator<Item = i32> + use<>> {
 /// The length of this process's table now.
 fn measured() -> Option<u32> {
     let file = open("/proc/self/status", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()?;
-    let mut text = [0; 4096];
+    // It is among the first lines.
+    let mut text = [0; 512];
     let count = rustix::io::read(&file, &mut text).ok()?;
     let text = std::str::from_utf8(&text[..count]).ok()?;
     text.lines().find_map(|line| line.strip_prefix("FDSize:"))?.trim().parse().ok()

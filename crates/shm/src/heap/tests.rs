@@ -152,6 +152,27 @@ fn too_much_is_no_block() {
     unsafe { heap.dealloc(block, small) };
 }
 
+/// A process that has shut itself in takes what it needs from memory that was mapped before, and gives nothing back.
+#[test]
+fn a_sealed_one_maps_nothing() {
+    let heap = heap();
+    let mut model = Model::new(heap);
+    model.alloc(Layout::from_size_align(100_000, 8).unwrap(), true);
+    heap.seal();
+    heap.seal();
+    let first = heap.reserve.load(Ordering::Relaxed).addr();
+    for size in [40, 100, 1000, 20_000, 8000, 100_000] {
+        model.alloc(Layout::from_size_align(size, 8).unwrap(), true);
+        let newest = model.live.range(first..first + RESERVE).count();
+        assert!(newest > 0, "from the reserve");
+    }
+    model.realloc(0, 200_000);
+    assert!(model.live.range(first..first + RESERVE).count() >= 6);
+    // More than there is comes from the kernel.
+    (0..20).for_each(|_| model.alloc(Layout::from_size_align(300_000, 8).unwrap(), true));
+    model.dealloc_all();
+}
+
 /// One thread's random work.
 fn work(model: &mut Model, seed: u64, steps: usize) {
     let mut random = seed | 1;

@@ -91,6 +91,7 @@ pub fn set_wait(
 /// `pthread_cancel` has been called: sleeping threads end their calls with [`Errno::RESTART`](crate::Errno::RESTART).
 pub fn cancelled() {
     signal::cancelled();
+    let _inside = Inside::enter();
     if let Some(engine) = engine::running() {
         engine.node.wake();
     }

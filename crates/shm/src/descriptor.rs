@@ -101,6 +101,7 @@ fn above_limit(descriptor: BorrowedFd<'_>, floor: i32) -> Result<OwnedFd, Errno>
 
 /// In a forked child: another thread of the parent may have raised the limit just then.
 pub fn after_fork() {
+    crate::discard::after_fork();
     match RAISED.swap(0, Ordering::AcqRel) {
         0 | BUSY => {}
         soft => {
@@ -134,7 +135,7 @@ pub fn all_kept() -> impl Iterator<Item = i32> {
     )
 }
 
-fn place(fd: i32) -> Option<(&'static AtomicU64, u64)> {
+pub(crate) fn place(fd: i32) -> Option<(&'static AtomicU64, u64)> {
     let fd = usize::try_from(fd).ok()?;
     Some((KEPT.get(fd / 64)?, 1 << (fd % 64)))
 }

@@ -44,6 +44,8 @@ pub mod descriptor;
 #[cfg(not(loom))]
 pub mod digest;
 #[cfg(not(loom))]
+pub mod discard;
+#[cfg(not(loom))]
 pub mod doorbell;
 pub mod error;
 #[cfg(not(loom))]

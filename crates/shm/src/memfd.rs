@@ -11,7 +11,7 @@
 
 use std::os::fd::{BorrowedFd, OwnedFd};
 
-use rustix::fs::{FallocateFlags, FileType, MemfdFlags, SealFlags};
+use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags};
 use rustix::io::Errno;
 
 use crate::{Error, Result, budget, descriptor};
@@ -53,10 +53,14 @@ fn create_with(name: &str, len: usize, is_reserved: bool) -> Result<OwnedFd> {
 ///
 /// After `Ok` the file is a memfd of that size for ever: seals cannot be taken off.
 pub fn check_received(fd: BorrowedFd<'_>, expected_len: usize) -> Result<()> {
-    let stat = rustix::fs::fstat(fd).map_err(|errno| Error::from_errno("inspect received memory", errno))?;
-    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
-        return Err(Error::Foreign("the descriptor is not a regular file"));
-    }
+    // Seals first, which only memory has: to be asked for its size, a file may have to ask a process of the peer's.
+    let seals = match rustix::fs::fcntl_get_seals(fd) {
+        Ok(seals) => seals,
+        Err(Errno::INVAL) => return Err(Error::Foreign("the file cannot be sealed")),
+        Err(errno) => {
+            return Err(Error::from_errno("read the seals of received memory", errno));
+        }
+    };
     let system = rustix::fs::fstatfs(fd)
         .map_err(|errno| Error::from_errno("inspect the file system of received memory", errno))?;
     // The type of `f_type` and of the constants differs between targets; the numbers are 32 bits wide.
@@ -67,20 +71,13 @@ pub fn check_received(fd: BorrowedFd<'_>, expected_len: usize) -> Result<()> {
         }
         _ => return Err(Error::Foreign("the file does not lie on tmpfs")),
     }
-    let seals = match rustix::fs::fcntl_get_seals(fd) {
-        Ok(seals) => seals,
-        Err(Errno::INVAL) => return Err(Error::Foreign("the file cannot be sealed")),
-        Err(errno) => {
-            return Err(Error::from_errno("read the seals of received memory", errno));
-        }
-    };
     if !seals.contains(SealFlags::SHRINK) {
         return Err(Error::Foreign("the file is not sealed against shrinking"));
     }
     if !seals.contains(SealFlags::GROW) {
         return Err(Error::Foreign("the file is not sealed against growing"));
     }
-    // Read again: the size seen above could still change, this one cannot.
+    // From here on the size cannot change.
     let stat = rustix::fs::fstat(fd).map_err(|errno| Error::from_errno("inspect received memory", errno))?;
     if stat.st_size == 0 {
         return Err(Error::Foreign("the file is empty"));
@@ -221,7 +218,7 @@ mod tests {
     #[test]
     fn other_kinds_of_descriptor_are_refused() {
         let (pipe, _writer) = rustix::pipe::pipe().unwrap();
-        assert!(refusal(&pipe, 4096).contains("not a regular file"));
+        assert!(refusal(&pipe, 4096).contains("sealed"));
         let program = OwnedFd::from(std::fs::File::open(std::env::current_exe().unwrap()).unwrap());
         let len = rustix::fs::fstat(&program).unwrap().st_size as usize;
         let why = refusal(&program, len);

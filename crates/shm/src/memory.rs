@@ -117,7 +117,10 @@ impl Memory {
 
     /// Memory that came from a peer, mapped after its seals, its size and its file system were checked.
     pub fn attach(descriptor: OwnedFd, len: usize) -> Result<Memory> {
-        memfd::check_received(descriptor.as_fd(), len)?;
+        if let Err(error) = memfd::check_received(descriptor.as_fd(), len) {
+            crate::discard::discard([descriptor]);
+            return Err(error);
+        }
         Self::map(descriptor, len)
     }
 

@@ -11,12 +11,12 @@ use std::{
 };
 
 use rustix::{
-    fs::{FileType, OFlags, fstat, fstatfs},
+    fs::OFlags,
     io::Errno,
     pipe::{PipeFlags, pipe_with},
 };
 
-use crate::{Error, Result, descriptor, procfs};
+use crate::{Error, Result, descriptor, discard::discard, procfs};
 
 /// The sleeper's side.
 #[derive(Debug)]
@@ -35,7 +35,6 @@ pub struct Ringer {
 
 /// A peer rings once per sleep; the pipe holds 65,536 rings and is emptied long before.
 const SLEEPS_PER_DRAIN: u32 = 1024;
-const PIPEFS_MAGIC: u64 = 0x5049_5045;
 
 impl PairBell {
     /// A new bell.
@@ -78,9 +77,8 @@ impl Ringer {
     /// make a ring block.
     pub fn attach(received: OwnedFd) -> Result<Ringer> {
         let foreign = |_| Error::Foreign("the doorbell is not the writing end of a pipe");
-        let status = fstat(&received).map_err(foreign)?;
-        let system = fstatfs(&received).map_err(foreign)?;
-        if FileType::from_raw_mode(status.st_mode) != FileType::Fifo || system.f_type as u64 != PIPEFS_MAGIC {
+        if !procfs::is_pipe(&received) {
+            discard([received]);
             return Err(foreign(Errno::INVAL));
         }
         // For reading too: a pipe without a reader would kill who writes by SIGPIPE, after the peer's death.

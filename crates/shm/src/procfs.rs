@@ -6,7 +6,7 @@ use std::{
 };
 
 use rustix::{
-    fs::{CWD, Mode, OFlags, openat},
+    fs::{CWD, Mode, OFlags, openat, readlinkat},
     io::Result,
 };
 
@@ -27,6 +27,16 @@ pub fn keep() {
 /// Whether this descriptor is the kept one, which children need as well.
 pub fn is_kept(fd: i32) -> bool {
     KEPT.get().is_some_and(|kept| kept.as_raw_fd() == fd)
+}
+
+/// Whether a descriptor is an anonymous pipe. The file itself is not asked: its file system may be a process.
+pub fn is_pipe(descriptor: impl AsFd) -> bool {
+    let name = format!("self/fd/{}", descriptor.as_fd().as_raw_fd());
+    let target = match KEPT.get() {
+        Some(kept) => readlinkat(kept, name, Vec::new()),
+        None => readlinkat(CWD, format!("/proc/{name}"), Vec::new()),
+    };
+    target.is_ok_and(|target| target.to_bytes().starts_with(b"pipe:["))
 }
 
 /// Opens a descriptor of this process once more.

@@ -345,6 +345,8 @@ pub(crate) struct Apertures {
 
 /// Regions whose pages may be kept that were sent ahead; further ones are asked for when they are needed.
 const KEPT_OFFERED: usize = 256;
+/// And of one peer, so that it does not keep the others out.
+const KEPT_OFFERED_BY_PEER: usize = 32;
 
 /// How many apertures that nobody uses are kept.
 const KEPT_APERTURES: usize = 256;
@@ -383,7 +385,8 @@ impl Apertures {
     /// Keeps pages that were sent ahead.
     pub(crate) fn offered(&self, peer: PeerId, cookie: &Cookie, pages: Memory) {
         let mut offered = self.offered.lock().expect("no panic in aperture table");
-        if offered.len() < KEPT_OFFERED {
+        let of_peer = offered.keys().filter(|(of, _)| *of == peer).count();
+        if offered.len() < KEPT_OFFERED && of_peer < KEPT_OFFERED_BY_PEER {
             offered.insert((peer, *cookie), pages);
         }
     }

@@ -51,6 +51,8 @@ struct State {
 
 /// Requests that may wait; more are turned away as if nobody listened.
 const BACKLOG: usize = 1024;
+/// And of one peer, so that it does not keep the others out.
+const BACKLOG_OF_PEER: usize = 128;
 
 impl Node {
     /// Listens under a name such as `shm:echo`.
@@ -173,10 +175,11 @@ impl ListenerCore {
         self.state.lock().expect("no panic in a listener")
     }
 
-    /// `false` if the backlog is full.
+    /// `false` if the backlog is full, or has too many of this peer.
     pub(crate) fn offer(&self, request: ConnectRequest) -> bool {
         let mut state = self.lock();
-        if state.waiting.len() >= BACKLOG {
+        let of_peer = state.waiting.iter().filter(|other| other.peer == request.peer).count();
+        if state.waiting.len() >= BACKLOG || of_peer >= BACKLOG_OF_PEER {
             return false;
         }
         state.waiting.push_back(request);

@@ -258,6 +258,12 @@ pub trait Link: Send + Sync {
         let _ = peer;
         None
     }
+    /// The number that names the line to a peer, and no other line of this host, for as long as it lives: who connected has
+    /// given it to its end, and the kernel has told it to the other. For proofs that somebody speaks on this very line.
+    fn caller(&self, peer: PeerId) -> Option<u64> {
+        let _ = peer;
+        None
+    }
     /// Ends the connection with a peer. `closed` follows.
     fn close(&self, peer: PeerId, reason: CloseReason);
 }

@@ -243,6 +243,10 @@ impl Link for FaultyLink {
         self.link().watch(sleeper)
     }
 
+    fn caller(&self, peer: PeerId) -> Option<u64> {
+        self.link().caller(peer)
+    }
+
     fn local_name(&self, peer: PeerId, name: &str) -> Option<String> {
         self.link().local_name(peer, name)
     }

@@ -1,6 +1,6 @@
 //! What two processes say to each other over their lifeline: one frame per socket message.
 //!
-//! Little-endian; one kind byte, then fields. Descriptors travel beside the frame.
+//! Little-endian; one kind byte, then fields. Descriptors travel beside the frame. Who accepted a lifeline greets first.
 //!
 //! | kind | fields | beside it |
 //! |---|---|---|
@@ -27,7 +27,7 @@ pub const MAX_FRAME: usize = MAX_TRANSFER + 128;
 /// `SIDESTEP`.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"SIDESTEP");
 /// Changes whenever the layout of the pair memory, of a region or of a frame does.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// One frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,4 +1,5 @@
 //! The shared-memory link: processes of one host and one user, who find each other by name without a daemon.
+//! What strangers and hostile peers can do is in `docs/security.md`.
 //!
 //! A name is an address in the abstract UNIX namespace: it vanishes with the process. Each pair of processes has one
 //! `Session`, however many endpoints it carries.
@@ -18,9 +19,10 @@ use std::{
 use sidestep_shm::{
     self as shm, Memory,
     attach::{Attachment, Gate},
+    discard::{self, discard},
     doorbell::{Doorbell, Sleeper, Tokens},
     lock::Mutex,
-    passing::{Lifeline, Received, Rendezvous},
+    passing::{Accepted, Credentials, Lifeline, Received, Rendezvous},
 };
 
 use self::{
@@ -61,8 +63,14 @@ struct Receiving {
 /// Frames and events taken from one session in one poll, so that no peer holds up the others.
 const FRAMES_A_POLL: usize = 32;
 const EVENTS_A_POLL: usize = 256;
-/// Sessions that may wait for their peer's greeting.
+/// Sessions with one process, and those of them that may wait for its greeting; also with all processes that have no number
+/// here.
+const MAX_OF_PROCESS: usize = 32;
+const MAX_SILENT_OF_PROCESS: usize = 16;
+/// Sessions with all processes that may wait for a greeting: for another one the oldest makes room.
 const MAX_SILENT: usize = 128;
+/// How long a process that has connected may take to greet.
+const LONGEST_SILENCE_NS: u64 = 30_000_000_000;
 /// Connections accepted in one poll.
 const ACCEPTS_A_POLL: usize = 16;
 /// Token of the names in the kernel set; sessions have their number.
@@ -102,14 +110,10 @@ impl ShmLink {
         self.sessions.read().expect("no panic in session table").clone()
     }
 
-    /// Takes up a session on a lifeline, after checking whose process is at its other end.
+    /// Takes up a session on a lifeline; one that was accepted greets first.
     fn open(&self, name: Option<&str>, lifeline: Lifeline) -> Result<PeerId> {
-        let other = lifeline.peer()?;
-        if other.uid != rustix::process::geteuid().as_raw() {
-            return Err(shm::Error::Foreign("the process at the other end belongs to another user").into());
-        }
         let id = PeerId(self.next_peer.fetch_add(1, Ordering::Relaxed));
-        let session = Arc::new(Session::greet(id, name.map(str::to_string), lifeline)?);
+        let session = Arc::new(Session::open(id, name.map(str::to_string), lifeline)?);
         let token = u64::from(id.0);
         self.kernel.add_level(session.lifeline.as_fd(), token)?;
         for sleeper in lock(&self.sleepers).iter().filter_map(Weak::upgrade) {
@@ -125,17 +129,16 @@ impl ShmLink {
     fn accept(&self, target: &dyn Target) -> bool {
         let mut any = false;
         for _ in 0..ACCEPTS_A_POLL {
-            let accepted = lock(&self.names).values().find_map(|name| match name.accept() {
-                Ok(lifeline) => lifeline,
-                Err(_) => self.turn_away(name),
+            let accepted = lock(&self.names).values().find_map(|name| {
+                let accepted = name.accept(|who| self.is_welcome(who)).unwrap_or_else(|_| self.turn_away(name));
+                (!matches!(accepted, Accepted::Nobody)).then_some(accepted)
             });
-            let Some(lifeline) = accepted else { break };
-            // Too many that have not said a word, a stranger, or no resources for another peer: the lifeline closes, and
-            // the other side sees that.
-            let silent = self.all().iter().filter(|session| session.theirs().is_none()).count();
-            if silent < MAX_SILENT
+            let Some(accepted) = accepted else { break };
+            // With no resources for another peer the lifeline closes, and the other side sees that.
+            if let Accepted::Peer(lifeline) = accepted
                 && let Ok(peer) = self.open(None, lifeline)
             {
+                self.make_room();
                 target.opened(peer);
             }
             any = true;
@@ -143,15 +146,36 @@ impl ShmLink {
         any
     }
 
+    /// Whether a process that has connected may have a session: one of this user, which has not too many already.
+    fn is_welcome(&self, who: &Credentials) -> bool {
+        let sessions = self.all();
+        let of_process = || sessions.iter().filter(|session| session.who.pid == who.pid);
+        who.uid == rustix::process::geteuid().as_raw()
+            && of_process().count() < MAX_OF_PROCESS
+            && of_process().filter(|session| session.is_silent()).count() < MAX_SILENT_OF_PROCESS
+            && !discard::is_overwhelmed()
+    }
+
+    /// Ends the session that has been silent for the longest time, if there are too many.
+    fn make_room(&self) {
+        let sessions = self.all();
+        let mut silent = sessions.iter().filter(|session| session.is_silent());
+        if let Some(oldest) = silent.next()
+            && silent.count() >= MAX_SILENT
+        {
+            oldest.close(CloseReason::Link("it did not greet, and others are waiting"));
+        }
+    }
+
     /// No descriptor is left for another peer. With the spare one the caller is let in and turned away at once, so that it
     /// learns of it, and so that this process does not wake up for it again and again.
-    fn turn_away(&self, name: &Rendezvous) -> Option<Lifeline> {
+    fn turn_away(&self, name: &Rendezvous) -> Accepted {
         let mut spare = lock(&self.spare);
         if spare.take().is_some() {
-            drop(name.accept());
+            let _ = name.accept(|_| false);
         }
         *spare = Doorbell::new().ok();
-        None
+        Accepted::Nobody
     }
 
     fn poll_session(&self, session: &Arc<Session>, receiving: &mut Receiving, look: bool, target: &dyn Target) -> bool {
@@ -195,7 +219,9 @@ impl ShmLink {
                 Err(_) => Err(CloseReason::Link("the lifeline failed")),
             };
             // What nobody took is closed now: the next frame may be long in coming.
-            descriptors.clear();
+            if !descriptors.is_empty() {
+                discard(descriptors.drain(..));
+            }
             if let Err(reason) = handled {
                 session.close(reason);
                 break;
@@ -315,6 +341,9 @@ impl Link for ShmLink {
         }
         for session in self.all().iter() {
             let look = tokens.contains(&u64::from(session.id.0));
+            if kernel && session.is_overdue(LONGEST_SILENCE_NS) {
+                session.close(CloseReason::Link("it did not greet"));
+            }
             if look || session.has_news() || session.is_congested() {
                 any |= self.poll_session(session, &mut receiving, look, target);
             }
@@ -352,6 +381,10 @@ impl Link for ShmLink {
 
     fn attachment(&self, peer: PeerId) -> Option<Arc<Attachment>> {
         self.session(peer).ok()?.attachment()
+    }
+
+    fn caller(&self, peer: PeerId) -> Option<u64> {
+        self.session(peer).ok()?.lifeline.caller()
     }
 
     fn close(&self, peer: PeerId, reason: CloseReason) {

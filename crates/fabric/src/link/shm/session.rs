@@ -24,12 +24,12 @@ use rustix::io::Errno;
 use sidestep_shm::{
     self as shm, Memory, Word64,
     attach::{Attachment, Gate},
-    cpu,
+    clock, cpu,
     event_ring::{self, EVENT_RING_LEN, EventPoster, EventTaker, RescanWord},
     gate::GATE_LEN,
     lock::{Mutex, MutexGuard},
     pair_bell::{PairBell, Ringer},
-    passing::{Lifeline, Received},
+    passing::{Credentials, Lifeline, Received},
     sleep_word::SleepWord,
 };
 
@@ -56,6 +56,10 @@ pub(crate) struct Session {
     /// The name it was reached under, if this side connected.
     name: Mutex<Option<String>>,
     pub(crate) lifeline: Lifeline,
+    /// Who is at its other end.
+    pub(crate) who: Credentials,
+    /// Whether the peer connected to this side, and when.
+    accepted: Option<u64>,
     pub(crate) doorbell: PairBell,
     ours: Memory,
     sleep: SleepWord,
@@ -100,20 +104,14 @@ struct Outgoing {
 }
 
 impl Session {
-    /// Greets the process at the other end of a lifeline.
-    pub(crate) fn greet(id: PeerId, name: Option<String>, lifeline: Lifeline) -> Result<Session> {
+    /// A session with the process at the other end of a lifeline. Who accepted it greets; who connected answers the
+    /// greeting, since descriptors are let through to the other side only when that has looked who is here.
+    pub(crate) fn open(id: PeerId, name: Option<String>, lifeline: Lifeline) -> Result<Session> {
         let ours = Memory::create("sidestep-pair", PAIR_LEN)?;
         let doorbell = PairBell::new()?;
-        let bell = doorbell.for_peer().ok_or(Error::Unsupported("a doorbell without a writing end"))?;
-        let mut hello = Vec::new();
-        Frame::Hello { version: VERSION, pair_len: PAIR_LEN as u64 }.emit(&mut hello);
-        let pages = ours.descriptor().ok_or(Error::Unsupported("pair memory without a descriptor"))?;
-        match lifeline.send(&hello, &[pages.as_fd(), bell]) {
-            Ok(true) => {}
-            Ok(false) => return Err(Error::Full { what: "a new lifeline", limit: 0 }),
-            // Turned away already: the hang-up tells, as it would a moment later.
-            Err(shm::Error::System { source: Errno::PIPE | Errno::CONNRESET, .. }) => {}
-            Err(error) => return Err(error.into()),
+        let accepted = name.is_none().then(clock::now);
+        if accepted.is_some() {
+            greet(&lifeline, &ours, &doorbell)?;
         }
         Ok(Session {
             id,
@@ -123,6 +121,8 @@ impl Session {
             frames_announced: ours.word64(PAIR_FRAMES)?,
             frames_received: AtomicU64::new(0),
             gate: OnceLock::new(),
+            who: lifeline.peer()?,
+            accepted,
             lifeline,
             doorbell,
             ours,
@@ -134,6 +134,16 @@ impl Session {
             closing: Mutex::new(None),
             is_closing: AtomicBool::new(false),
         })
+    }
+
+    /// Whether the peer has connected and not greeted.
+    pub(crate) fn is_silent(&self) -> bool {
+        self.accepted.is_some() && self.theirs.get().is_none()
+    }
+
+    /// Whether it has been silent for longer than that.
+    pub(crate) fn is_overdue(&self, longest: u64) -> bool {
+        self.is_silent() && self.accepted.is_some_and(|since| clock::now().saturating_sub(since) > longest)
     }
 
     /// Whether whoever listens under a name is at the other end.
@@ -167,8 +177,9 @@ impl Session {
             shm::Error::Foreign(what) | shm::Error::Peer(what) => CloseReason::Violation(what),
             _ => CloseReason::Link("no memory or descriptors for another peer"),
         };
-        let memory = Memory::attach(memory, PAIR_LEN).map_err(made)?;
-        let doorbell = Ringer::attach(doorbell).map_err(made)?;
+        // Both are looked at, so that neither is closed by whoever drops it.
+        let (memory, doorbell) = (Memory::attach(memory, PAIR_LEN), Ringer::attach(doorbell));
+        let (memory, doorbell) = (memory.map_err(made)?, doorbell.map_err(made)?);
         let poster = EventPoster::new(&memory, PAIR_EVENTS, &self.ours, PAIR_EVENTS).map_err(made)?;
         let taker = EventTaker::new(&self.ours, PAIR_EVENTS, &memory, PAIR_EVENTS).map_err(made)?;
         *lock(&self.taker) = Some(taker);
@@ -183,6 +194,10 @@ impl Session {
             frames_sent: AtomicU64::new(1),
             poster: Mutex::new(poster),
         });
+        if self.accepted.is_none() {
+            greet(&self.lifeline, &self.ours, &self.doorbell)
+                .map_err(|_| CloseReason::Link("the greeting could not be sent"))?;
+        }
         lock(&self.outgoing).open = true;
         self.flush();
         Ok(())
@@ -350,6 +365,21 @@ impl Session {
     pub(crate) fn reply(&self, ticket: u64, answer: Answer<'_>, descriptor: Option<Arc<OwnedFd>>) {
         // A session that is closing needs no answers.
         let _ = self.send(Frame::Reply { ticket, answer }, descriptor);
+    }
+}
+
+/// Sends the first frame of this side.
+fn greet(lifeline: &Lifeline, ours: &Memory, doorbell: &PairBell) -> Result<()> {
+    let bell = doorbell.for_peer().ok_or(Error::Unsupported("a doorbell without a writing end"))?;
+    let mut hello = Vec::new();
+    Frame::Hello { version: VERSION, pair_len: PAIR_LEN as u64 }.emit(&mut hello);
+    let pages = ours.descriptor().ok_or(Error::Unsupported("pair memory without a descriptor"))?;
+    match lifeline.send(&hello, &[pages.as_fd(), bell]) {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(Error::Full { what: "a new lifeline", limit: 0 }),
+        // Turned away already: the hang-up tells, as it would a moment later.
+        Err(shm::Error::System { source: Errno::PIPE | Errno::CONNRESET, .. }) => Ok(()),
+        Err(error) => Err(error.into()),
     }
 }
 

@@ -203,6 +203,10 @@ impl Link for TracedLink {
         self.inner.as_link().watch(sleeper)
     }
 
+    fn caller(&self, peer: PeerId) -> Option<u64> {
+        self.inner.as_link().caller(peer)
+    }
+
     fn local_name(&self, peer: PeerId, name: &str) -> Option<String> {
         self.inner.as_link().local_name(peer, name)
     }

@@ -374,6 +374,11 @@ impl Node {
         Ok(outcome?)
     }
 
+    /// The number that names the line to a peer, where lines have one: see [`Link::caller`].
+    pub fn caller(&self, peer: PeerId) -> Option<u64> {
+        self.core.link().caller(peer)
+    }
+
     /// Whether this and the other are one node.
     pub fn is(&self, other: &Node) -> bool {
         Arc::ptr_eq(&self.core, &other.core)

@@ -15,12 +15,10 @@ pub struct Key {
     pub remote: SocketAddr,
 }
 
-const SO_NETNS_COOKIE: i32 = 71;
-
 impl Key {
     /// The key of a connected descriptor.
     pub fn of(fd: i32) -> Result<Key> {
-        let namespace = kernel::option64(fd, libc::SOL_SOCKET, SO_NETNS_COOKIE).unwrap_or(0);
+        let namespace = kernel::option64(fd, libc::SOL_SOCKET, kernel::SO_NETNS_COOKIE).unwrap_or(0);
         Ok(Key { namespace, local: address(fd, false)?, remote: address(fd, true)? })
     }
 

@@ -3,7 +3,8 @@
 //!
 //! One end of a connection asks, the other waits to be asked ([`Key::asks`]). Who asks finds the other's process in the
 //! registry and connects to it on the fabric; private data carry the key of the connection and the block of its ring.
-//! Who is asked checks its own descriptor and answers with its own block. Nobody waits: both look at their next calls.
+//! Who is asked checks its own descriptor and answers with its own block. Each side proves that it holds its end ([`proof`]).
+//! Nobody waits: both look at their next calls.
 //!
 //! A forked child has an engine of its own; the parent's is left alone.
 
@@ -17,10 +18,12 @@ use std::{
 
 use sidestep_fabric::{
     Aperture, ArenaBlock, Endpoint, Error, Listener, Node, Request,
+    link::PeerId,
     queue::{self, Kind, QueueSpec},
 };
-use sidestep_shm::{Word64, clock, lock::Mutex};
+use sidestep_shm::{Word64, clock, lock::Mutex, passing::MAX_NUMBER};
 
+use self::proof::{Board, Notice};
 use crate::{
     address::Key,
     carrier::{Carrier, Parts, Way},
@@ -29,13 +32,13 @@ use crate::{
     ends::{Incoming, Outgoing},
     kernel, numbers,
     reason::Reason,
-    registry::{self, Identity, Process, Registry, VERSION},
+    registry::{self, Identity, Process, Registry},
     stream::{Place, READ, Stage, Stream, WRITE, lock},
     table,
 };
 
+pub mod proof;
 mod via;
-mod wire;
 
 /// The engine of this process.
 #[derive(Debug)]
@@ -48,12 +51,17 @@ pub struct Engine {
     pub process: Process,
     /// How often it has told a peer something by way of the kernel.
     kernel_news: Word64,
+    identity: Identity,
     listener: Listener,
     via: Option<via::Exchange>,
     /// Streams that wait to be asked.
     awaited: Mutex<HashMap<Key, u32>>,
     /// Streams that have asked.
     asked: Mutex<Vec<Asked>>,
+    /// Notices of other processes.
+    board: Board,
+    /// Streams of this process that have a notice which the other side may not have seen yet.
+    posted: Mutex<Vec<(u32, Key)>>,
     /// When the fabric was last looked at.
     pumped: AtomicU64,
 }
@@ -64,6 +72,8 @@ struct Asked {
     key: Key,
     endpoint: Endpoint,
     block: ArenaBlock,
+    /// What must stand on the socket at the other end when the answer has come.
+    proof: Notice,
 }
 
 /// One engine per process of a line of forks.
@@ -76,6 +86,10 @@ const FORKS: usize = 1024;
 const PUMP_NS: u64 = 20_000;
 /// More than an engine or a connection takes of the heap.
 const RESERVE: usize = 256 << 10;
+/// The first word of the identity of a process that has a rendezvous: the second one is all that differs in their names.
+const RENDEZVOUS: u64 = 1;
+/// Raised by every change of what two ends say to each other.
+pub const HANDSHAKE: u64 = 2;
 const HELLO: usize = 8 * 8 + QueueSpec::WIRE_LEN;
 
 /// The engine of this process; made when first needed. `None`: this process cannot have one.
@@ -152,10 +166,7 @@ impl Engine {
         }
         numbers::choose();
         let node = Node::new().ok()?;
-        let mut bytes = [0; 16];
-        rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()).ok()?;
-        let bits = u128::from_ne_bytes(bytes) | 1;
-        let identity = Identity([(bits >> 64) as u64, bits as u64]);
+        let identity = Identity([RENDEZVOUS, random()?[0] & MAX_NUMBER | 1]);
         let listener = node.listen(&format!("shm:{}", identity.name())).ok()?;
         let registry = registry::file::of_user()?;
         let process = registry.enter(identity, kernel::process())?;
@@ -163,11 +174,14 @@ impl Engine {
             registry,
             process,
             kernel_news: registry.kernel_news(process),
+            identity,
             listener,
             via: via::Exchange::start(&node, identity),
             node,
             awaited: Mutex::default(),
             asked: Mutex::default(),
+            board: Board::default(),
+            posted: Mutex::default(),
             pumped: AtomicU64::new(0),
         })
     }
@@ -209,11 +223,12 @@ impl Engine {
         if let Some(via) = &self.via {
             via.pump(self);
         }
+        self.clear_notices();
         true
     }
 
     /// A block for a stream, if there is memory for all that goes with it.
-    fn lend(&self, peer: sidestep_fabric::link::PeerId) -> Result<ArenaBlock, Error> {
+    fn lend(&self, peer: PeerId) -> Result<ArenaBlock, Error> {
         if !has_memory() {
             let limit = sidestep_shm::Error::Limit {
                 what: "carry a stream",
@@ -236,12 +251,14 @@ impl Engine {
             Err(None) => return,
             Err(Some(reason)) => return stream.stay(reason),
         }
+        let Some(proof) = notice_of(identity) else { return };
         let via = self.via.as_ref().filter(|_| wants_via(stream));
-        if via.is_some_and(|via| via.ask(&self.node, place, stream, identity)) {
+        if via.is_some_and(|via| via.ask(self, place, stream, identity)) {
             return;
         }
         let mut own = None;
         let started = self.node.begin_connect_with(&format!("shm:{}", identity.name()), |peer| {
+            self.put_notice(peer, stream)?;
             let block = self.lend(peer)?;
             let hello = hello(&place.key, &block.block().spec());
             own = Some(block);
@@ -249,10 +266,39 @@ impl Engine {
         });
         let (endpoint, block) = match (started, own) {
             (Ok(endpoint), Some(block)) => (endpoint, block),
-            (Err(Error::Memory(error)), _) => return short_of(stream, &error),
-            _ => return,
+            (failed, _) => {
+                proof::take_back(stream.fd());
+                if let Err(Error::Memory(error)) = failed {
+                    short_of(stream, &error);
+                }
+                return;
+            }
         };
-        lock(&self.asked).push(Asked { stream: stream.index, key: place.key, endpoint, block });
+        lock(&self.asked).push(Asked { stream: stream.index, key: place.key, endpoint, block, proof });
+    }
+
+    /// Says on a stream's socket that the line to this peer is where it is asked for.
+    fn put_notice(&self, peer: PeerId, stream: &Stream) -> Result<(), Error> {
+        let caller = self.node.caller(peer).ok_or(Error::Unsupported("a line without a number"))?;
+        let put = Notice::Asker(caller).put(stream.fd());
+        put.then_some(()).ok_or(Error::Unsupported("a connection whose rate its program has set"))
+    }
+
+    /// Takes notices back that the other side has acted upon, or never will.
+    fn clear_notices(&self) {
+        lock(&self.posted).retain(|(index, key)| {
+            let Some(stream) = of_key(*index, key) else { return false };
+            let waits = match stream.stage() {
+                Stage::Offered => true,
+                // The other side uses the carrier, so it has taken it up.
+                Stage::Carried => !stream.on_ring.iter().any(|on_ring| on_ring.load(Ordering::Relaxed)),
+                Stage::Young | Stage::Never => false,
+            };
+            if !waits {
+                proof::take_back(stream.fd());
+            }
+            waits
+        });
     }
 
     /// Takes up the answers that have come.
@@ -270,10 +316,10 @@ impl Engine {
             }
         }
         for asked in answered {
-            let Some(stream) = table::stream_at(asked.stream) else { continue };
-            // The number may lead to another connection by now.
-            let same = stream.known_place().is_some_and(|place| place.key == asked.key);
-            if !same || stream.stage() != Stage::Offered {
+            let Some(stream) = of_key(asked.stream, &asked.key) else { continue };
+            // Who has answered has seen it.
+            proof::take_back(stream.fd());
+            if stream.stage() != Stage::Offered {
                 continue;
             }
             if asked.endpoint.is_connected().is_err() {
@@ -286,6 +332,10 @@ impl Engine {
                 stream.stay(Reason::Version);
                 continue;
             };
+            if !self.board.has(&asked.key.reversed(), asked.proof) {
+                stream.set_reason(Reason::Unproven);
+                continue;
+            }
             match join(asked.endpoint, asked.block, &theirs) {
                 Some(parts) => stream.carried(parts),
                 None => stream.stay(Reason::Resources),
@@ -308,21 +358,47 @@ impl Engine {
         }
     }
 
+    /// The same, if who asks has proven that it holds the other end; then the stream says that this process answers.
+    fn proven(&self, request: &Request, own: &Key) -> Option<&'static Stream> {
+        let stream = self.awaiting(own)?;
+        let caller = self.node.caller(request.peer()?)?;
+        if !self.board.has(&own.reversed(), Notice::Asker(caller)) {
+            stream.set_reason(Reason::Unproven);
+            return None;
+        }
+        if !notice_of(self.identity)?.put(stream.fd()) {
+            stream.stay(Reason::Option);
+            return None;
+        }
+        lock(&self.posted).push((stream.index, *own));
+        Some(stream)
+    }
+
+    /// Someone asks for a link.
+    fn answer_for_via(&self, request: Request, key: &Key) {
+        let answer = match &self.via {
+            None => via::NO_NIC.to_vec(),
+            Some(via) => self.proven(&request, &key.reversed()).and_then(|_| via.ticket(key)).unwrap_or_default(),
+        };
+        // A process that cannot be told is gone.
+        let _ = request.refuse(&answer);
+    }
+
     /// Someone asks for a carrier.
     fn answer(&self, request: Request) {
-        if wire::is_question(&request) {
-            return wire::answer(request, self.via.as_ref().and_then(|via| via.wire()));
+        if let Some(key) = via::read_question(request.private()) {
+            return self.answer_for_via(request, &key);
         }
         let Some((key, theirs)) = read_hello(request.private()) else {
             let _ = request.refuse(&[]);
             return;
         };
         let own = key.reversed();
-        let Some(stream) = self.awaiting(&own) else { return };
+        let Some(stream) = self.proven(&request, &own) else { return };
         let mut parts = None;
         let accepted = request.accept_with(|endpoint| {
             let block = self.lend(endpoint.peer())?;
-            let answer = [&VERSION.to_le_bytes()[..], &block.block().spec().to_bytes()].concat();
+            let answer = [&HANDSHAKE.to_le_bytes()[..], &block.block().spec().to_bytes()].concat();
             parts = Some(Half::attach(endpoint, block, &theirs)?);
             Ok(answer)
         });
@@ -335,6 +411,23 @@ impl Engine {
             _ => {}
         }
     }
+}
+
+/// A stream, if its number still leads to the same connection.
+fn of_key(index: u32, key: &Key) -> Option<&'static Stream> {
+    table::stream_at(index).filter(|stream| stream.known_place().is_some_and(|place| place.key == *key))
+}
+
+/// What stands on a socket that a process answers for. `None`: it has no rendezvous.
+fn notice_of(Identity([kind, number]): Identity) -> Option<Notice> {
+    (kind == RENDEZVOUS && number <= MAX_NUMBER).then_some(Notice::Asked(number))
+}
+
+fn random() -> Option<[u64; 2]> {
+    let mut bytes = [0; 16];
+    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()).ok()?;
+    let bits = u128::from_ne_bytes(bytes);
+    Some([(bits >> 64) as u64, bits as u64])
 }
 
 /// Everything of a carrier but the endpoint that keeps it.
@@ -418,7 +511,7 @@ fn counts(stream: &Stream) -> (u64, u64) {
 
 fn hello(key: &Key, spec: &QueueSpec) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(HELLO);
-    for word in [VERSION, 0].iter().chain(&key.to_words()) {
+    for word in [HANDSHAKE, 0].iter().chain(&key.to_words()) {
         bytes.extend_from_slice(&word.to_le_bytes());
     }
     bytes.extend_from_slice(&spec.to_bytes());
@@ -429,7 +522,7 @@ fn hello(key: &Key, spec: &QueueSpec) -> Vec<u8> {
 pub fn read_hello(bytes: &[u8]) -> Option<(Key, QueueSpec)> {
     let (words, spec) = bytes.split_at_checked(64)?;
     let mut words = words.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().expect("eight bytes")));
-    if words.next()? != VERSION {
+    if words.next()? != HANDSHAKE {
         return None;
     }
     words.next()?;
@@ -440,7 +533,7 @@ pub fn read_hello(bytes: &[u8]) -> Option<(Key, QueueSpec)> {
 /// Reads an answer: the ring of who was asked.
 pub fn read_answer(bytes: &[u8]) -> Option<QueueSpec> {
     let (version, spec) = bytes.split_at_checked(8)?;
-    if version != VERSION.to_le_bytes() {
+    if version != HANDSHAKE.to_le_bytes() {
         return None;
     }
     stream_spec(spec)

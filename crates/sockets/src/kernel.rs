@@ -16,6 +16,7 @@ use std::{
 use crate::control::Control;
 
 pub mod counts;
+pub mod diag;
 pub mod thread_end;
 pub mod waiting;
 
@@ -409,6 +410,10 @@ fn timespec(time: Duration) -> libc::timespec {
 /// Bytes of a signal mask in the kernel's eyes.
 const KERNEL_MASK: usize = 8;
 
+/// Names the network namespace of a socket for as long as the machine runs.
+pub const SO_NETNS_COOKIE: i32 = 71;
+/// How fast a connection may send, in bytes a second.
+pub const SO_MAX_PACING_RATE: i32 = 47;
 /// Established, in `tcp_info`.
 pub const TCP_ESTABLISHED: u8 = 1;
 /// On its way.

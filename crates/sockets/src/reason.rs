@@ -46,11 +46,13 @@ pub enum Reason {
     PeerStays = 19,
     /// Both ends run under Sidestep, and have not met yet.
     Searching = 20,
+    /// The other end has not proven that it holds the connection, or this host does not let it.
+    Unproven = 21,
 }
 
 impl Reason {
     /// All of them, in the order of their codes.
-    pub const ALL: [Reason; 21] = [
+    pub const ALL: [Reason; 22] = [
         Reason::Young,
         Reason::Promoted,
         Reason::PeerUnknown,
@@ -72,6 +74,7 @@ impl Reason {
         Reason::Memory,
         Reason::PeerStays,
         Reason::Searching,
+        Reason::Unproven,
     ];
 
     /// The reason behind a code found in shared memory.
@@ -103,6 +106,7 @@ impl Reason {
             Reason::Memory => "memory: the limits of the process, its control group or the machine leave none for it",
             Reason::PeerStays => "the other end stays on TCP, for a reason of its own",
             Reason::Searching => "the two ends look for each other at their next calls",
+            Reason::Unproven => "the process that answered did not prove that it holds the other end",
         }
     }
 }

@@ -115,7 +115,7 @@ pub struct Snapshot {
 }
 
 const MAGIC: u64 = u64::from_le_bytes(*b"SIDESTEP");
-/// Raised by every change of the layout or of the handshake. (What is appended to the file changes nothing for who does not know it.)
+/// Raised by every change of the layout.
 pub const VERSION: u64 = 1;
 const PROCESSES: usize = 1024;
 const PROCESS_WORDS: usize = 8;

@@ -18,8 +18,8 @@ use sidestep_sockets::{
     address::Key,
     calls,
     config::config,
-    engine::{read_answer, read_hello},
-    registry::{Identity, Registry, VERSION},
+    engine::{HANDSHAKE, proof::Notice, read_answer, read_hello},
+    registry::{Identity, Registry},
 };
 
 /// Our end, and a hostile peer that has been given a carrier.
@@ -59,7 +59,7 @@ impl Attack {
         let limit = Instant::now() + Duration::from_secs(10);
         let (endpoint, block) = loop {
             assert!(Instant::now() < limit, "no answer");
-            let (endpoint, block) = ask(&node, &key, identity);
+            let (endpoint, block) = ask(&node, &key, identity, theirs.as_raw_fd());
             let connected = loop {
                 assert!(Instant::now() < limit, "no answer");
                 match endpoint.is_connected() {
@@ -102,13 +102,14 @@ impl Attack {
     }
 }
 
-/// Asks the process with this identity for a carrier of the stream, as a peer would.
-fn ask(node: &Node, key: &Key, identity: Identity) -> (Endpoint, ArenaBlock) {
+/// Asks the process with this identity for a carrier of the stream, as the peer that holds its other end would.
+fn ask(node: &Node, key: &Key, identity: Identity, fd: i32) -> (Endpoint, ArenaBlock) {
     let mut block = None;
     let endpoint = node.begin_connect_with(&format!("shm:{}", identity.name()), |peer| {
+        assert!(Notice::Asker(node.caller(peer).unwrap()).put(fd));
         let lent = node.lend_block(peer, 64 << 10, Kind::Stream)?;
         let mut hello = Vec::new();
-        for word in [VERSION, 0].iter().chain(&key.to_words()) {
+        for word in [HANDSHAKE, 0].iter().chain(&key.to_words()) {
             hello.extend_from_slice(&word.to_le_bytes());
         }
         hello.extend_from_slice(&lent.block().spec().to_bytes());

@@ -1,20 +1,22 @@
-//! How a stream comes to a link: who asks connects a VI to the process of the peer, and names the stream by the
-//! discriminator of its own address; who is asked accepts, if it has that stream. Then both tell where their boards are.
+//! How a stream comes to a link: who asks proves over shared memory that it holds its end ([`super::proof`]), as for a ring, and
+//! is given a ticket, and where the NIC of the other process is. It connects a VI there, and names the stream by the
+//! ticket, in the discriminator of its own address. Then both tell where their boards are.
 //!
 //! The NIC is that of the engine's own node, on shared memory, or one on iWARP, whose node then wakes whoever sleeps at the
-//! engine's.
+//! engine's. Anybody on the host can connect to its port; a request without a ticket is refused.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use sidestep_shm::lock::Mutex;
 
-use sidestep_fabric::{Error, Node, link::iwarp::IwarpOptions};
+use sidestep_fabric::{Endpoint, Error, Node, link::iwarp::IwarpOptions};
 use sidestep_vi::{Connecting, ConnectionRequest, NetAddress, Nic};
 
-use super::{
-    Engine, short_of,
-    wire::{Where, Wire},
-};
+use super::{Engine, HANDSHAKE, notice_of, of_key, proof, proof::Notice, random, short_of};
 use crate::{
     address::Key,
     carrier::{Carrier, Parts, Way},
@@ -22,10 +24,9 @@ use crate::{
     ends::{Incoming, Outgoing},
     kernel::{self, Mask},
     reason::Reason,
-    registry::{Identity, VERSION},
+    registry::Identity,
     sovia::Link,
     stream::{Place, Stage, Stream, lock},
-    table,
 };
 
 /// The VIA side of an engine.
@@ -33,21 +34,48 @@ use crate::{
 pub struct Exchange {
     nic: Nic,
     address: NetAddress,
-    /// How other processes are found, unless by their identity.
-    wire: Option<Wire>,
+    /// The port of this host where the NIC is reached; 0: by the identity of its process.
+    port: u64,
     pending: Mutex<Vec<Pending>>,
+    /// Tickets that were given out, each with the own key of its stream.
+    tickets: Mutex<HashMap<Ticket, Key>>,
+    /// Processes without a NIC.
+    without: Mutex<HashSet<Identity>>,
 }
+
+type Ticket = [u64; 2];
 
 /// A link on its way to its stream.
 #[derive(Debug)]
 struct Pending {
     stream: u32,
     key: Key,
-    link: Arc<Link>,
-    /// On the side that asked, until it was answered.
-    connecting: Option<Connecting>,
+    step: Step,
 }
 
+#[derive(Debug)]
+enum Step {
+    /// The other process was asked for a ticket.
+    Asked { endpoint: Endpoint, identity: Identity, proof: Notice },
+    /// The link is being connected, by the side that asked.
+    Connecting(Arc<Link>, Connecting),
+    /// It is connected.
+    Connected(Arc<Link>),
+}
+
+/// What is answered by a process without a NIC.
+pub const NO_NIC: &[u8] = &[0];
+/// The second word of a question; that of a stream's is 0.
+const QUESTION: u64 = 1;
+const QUESTION_LEN: usize = 8 * 8;
+const ANSWER_LEN: usize = 4 * 8;
+/// Tickets and processes that are remembered.
+const MOST_TICKETS: usize = 4096;
+const MOST_WITHOUT: usize = 1024;
+/// Where ports are tried: those that are given to anybody.
+const FIRST_PORT: u64 = 49_152;
+const PORTS: u64 = 11_000;
+const TRIES: usize = 64;
 /// How long a connection between two NICs may take to be made.
 const SETUP: Duration = Duration::from_secs(1);
 
@@ -57,21 +85,27 @@ impl Exchange {
         if config().carrier == config::Carrier::Ring {
             return None;
         }
-        let (nic, address, wire) = match config().nic {
+        let (nic, address, port) = match config().nic {
             Device::Shm => {
                 let nic = Nic::on(node.clone(), "sockets").ok()?;
-                let address = address_of(identity);
+                let address = address_of(identity, 0);
                 nic.listen(&address).ok()?;
-                (nic, address, None)
+                (nic, address, 0)
             }
             Device::Iwarp => {
                 let nic = Nic::on(iwarp_node()?, "sockets").ok()?;
-                let (wire, address) = Wire::listen(&nic)?;
+                let (address, port) = (0..TRIES).find_map(|_| {
+                    let port = FIRST_PORT + random()?[0] % PORTS;
+                    let address = address_of(identity, port);
+                    nic.listen(&address).ok()?;
+                    Some((address, port))
+                })?;
                 node.accompany(nic.node());
-                (nic, address, Some(wire))
+                (nic, address, port)
             }
         };
-        Some(Exchange { nic, address, wire, pending: Mutex::default() })
+        let (pending, tickets, without) = (Mutex::default(), Mutex::default(), Mutex::default());
+        Some(Exchange { nic, address, port, pending, tickets, without })
     }
 
     /// Ends the thread of the NIC's node.
@@ -79,45 +113,49 @@ impl Exchange {
         self.nic.node().end_service();
     }
 
-    /// How other processes are found, if that is asked for.
-    pub fn wire(&self) -> Option<&Wire> {
-        self.wire.as_ref()
-    }
-
-    /// Asks the process at the other end of a stream. `false`: it does not speak VIA, or this one has no link to spare.
-    pub fn ask(&self, node: &Node, place: &Place, stream: &Stream, identity: Identity) -> bool {
+    /// Asks the process at the other end of a stream. `false`: it does not speak VIA.
+    pub fn ask(&self, engine: &Engine, place: &Place, stream: &Stream, identity: Identity) -> bool {
         if lock(&self.pending).iter().any(|pending| pending.key == place.key) {
             return true;
         }
-        let (remote, secret) = match self.wire.as_ref().map(|wire| wire.find(node, identity)) {
-            None => (address_of(identity), None),
-            Some(Where::At(address, secret)) => (address, Some(secret)),
-            Some(Where::Asked) => {
-                stream.try_soon();
-                return true;
+        let Some(proof) = notice_of(identity).filter(|_| !lock(&self.without).contains(&identity)) else {
+            return false;
+        };
+        let asked = engine.node.begin_connect_with(&format!("shm:{}", identity.name()), |peer| {
+            engine.put_notice(peer, stream)?;
+            Ok(question(&place.key))
+        });
+        match asked {
+            Ok(endpoint) => {
+                let step = Step::Asked { endpoint, identity, proof };
+                lock(&self.pending).push(Pending { stream: stream.index, key: place.key, step });
             }
-            Some(Where::Nowhere) => return false,
-        };
-        // Without memory for a link, or a VI, there may be some for rings; if not, that tells both ends.
-        let Ok(link) = Link::new(&self.nic, config().sovia) else { return false };
-        let local = NetAddress::new(&[], &discriminator(&place.key, secret));
-        let Ok(connecting) = link.vi().begin_connect(&local, &remote) else {
-            self.wire.iter().for_each(|wire| wire.forget(identity));
-            return self.wire.is_some();
-        };
-        let pending = Pending { stream: stream.index, key: place.key, link, connecting: Some(connecting) };
-        lock(&self.pending).push(pending);
+            Err(_) => proof::take_back(stream.fd()),
+        }
         true
+    }
+
+    /// A ticket for whoever has proven that it holds the end with this key.
+    pub fn ticket(&self, key: &Key) -> Option<Vec<u8>> {
+        let ticket = random()?;
+        let mut tickets = lock(&self.tickets);
+        tickets.retain(|_, own| *own != key.reversed());
+        if tickets.len() >= MOST_TICKETS {
+            return None;
+        }
+        tickets.insert(ticket, key.reversed());
+        Some([HANDSHAKE, ticket[0], ticket[1], self.port].iter().flat_map(|word| word.to_le_bytes()).collect())
     }
 
     /// A stream needs no link any more: the peer may have its end already, and is told.
     pub fn forget(&self, key: &Key) {
         lock(&self.pending).retain(|pending| pending.key != *key);
+        lock(&self.tickets).retain(|_, own| own != key);
     }
 
     /// Takes up requests and answers that have come.
     pub fn pump(&self, engine: &Engine) {
-        if self.wire.is_some() {
+        if self.port != 0 {
             self.nic.node().progress_kernel();
         }
         while let Ok(Some(request)) = self.nic.poll_request(&self.address) {
@@ -132,14 +170,13 @@ impl Exchange {
         if waiting.is_empty() {
             return;
         }
-        let kept: Vec<_> = waiting.into_iter().filter_map(|pending| go_on(engine, pending)).collect();
+        let kept: Vec<_> = waiting.into_iter().filter_map(|pending| self.go_on(engine, pending)).collect();
         lock(&self.pending).extend(kept);
     }
 
     fn answer(&self, engine: &Engine, mut request: ConnectionRequest) {
-        let secret = self.wire.as_ref().map(Wire::secret);
-        let asked = read_discriminator(&request.remote().discriminator, secret);
-        let Some(own) = asked.map(|key| key.reversed()) else { return };
+        let ticket = read_discriminator(&request.remote().discriminator);
+        let Some(own) = ticket.and_then(|ticket| lock(&self.tickets).remove(&ticket)) else { return };
         let Some(stream) = engine.awaiting(&own) else { return };
         let link = match Link::new(&self.nic, config().sovia) {
             Ok(link) => link,
@@ -147,36 +184,90 @@ impl Exchange {
             Err(_) => return stream.set_reason(Reason::Resources),
         };
         if request.accept(link.vi()).is_ok() {
-            lock(&self.pending).push(Pending { stream: stream.index, key: own, link, connecting: None });
+            // Who has a ticket has seen the notice of this process.
+            proof::take_back(stream.fd());
+            lock(&self.pending).push(Pending { stream: stream.index, key: own, step: Step::Connected(link) });
         }
     }
-}
 
-/// One look at a link on its way. `Some`: it is not there yet.
-fn go_on(engine: &Engine, mut pending: Pending) -> Option<Pending> {
-    let stream = table::stream_at(pending.stream)?;
-    // The number may lead to another connection by now.
-    let same = stream.known_place().is_some_and(|place| place.key == pending.key);
-    if !same || stream.stage() != Stage::Offered {
-        return None;
-    }
-    if let Some(connecting) = &mut pending.connecting {
-        match connecting.poll() {
-            Ok(false) => return Some(pending),
-            Ok(true) => pending.connecting = None,
-            Err(_) => {
-                // Refused, or gone: the next try comes later.
-                stream.set_reason(Reason::Refused);
-                return None;
-            }
+    /// One look at a link on its way. `Some`: it is not there yet.
+    fn go_on(&self, engine: &Engine, mut pending: Pending) -> Option<Pending> {
+        let stream = of_key(pending.stream, &pending.key)?;
+        if stream.stage() != Stage::Offered {
+            proof::take_back(stream.fd());
+            return None;
         }
+        pending.step = match pending.step {
+            Step::Asked { endpoint, identity, proof } => match endpoint.is_connected() {
+                Ok(_) => Step::Asked { endpoint, identity, proof },
+                Err(error) => {
+                    proof::take_back(stream.fd());
+                    let is_proven = || engine.board.has(&pending.key.reversed(), proof);
+                    self.answered(stream, identity, error, is_proven)?
+                }
+            },
+            Step::Connecting(link, mut connecting) => match connecting.poll() {
+                Ok(false) => Step::Connecting(link, connecting),
+                Ok(true) => Step::Connected(link),
+                Err(_) => {
+                    // Refused, or gone: the next try comes later.
+                    stream.set_reason(Reason::Refused);
+                    return None;
+                }
+            },
+            step => step,
+        };
+        let Step::Connected(link) = &pending.step else { return Some(pending) };
+        if link.is_ready() {
+            engine.forget(&pending.key);
+            stream.carried(parts(&engine.node, link));
+            return None;
+        }
+        link.check().then_some(pending)
     }
-    if pending.link.is_ready() {
-        engine.forget(&pending.key);
-        stream.carried(parts(&engine.node, &pending.link));
-        return None;
+
+    /// The other process has answered: with a ticket, if all is well.
+    fn answered(
+        &self,
+        stream: &Stream,
+        identity: Identity,
+        error: Error,
+        is_proven: impl FnOnce() -> bool,
+    ) -> Option<Step> {
+        let Error::Refused { private } = error else {
+            stream.set_reason(Reason::Refused);
+            return None;
+        };
+        if private == NO_NIC {
+            return self.do_without(stream, identity);
+        }
+        let Some((ticket, port)) = read_answer(&private) else {
+            stream.set_reason(Reason::Refused);
+            return None;
+        };
+        if !is_proven() {
+            stream.set_reason(Reason::Unproven);
+            return None;
+        }
+        let connected = Link::new(&self.nic, config().sovia).ok().and_then(|link| {
+            let local = NetAddress::new(&[], &discriminator(&ticket));
+            let connecting = link.vi().begin_connect(&local, &address_of(identity, port)).ok()?;
+            Some(Step::Connecting(link, connecting))
+        });
+        // Where there is no memory for a link, there may be some for rings; if not, that tells both ends.
+        connected.or_else(|| self.do_without(stream, identity))
     }
-    pending.link.check().then_some(pending)
+
+    /// From now on rings are made with this process.
+    fn do_without(&self, stream: &Stream, identity: Identity) -> Option<Step> {
+        let mut without = lock(&self.without);
+        if without.len() >= MOST_WITHOUT {
+            without.clear();
+        }
+        without.insert(identity);
+        stream.try_soon();
+        None
+    }
 }
 
 fn parts(node: &Node, link: &Arc<Link>) -> Parts {
@@ -189,7 +280,11 @@ fn parts(node: &Node, link: &Arc<Link>) -> Parts {
     }
 }
 
-fn address_of(Identity(words): Identity) -> NetAddress {
+/// Where the NIC of a process is.
+fn address_of(Identity(words): Identity, port: u64) -> NetAddress {
+    if port != 0 {
+        return NetAddress::new(&[127, 0, 0, 1], format!("127.0.0.1:{port}/sockets").as_bytes());
+    }
     let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
     NetAddress::new(&[], &bytes)
 }
@@ -202,20 +297,38 @@ fn iwarp_node() -> Option<Node> {
     node.ok()
 }
 
-fn discriminator(key: &Key, secret: Option<u64>) -> Vec<u8> {
-    let words = [VERSION].into_iter().chain(key.to_words()).chain(secret);
-    words.flat_map(|word| word.to_le_bytes()).collect()
+fn question(key: &Key) -> Vec<u8> {
+    [HANDSHAKE, QUESTION].into_iter().chain(key.to_words()).flat_map(u64::to_le_bytes).collect()
 }
 
-fn read_discriminator(bytes: &[u8], secret: Option<u64>) -> Option<Key> {
-    let (version, rest) = bytes.split_at_checked(8)?;
-    let (key, told) = rest.split_at_checked(48)?;
-    let wanted: Vec<u8> = secret.iter().flat_map(|word| word.to_le_bytes()).collect();
-    if version != VERSION.to_le_bytes() || told != wanted {
+/// Reads a question for a ticket: the key of who asks.
+pub fn read_question(bytes: &[u8]) -> Option<Key> {
+    let words = words(bytes, QUESTION_LEN)?;
+    if words[..2] != [HANDSHAKE, QUESTION] {
         return None;
     }
-    let words = key.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().expect("eight bytes")));
-    Some(Key::from_words(words.collect::<Vec<_>>().try_into().ok()?))
+    Some(Key::from_words(words[2..].try_into().ok()?))
+}
+
+/// Reads the answer: a ticket, and a port.
+pub fn read_answer(bytes: &[u8]) -> Option<(Ticket, u64)> {
+    let words = words(bytes, ANSWER_LEN)?;
+    (words[0] == HANDSHAKE && words[3] <= u64::from(u16::MAX)).then_some(([words[1], words[2]], words[3]))
+}
+
+fn discriminator(ticket: &Ticket) -> Vec<u8> {
+    [HANDSHAKE, ticket[0], ticket[1]].into_iter().flat_map(u64::to_le_bytes).collect()
+}
+
+fn read_discriminator(bytes: &[u8]) -> Option<Ticket> {
+    let words = words(bytes, 3 * 8)?;
+    (words[0] == HANDSHAKE).then_some([words[1], words[2]])
+}
+
+/// The words of bytes that are as many as they should be.
+fn words(bytes: &[u8], len: usize) -> Option<Vec<u64>> {
+    let words = || bytes.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().expect("eight bytes")));
+    (bytes.len() == len).then(|| words().collect())
 }
 
 #[cfg(test)]
@@ -223,15 +336,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_discriminator_names_a_stream() {
+    fn questions_answers_and_discriminators_come_back() {
         let key = Key { namespace: 7, local: "127.0.0.1:4000".parse().unwrap(), remote: "[::1]:80".parse().unwrap() };
-        for secret in [None, Some(77)] {
-            let bytes = discriminator(&key, secret);
-            assert!(bytes.len() <= sidestep_vi::MAX_DISCRIMINATOR);
-            assert_eq!(read_discriminator(&bytes, secret), Some(key));
-            assert_eq!(read_discriminator(&bytes, Some(78)), None);
-            assert_eq!(read_discriminator(&bytes[..50], secret), None);
-            assert_eq!(read_discriminator(&vec![0; bytes.len()], secret), None);
-        }
+        assert_eq!(read_question(&question(&key)), Some(key));
+        assert_eq!(read_question(&question(&key)[..60]), None);
+        assert_eq!(read_question(&[0; QUESTION_LEN]), None);
+        let bytes = discriminator(&[7 << 40, 8]);
+        assert!(bytes.len() <= sidestep_vi::MAX_DISCRIMINATOR);
+        assert_eq!(read_discriminator(&bytes), Some([7 << 40, 8]));
+        assert_eq!(read_discriminator(&bytes[..20]), None);
+        let answer = |port: u64| [HANDSHAKE, 1, 2, port].into_iter().flat_map(u64::to_le_bytes).collect::<Vec<_>>();
+        assert_eq!(read_answer(&answer(50_000)), Some(([1, 2], 50_000)));
+        assert_eq!(read_answer(&answer(70_000)), None);
+        assert_eq!(read_answer(NO_NIC), None);
+        assert_eq!(address_of(Identity([1, 2]), 50_000).discriminator, b"127.0.0.1:50000/sockets");
     }
 }

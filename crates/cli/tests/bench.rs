@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
+use sidestep_testkit::process::PATIENCE;
 
 #[test]
 fn json_lines_have_the_stated_keys() {
@@ -94,7 +95,7 @@ fn a_killed_parent_leaves_no_worker() {
     let workers = wait_for_workers(parent.id());
     parent.kill().expect("it runs");
     parent.wait().expect("it ended");
-    let limit = Instant::now() + Duration::from_secs(5);
+    let limit = Instant::now() + PATIENCE;
     while workers.iter().any(|worker| is_alive(*worker)) {
         assert!(Instant::now() < limit, "a worker outlives its parent");
         sleep(Duration::from_millis(10));
@@ -136,7 +137,7 @@ fn program() -> Command {
 }
 
 fn wait_for_workers(parent: u32) -> Vec<u32> {
-    let limit = Instant::now() + Duration::from_secs(10);
+    let limit = Instant::now() + PATIENCE;
     loop {
         let workers = children(parent);
         if workers.len() >= 3 {

@@ -1,12 +1,9 @@
 //! `sidestep bench sockets` and `sidestep demo` as programs: what they print, and that they end.
 
-use std::{
-    process::Command,
-    time::{Duration, Instant},
-};
+use std::process::Command;
 
 use serde_json::Value;
-use sidestep_testkit::sockets::Bounded;
+use sidestep_testkit::{process::PATIENCE, sockets::Bounded};
 
 #[test]
 fn json_lines_have_the_stated_keys() {
@@ -40,26 +37,22 @@ fn the_suite_is_listed_and_wrong_names_are_refused() {
     for bench in ["sockets:", "latency", "crowd", "redis", "postgres", "oncrpc"] {
         assert!(list.contains(bench), "{bench} in\n{list}");
     }
-    let refused = Bounded::start(program().args(["bench", "sockets", "--only", "nothing"]), LIMIT).wait();
+    let refused = Bounded::start(program().args(["bench", "sockets", "--only", "nothing"]), PATIENCE).wait();
     assert!(!refused.success() && refused.stderr.contains("bench list"), "{}", refused.stderr);
 }
 
 #[test]
-fn the_demonstration_shows_both_within_half_a_minute() {
-    let begin = Instant::now();
+fn the_demonstration_shows_both() {
     let text = sidestep(&["demo"]);
-    assert!(begin.elapsed() < Duration::from_secs(30), "it took {:?}", begin.elapsed());
     assert!(text.contains("kernel TCP") && text.contains("Sidestep"), "{text}");
     let ratios = text.lines().filter(|line| line.trim_end().ends_with('x')).count();
     assert_eq!(ratios, 4, "{text}");
 }
 
 fn sidestep(arguments: &[&str]) -> String {
-    Bounded::start(program().args(arguments), LIMIT).wait().expect("sidestep")
+    Bounded::start(program().args(arguments), PATIENCE).wait().expect("sidestep")
 }
 
 fn program() -> Command {
     Command::new(env!("CARGO_BIN_EXE_sidestep"))
 }
-
-const LIMIT: Duration = Duration::from_secs(90);

@@ -9,7 +9,7 @@ use std::{
 };
 
 use sidestep_testkit::{
-    process::full,
+    process::{PATIENCE, full},
     sockets::{Bounded, Ended, compile},
 };
 
@@ -102,7 +102,7 @@ fn a_full_file_system() {
     for mount in [mount, "mount -t tmpfs -o nr_inodes=1 none /dev/shm"] {
         let mut command = unshare(&format!(r#"{mount} && exec "$0" "$@""#));
         command.args([SIDESTEP, "run", "--"]).arg(limits_program("told")).args([SIDESTEP, "stat", "--json"]);
-        let ended = Bounded::start(&mut command, Duration::from_secs(40)).wait();
+        let ended = Bounded::start(&mut command, PATIENCE).wait();
         assert!(ended.success(), "{:?}\n{}", ended.status, ended.stderr);
         assert_eq!(ended.stdout.matches(r#""reason":"Resources""#).count(), 2, "{mount}: {}", ended.stdout);
     }
@@ -268,9 +268,9 @@ fn a_young_connection_is_told_of() {
     let mut command = Command::new(SIDESTEP);
     let script = format!("exec 3<>/dev/tcp/127.0.0.1/{port}; read -u 3 line; echo $line");
     command.args(["run", "--", "bash", "-c", &script]).env("SIDESTEP_DIR", &folder);
-    let client = Bounded::start(&mut command, Duration::from_secs(40));
+    let client = Bounded::start(&mut command, PATIENCE);
     let (mut server, _) = listener.accept().expect("a connection");
-    let end = std::time::Instant::now() + Duration::from_secs(10);
+    let end = std::time::Instant::now() + PATIENCE;
     while !said.contains("Young") && std::time::Instant::now() < end {
         said = stat(&folder);
     }
@@ -335,7 +335,7 @@ fn summary_of(sidestep: &mut Command, behaviour: &str) -> String {
     let built = std::env::current_exe().expect("a path").ancestors().nth(2).expect("a profile").join("limits");
     let program = compile(&folder.join(behaviour).with_extension("c"), &built, &[]);
     sidestep.args(["run", "--verbose", "--"]).arg(program).arg("alone");
-    let ended = Bounded::start(sidestep, Duration::from_secs(40)).wait();
+    let ended = Bounded::start(sidestep, PATIENCE).wait();
     assert!(ended.success(), "{:?}\n{}", ended.status, ended.stderr);
     ended.stderr
 }
@@ -364,7 +364,7 @@ fn both_watched(
         if let Some(registry) = registry {
             command.env("SIDESTEP_DIR", registry);
         }
-        Bounded::start(&mut command, Duration::from_secs(100))
+        Bounded::start(&mut command, PATIENCE)
     };
     let server = start(server);
     let listening = format!(":{port:04X} ");

@@ -99,7 +99,7 @@ fn trace(child: &Child) -> Option<Trace> {
         .stderr(Stdio::null())
         .spawn()
         .ok()?;
-    let deadline = clock::now() + PATIENCE_NS / 3;
+    let deadline = clock::now() + PATIENCE_NS;
     loop {
         // Every thread waits in some call, which is shown as soon as its thread is traced; not before.
         let shown = fs::read_to_string(&output).unwrap_or_default();

@@ -4,9 +4,10 @@ use std::thread;
 
 use sidestep_fabric::{Channel, ChannelOptions, Error, Node, queue::Kind};
 use sidestep_shm::clock;
+use sidestep_testkit::process::PATIENCE_NS;
 
 fn soon() -> Option<u64> {
-    Some(clock::now() + 5_000_000_000)
+    Some(clock::now() + PATIENCE_NS)
 }
 
 fn name(of: &str) -> String {

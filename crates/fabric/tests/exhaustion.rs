@@ -277,5 +277,5 @@ fn options() -> ChannelOptions {
 }
 
 fn soon() -> Option<u64> {
-    Some(clock::now() + PATIENCE_NS / 10)
+    Some(clock::now() + PATIENCE_NS)
 }

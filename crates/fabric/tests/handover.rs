@@ -197,5 +197,5 @@ fn pause(random: &mut Seeded) {
 }
 
 fn soon() -> Option<u64> {
-    Some(clock::now() + PATIENCE_NS / 3)
+    Some(clock::now() + PATIENCE_NS)
 }

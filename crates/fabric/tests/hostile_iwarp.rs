@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use fuzz_entry::iwarp_peer::{LEN, Peer, Victim, good_cookie, hello};
+use fuzz_entry::iwarp_peer::{LEN, PATIENCE, Peer, Victim, good_cookie, hello};
 use sidestep_fabric::{
     CloseReason,
     link::{
@@ -126,7 +126,7 @@ fn a_corrupted_frame_is_caught() {
 fn ends(victim: &Victim, stream: &mut TcpStream) -> bool {
     stream.set_nonblocking(true).expect("a stream that does not block");
     let began = Instant::now();
-    while began.elapsed() < Duration::from_secs(10) {
+    while began.elapsed() < PATIENCE {
         victim.poll();
         match stream.read(&mut [0; 100]) {
             Ok(0) => return true,

@@ -11,10 +11,9 @@ use std::{
 
 use sidestep_fabric::{Aperture, Cookie, Endpoint, Node, RdmaQueue, Region, Rights, link::iwarp::IwarpOptions};
 use sidestep_shm::clock;
+use sidestep_testkit::process::PATIENCE_NS;
 
 const LEN: usize = 4096;
-/// Longer than any pause of the thread that serves.
-const SOON_NS: u64 = 2_000_000_000;
 
 /// The answer to a write is held back, so that it travels with the next word of the program; but there is none.
 #[test]
@@ -99,5 +98,5 @@ fn iwarp() -> Node {
 }
 
 fn soon() -> Option<u64> {
-    Some(clock::now() + SOON_NS)
+    Some(clock::now() + PATIENCE_NS)
 }

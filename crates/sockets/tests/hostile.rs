@@ -21,6 +21,7 @@ use sidestep_sockets::{
     engine::{HANDSHAKE, proof::Notice, read_answer, read_hello},
     registry::{Identity, Registry},
 };
+use sidestep_testkit::process::PATIENCE;
 
 /// Our end, and a hostile peer that has been given a carrier.
 struct Attack {
@@ -56,7 +57,7 @@ impl Attack {
         let registry = Registry::look(&config().directory).unwrap();
         let identity = registry.find(&key.reversed()).expect("an offer stands");
         let node = Node::new().unwrap();
-        let limit = Instant::now() + Duration::from_secs(10);
+        let limit = Instant::now() + PATIENCE;
         let (endpoint, block) = loop {
             assert!(Instant::now() < limit, "no answer");
             let (endpoint, block) = ask(&node, &key, identity, theirs.as_raw_fd());

@@ -13,7 +13,7 @@ use std::{
 
 use sidestep_sockets::{Errno, calls, kernel};
 use sidestep_testkit::{
-    process::{Child, Role, enter, full, seed},
+    process::{Child, PATIENCE, Role, enter, full, seed},
     sockets::judge::Random,
 };
 
@@ -42,19 +42,17 @@ fn a_process_that_scribbles_over_what_it_shares_harms_itself_only() {
         let sleeper = thread::spawn(move || while matches!(receive(ours, 5000, 0), Ok(bytes) if !bytes.is_empty()) {});
         let end = Instant::now() + Duration::from_millis(250);
         while Instant::now() < end {
-            let begin = Instant::now();
             let mut entry = [libc::pollfd { fd: ours, events: libc::POLLIN | libc::POLLOUT, revents: 0 }];
             let _ = calls::poll(&mut entry, Some(Duration::from_millis(1)), None);
             let _ = receive(ours, 3000, libc::MSG_DONTWAIT);
             let _ = receive(ours, 70_000, libc::MSG_DONTWAIT | libc::MSG_PEEK);
             let _ = send(ours, &[7; 9000], libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL);
             let _ = calls::readable_bytes(ours);
-            assert!(begin.elapsed() < Duration::from_secs(2), "a round of calls took {:?}", begin.elapsed());
             exchange(other);
         }
         child.kill();
         child.wait();
-        let end = Instant::now() + Duration::from_secs(10);
+        let end = Instant::now() + PATIENCE;
         while !sleeper.is_finished() {
             assert!(Instant::now() < end, "a call does not end although its peer is dead");
             thread::sleep(Duration::from_millis(1));

@@ -6,7 +6,7 @@ use std::{
         Arc,
         atomic::{AtomicU32, Ordering},
     },
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use proptest::prelude::*;
@@ -14,7 +14,7 @@ use sidestep_sockets::{
     engine,
     sovia::{Link, Options},
 };
-use sidestep_testkit::process::{Child, enter};
+use sidestep_testkit::process::{Child, PATIENCE, enter};
 use sidestep_vi::{NetAddress, Nic};
 
 /// Two links that are connected.
@@ -37,7 +37,7 @@ fn joined(nics: [Nic; 2], address: NetAddress, options: Options) -> [Arc<Link>; 
     let links = [0, 1].map(|at| Link::new(&nics[at], options).expect("memory for a link"));
     let mut connecting =
         links[0].vi().begin_connect(&NetAddress::new(&[], b"asks"), &address).expect("somebody listens");
-    let until = Instant::now() + Duration::from_secs(10);
+    let until = Instant::now() + PATIENCE;
     let mut connected = [false; 2];
     while connected != [true; 2] {
         assert!(Instant::now() < until, "the two did not meet");
@@ -110,7 +110,7 @@ fn links_go_over_iwarp() {
         assert!(links.iter().all(|link| link.is_distant() && !link.options().apart));
         let mut flows =
             [(0, 1), (1, 0)].map(|(from, to)| Flow { from: &links[from], to: &links[to], sent: 0, received: 0 });
-        let until = Instant::now() + Duration::from_secs(20);
+        let until = Instant::now() + PATIENCE;
         for step in 0..400_usize {
             let len = [1, 60, 300, 5_000, 40_000][step % 5];
             flows[step % 2].write(len);
@@ -150,7 +150,7 @@ proptest! {
                 _ => flows[1].read(len),
             }
         }
-        let until = Instant::now() + Duration::from_secs(10);
+        let until = Instant::now() + PATIENCE;
         while flows.iter().any(|flow| flow.received < flow.sent) {
             prop_assert!(Instant::now() < until, "bytes do not come: {:?}", flows.each_ref().map(|flow| (flow.sent, flow.received)));
             flows.iter_mut().for_each(|flow| flow.read(50_000));
@@ -186,7 +186,7 @@ fn small_writes_are_combined_while_the_reader_is_busy_and_go_out_in_time() {
     }
     let sent = links[0].packets();
     assert!(sent <= 2, "1000 writes took {sent} packets");
-    let until = Instant::now() + Duration::from_secs(10);
+    let until = Instant::now() + PATIENCE;
     let mut total = 0;
     while total < 16_000 {
         assert!(Instant::now() < until, "what was held did not come: {total}");
@@ -221,7 +221,7 @@ fn acknowledgements_ride_with_data() {
 #[test]
 fn a_handler_takes_what_arrives() {
     let links = pair("handler", Options::parse("handler,combine=0").unwrap());
-    let until = Instant::now() + Duration::from_secs(10);
+    let until = Instant::now() + PATIENCE;
     for _ in 0..100 {
         for (from, to) in [(0, 1), (1, 0)] {
             while links[from].send(&[3; 64]) == Ok(0) {
@@ -278,7 +278,7 @@ fn a_peer_that_goes_leaves_what_it_has_sent() {
     let [one, two] = pair("gone", Options::BEST);
     assert_eq!(one.send(b"the last"), Ok(8));
     drop(one);
-    let until = Instant::now() + Duration::from_secs(10);
+    let until = Instant::now() + PATIENCE;
     while two.check() {
         assert!(Instant::now() < until, "the end was not seen");
         two.nic().node().progress_kernel();
@@ -303,7 +303,7 @@ fn long_writes_arrive_whole_however_they_are_taken() {
         let [from, to] = pair("lent", Options::parse(words).unwrap());
         const TOTAL: u64 = 24 << 20;
         let all: Vec<u8> = (0..TOTAL).map(byte).collect();
-        let until = Instant::now() + Duration::from_secs(60);
+        let until = Instant::now() + PATIENCE;
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 let (mut seed, mut sent) = (7, 0);
@@ -396,7 +396,7 @@ fn shut_in() {
             }
         });
         let mut got = vec![0; bytes.len()];
-        let until = Instant::now() + Duration::from_secs(20);
+        let until = Instant::now() + PATIENCE;
         for round in 0..ROUNDS {
             let mut done = 0;
             while done < got.len() {

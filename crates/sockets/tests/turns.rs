@@ -5,7 +5,7 @@ use std::{
     io::{IoSlice, IoSliceMut},
     net::{TcpListener, TcpStream},
     os::fd::IntoRawFd,
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use sidestep_sockets::{
@@ -13,13 +13,10 @@ use sidestep_sockets::{
     config::config,
     registry::{Field, Registry, Snapshot},
 };
-use sidestep_testkit::process::{Child, Folder, enter};
+use sidestep_testkit::process::{Child, Folder, PATIENCE, enter};
 
 /// Changes of the kind of carrier that must be seen.
 const TURNS: usize = 6;
-/// By when.
-const LIMIT: Duration = Duration::from_secs(60);
-
 #[test]
 fn role() {
     enter(&[("turns", |_| turns())]);
@@ -41,7 +38,7 @@ fn a_stream_goes_over_via_and_rings_in_turn() {
 fn turns() {
     let ends = pair();
     let (mut seen, mut sent) = (Vec::new(), [0u64; 2]);
-    let end = Instant::now() + LIMIT;
+    let end = Instant::now() + PATIENCE;
     for round in 0.. {
         assert!(Instant::now() < end, "only these carriers in {round} rounds: {seen:?}");
         for way in 0..2 {

@@ -17,11 +17,9 @@ use std::{
     thread::{self, JoinHandle},
 };
 
-use sidestep_testkit::process::{Child, Role, enter, full, seed};
+use sidestep_testkit::process::{Child, PATIENCE_NS, Role, enter, full, seed};
 use sidestep_vi::{Descriptor, MemAttributes, NetAddress, Nic, ViAttributes, clock};
 
-/// The longest an honest echo may take while others attack: it shares two cores with them, and must not hang.
-const LONGEST_ECHO_NS: u64 = 5_000_000_000;
 const SIZE: usize = 64;
 
 #[test]
@@ -81,7 +79,7 @@ fn attack(how: &str) {
 fn honest(point: &str, stop: &Arc<AtomicBool>) -> JoinHandle<u64> {
     let (there, stop) = (point_of(point), stop.clone());
     thread::spawn(move || {
-        let soon = || Some(clock::now() + LONGEST_ECHO_NS);
+        let soon = || Some(clock::now() + PATIENCE_NS);
         let nic = Nic::open("nic0").unwrap();
         let ptag = nic.create_ptag().unwrap();
         let vi = nic.create_vi(&ViAttributes::new(ptag), None, None).unwrap();

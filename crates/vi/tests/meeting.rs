@@ -3,10 +3,8 @@
 
 use std::thread;
 
-use sidestep_testkit::process::{Child, Role, enter, full};
+use sidestep_testkit::process::{Child, PATIENCE_NS, Role, enter, full};
 use sidestep_vi::{Descriptor, MemAttributes, NetAddress, Nic, ViAttributes, clock};
-
-const PATIENCE_NS: u64 = 20_000_000_000;
 
 #[test]
 fn role() {

@@ -2,12 +2,13 @@
 
 use std::{collections::HashSet, thread};
 
+use sidestep_testkit::process::PATIENCE_NS;
 use sidestep_vi::{Buffer, Descriptor, MemAttributes, NetAddress, Nic, Queue, Vi, ViAttributes, clock};
 
 const PEERS: usize = 24;
 
 fn soon() -> Option<u64> {
-    Some(clock::now() + 20_000_000_000)
+    Some(clock::now() + PATIENCE_NS)
 }
 
 /// One peer, with a VI that is connected to one of the server.

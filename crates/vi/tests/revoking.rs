@@ -5,14 +5,14 @@ use std::thread;
 use sidestep_fabric::Node;
 use sidestep_testkit::{
     conformance::fixture::{self, Fixture},
-    process::full,
+    process::{PATIENCE_NS, full},
 };
 use sidestep_vi::{Buffer, Descriptor, MemAttributes, Memory, NetAddress, Nic, Status, Vi, ViAttributes, clock};
 
 const LEN: usize = 64 << 10;
 
 fn soon() -> Option<u64> {
-    Some(clock::now() + 20_000_000_000)
+    Some(clock::now() + PATIENCE_NS)
 }
 
 /// By the initiator itself, through the kernel: the target calls nothing.

@@ -1,10 +1,10 @@
 //! Programs that come with a load of their own: iperf3, Redis, memcached.
 
-use std::{process::Stdio, time::Duration};
+use std::process::Stdio;
 
-use sidestep_testkit::sockets::Bounded;
+use sidestep_testkit::{process::PATIENCE, sockets::Bounded};
 
-use super::kit::{LIMIT, Stage, free_port, is_root, program, serve, start, wait_until};
+use super::kit::{Stage, free_port, is_root, program, serve, start, wait_until};
 
 #[test]
 pub fn iperf3() {
@@ -23,7 +23,7 @@ pub fn iperf3() {
     for reverse in [&[][..], &["-R"]] {
         let mut client = stage.run(&iperf);
         client.args(["-c", "127.0.0.1", "-p", &port, "-t", "3", "-J"]).args(reverse);
-        let (ended, sockets) = stage.watch(Bounded::start(&mut client, LIMIT));
+        let (ended, sockets) = stage.watch(Bounded::start(&mut client, PATIENCE));
         let report: serde_json::Value = serde_json::from_str(&ended.expect("iperf3")).expect("a report");
         let bytes = |way: &str| report["end"][way]["bytes"].as_u64().unwrap_or(0);
         assert!(bytes("sum_received") > 0, "{report}");
@@ -50,17 +50,14 @@ pub fn redis() {
     let answers: String = (0..5000).map(|number| format!("OK\nvalue{number}\n")).collect();
     let mut asking = stage.run(&cli);
     let input = Stdio::from(std::fs::File::open(stage.file("questions", questions)).expect("a file"));
-    let said = Bounded::fed(asking.args(["-p", &number]), LIMIT, input).wait().expect("redis-cli");
+    let said = Bounded::fed(asking.args(["-p", &number]), PATIENCE, input).wait().expect("redis-cli");
     assert!(said == answers, "redis-cli: wrong answers");
 
     for clients in ["1", "20"] {
         stage.wait_for_quiet();
         let mut load = stage.run(&bench);
         load.args(["-p", &number, "-t", "set,get", "-c", clients, "-n", "20000000", "-q"]);
-        let mut load = start(&mut load);
-        let sockets = stage.watch_for(Duration::from_millis(3000));
-        assert!(load.is_alive(), "redis-benchmark has ended");
-        load.kill();
+        let sockets = stage.watch_some(start(&mut load));
         sockets.expect_promoted("redis");
     }
 }
@@ -80,7 +77,7 @@ pub fn memcached() {
         std::process::id()
     );
     let mut client = stage.run(env!("CARGO_BIN_EXE_sidestep"));
-    let (ended, sockets) = stage.watch(Bounded::start(client.args(["socket-end", &job]), LIMIT));
+    let (ended, sockets) = stage.watch(Bounded::start(client.args(["socket-end", &job]), PATIENCE));
     assert!(ended.expect("the client of memcached").contains("half_trip"));
     sockets.expect_promoted("memcached");
 }

@@ -6,9 +6,9 @@ use std::{
     process::Command,
 };
 
-use sidestep_testkit::sockets::Bounded;
+use sidestep_testkit::{process::PATIENCE, sockets::Bounded};
 
-use super::kit::{LIMIT, Stage, free_port, is_root, start, wait_until};
+use super::kit::{Stage, free_port, is_root, start, wait_until};
 
 #[test]
 pub fn postgresql() {
@@ -30,7 +30,7 @@ pub fn postgresql() {
     let tool = |name: &str| as_user(&stage, programs.join(name).as_os_str(), &[]);
     let mut initdb = tool("initdb");
     initdb.args(["-A", "trust", "-U", "postgres", "--no-sync", "-D"]).arg(&data);
-    Bounded::start(&mut initdb, LIMIT).wait().expect("initdb");
+    Bounded::start(&mut initdb, PATIENCE).wait().expect("initdb");
 
     let under = |name: &str| {
         as_user(&stage, own.as_os_str(), &["run".as_ref(), "--".as_ref(), programs.join(name).as_os_str()])
@@ -48,19 +48,19 @@ pub fn postgresql() {
 
     let at = ["-h", "127.0.0.1", "-p", &port, "-U", "postgres"];
     let mut fill = under("pgbench");
-    Bounded::start(fill.args(at).args(["-i", "-q", "-s", "1", "postgres"]), LIMIT).wait().expect("pgbench -i");
+    Bounded::start(fill.args(at).args(["-i", "-q", "-s", "1", "postgres"]), PATIENCE).wait().expect("pgbench -i");
     let mut ask = under("psql");
     ask.args(at).args(["-At", "-c", "select sum(n), count(*) from generate_series(1, 200000) n", "postgres"]);
-    assert_eq!(Bounded::start(&mut ask, LIMIT).wait().expect("psql").trim(), "20000100000|200000");
+    assert_eq!(Bounded::start(&mut ask, PATIENCE).wait().expect("psql").trim(), "20000100000|200000");
     let mut rows = under("psql");
     rows.args(at).args(["-At", "-c", "select n from generate_series(1, 100000) n", "postgres"]);
-    let text = Bounded::start(&mut rows, LIMIT).wait().expect("psql");
+    let text = Bounded::start(&mut rows, PATIENCE).wait().expect("psql");
     assert!(text.lines().map(|line| line.parse().unwrap_or(0)).eq(1..=100_000), "psql: wrong rows");
 
     for clients in ["1", "4"] {
         let mut load = under("pgbench");
         load.args(at).args(["-S", "-n", "-M", "prepared", "-T", "3", "-c", clients, "postgres"]);
-        let (ended, sockets) = stage.watch(Bounded::start(&mut load, LIMIT));
+        let (ended, sockets) = stage.watch(Bounded::start(&mut load, PATIENCE));
         let text = ended.expect("pgbench");
         assert!(text.contains("number of failed transactions: 0 "), "{text}");
         sockets.expect_promoted("pgbench");

@@ -12,7 +12,10 @@ use std::{
 };
 
 use serde_json::Value;
-use sidestep_testkit::sockets::{Bounded, Ended};
+use sidestep_testkit::{
+    process::PATIENCE,
+    sockets::{Bounded, Ended},
+};
 
 thread_local! {
     static OVER_VIA: Cell<bool> = const { Cell::new(false) };
@@ -99,7 +102,7 @@ impl Stage {
 
     /// Waits until no socket of the test is left: the ends of clients that are gone go with their connections.
     pub fn wait_for_quiet(&self) {
-        let end = Instant::now() + Duration::from_secs(5);
+        let end = Instant::now() + PATIENCE;
         loop {
             let mut sockets = Sockets::default();
             sockets.look(self);
@@ -111,13 +114,15 @@ impl Stage {
         }
     }
 
-    /// Looks at all sockets for a while.
-    pub fn watch_for(&self, time: Duration) -> Sockets {
-        let (mut sockets, end) = (Sockets::default(), Instant::now() + time);
-        while Instant::now() < end {
+    /// Looks at all sockets while a client works, until both ends of a connection have had much traffic, and ends it.
+    pub fn watch_some(&self, mut client: Bounded) -> Sockets {
+        let mut sockets = Sockets::default();
+        while !sockets.has_much_traffic() {
+            assert!(client.is_working(), "the client has ended, or there is no traffic\n{}", sockets.shown());
             sockets.look(self);
             sleep(Duration::from_millis(60));
         }
+        client.kill();
         sockets
     }
 }
@@ -148,17 +153,22 @@ impl Sockets {
         }
     }
 
+    fn has_much_traffic(&self) -> bool {
+        let much = |socket: &&Value| later(socket) >= 20 * ENOUGH;
+        self.0.values().filter(much).count() >= 2
+    }
+
     /// Every connection with traffic beyond its first second went over the ring at both ends, and there was one.
     pub fn expect_promoted(&self, what: &str) {
         let mut judged = 0;
         for ((pid, local, remote), socket) in &self.0 {
             let both = self.0.keys().any(|(_, peer_local, peer_remote)| peer_local == remote && peer_remote == local);
-            let (ring, tcp) = (sum(socket, "ring"), sum(socket, "tcp") - sum(socket, "tcp_in_first_second"));
-            if ring + tcp < ENOUGH {
+            let (ring, later) = (sum(socket, "ring"), later(socket));
+            if later < ENOUGH {
                 continue;
             }
             assert!(both, "{what}: only one end of {local} - {remote} is known\n{}", self.shown());
-            let share = ring as f64 / (ring + tcp) as f64;
+            let share = ring as f64 / later as f64;
             if OVER_VIA.get() {
                 let on_ring = ["reads_from", "writes_to"].iter().any(|way| socket[*way] == "ring");
                 assert!(!on_ring, "{what}: process {pid} uses a ring, not VIA\n{}", self.shown());
@@ -182,6 +192,11 @@ impl Sockets {
     }
 }
 
+/// The bytes of a socket but those of its first second on TCP.
+fn later(socket: &Value) -> u64 {
+    sum(socket, "ring") + sum(socket, "tcp") - sum(socket, "tcp_in_first_second")
+}
+
 fn sum(socket: &Value, key: &str) -> u64 {
     ["read", "written"].iter().map(|way| socket[*way][key].as_u64().unwrap_or(0)).sum()
 }
@@ -195,12 +210,12 @@ pub fn serve(command: &mut Command, port: u16) -> Bounded {
 
 /// A server that says in its own way when it is ready.
 pub fn start(command: &mut Command) -> Bounded {
-    Bounded::start(command, LIMIT)
+    Bounded::start(command, PATIENCE)
 }
 
 /// Waits for something that a server does.
 pub fn wait_until(server: &mut Bounded, mut ready: impl FnMut() -> bool) {
-    let end = Instant::now() + Duration::from_secs(30);
+    let end = Instant::now() + PATIENCE;
     while !ready() {
         assert!(server.is_alive(), "the server has ended");
         assert!(Instant::now() < end, "the server is not ready in time");
@@ -233,9 +248,6 @@ pub fn is_root() -> bool {
 pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("crates/cli")
 }
-
-/// No program of a test runs longer.
-pub const LIMIT: Duration = Duration::from_secs(60);
 
 /// A connection with less traffic than this after its first second says nothing.
 const ENOUGH: u64 = 20_000;

@@ -5,9 +5,12 @@ use std::{
     process::Command,
 };
 
-use sidestep_testkit::{process::full, sockets::Bounded};
+use sidestep_testkit::{
+    process::{PATIENCE, full},
+    sockets::Bounded,
+};
 
-use super::kit::{LIMIT, Stage, free_port, program, root, serve, start, wait_until};
+use super::kit::{Stage, free_port, program, root, serve, start, wait_until};
 
 #[test]
 pub fn onc_rpc() {
@@ -31,7 +34,7 @@ pub fn onc_rpc() {
     }
     let _server = serve(stage.run(stage.files.join("server.run")).arg(port.to_string()), port);
     let mut client = stage.run(stage.files.join("client.run"));
-    let (ended, sockets) = stage.watch(Bounded::start(client.args([&port.to_string(), "2500"]), LIMIT));
+    let (ended, sockets) = stage.watch(Bounded::start(client.args([&port.to_string(), "2500"]), PATIENCE));
     assert!(ended.expect("the client").contains("median_ns"));
     sockets.expect_promoted("ONC RPC");
 }
@@ -53,7 +56,7 @@ pub fn omniorb() {
     let mut server = start(&mut command);
     wait_until(&mut server, || reference.is_file());
     let mut client = stage.run(stage.files.join("client.run"));
-    let (ended, sockets) = stage.watch(Bounded::start(client.arg(&reference).arg("2500"), LIMIT));
+    let (ended, sockets) = stage.watch(Bounded::start(client.arg(&reference).arg("2500"), PATIENCE));
     assert!(ended.expect("the client").contains("median_ns"));
     sockets.expect_promoted("omniORB");
 }

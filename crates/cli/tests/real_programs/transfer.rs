@@ -1,9 +1,9 @@
 //! vsftpd and lftp.
 
-use sidestep_testkit::sockets::Bounded;
+use sidestep_testkit::{process::PATIENCE, sockets::Bounded};
 
 use super::{
-    kit::{LIMIT, Stage, free_port, is_root, program, serve},
+    kit::{Stage, free_port, is_root, program, serve},
     web::expect_equal,
 };
 
@@ -32,10 +32,10 @@ pub fn vsftpd_and_lftp() {
     let mut client = stage.run(&lftp);
     // Long enough that each transfer has most of its bytes after its first second.
     let script = format!(
-        "set net:limit-rate 60M; set net:max-retries 1; set net:timeout 10; open ftp://127.0.0.1:{port}; \
+        "set net:limit-rate 60M; set net:max-retries 1; set net:timeout 300; open ftp://127.0.0.1:{port}; \
          get large -o got; put got -o back; bye"
     );
-    let (ended, sockets) = stage.watch(Bounded::start(client.args(["-c", &script]), LIMIT));
+    let (ended, sockets) = stage.watch(Bounded::start(client.args(["-c", &script]), PATIENCE));
     ended.expect("lftp");
     expect_equal(&file, &stage.files.join("got"));
     expect_equal(&file, &at.join("back"));

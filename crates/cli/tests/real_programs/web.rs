@@ -2,9 +2,9 @@
 
 use std::{fs, path::Path};
 
-use sidestep_testkit::sockets::Bounded;
+use sidestep_testkit::{process::PATIENCE, sockets::Bounded};
 
-use super::kit::{LIMIT, Stage, free_port, is_root, program, serve};
+use super::kit::{Stage, free_port, is_root, program, serve};
 
 const LENGTH: usize = 160 << 20;
 
@@ -48,7 +48,7 @@ fn fetches(stage: &Stage, port: u16, what: &str) {
     let got = stage.files.join("got");
     let mut client = stage.run("curl");
     client.args(["-s", "-S", "--limit-rate", "60M", "-o"]).arg(&got).arg(format!("http://127.0.0.1:{port}/large"));
-    let (ended, sockets) = stage.watch(Bounded::start(&mut client, LIMIT));
+    let (ended, sockets) = stage.watch(Bounded::start(&mut client, PATIENCE));
     ended.expect("curl");
     expect_equal(&stage.files.join("large"), &got);
     sockets.expect_promoted(what);
@@ -59,7 +59,7 @@ fn many_small(stage: &Stage, port: u16) {
     stage.file("small", "a small file\n");
     let mut client = stage.run("curl");
     client.args(["-s", "-S", "-f"]).args(vec![format!("http://127.0.0.1:{port}/small"); 200]);
-    let text = Bounded::start(&mut client, LIMIT).wait().expect("curl");
+    let text = Bounded::start(&mut client, PATIENCE).wait().expect("curl");
     assert_eq!(text, "a small file\n".repeat(200));
 }
 

@@ -110,7 +110,7 @@ impl Pair {
 }
 
 fn join(waiting: JoinHandle<()>) {
-    let deadline = sidestep_shm::clock::now() + PATIENCE_NS / 10;
+    let deadline = sidestep_shm::clock::now() + PATIENCE_NS;
     while !waiting.is_finished() {
         assert!(sidestep_shm::clock::now() < deadline, "the peer was not woken");
         thread::yield_now();

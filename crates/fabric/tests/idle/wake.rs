@@ -9,13 +9,11 @@ use sidestep_fabric::{
     channel::private_of, link::sim::Seeded, queue::Kind,
 };
 use sidestep_shm::{Word32, clock, wait::Patience};
-use sidestep_testkit::process::{Child, Role, seed};
+use sidestep_testkit::process::{Child, PATIENCE_NS, Role, seed};
 
 use crate::soon;
 
 const WAKE_UPS: u32 = 10_000;
-/// An answer later than this was lost. The machine may be busy; a lost one would wait for ever.
-const LOST_NS: u64 = 5_000_000_000;
 
 /// Wakes the other process and is woken by it, [`WAKE_UPS`] times.
 pub fn wake(how: &str) {
@@ -105,7 +103,7 @@ impl Side {
         if random.chance(100) {
             self.channel.receiver.set_patience(if random.chance(500) { Patience::NONE } else { Patience::DEFAULT });
         }
-        let deadline = Some(clock::now() + LOST_NS);
+        let deadline = Some(clock::now() + PATIENCE_NS);
         let mut bytes = [0; 4];
         let word = self.region.word32(0)?;
         match self.how.as_str() {

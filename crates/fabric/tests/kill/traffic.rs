@@ -17,6 +17,7 @@ use sidestep_fabric::{
     queue::{Kind, Receiver, Sender},
 };
 use sidestep_shm::{Memory, clock};
+use sidestep_testkit::process::{PATIENCE, PATIENCE_NS};
 
 /// How many kinds of activity there are; a set of them is a number of this many bits.
 pub const ACTIVITIES: u64 = 4;
@@ -111,9 +112,9 @@ impl Traffic {
     pub fn monitor(&self) -> Option<Arc<Endpoint>> {
         loop {
             let state = self.state.lock().unwrap();
-            let wait = self.changed.wait_timeout_while(state, Duration::from_secs(10), |state| state.monitor.is_none());
+            let wait = self.changed.wait_timeout_while(state, PATIENCE, |state| state.monitor.is_none());
             let monitor = wait.unwrap().0.monitor.take()?;
-            match monitor.wait_message(Some(clock::now() + 10_000_000_000)) {
+            match monitor.wait_message(Some(clock::now() + PATIENCE_NS)) {
                 Ok(message) => {
                     assert_eq!(message, b"ready");
                     return Some(monitor);

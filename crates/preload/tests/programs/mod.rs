@@ -29,7 +29,7 @@ pub fn compile(name: &str) -> PathBuf {
 /// Runs a program alone, or with the library and this way of promoting; one that hangs is killed.
 pub fn run(program: &Path, promote: Option<&str>) -> Output {
     let mut command = Command::new("timeout");
-    command.args(["-k", "1", "30"]).arg(program).env_remove("LD_PRELOAD");
+    command.args(["-k", "1", "300"]).arg(program).env_remove("LD_PRELOAD");
     if let Some(promote) = promote {
         command.env("LD_PRELOAD", library()).env("SIDESTEP_PROMOTE", promote);
     }

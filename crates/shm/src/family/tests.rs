@@ -35,7 +35,7 @@ impl Shared {
     fn wait_for(&self, index: usize, value: u32) -> bool {
         let start = Instant::now();
         while self.word(index).load(SeqCst) != value {
-            if start.elapsed() > Duration::from_secs(20) {
+            if start.elapsed() > Duration::from_secs(300) {
                 return false;
             }
             rustix::thread::sched_yield();

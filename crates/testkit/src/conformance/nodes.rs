@@ -8,6 +8,7 @@ use sidestep_fabric::{
 use sidestep_shm::clock;
 
 use super::fixture::{Fixture, Kill, unique_name};
+pub use crate::process::PATIENCE_NS;
 
 /// Two nodes and a connection between them: `a` asked, `b` accepted.
 pub struct Pair {
@@ -25,9 +26,6 @@ pub struct Pair {
     pub b: Node,
     kill: Option<Kill>,
 }
-
-/// How long anything may take before a test fails, in nanoseconds.
-pub const PATIENCE_NS: u64 = 10_000_000_000;
 
 /// The deadline of a call that a correct link ends long before.
 pub fn soon() -> Option<u64> {

@@ -19,6 +19,7 @@ use super::{
     nodes::{PATIENCE_NS, contents, name_on, while_serving},
     stranger::{Ending, Heard, Stranger},
 };
+use crate::process::full;
 
 /// What owner and stranger tell each other.
 struct Shared {
@@ -39,7 +40,7 @@ pub fn no_put_lands_after_a_revocation(fixture: Fixture) {
     let links = fixture(2).links;
     let len = links[0].as_link().capabilities().max_transfer;
     let bytes = vec![THEIRS; len];
-    against(links, len, 300, Request::Put { offset: 0, bytes: &bytes });
+    against(links, len, if full() { 300 } else { 100 }, Request::Put { offset: 0, bytes: &bytes });
 }
 
 /// Pages that are granted while the region is revoked are the old ones: what is written there is not seen.

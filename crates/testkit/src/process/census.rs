@@ -59,6 +59,16 @@ pub fn resident_kb() -> usize {
     line.trim().trim_end_matches(" kB").parse().expect("a number")
 }
 
+/// How long the threads of a process have waited for a processor while they could run. 0 where the kernel does not tell.
+pub fn run_delay_ns(process: u32) -> u64 {
+    let threads = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
+    let delay = |thread: fs::DirEntry| -> Option<u64> {
+        let text = fs::read_to_string(thread.path().join("schedstat")).ok()?;
+        text.split(' ').nth(1)?.parse().ok()
+    };
+    threads.filter_map(delay).sum()
+}
+
 /// Processor time this process has used.
 pub fn cpu_time_ns() -> u64 {
     let time = clock_gettime(ClockId::ProcessCPUTime);

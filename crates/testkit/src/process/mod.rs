@@ -9,8 +9,8 @@ mod control;
 mod folder;
 
 pub use self::{
-    census::{Census, cpu_time_ns, descriptors_of, resident_kb},
-    control::{Control, PATIENCE_NS},
+    census::{Census, cpu_time_ns, descriptors_of, resident_kb, run_delay_ns},
+    control::{Control, PATIENCE, PATIENCE_NS},
     folder::Folder,
 };
 

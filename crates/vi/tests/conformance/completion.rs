@@ -7,7 +7,7 @@ use std::{
 };
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use sidestep_testkit::conformance::fixture::Fixture;
+use sidestep_testkit::{conformance::fixture::Fixture, process::PATIENCE};
 use sidestep_vi::{Error, ErrorCode, Queue, Resource, Status, ViState};
 
 use super::pair::{Options, Pair, contents, in_ms, one, pair, soon};
@@ -150,7 +150,7 @@ pub fn callbacks_are_called(fixture: Fixture) {
     pair.b.vi.post_receive(&one(3, &target, 8)).unwrap();
     pair.settle();
     pair.a.vi.post_send(&one(4, &source, 8)).unwrap();
-    let mut tokens = [(); 2].map(|()| tells.recv_timeout(Duration::from_secs(5)).expect("a call"));
+    let mut tokens = [(); 2].map(|()| tells.recv_timeout(PATIENCE).expect("a call"));
     tokens.sort();
     assert_eq!(tokens, [3, 4]);
 
@@ -164,7 +164,7 @@ pub fn callbacks_are_called(fixture: Fixture) {
     to.post_receive(&one(7, &target, 8)).unwrap();
     pair.settle();
     from.post_send(&one(4, &source, 8)).unwrap();
-    assert_eq!(tells.recv_timeout(Duration::from_secs(5)), Ok((7, Queue::Receive)));
+    assert_eq!(tells.recv_timeout(PATIENCE), Ok((7, Queue::Receive)));
 }
 
 pub fn errors_are_reported(fixture: Fixture) {

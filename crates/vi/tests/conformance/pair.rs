@@ -6,7 +6,10 @@ use std::{
 };
 
 use sidestep_fabric::{CloseReason, Node};
-use sidestep_testkit::conformance::fixture::{Fixture, Kill, unique_name};
+use sidestep_testkit::{
+    conformance::fixture::{Fixture, Kill, unique_name},
+    process::PATIENCE_NS,
+};
 use sidestep_vi::{
     Buffer, Completion, Cq, Descriptor, MemAttributes, NetAddress, Nic, Ptag, Reliability, Vi, ViAttributes, clock,
 };
@@ -40,7 +43,7 @@ impl Default for Options {
 }
 
 pub fn soon() -> Option<u64> {
-    Some(clock::now() + 10_000_000_000)
+    Some(clock::now() + PATIENCE_NS)
 }
 
 pub fn in_ms(ms: u64) -> Option<u64> {
@@ -134,7 +137,7 @@ impl Pair {
 
     /// Lets both sides go on until there is an answer.
     pub fn until<T>(&self, what: &str, mut answer: impl FnMut() -> Option<T>) -> T {
-        let deadline = clock::now() + 10_000_000_000;
+        let deadline = clock::now() + PATIENCE_NS;
         loop {
             if let Some(answer) = answer() {
                 return answer;

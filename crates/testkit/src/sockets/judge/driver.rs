@@ -16,7 +16,10 @@ use std::{
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::{Failure, Judged};
-use crate::sockets::{Launch, stacks_of_group};
+use crate::{
+    process::PATIENCE,
+    sockets::{Launch, stacks_of_group},
+};
 
 /// The process of one end. Dropping it kills it.
 #[derive(Debug)]
@@ -135,6 +138,3 @@ impl Drop for Driver {
         let _ = self.process.wait();
     }
 }
-
-/// No call of a program is meant to wait longer.
-const PATIENCE: Duration = Duration::from_secs(25);

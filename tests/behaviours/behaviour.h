@@ -3,7 +3,7 @@
  * A program defines server() and client(), each given its end of one TCP connection, and notes what it sees. Run as
  * "alone", both ends are threads of one process; as "pair", the client is a process of its own, made by executing the
  * program again. The transcript (all of the server's notes, then the client's) is the same in every run, on whatever path
- * the bytes went.
+ * the bytes went. So it is in hostile surroundings, too (../environments): the helpers here are stirred up by them.
  *
  * Before the #include: FAMILY (AF_INET6 to listen on ::1), MAPPED (an IPv6 listener, an IPv4 client), OWN_CONNECT (the
  * client is given the port instead of a connection), OWN_ROLES (the program defines behaviour() and role() instead). */
@@ -44,12 +44,18 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../environments/environment.h"
+
 #ifndef FAMILY
 #define FAMILY AF_INET
 #endif
 
 #define UNUSED __attribute__((unused))
 #define MAY static UNUSED
+
+/* How long a program waits for what must happen: much longer than it takes on a busy machine, and shorter than the test
+ * waits for the program. */
+enum { PATIENCE_MS = 120000 };
 
 /* One end: its transcript and its way to meet the other. */
 struct side {
@@ -99,7 +105,15 @@ MAY long outcome(const char *what, long result) {
 }
 
 /* Calls, and notes the call with its result or its error. */
-#define DO(call) outcome(#call, (errno = 0, (long)(call)))
+#define DO(call)                                                                                                       \
+    ({                                                                                                                 \
+        int is_stormy_ = storm_on_for(#call);                                                                          \
+        errno = 0;                                                                                                     \
+        long result_ = (long)(call);                                                                                   \
+        if (is_stormy_)                                                                                                \
+            storm_off();                                                                                               \
+        outcome(#call, result_);                                                                                       \
+    })
 
 /* Both ends have come here. */
 MAY void meet(void) {
@@ -124,6 +138,36 @@ MAY void pause_ms(int ms) {
     struct timespec time = {ms / 1000, ms % 1000 * 1000000l};
     while (nanosleep(&time, &time) < 0 && errno == EINTR)
         ;
+}
+
+/* The state of a process or a thread as the kernel tells it; 0 if it is gone. */
+MAY char state_of(pid_t id) {
+    char path[40], text[256];
+    snprintf(path, sizeof path, "/proc/%d/stat", id);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t length = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+    close(fd);
+    text[length > 0 ? length : 0] = 0;
+    const char *name_end = strrchr(text, ')');
+    return name_end ? name_end[2] : 0;
+}
+
+/* Waits until a process is stopped, or gone. */
+MAY void await_stop(pid_t process) {
+    for (int64_t end = now_us() + PATIENCE_MS * 1000ll; now_us() < end; pause_ms(1)) {
+        char state = state_of(process);
+        if (!state || strchr("TtZX", state))
+            return;
+    }
+}
+
+/* Waits until a thread that tells its number sleeps in what it does next, for some time. */
+MAY void await_asleep(pid_t *thread) {
+    int looks = 0;
+    for (int64_t end = now_us() + PATIENCE_MS * 1000ll; looks < 10 && now_us() < end; pause_ms(2)) {
+        pid_t id = __atomic_load_n(thread, __ATOMIC_SEQ_CST);
+        looks = id && state_of(id) == 'S' ? looks + 1 : 0;
+    }
 }
 
 /* The byte at a position of a stream. */
@@ -151,11 +195,22 @@ MAY uint32_t checksum(const void *bytes, size_t length) {
     return sum;
 }
 
+/* Space for a piece of a stream. Thread-local storage would be part of the threads' stacks, which may be small. */
+enum { PIECE = 65536 };
+
+MAY unsigned char *take_piece(void) {
+    unsigned char *piece = malloc(PIECE);
+    if (!piece)
+        die("malloc");
+    return piece;
+}
+
 /* Sends a piece of the pattern, whole. */
 MAY void send_pattern(int fd, size_t position, size_t length) {
-    static __thread unsigned char piece[65536];
+    unsigned char *piece = take_piece();
+    storm_on();
     while (length > 0) {
-        size_t want = length < sizeof piece ? length : sizeof piece;
+        size_t want = length < PIECE ? length : PIECE;
         fill(piece, position, want);
         for (size_t done = 0; done < want;) {
             ssize_t sent = send(fd, piece + done, want - done, MSG_NOSIGNAL);
@@ -163,41 +218,49 @@ MAY void send_pattern(int fd, size_t position, size_t length) {
                 continue;
             if (sent < 0) {
                 note("sending at %zu: %s", position + done, error_name(errno));
-                return;
+                goto end;
             }
             done += sent;
         }
         position += want, length -= want;
     }
+end:
+    storm_off();
+    free(piece);
 }
 
 /* Receives a piece of the pattern, whole, and notes whether it was right. */
 MAY void receive_pattern(int fd, size_t position, size_t length) {
-    static __thread unsigned char piece[65536];
+    unsigned char *piece = take_piece();
     size_t done = 0;
+    storm_on();
     while (done < length) {
-        size_t want = length - done < sizeof piece ? length - done : sizeof piece;
+        size_t want = length - done < PIECE ? length - done : PIECE;
+        jump_out(fd);
         ssize_t got = recv(fd, piece, want, 0);
         if (got < 0 && errno == EINTR)
             continue;
         if (got <= 0) {
             note("received %zu of %zu, then %s", done, length, got == 0 ? "the end" : error_name(errno));
-            return;
+            goto end;
         }
         size_t good = right(piece, position + done, got);
         if (good != (size_t)got) {
             note("wrong byte at %zu", position + done + good);
-            return;
+            goto end;
         }
         done += got;
     }
     note("received %zu bytes, all right", length);
+end:
+    storm_off();
+    free(piece);
 }
 
 /* Waits until so many bytes can be read. */
 MAY void await_bytes(int fd, int bytes) {
     int there = 0;
-    for (int64_t end = now_us() + 5000000; now_us() < end; pause_ms(1)) {
+    for (int64_t end = now_us() + PATIENCE_MS * 1000ll; now_us() < end; pause_ms(1)) {
         if (ioctl(fd, FIONREAD, &there) < 0 || there >= bytes)
             return;
     }
@@ -209,7 +272,7 @@ MAY int await_events(int fd, int events) {
     struct pollfd entry = {fd, (short)events, 0};
     int count;
     do
-        count = poll(&entry, 1, 5000);
+        count = poll(&entry, 1, PATIENCE_MS);
     while (count < 0 && errno == EINTR);
     if (count == 0)
         note("the events %x did not come", events);
@@ -219,7 +282,7 @@ MAY int await_events(int fd, int events) {
 /* Waits until just these events are there. */
 MAY int settle_events(int fd, int asked, int wanted) {
     struct pollfd entry = {fd, (short)asked, 0};
-    for (int64_t end = now_us() + 5000000; now_us() < end; pause_ms(1))
+    for (int64_t end = now_us() + PATIENCE_MS * 1000ll; now_us() < end; pause_ms(1))
         if (poll(&entry, 1, 0) >= 0 && entry.revents == wanted)
             return wanted;
     return entry.revents;
@@ -253,24 +316,40 @@ MAY void note_events(int fd, int events) {
     note("poll: %d, %s", count, events_text(entry.revents));
 }
 
+/* One direction of an exchange, however often it is interrupted. */
+MAY void warm_once(int fd, unsigned char *bytes, size_t length, int sends) {
+    for (size_t done = 0; done < length;) {
+        ssize_t count = sends ? send(fd, bytes + done, length - done, MSG_NOSIGNAL)
+                              : recv(fd, bytes + done, length - done, MSG_WAITALL);
+        if (count < 0 && errno == EINTR)
+            continue;
+        if (count <= 0)
+            die(sends ? "warm, send" : "warm, receive");
+        done += count;
+    }
+}
+
 /* Enough exchanges that a connection can have moved. */
 MAY void warm(int fd) {
     unsigned char bytes[64];
+    storm_on();
     for (size_t i = 0; i < 40; i++) {
         for (int turn = 0; turn < 2; turn++) {
             int sends = (me == &client_side) == (turn == 0);
             fill(bytes, i * 64, sizeof bytes);
-            if (sends && send(fd, bytes, sizeof bytes, MSG_NOSIGNAL) != sizeof bytes)
-                die("warm, send");
-            if (!sends) {
-                memset(bytes, 0, sizeof bytes);
-                if (recv(fd, bytes, sizeof bytes, MSG_WAITALL) != sizeof bytes)
-                    die("warm, receive");
-                if (right(bytes, i * 64, sizeof bytes) != sizeof bytes)
-                    note("wrong byte in exchange %zu", i);
+            if (sends) {
+                warm_once(fd, bytes, sizeof bytes, sends);
+                continue;
             }
+            if (i % 8 == 5)
+                jump_out(fd);
+            memset(bytes, 0, sizeof bytes);
+            warm_once(fd, bytes, sizeof bytes, sends);
+            if (right(bytes, i * 64, sizeof bytes) != sizeof bytes)
+                note("wrong byte in exchange %zu", i);
         }
     }
+    storm_off();
 }
 
 MAY void set_int(int fd, int level, int option, int value) {
@@ -343,7 +422,12 @@ MAY int dial(int family, int port) {
 }
 
 MAY int accept_one(int listener) {
-    int fd = accept(listener, NULL, NULL);
+    int fd;
+    storm_on();
+    do
+        fd = accept(listener, NULL, NULL);
+    while (fd < 0 && errno == EINTR);
+    storm_off();
     if (fd < 0)
         die("accept");
     return fd;
@@ -375,8 +459,12 @@ MAY void note_end(const char *who, pid_t child) {
 }
 
 static void print_side(const struct side *side) {
-    printf("[%s]\n", side->name);
-    fwrite(side->text, 1, side->length, stdout);
+    FILE *out = environment_word("closed") ? fdopen(dup(CLOSED_OUT), "w") : stdout;
+    if (!out)
+        die("standard output");
+    fprintf(out, "[%s]\n", side->name);
+    fwrite(side->text, 1, side->length, out);
+    fflush(out);
 }
 
 /* Descriptors of the meeting place, out of the way of the lowest free ones. */
@@ -393,7 +481,7 @@ MAY void place_pipe(int in, int out) {
  * not. The listener is in the set, and `events` is what connections are registered for. */
 MAY int echo_by_set(int set, int listener, int clients, uint32_t events) {
     struct epoll_event event;
-    while (clients > 0 && epoll_wait(set, &event, 1, 10000) == 1) {
+    while (clients > 0 && epoll_wait(set, &event, 1, PATIENCE_MS) == 1) {
         char byte;
         if (event.data.fd == listener) {
             event = (struct epoll_event){.events = events, .data.fd = accept_one(listener)};
@@ -428,6 +516,7 @@ static void role(const char *name, int port);
 int main(int argc, char **argv) {
     program = argv[0];
     me = &server_side;
+    environment_begin(argc == 3);
     signal(SIGPIPE, SIG_IGN);
     if (argc == 3) {
         me = &client_side;
@@ -463,6 +552,7 @@ int main(int argc, char **argv) {
     program = argv[0];
     client_side.in = CLIENT_IN, client_side.out = CLIENT_OUT;
     server_side.in = SERVER_IN, server_side.out = SERVER_OUT;
+    environment_begin(argc == 3);
     signal(SIGPIPE, SIG_IGN);
     if (argc == 3) {
         close(SERVER_IN), close(SERVER_OUT), close(WORDS_IN);

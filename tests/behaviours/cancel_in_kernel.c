@@ -116,7 +116,7 @@ static void cancel_at_once(void (*body)(void)) {
 static void server(int fd) {
     void (*bodies[])(void) = {block_receive, block_read, block_message, block_peek, block_poll, block_select, block_epoll};
     struct epoll_event event = {.events = EPOLLIN};
-    struct timeval time = {30, 0};
+    struct timeval time = {PATIENCE_MS / 1000, 0};
     pthread_t thread, other;
     void *result;
     the_fd = fd, set = epoll_create1(0);
@@ -130,7 +130,7 @@ static void server(int fd) {
         cancel_in(block_timed);
         time.tv_sec = 0;
         setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &time, sizeof time);
-        time.tv_sec = 30;
+        time.tv_sec = PATIENCE_MS / 1000;
 
         pthread_create(&thread, NULL, late, NULL);
         pause_ms(20);

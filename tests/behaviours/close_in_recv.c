@@ -2,9 +2,11 @@
 #include "behaviour.h"
 
 static int the_fd;
+static pid_t receiver;
 static char bytes[16];
 
 static void *receive(void *unused UNUSED) {
+    __atomic_store_n(&receiver, (pid_t)syscall(SYS_gettid), __ATOMIC_SEQ_CST);
     long got = recv(the_fd, bytes, sizeof bytes, 0);
     return (void *)(got < 0 ? -(long)errno : got);
 }
@@ -15,7 +17,7 @@ static void server(int fd) {
     warm(fd);
     the_fd = fd;
     pthread_create(&thread, NULL, receive, NULL);
-    pause_ms(50);
+    await_asleep(&receiver);
     DO(close(fd));
     /* The number is free at once, and taken by something else. */
     int other = open("/dev/null", O_RDWR), again = dup2(other, fd);

@@ -35,7 +35,7 @@ static void client(int fd) {
     meet();
     meet();
     int left = -1;
-    for (int64_t end = now_us() + 5000000; now_us() < end && (left = ask(fd, SIOCOUTQ)) != 0;)
+    for (int64_t end = now_us() + PATIENCE_MS * 1000ll; now_us() < end && (left = ask(fd, SIOCOUTQ)) != 0;)
         pause_ms(1);
     note("SIOCOUTQ falls to %d", left);
     DO(shutdown(fd, SHUT_WR));

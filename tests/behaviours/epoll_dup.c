@@ -14,7 +14,7 @@ static void server(int fd) {
     DO(close(fd));
     meet();
     await_bytes(copy, 1);
-    DO(epoll_wait(set, &got, 1, 5000));
+    DO(epoll_wait(set, &got, 1, PATIENCE_MS));
     DO(got.data.u32);
     DO(recv(copy, &byte, 1, 0));
     DO(epoll_wait(set, &got, 1, 0));

@@ -10,20 +10,20 @@ static void server(int fd) {
     look_at(set, 4, "idle", 0);
     meet();
     await_bytes(fd, 5);
-    look_at(set, 4, "data", 5000);
+    look_at(set, 4, "data", PATIENCE_MS);
     look_at(set, 4, "no new edge", 20);
     DO(recv(fd, bytes, 2, 0));
     look_at(set, 4, "nor for a part read", 20);
     meet();
     await_bytes(fd, 6);
-    look_at(set, 4, "more data", 5000);
+    look_at(set, 4, "more data", PATIENCE_MS);
     look_at(set, 4, "no new edge", 0);
     DO(recv(fd, bytes, 100, 0));
     DO(recv(fd, bytes, 100, MSG_DONTWAIT));
     look_at(set, 4, "empty", 0);
     meet();
     await_bytes(fd, 2);
-    look_at(set, 4, "again", 5000);
+    look_at(set, 4, "again", PATIENCE_MS);
     /* A change of interest looks anew. */
     DO(epoll_ctl(set, EPOLL_CTL_MOD, fd, &event));
     look_at(set, 4, "after a change", 0);
@@ -35,7 +35,7 @@ static void server(int fd) {
     DO(recv(fd, bytes, 100, 0));
     meet();
     settle_events(fd, POLLIN | POLLRDHUP, POLLIN | POLLRDHUP);
-    look_at(set, 4, "the end", 5000);
+    look_at(set, 4, "the end", PATIENCE_MS);
     look_at(set, 4, "once", 0);
     DO(close(fd));
     DO(close(set));

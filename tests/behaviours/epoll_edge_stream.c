@@ -12,7 +12,7 @@ static void stream(int fd) {
     if (epoll_ctl(set, EPOLL_CTL_ADD, fd, &event) < 0)
         die("epoll_ctl");
     while (sent < TOTAL || received < TOTAL) {
-        int count = epoll_wait(set, &event, 1, 10000);
+        int count = epoll_wait(set, &event, 1, PATIENCE_MS);
         if (count != 1 || ++wakes > 1000000) {
             note("stuck at %zu sent, %zu received", sent, received);
             break;

@@ -5,8 +5,10 @@ static int sets[2], told;
 
 static void *wait_on(void *number) {
     struct epoll_event event;
-    if (epoll_wait(sets[(intptr_t)number], &event, 1, 300) > 0)
-        __atomic_add_fetch(&told, 1, __ATOMIC_SEQ_CST);
+    /* The other one may be told instead. */
+    while (!__atomic_load_n(&told, __ATOMIC_SEQ_CST))
+        if (epoll_wait(sets[(intptr_t)number], &event, 1, 300) > 0)
+            __atomic_add_fetch(&told, 1, __ATOMIC_SEQ_CST);
     return NULL;
 }
 

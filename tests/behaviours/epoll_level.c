@@ -25,7 +25,7 @@ static void server(int fd) {
     DO(epoll_ctl(set, EPOLL_CTL_MOD, fd, &event));
     look("idle again", 0);
     meet();
-    look("data", 5000);
+    look("data", PATIENCE_MS);
     look("data still", 0);
     DO(recv(fd, bytes, 2, 0));
     look("a part", 0);
@@ -49,7 +49,7 @@ static void server(int fd) {
     DO(recv(fd, bytes, 100, 0));
     meet();
     settle_events(fd, POLLIN | POLLRDHUP, POLLIN | POLLRDHUP);
-    look("the end", 5000);
+    look("the end", PATIENCE_MS);
     DO(recv(fd, bytes, 100, 0));
     look("the end still", 0);
     DO(shutdown(fd, SHUT_WR));

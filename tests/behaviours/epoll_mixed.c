@@ -34,23 +34,23 @@ static void server(int fd) {
     look("idle", 0);
     struct itimerspec soon = {{0, 0}, {0, 20000000}};
     timerfd_settime(timer, 0, &soon, NULL);
-    look("timer", 5000);
+    look("timer", PATIENCE_MS);
     DO(read(timer, bytes, 8));
     DO(write(ends[1], "p", 1));
-    look("pipe", 5000);
+    look("pipe", PATIENCE_MS);
     DO(eventfd_write(counter, 3));
-    look("pipe and counter", 5000);
+    look("pipe and counter", PATIENCE_MS);
     meet();
     await_bytes(fd, 1);
-    look("and socket", 5000);
+    look("and socket", PATIENCE_MS);
     DO(read(ends[0], bytes, 1));
     DO(read(counter, bytes, 8));
-    look("socket only", 5000);
+    look("socket only", PATIENCE_MS);
     DO(recv(fd, bytes, 1, 0));
     look("idle", 0);
     meet();
     for (int i = 0; i < 2; i++) {
-        look("asleep", 5000);
+        look("asleep", PATIENCE_MS);
         DO(recv(fd, bytes, 1, 0));
     }
     DO(close(fd));

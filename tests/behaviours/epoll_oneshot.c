@@ -9,7 +9,7 @@ static void server(int fd) {
     DO(epoll_ctl(set, EPOLL_CTL_ADD, fd, &event));
     meet();
     await_bytes(fd, 5);
-    look_at(set, 4, "data", 5000);
+    look_at(set, 4, "data", PATIENCE_MS);
     look_at(set, 4, "silence", 20);
     meet();
     await_bytes(fd, 8);
@@ -23,7 +23,7 @@ static void server(int fd) {
     DO(epoll_ctl(set, EPOLL_CTL_MOD, fd, &event));
     look_at(set, 4, "empty", 0);
     meet();
-    look_at(set, 4, "data", 5000);
+    look_at(set, 4, "data", PATIENCE_MS);
     look_at(set, 4, "silence", 0);
     DO(close(fd));
     DO(close(set));

@@ -4,7 +4,7 @@
 static int set;
 static struct epoll_event seen;
 
-static void *wait_on(void *unused UNUSED) { return (void *)(intptr_t)epoll_wait(set, &seen, 1, 5000); }
+static void *wait_on(void *unused UNUSED) { return (void *)(intptr_t)epoll_wait(set, &seen, 1, PATIENCE_MS); }
 
 static long with_waiter(int operation, int fd, int events, int tag) {
     pthread_t thread;

@@ -6,14 +6,14 @@ enum { MUCH = 120000, FEW = 50 };
 
 static int asked_by_poll(int fd) {
     struct pollfd entry = {fd, POLLIN | POLLOUT, 0};
-    if (poll(&entry, 1, 1000) != 1)
+    if (poll(&entry, 1, PATIENCE_MS) != 1)
         die("poll");
     return entry.revents;
 }
 
 static int asked_by_select(int fd) {
     fd_set in, out;
-    struct timeval limit = {1, 0};
+    struct timeval limit = {PATIENCE_MS / 1000, 0};
     FD_ZERO(&in);
     FD_ZERO(&out);
     FD_SET(fd, &in);
@@ -27,7 +27,7 @@ static int set;
 
 static int asked_by_set(int fd UNUSED) {
     struct epoll_event event;
-    if (epoll_wait(set, &event, 1, 1000) != 1)
+    if (epoll_wait(set, &event, 1, PATIENCE_MS) != 1)
         die("epoll_wait");
     return event.events;
 }
@@ -39,7 +39,7 @@ static void round_of(int fd, const char *how, int (*ask)(int)) {
     meet();
     send_pattern(fd, FEW, MUCH);
     int events = 0;
-    for (int64_t end = now_us() + 2000000; events != (POLLIN | POLLOUT) && now_us() < end;)
+    for (int64_t end = now_us() + PATIENCE_MS * 1000ll; events != (POLLIN | POLLOUT) && now_us() < end;)
         events = ask(fd);
     note("%s: %s", how, events_text(events));
     meet();

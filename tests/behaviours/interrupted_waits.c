@@ -16,7 +16,7 @@ static void server(int fd) {
     pthread_t thread;
     struct pollfd entry = {fd, POLLIN, 0};
     struct epoll_event event = {.events = EPOLLIN};
-    struct timespec five = {5, 0}, short_time = {0, 60000000};
+    struct timespec long_time = {PATIENCE_MS / 1000, 0}, short_time = {0, 60000000};
     sigset_t none, usr1;
     fd_set set;
     int epoll = epoll_create1(0);
@@ -27,17 +27,17 @@ static void server(int fd) {
     on_signal(SIGUSR1, SA_RESTART);
     meet();
     pthread_create(&thread, NULL, pester, NULL);
-    DO(poll(&entry, 1, 5000));
+    DO(poll(&entry, 1, PATIENCE_MS));
     DO(poll(&entry, 1, -1));
-    DO(ppoll(&entry, 1, &five, NULL));
+    DO(ppoll(&entry, 1, &long_time, NULL));
     FD_ZERO(&set);
     FD_SET(fd, &set);
-    DO(select(fd + 1, &set, NULL, NULL, &(struct timeval){5, 0}));
+    DO(select(fd + 1, &set, NULL, NULL, &(struct timeval){PATIENCE_MS / 1000, 0}));
     FD_ZERO(&set);
     FD_SET(fd, &set);
     DO(pselect(fd + 1, &set, NULL, NULL, NULL, NULL));
     DO(epoll_wait(epoll, &event, 1, -1));
-    DO(epoll_pwait(epoll, &event, 1, 5000, NULL));
+    DO(epoll_pwait(epoll, &event, 1, PATIENCE_MS, NULL));
     /* Blocked for the time of the wait: it lasts. */
     DO(ppoll(&entry, 1, &short_time, &usr1));
     FD_ZERO(&set);
@@ -48,11 +48,11 @@ static void server(int fd) {
     pthread_sigmask(SIG_BLOCK, &usr1, NULL);
     DO(poll(&entry, 1, 40));
     handled = 0;
-    DO(ppoll(&entry, 1, &five, &none));
+    DO(ppoll(&entry, 1, &long_time, &none));
     DO(handled);
     pause_ms(10);
     DO(handled);
-    DO(epoll_pwait(epoll, &event, 1, 5000, &none));
+    DO(epoll_pwait(epoll, &event, 1, PATIENCE_MS, &none));
     DO(handled);
     stop = 1;
     pthread_join(thread, NULL);

@@ -1,14 +1,12 @@
-/* Linger with time: close returns when the bytes have gone, and all of them arrive. */
+/* Linger with time, more of it than the program may take: close returns when the bytes have gone, and all of them arrive. */
 #include "behaviour.h"
 
 static void server(int fd) {
-    struct linger linger = {1, 5};
+    struct linger linger = {1, 5 * PATIENCE_MS / 1000};
     warm(fd);
     DO(setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof linger));
     send_pattern(fd, 0, 100000);
-    int64_t begin = now_us();
     DO(close(fd));
-    note("in time: %d", now_us() - begin < 4000000);
 }
 
 static void client(int fd) {

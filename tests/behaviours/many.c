@@ -48,7 +48,7 @@ static void behaviour(void) {
         list[i] = (struct pollfd){accept_one(listener), POLLIN, 0};
     int answers = 0, ends = 0;
     while (answers < MANY * ROUNDS) {
-        if (poll(list, MANY, 10000) <= 0)
+        if (poll(list, MANY, PATIENCE_MS) <= 0)
             die("poll");
         for (int i = 0; i < MANY; i++)
             if (list[i].revents)
@@ -62,7 +62,7 @@ static void behaviour(void) {
     }
     while (ends < MANY) {
         struct epoll_event events[16];
-        int count = epoll_wait(set, events, 16, 10000);
+        int count = epoll_wait(set, events, 16, PATIENCE_MS);
         if (count <= 0)
             die("epoll_wait");
         for (int i = 0; i < count; i++) {

@@ -32,7 +32,7 @@ static void server(int fd) {
     DO(recv(fd, bytes, 100, 0));
     DO(poll(list, 2, 0));
     meet();
-    DO(poll(list, 2, 5000));
+    DO(poll(list, 2, PATIENCE_MS));
     DO(recv(fd, bytes, 100, 0));
     meet();
     list[0].events = POLLIN | POLLOUT | POLLRDHUP;

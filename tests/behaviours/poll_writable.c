@@ -44,7 +44,7 @@ static void client(int fd) {
     meet();
     if (write(me->out, &sent, sizeof sent) != sizeof sent)
         die("sent");
-    DO(poll(&entry, 1, 10000));
+    DO(poll(&entry, 1, PATIENCE_MS));
     note("again: %s", events_text(entry.revents));
     meet();
     char byte;

@@ -27,6 +27,7 @@ static void role(const char *name, int port) {
         /* It does not last as long as the server is stopped. */
         if (fork() == 0) {
             close(fd);
+            await_stop(server);
             pause_ms(AWAY_MS);
             kill(server, SIGCONT);
             _exit(0);

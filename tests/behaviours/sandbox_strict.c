@@ -46,9 +46,9 @@ static void behaviour(void) {
             DO(epoll_ctl(set, EPOLL_CTL_ADD, fd, &event));
         send_pattern(fd, 0, UNREAD);
         for (;;) {
-            if (how == 1 && poll(&entry, 1, 10000) != 1)
+            if (how == 1 && poll(&entry, 1, PATIENCE_MS) != 1)
                 note("poll told of nothing");
-            if (how == 2 && epoll_wait(set, &event, 1, 10000) != 1)
+            if (how == 2 && epoll_wait(set, &event, 1, PATIENCE_MS) != 1)
                 note("epoll_wait told of nothing");
             if (recv(fd, bytes, sizeof bytes, MSG_WAITALL) != sizeof bytes)
                 break;

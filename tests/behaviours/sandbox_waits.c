@@ -35,7 +35,7 @@ static int is_told(const char *how, int fd, int ms) {
 static int is_read(const char *how, int fd, size_t position, size_t length) {
     static unsigned char bytes[UNREAD];
     for (size_t got = 0; got < length;) {
-        if (!is_told(how, fd, 10000))
+        if (!is_told(how, fd, PATIENCE_MS))
             return 0;
         ssize_t more = read(fd, bytes + got, length - got);
         if (more <= 0)
@@ -73,6 +73,7 @@ static void role(const char *how, int port) {
     epoll_ctl(set, EPOLL_CTL_ADD, fd, &event);
     if (fork() == 0) {
         close(fd);
+        await_stop(server);
         pause_ms(AWAY_MS);
         kill(server, SIGCONT);
         _exit(0);

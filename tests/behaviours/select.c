@@ -38,10 +38,10 @@ static void server(int fd) {
     note_sets(fd);
     DO(recv(fd, &byte, 1, 0));
     meet();
-    struct timespec five = {5, 0};
+    struct timespec long_time = {PATIENCE_MS / 1000, 0};
     FD_ZERO(&in);
     FD_SET(fd, &in);
-    DO(pselect(fd + 1, &in, NULL, NULL, &five, NULL));
+    DO(pselect(fd + 1, &in, NULL, NULL, &long_time, NULL));
     DO(recv(fd, &byte, 1, 0));
     FD_ZERO(&in);
     FD_SET(99, &in);

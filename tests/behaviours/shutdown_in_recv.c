@@ -10,12 +10,12 @@ static void *receive(void *unused UNUSED) {
 
 static void *wait_poll(void *unused UNUSED) {
     struct pollfd entry = {the_fd, POLLIN, 0};
-    return (void *)(intptr_t)poll(&entry, 1, 5000);
+    return (void *)(intptr_t)poll(&entry, 1, PATIENCE_MS);
 }
 
 static void *wait_epoll(void *unused UNUSED) {
     struct epoll_event event;
-    return (void *)(intptr_t)epoll_wait(set, &event, 1, 5000);
+    return (void *)(intptr_t)epoll_wait(set, &event, 1, PATIENCE_MS);
 }
 
 static void server(int fd) {

@@ -2,15 +2,11 @@
 //! in one process and in two: the transcripts and the exit status are equal. In `./test full` they also move to and
 //! fro between the paths at random; `SIDESTEP_SEED` repeats one.
 
-use std::{
-    env, fs,
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::{env, path::Path};
 
 use sidestep_testkit::{
     process::{full, seed},
-    sockets::{Bounded, Ended, Launch, compile},
+    sockets::{Behaviour, Launch},
 };
 
 macro_rules! behaviours {
@@ -36,67 +32,16 @@ behaviours! {
 
 #[test]
 fn every_program_is_listed() {
-    let entries = fs::read_dir(folder()).expect("the folder of behaviours");
-    let files = entries.map(|entry| PathBuf::from(entry.expect("an entry").file_name()));
-    let sources = files.filter(|file| file.extension().is_some_and(|extension| extension == "c"));
-    for source in sources {
-        let name = source.file_stem().expect("a name").to_string_lossy().into_owned();
+    for name in Behaviour::all() {
         assert!(LISTED.contains(&&*name), "{name} is not run by this test");
     }
 }
 
 fn behaves_the_same(name: &str) {
-    let source = folder().join(name).with_extension("c");
-    let own_roles = fs::read_to_string(&source).expect("a source").contains("#define OWN_ROLES");
-    let built = env::current_exe().expect("a path").ancestors().nth(2).expect("a profile").join("behaviours");
-    let program = compile(&source, &built, &[]);
-    let modes: &[&str] = if own_roles { &["roles"] } else { &["alone", "pair"] };
-    for mode in modes {
+    let behaviour = Behaviour::new(name);
+    for mode in behaviour.modes {
         let random = (full() || env::var_os("SIDESTEP_SEED").is_some()).then(seed);
         let launches = Launch::all(Path::new(env!("CARGO_BIN_EXE_sidestep")), random);
-        let (plain, others) = launches.split_first().expect("kernel TCP");
-        let expected = run(plain, &program, mode);
-        assert!(expected.success(), "{name} {mode} {plain}: {}", shown(&expected));
-        for launch in others {
-            let got = run(launch, &program, mode);
-            assert!(
-                got.status == expected.status && got.stdout == expected.stdout,
-                "{name} {mode} {launch} differs from kernel TCP:\n{}{}",
-                difference(&expected.stdout, &got.stdout),
-                shown(&got),
-            );
-        }
+        behaviour.expect_equal(mode, &launches[1..], "", |launch| behaviour.command(launch, mode));
     }
 }
-
-fn run(launch: &Launch, program: &Path, mode: &str) -> Ended {
-    Bounded::start(launch.command(program).arg(mode), LIMIT).wait()
-}
-
-fn shown(ended: &Ended) -> String {
-    format!("{:?}\n{}", ended.status, ended.stderr)
-}
-
-/// The first lines in which two transcripts differ.
-fn difference(expected: &str, got: &str) -> String {
-    let (mut left, mut right) = (expected.lines(), got.lines());
-    let mut number = 0;
-    loop {
-        number += 1;
-        match (left.next(), right.next()) {
-            (None, None) => return String::new(),
-            (left, right) if left == right => {}
-            (left, right) => {
-                let [left, right] = [left, right].map(|line| line.unwrap_or("(nothing)"));
-                return format!("line {number}, kernel TCP: {left}\nline {number}, Sidestep:   {right}\n");
-            }
-        }
-    }
-}
-
-fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("crates/cli").join("tests/behaviours")
-}
-
-/// Longer than any of them takes on a busy machine.
-const LIMIT: Duration = Duration::from_secs(40);

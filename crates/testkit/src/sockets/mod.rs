@@ -2,12 +2,14 @@
 //!
 //! A program that hangs is reported with the stacks of all its processes.
 
+mod behaviour;
 mod bounded;
 mod compile;
 pub mod judge;
 mod launch;
 
 pub use self::{
+    behaviour::{Behaviour, enter_program},
     bounded::{Bounded, Ended, stacks_of_group},
     compile::compile,
     launch::{Launch, Promote},

@@ -4,7 +4,7 @@
 #include "behaviour.h"
 #include <linux/io_uring.h>
 
-enum { ROUNDS = 60, FOUND_SET = 90, FOUND_SOCKET = 91, LIMIT = 10000 };
+enum { ROUNDS = 60, FOUND_SET = 90, FOUND_SOCKET = 91, LIMIT = PATIENCE_MS };
 
 static int echo_port;
 

@@ -9,7 +9,7 @@ static void await_completion(int fd, const char *what) {
     struct msghdr message = {.msg_control = control, .msg_controllen = sizeof control};
     struct pollfd entry = {fd, 0, 0};
     for (;;) {
-        int ready = poll(&entry, 1, 10000);
+        int ready = poll(&entry, 1, PATIENCE_MS);
         if (ready < 0 && errno == EINTR)
             continue;
         note("%s: %s", what, ready > 0 ? events_text(entry.revents) : "nothing");

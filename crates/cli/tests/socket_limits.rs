@@ -209,7 +209,7 @@ fn a_crowd_in_a_small_control_group() {
         let crowd = limits_program("crowd");
         let line =
             format!("{SIDESTEP} run --verbose --carrier {carrier} -- {} 300 12 {size} < /dev/null", crowd.display());
-        let ended = Bounded::start(&mut group.command(&line), Duration::from_secs(100)).wait();
+        let ended = Bounded::start(&mut group.command(&line), PATIENCE).wait();
         assert!(ended.success() && ended.stdout.contains("exact"), "{line}: {:?} {}", ended.status, ended.stderr);
         let said = ended
             .stderr

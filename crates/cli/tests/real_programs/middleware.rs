@@ -107,7 +107,7 @@ pub fn grpc_cpp() {
 fn grpc(stage: &Stage, what: &str, echo: &Path, script: Option<&str>) {
     let client = |mut command: Command, port: u16, seconds: &str| {
         command.args(script).args(["call", &port.to_string(), seconds]).current_dir(&stage.files);
-        Bounded::start(&mut command, LIMIT)
+        Bounded::start(&mut command, PATIENCE)
     };
     let plain = {
         let port = free_port();

@@ -3,9 +3,9 @@
 
 use std::path::PathBuf;
 
-use sidestep_testkit::sockets::Bounded;
+use sidestep_testkit::{process::PATIENCE, sockets::Bounded};
 
-use super::kit::{LIMIT, Stage, free_port, is_root, program, serve};
+use super::kit::{Stage, free_port, is_root, program, serve};
 
 /// Requests of one client.
 const REQUESTS: usize = 240;
@@ -87,7 +87,7 @@ fn fetch(stage: &Stage, port: u16, path: &str, connections: usize) {
         client.args(["--parallel", "--parallel-max", &connections.to_string()]);
     }
     client.args(vec![format!("http://127.0.0.1:{port}/{path}"); REQUESTS]);
-    let text = Bounded::start(&mut client, LIMIT).wait().expect("curl");
+    let text = Bounded::start(&mut client, PATIENCE).wait().expect("curl");
     // Answers that come at the same time are mixed, line by line at the most.
     assert_eq!(text.len(), PAGE.len() * LINES * REQUESTS, "{path}, {connections} at a time");
 }
@@ -96,7 +96,7 @@ fn fetch(stage: &Stage, port: u16, path: &str, connections: usize) {
 fn stays_promoted(stage: &Stage, port: u16, path: &str) {
     let mut client = stage.run("curl");
     client.args(["-s", "-S", "-f", "--rate", "60/s"]).args(vec![format!("http://127.0.0.1:{port}/{path}"); REQUESTS]);
-    let (ended, sockets) = stage.watch(Bounded::start(&mut client, LIMIT));
+    let (ended, sockets) = stage.watch(Bounded::start(&mut client, PATIENCE));
     assert_eq!(ended.expect("curl").len(), PAGE.len() * LINES * REQUESTS);
     sockets.expect_promoted(path);
 }

@@ -33,6 +33,9 @@ const KERNEL_PIECE: usize = 256 << 10;
 /// So many parts of a call are listed on the stack; the kernel does the same (UIO_FASTIOV).
 const FEW: usize = 8;
 
+/// What a call waits for may come without waking it: it looks that often.
+const NAP_NS: u64 = 1_000_000;
+
 /// Any of the receiving calls. The list of parts is used up as bytes come.
 #[inline]
 pub fn receive(
@@ -188,9 +191,11 @@ fn receive_slowly(
         if deadline.is_some_and(|deadline| clock::now() >= deadline) {
             return over(libc::EAGAIN);
         }
-        let (news, slept) = wait_to_read(stream, carrier, deadline, before);
+        // The kernel tells of bytes from the low-water mark on. Near a switch it has a part of them only, which wakes nobody.
+        let nap = (stream.low_water.load(Ordering::Relaxed) > 1).then(|| clock::now() + NAP_NS);
+        let (news, slept) = wait_to_read(stream, carrier, deadline.into_iter().chain(nap).min(), before);
         stream.keep_up_now();
-        anchor = if news { Anchor::News } else { Anchor::SleptOn };
+        anchor = if news || nap.is_some() { Anchor::News } else { Anchor::SleptOn };
         // With the thread outside, what was put off has run.
         let ended = slept == Err(Errno(libc::EINTR)) || signal::was_cancelled(before);
         if ended && total == 0 && !sleep::is_interrupted(before, timeout != 0) {

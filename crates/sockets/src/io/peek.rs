@@ -14,10 +14,7 @@ use crate::{
     table,
 };
 
-use super::{from_kernel, receive_in_kernel, receive_nothing, wait_to_read, wanted};
-
-/// Bytes lie there, but fewer than the call waits for: news of them cannot be told from themselves, and is looked for.
-const NAP_NS: u64 = 1_000_000;
+use super::{NAP_NS, from_kernel, receive_in_kernel, receive_nothing, wait_to_read, wanted};
 
 /// A receiving call with MSG_PEEK. With MSG_WAITALL, or a low-water mark, it waits for so many bytes.
 pub fn peek(
@@ -88,7 +85,7 @@ pub fn peek(
     }
 }
 
-/// A short sleep, which handlers of signals end.
+/// Bytes lie there, but fewer than the call waits for: news of them cannot be told from themselves, and is looked for. A short sleep, which handlers of signals end.
 fn nap(deadline: Option<u64>) {
     let until = (clock::now() + NAP_NS).min(deadline.unwrap_or(u64::MAX));
     let _inside = Inside::enter();

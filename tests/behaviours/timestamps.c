@@ -1,7 +1,10 @@
-/* SO_TIMESTAMP and its kin: recvmsg tells when bytes came, also on a connection that has never had another option, and on
- * one that gets it late. */
+/* SO_TIMESTAMP and its kin: recvmsg tells when bytes came. With LATE the option comes after many bytes. */
 #include "behaviour.h"
 #include <linux/net_tstamp.h>
+
+#ifndef LATE
+#define LATE 0
+#endif
 
 static void receive(int fd, int length) {
     char bytes[100], control[256];
@@ -15,6 +18,8 @@ static void receive(int fd, int length) {
 
 static void server(int fd) {
     static const int options[] = {SO_TIMESTAMP, SO_TIMESTAMPNS};
+    if (LATE)
+        warm(fd);
     for (int i = 0; i < 2; i++) {
         set_int(fd, SOL_SOCKET, options[i], 1);
         /* The kernel begins to stamp packets a moment after the first socket wants it. */
@@ -31,6 +36,8 @@ static void server(int fd) {
 }
 
 static void client(int fd) {
+    if (LATE)
+        warm(fd);
     for (int i = 0; i < 2; i++) {
         meet();
         send_pattern(fd, 0, 100);

@@ -14,13 +14,12 @@ pub struct Control<'a> {
     room: &'a mut [u8],
     used: usize,
     flags: i32,
-    by_kernel: bool,
 }
 
 impl<'a> Control<'a> {
     /// Room for messages, mostly none.
     pub fn new(room: &'a mut [u8]) -> Control<'a> {
-        Control { room, used: 0, flags: 0, by_kernel: false }
+        Control { room, used: 0, flags: 0 }
     }
 
     /// Bytes of the room that hold messages now: `msg_controllen`.
@@ -35,7 +34,7 @@ impl<'a> Control<'a> {
 
     /// Before a call: the room is as the caller gave it.
     pub(crate) fn clear(&mut self) {
-        (self.used, self.flags, self.by_kernel) = (0, 0, false);
+        (self.used, self.flags) = (0, 0);
     }
 
     pub(crate) fn room(&mut self) -> &mut [u8] {
@@ -44,7 +43,7 @@ impl<'a> Control<'a> {
 
     /// The kernel has received, and put its own messages here.
     pub(crate) fn filled_by_kernel(&mut self, used: usize, flags: i32) {
-        (self.used, self.flags, self.by_kernel) = (used.min(self.room.len()), flags, true);
+        (self.used, self.flags) = (used.min(self.room.len()), flags);
     }
 
     /// Adds a message, cut off as the kernel would where there is not enough room.
@@ -66,11 +65,29 @@ impl<'a> Control<'a> {
         self.used += whole.next_multiple_of(size_of::<usize>()).min(room.len());
     }
 
-    /// After a receiving call on a stream: TCP_INQ, if the program wants it and the kernel has not told it.
+    /// After a receiving call on a stream: TCP_INQ, if the program wants it. Of a stream that may have left TCP the kernel
+    /// knows a part of the bytes only.
     pub(crate) fn complete(&mut self, stream: &Stream) {
-        if !self.by_kernel && stream.stage() == Stage::Carried && stream.tells_unread.load(Ordering::Relaxed) {
-            self.put(libc::IPPROTO_TCP, libc::TCP_CM_INQ, &unread(stream).to_ne_bytes());
+        if stream.stage() == Stage::Carried && stream.tells_unread.load(Ordering::Relaxed) {
+            self.set_unread(unread(stream));
         }
+    }
+
+    /// Puts the number of unread bytes in the place of what the kernel has told of them, or behind everything else.
+    fn set_unread(&mut self, unread: i32) {
+        let mut at = 0;
+        while let Some(header) = self.room[..self.used].get(at..at + HEADER) {
+            let len = usize::from_ne_bytes(header[..8].try_into().expect("eight bytes"));
+            let of_unread = [libc::IPPROTO_TCP.to_ne_bytes(), libc::TCP_CM_INQ.to_ne_bytes()].concat();
+            if header[8..] == of_unread {
+                let end = (at + len).min(self.used);
+                let shown = end.saturating_sub(at + HEADER).min(4);
+                self.room[at + HEADER..at + HEADER + shown].copy_from_slice(&unread.to_ne_bytes()[..shown]);
+                return;
+            }
+            at += len.max(HEADER).next_multiple_of(size_of::<usize>());
+        }
+        self.put(libc::IPPROTO_TCP, libc::TCP_CM_INQ, &unread.to_ne_bytes());
     }
 }
 
@@ -96,7 +113,7 @@ mod tests {
     /// What `put_cmsg` of the kernel makes of rooms of all sizes.
     #[test]
     fn messages_are_cut_off_as_the_kernel_does() {
-        for len in 0..40 {
+        for len in 0..60 {
             let mut room = vec![0xee; len];
             let mut control = Control::new(&mut room);
             control.put(libc::IPPROTO_TCP, libc::TCP_CM_INQ, &7i32.to_ne_bytes());
@@ -110,6 +127,12 @@ mod tests {
             if len >= 20 {
                 assert_eq!(room[16..20], 7i32.to_ne_bytes());
             }
+            let mut control = Control::new(&mut room);
+            control.put(libc::SOL_SOCKET, libc::SCM_TIMESTAMP, &[0; 1]);
+            control.put(libc::IPPROTO_TCP, libc::TCP_CM_INQ, &7i32.to_ne_bytes());
+            let (used, flags) = (control.used(), control.flags());
+            control.set_unread(9);
+            assert_eq!((control.used(), control.flags()), (used, flags), "it takes the kernel's place");
         }
     }
 }

@@ -58,7 +58,8 @@ pub fn receive(
         let _inside = Inside::enter();
         let mut reader = stream.reader();
         if table::slot(fd).is_some_and(|slot| slot.is(stream)) {
-            match reader.step(stream, parts, flags, !nonblocking, Anchor::before(nonblocking))? {
+            let anchor = Anchor::before(nonblocking);
+            match reader.step_with(stream, parts, flags, !nonblocking, anchor, control.as_deref_mut())? {
                 reader::Step::Got(count) => {
                     let more = count > 0 && reader.goes_on(stream);
                     return Ok(if more { count + fill_up(&mut reader, stream, parts, flags, count) } else { count });
@@ -115,7 +116,7 @@ fn receive_slowly(
     mut parts: &mut [IoSliceMut<'_>],
     flags: i32,
     nonblocking: bool,
-    control: Option<&mut Control<'_>>,
+    mut control: Option<&mut Control<'_>>,
 ) -> Result<usize> {
     let before = signal::runs();
     let timeout = stream.timeouts[READ].load(Ordering::Relaxed);
@@ -141,7 +142,8 @@ fn receive_slowly(
             {
                 return Ok(total);
             }
-            let step = reader.step(stream, parts, flags & !libc::MSG_WAITALL, false, anchor);
+            let flags = flags & !libc::MSG_WAITALL;
+            let step = reader.step_with(stream, parts, flags, false, anchor, control.as_deref_mut());
             match step {
                 Ok(reader::Step::Kernel | reader::Step::Empty) if total >= target => return Ok(total),
                 Ok(reader::Step::Kernel) => {

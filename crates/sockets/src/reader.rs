@@ -12,6 +12,7 @@ use sidestep_shm::{Word64, cpu, wait::Waiter};
 use crate::{
     carrier::{Carrier, Reading, Switch},
     config::config,
+    control::Control,
     custody,
     ends::{Fault, Incoming},
     kernel::{self, Errno, Result},
@@ -106,6 +107,20 @@ impl Reader {
         patient: bool,
         anchor: Anchor,
     ) -> Result<Step> {
+        self.step_with(stream, parts, flags, patient, anchor, None)
+    }
+
+    /// The same, with the control messages that the kernel has for what comes over TCP.
+    #[inline]
+    pub fn step_with(
+        &mut self,
+        stream: &Stream,
+        parts: &mut [IoSliceMut<'_>],
+        flags: i32,
+        patient: bool,
+        anchor: Anchor,
+        control: Option<&mut Control<'_>>,
+    ) -> Result<Step> {
         if self.aside.is_some()
             && let Some(step) = self.take_aside(stream, parts, flags)?
         {
@@ -123,7 +138,7 @@ impl Reader {
                 }
             }
         }
-        self.step_slowly(stream, parts, flags, anchor)
+        self.step_slowly(stream, parts, flags, anchor, control)
     }
 
     #[inline(never)]
@@ -133,6 +148,7 @@ impl Reader {
         parts: &mut [IoSliceMut<'_>],
         flags: i32,
         anchor: Anchor,
+        mut control: Option<&mut Control<'_>>,
     ) -> Result<Step> {
         if self.ring.is_none() && !self.take_up(stream) {
             return Ok(Step::Kernel);
@@ -173,9 +189,10 @@ impl Reader {
             let outcome = if flags & (libc::MSG_TRUNC | libc::MSG_PEEK) == libc::MSG_TRUNC {
                 // The kernel does not show what it drops, and some of that may have to be kept.
                 let mut dropped = room_for(stream, parts);
-                self.read_tcp(stream, &mut [IoSliceMut::new(&mut dropped)], flags & !libc::MSG_TRUNC)
+                let flags = flags & !libc::MSG_TRUNC;
+                self.read_tcp(stream, &mut [IoSliceMut::new(&mut dropped)], flags, control.as_deref_mut())
             } else {
-                self.read_tcp(stream, parts, flags)
+                self.read_tcp(stream, parts, flags, control.as_deref_mut())
             };
             if outcome == Err(AFTER_THE_RING) {
                 self.cross(stream)?;
@@ -234,8 +251,18 @@ impl Reader {
     }
 
     /// Reads from TCP.
-    fn read_tcp(&mut self, stream: &Stream, parts: &mut [IoSliceMut<'_>], flags: i32) -> Result<usize> {
-        let outcome = kernel::receive(stream.fd(), parts, flags | libc::MSG_DONTWAIT);
+    fn read_tcp(
+        &mut self,
+        stream: &Stream,
+        parts: &mut [IoSliceMut<'_>],
+        flags: i32,
+        control: Option<&mut Control<'_>>,
+    ) -> Result<usize> {
+        let flags = flags | libc::MSG_DONTWAIT;
+        let outcome = match control {
+            Some(control) => kernel::receive_message(stream.fd(), parts, flags, control),
+            None => kernel::receive(stream.fd(), parts, flags),
+        };
         // What was announced before those bytes, or before the end, is known then.
         self.ring.iter().for_each(Incoming::settle);
         let count = outcome?;

@@ -23,7 +23,7 @@ pub fn peek(
     parts: &mut [IoSliceMut<'_>],
     flags: i32,
     nonblocking: bool,
-    control: Option<&mut Control<'_>>,
+    mut control: Option<&mut Control<'_>>,
 ) -> Result<usize> {
     let before = signal::runs();
     let timeout = stream.timeouts[READ].load(Ordering::Relaxed);
@@ -42,7 +42,8 @@ pub fn peek(
             let _inside = Inside::enter();
             stream.passes(READ);
             let mut reader = stream.reader();
-            match reader.peek(stream, parts, flags & !libc::MSG_WAITALL, !nonblocking, anchor)? {
+            let flags = flags & !libc::MSG_WAITALL;
+            match reader.peek(stream, parts, flags, !nonblocking, anchor, control.as_deref_mut())? {
                 reader::Step::Kernel if nonblocking => {
                     return from_kernel(stream.fd(), parts, flags | libc::MSG_DONTWAIT, control);
                 }

@@ -3,6 +3,7 @@
 use std::io::IoSliceMut;
 
 use crate::{
+    control::Control,
     kernel::{self, Errno, Result},
     stream::{READ, Stream},
 };
@@ -19,6 +20,7 @@ impl Reader {
         flags: i32,
         patient: bool,
         anchor: Anchor,
+        control: Option<&mut Control<'_>>,
     ) -> Result<Step> {
         self.cross(stream)?;
         if self.aside.is_some() {
@@ -39,7 +41,7 @@ impl Reader {
                 return Ok(Step::Got(bytes.len()));
             }
         }
-        self.step(stream, parts, flags, patient, anchor)
+        self.step_with(stream, parts, flags, patient, anchor, control)
     }
 
     /// Whether bytes may lie on several paths.

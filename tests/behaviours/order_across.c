@@ -75,6 +75,10 @@ static int await(struct server *server) {
         return recv(server->first, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 1 ? server->first : server->second;
     default:
         count = epoll_wait(server->set, events, is_level(server->way) ? 8 : 1, LIMIT);
+        for (int at = 0; at < count; at++)
+            for (int before = 0; before < at; before++)
+                if (events[at].data.fd == events[before].data.fd)
+                    note("%d is told of twice", events[at].data.fd);
         for (int at = 1; at < count; at++)
             if (events[at].data.fd == server->first)
                 return server->first;

@@ -349,7 +349,6 @@ impl Set {
             }
             let count = state.collect_in_order(set, events);
             if count > 0 {
-                let count = if state.kernel_is_due() { state.add_kernel(set, events, count) } else { count };
                 return Ok(count);
             }
             if deadline.is_some_and(|deadline| clock::now() >= deadline) {
@@ -359,8 +358,7 @@ impl Set {
                 drop(state);
                 let mut state = lock(&self.state);
                 let count = state.collect_in_order(set, events);
-                let due = count == 0 || state.kernel_is_due();
-                let count = if due { state.add_kernel(set, events, count) } else { count };
+                let count = if count == 0 { state.add_kernel(set, events, 0) } else { count };
                 if count > 0 {
                     return Ok(count);
                 }

@@ -70,12 +70,16 @@ impl State {
         }
     }
 
-    /// Reports ready members, and before them what the kernel has, if that may have come first.
+    /// Reports ready members, and before them what the kernel has, if that may have come first; else after them, now and then.
+    /// The kernel is asked once at the most: it tells again what it has told.
     pub fn collect_in_order(&mut self, set: i32, events: &mut [libc::epoll_event]) -> usize {
         loop {
             let count = self.collect(events);
-            if count > 0 || !self.order.behind {
-                return count;
+            if count > 0 {
+                return if self.kernel_is_due() { self.add_kernel(set, events, count) } else { count };
+            }
+            if !self.order.behind {
+                return 0;
             }
             let count = self.ask_first(set, events);
             if count > 0 {

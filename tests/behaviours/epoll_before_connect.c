@@ -308,6 +308,8 @@ static void behaviour(void) {
     fcntl(listener, F_SETFD, FD_CLOEXEC);
     blocking(EPOLLIN, "level");
     blocking(EPOLLIN | EPOLLOUT | EPOLLET | EPOLLRDHUP, "edge");
+    /* As Boost.Asio registers every socket when it is made. */
+    blocking(EPOLLIN | EPOLLPRI | EPOLLERR | EPOLLHUP | EPOLLET, "reactor");
     in_progress(EPOLLIN, "level, in progress");
     in_progress(EPOLLIN | EPOLLRDHUP | EPOLLET, "edge, in progress");
     between();

@@ -32,7 +32,7 @@ use crate::{
     arena::Arenas,
     cookie::{Cookie, RegionId},
     endpoint::Endpoints,
-    error::{Error, Refusal, Result},
+    error::{CloseReason, Error, Refusal, Result},
     link::{
         AnyLink, KERNEL, Link, PeerId, Request, Target, Ticket,
         iwarp::{IwarpLink, IwarpOptions},
@@ -546,7 +546,8 @@ impl Node {
     /// Sends the pages of a region ahead, if the cookie lets a peer map them.
     pub(crate) fn offer(&self, peer: PeerId, region: &RegionCore, cookie: &Cookie) -> Result<()> {
         if !self.core.link().capabilities().maps {
-            return Ok(());
+            let here = self.core.link().is_here(peer);
+            return if here { Ok(()) } else { Err(Error::Closed(CloseReason::Died)) };
         }
         match region.grant(peer, cookie, true)? {
             Some(pages) => self.core.link().offer(peer, cookie, &pages),

@@ -207,6 +207,9 @@ pub(crate) fn finish(vi: &Vi, made: Result<Line>) -> Result<()> {
         }
         Err(error) => {
             state.status = ViState::Idle;
+            drop(state);
+            // What was made for the two to share may have no user now.
+            vi.core.nic.trunks.prune();
             Err(error)
         }
     }

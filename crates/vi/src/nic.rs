@@ -308,12 +308,17 @@ impl NicCore {
 
     /// Ends VIs whose peers have closed or died.
     pub(crate) fn see_endings(&self) {
+        let mut any = false;
         while let Some(event) = self.endings.poll() {
+            any = true;
             // Not by a handle: the program's last one takes a VI out of use at once.
             let vi = self.vis().get(event.token as u32).and_then(Weak::upgrade);
             if let Some(vi) = vi {
                 vi.see_end();
             }
+        }
+        if any {
+            self.trunks.prune();
         }
     }
 

@@ -26,7 +26,7 @@ macro_rules! suite {
                     too_long_is_a_length_error, unreliable_survives_a_length_error, sends_without_connection_are_flushed,
                     disconnecting_flushes, wrong_memory_is_refused, memory_may_go_while_posted,
                     a_bad_receive_fails_the_message_that_meets_it, a_bad_receive_is_flushed, formats_are_checked,
-                    queues_are_bounded, a_killed_peer_is_noticed],
+                    queues_are_bounded, a_killed_peer_is_noticed, a_killed_peer_is_noticed_while_sends_wait],
                 rdma: [writes_land, the_last_word_comes_last, writes_with_immediate_take_a_receive,
                     immediate_data_without_a_receive_end_it_the_same_way, reads_come_back, fences_wait_for_reads,
                     rights_are_checked, memory_of_the_program_is_reached, completions_keep_the_order_of_posting, changed_rights_count],

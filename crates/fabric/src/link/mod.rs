@@ -218,6 +218,11 @@ pub trait Link: Send + Sync {
         let _ = (peer, cookie, pages);
         Ok(())
     }
+    /// Whether the peer is there; one whose end has been told of is not. Links that map say so by [`offer`](Self::offer).
+    fn is_here(&self, peer: PeerId) -> bool {
+        let _ = peer;
+        true
+    }
     /// Tells the owner of a mapped region that an armed word of it was written or read.
     fn fire(&self, peer: PeerId, region: RegionId, offset: usize, access: Access);
     /// Collects what has arrived; with `kernel`, also what only the kernel knows of. `true` if there was anything.

@@ -372,6 +372,11 @@ impl Trunk {
         self.joined.get().is_none_or(|(_, aperture)| aperture.is_open().is_ok())
     }
 
+    /// Whether the peer's side is known.
+    fn is_joined(&self) -> bool {
+        self.joined.get().is_some()
+    }
+
     /// Counts a thread in that is about to sleep until something arrives.
     pub(crate) fn enter_sleep(&self) {
         self.wanted().sleepers += 1;

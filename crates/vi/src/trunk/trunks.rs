@@ -68,16 +68,34 @@ impl Trunks {
             return Ok(trunk.clone());
         }
         let trunk = Arc::new(Trunk::new(node, peer, self.threads)?);
-        let mut gates = self.gates();
-        gates.retain(|gate| !gate.is_abandoned());
-        gates.extend(trunk.gate.clone());
-        drop(gates);
+        self.gates().extend(trunk.gate.clone());
         let first = self.first.get_or_init(|| trunk.clone());
         self.several.store(!Arc::ptr_eq(first, &trunk), Ordering::Release);
-        // Peers that are gone do not come again under the same number.
-        let standing = all.iter().filter(|trunk| trunk.is_alive()).cloned();
-        *self.all.lock() = standing.chain([trunk.clone()]).collect();
+        *self.all.lock() = self.standing(&all).chain([trunk.clone()]).collect();
+        self.gates().retain(|gate| !gate.is_abandoned());
         Ok(trunk)
+    }
+
+    /// Forgets those to peers that are gone: such a peer does not come again under the same number.
+    pub(crate) fn prune(&self) {
+        // Whoever makes one forgets them too.
+        let Ok(_making) = self.making.try_lock() else { return };
+        let all = self.list();
+        let standing: Arc<[_]> = self.standing(&all).collect();
+        if standing.len() < all.len() {
+            *self.all.lock() = standing;
+        }
+        drop(all);
+        self.gates().retain(|gate| !gate.is_abandoned());
+    }
+
+    fn standing<'a>(&'a self, all: &'a [Arc<Trunk>]) -> impl Iterator<Item = Arc<Trunk>> + 'a {
+        let held = |trunk: &Arc<Trunk>| {
+            let first = self.first.get().is_some_and(|first| Arc::ptr_eq(first, trunk));
+            Arc::strong_count(trunk) > 1 + usize::from(first)
+        };
+        // One that was never joined is for whoever is about to; if nobody is, the peer went before.
+        all.iter().filter(move |trunk| trunk.is_alive() && (trunk.is_joined() || held(trunk))).cloned()
     }
 
     /// All of them.

@@ -212,15 +212,15 @@ impl ViCore {
             match self.trunk.get() {
                 Some(trunk) if !self.moved.load(Ordering::Relaxed) => {
                     trunk.touch();
-                    if !trunk.has_news() {
-                        if trunk.is_breath_due() {
-                            self.nic.breathe();
+                    if trunk.has_news() {
+                        let completion = trunk.poll_for(self, queue);
+                        if completion.is_some() {
+                            return completion;
                         }
-                        return None;
                     }
-                    let completion = trunk.poll_for(self, queue);
-                    if completion.is_some() {
-                        return completion;
+                    // Also if there is always something to go on with: a peer that is gone makes no room for it.
+                    if trunk.is_breath_due() {
+                        self.nic.breathe();
                     }
                 }
                 _ => self.progress(),

@@ -1,7 +1,7 @@
 //! What happens when something goes wrong.
 
 use sidestep_testkit::conformance::fixture::Fixture;
-use sidestep_vi::{Descriptor, Error, FlowControl, MemAttributes, Reliability, Segment, Status, ViState};
+use sidestep_vi::{Descriptor, Error, FlowControl, MemAttributes, Reliability, Segment, Status, ViState, Way, clock};
 
 use super::pair::{Options, Pair, one, pair};
 
@@ -254,4 +254,21 @@ pub fn a_killed_peer_is_noticed(fixture: Fixture) {
     let flushed = pair.a.vi.wait_receive(super::pair::soon()).unwrap();
     assert!(flushed.status.has(Status::FLUSHED));
     assert_eq!(pair.a.vi.state(), ViState::Error);
+}
+
+/// A program that only ever looks, with sends that wait for room which the peer will never make.
+pub fn a_killed_peer_is_noticed_while_sends_wait(fixture: Fixture) {
+    let pair = pair(fixture);
+    pair.a.vi.set_way(Way::Pio);
+    let source = pair.a.filled(100_000, 1);
+    for token in 0..20 {
+        pair.a.vi.post_send(&one(token, &source, 100_000)).unwrap();
+    }
+    pair.kill_b();
+    let deadline = super::pair::soon().expect("a deadline");
+    let mut taken = 0;
+    while taken < 20 {
+        taken += u64::from(pair.a.vi.poll_send().is_some());
+        assert!(clock::now() < deadline, "{taken} sends came back");
+    }
 }

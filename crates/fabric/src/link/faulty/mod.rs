@@ -203,6 +203,10 @@ impl Link for FaultyLink {
         started
     }
 
+    fn is_here(&self, peer: PeerId) -> bool {
+        self.link().is_here(peer)
+    }
+
     fn offer(&self, peer: PeerId, cookie: &Cookie, pages: &Pages) -> Result<()> {
         self.link().offer(peer, cookie, pages)
     }

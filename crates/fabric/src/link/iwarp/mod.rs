@@ -244,6 +244,10 @@ impl Link for IwarpLink {
         self.listeners().local_name(name)
     }
 
+    fn is_here(&self, peer: PeerId) -> bool {
+        self.session(peer).is_ok_and(|session| session.is_live())
+    }
+
     fn post(&self, peer: PeerId, bytes: &[u8]) -> Result<()> {
         check("message", "at most 4224 bytes", bytes.len(), MAX_MESSAGE)?;
         self.session(peer)?.post(bytes, self.around())

@@ -172,6 +172,10 @@ impl Link for TracedLink {
         self.called(Some(peer), operation, Some(ticket), |link| link.request(peer, ticket, cookie, request))
     }
 
+    fn is_here(&self, peer: PeerId) -> bool {
+        self.inner.as_link().is_here(peer)
+    }
+
     fn offer(&self, peer: PeerId, cookie: &Cookie, pages: &Pages) -> Result<()> {
         if self.sees_all {
             return Ok(());

@@ -196,10 +196,10 @@ MAY uint32_t checksum(const void *bytes, size_t length) {
 }
 
 /* Space for a piece of a stream. Thread-local storage would be part of the threads' stacks, which may be small. */
-enum { PIECE = 65536 };
+enum { PATTERN_PIECE = 65536 };
 
 MAY unsigned char *take_piece(void) {
-    unsigned char *piece = malloc(PIECE);
+    unsigned char *piece = malloc(PATTERN_PIECE);
     if (!piece)
         die("malloc");
     return piece;
@@ -210,7 +210,7 @@ MAY void send_pattern(int fd, size_t position, size_t length) {
     unsigned char *piece = take_piece();
     storm_on();
     while (length > 0) {
-        size_t want = length < PIECE ? length : PIECE;
+        size_t want = length < PATTERN_PIECE ? length : PATTERN_PIECE;
         fill(piece, position, want);
         for (size_t done = 0; done < want;) {
             ssize_t sent = send(fd, piece + done, want - done, MSG_NOSIGNAL);
@@ -235,7 +235,7 @@ MAY void receive_pattern(int fd, size_t position, size_t length) {
     size_t done = 0;
     storm_on();
     while (done < length) {
-        size_t want = length - done < PIECE ? length - done : PIECE;
+        size_t want = length - done < PATTERN_PIECE ? length - done : PATTERN_PIECE;
         jump_out(fd);
         ssize_t got = recv(fd, piece, want, 0);
         if (got < 0 && errno == EINTR)

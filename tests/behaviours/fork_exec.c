@@ -7,9 +7,8 @@ extern char **environ;
 enum { WAYS = 5, PIECE = 30000 };
 
 static void server(int fd) {
-    char command[80], number[8];
+    char command[80];
     snprintf(command, sizeof command, "head -c %d <&%d | cksum >&2", PIECE, fd);
-    (void)number;
     warm(fd);
     int out[2];
     if (pipe(out) < 0)
@@ -20,7 +19,6 @@ static void server(int fd) {
     for (int way = 0; way < WAYS; way++) {
         char *arguments[] = {"sh", "-c", command, NULL}, line[80] = "";
         pid_t child = -1;
-        meet();
         if (way % 2)
             await_bytes(fd, 1);
         dup2(out[1], 2);
@@ -55,6 +53,7 @@ static void server(int fd) {
         note("way %d: %.*s", way, (int)(got > 0 ? got - 1 : 0), line);
         if (child > 0)
             note_end("a program", child);
+        send_pattern(fd, (size_t)way, 1);
     }
     receive_pattern(fd, WAYS * PIECE, 50000);
     send_pattern(fd, 0, 50000);
@@ -65,11 +64,8 @@ static void client(int fd) {
     char byte;
     warm(fd);
     for (int way = 0; way < WAYS; way++) {
-        if (way % 2)
-            send_pattern(fd, (size_t)way * PIECE, PIECE);
-        meet();
-        if (way % 2 == 0)
-            send_pattern(fd, (size_t)way * PIECE, PIECE);
+        send_pattern(fd, (size_t)way * PIECE, PIECE);
+        receive_pattern(fd, (size_t)way, 1);
     }
     send_pattern(fd, WAYS * PIECE, 50000);
     receive_pattern(fd, 0, 50000);

@@ -24,10 +24,11 @@ behaviours! {
     fork_idle fork_reads fork_shares fork_waits fortified full_and_readable half_close inherited_set interrupted
     interrupted_send interrupted_waits ipv6 jump_out killed_read killed_unread linger_close linger_others linger_reset
     lost_number low_water lowest_number many mapped message_lists messages more names nonblocking options order_across
-    out_of_band own_malloc peek poll poll_writable prefork prefork_epoll raw_syscalls readable_means_readable
-    receive_timeout sandbox_stopped sandbox_strict sandbox_waits select select_closed send_timeout sendfile short_lives
-    shutdown_both shutdown_in_recv shutdown_read signal_storm signals_pending sigpipe sigpipe_kills spawn splice stdio
-    timestamps timestamps_late trunc two_readers unread_counts vectors waitall write_after_close zero_length zerocopy
+    out_of_band own_malloc pass_unread peek poll poll_writable prefork prefork_epoll raw_syscalls
+    readable_means_readable receive_timeout sandbox_stopped sandbox_strict sandbox_waits select select_closed
+    send_timeout sendfile short_lives shutdown_both shutdown_in_recv shutdown_read signal_storm signals_pending sigpipe
+    sigpipe_kills spawn splice stdio stdio_silent stdio_unread timestamps timestamps_late trunc two_readers
+    unread_counts vectors waitall write_after_close zero_length zerocopy
 }
 
 #[test]
@@ -37,11 +38,18 @@ fn every_program_is_listed() {
     }
 }
 
+/// What a link has delivered cannot be sent anew: a program that is executed with such a connection, or is passed it, does not
+/// get what was not read.
+const OF_RINGS: &[&str] = &["fork_exec", "pass_unread", "stdio_unread"];
+
 fn behaves_the_same(name: &str) {
     let behaviour = Behaviour::new(name);
     for mode in behaviour.modes {
         let random = (full() || env::var_os("SIDESTEP_SEED").is_some()).then(seed);
         let launches = Launch::all(Path::new(env!("CARGO_BIN_EXE_sidestep")), random);
-        behaviour.expect_equal(mode, &launches[1..], "", |launch| behaviour.command(launch, mode));
+        let over_link = |launch: &Launch| matches!(launch, Launch::Via(..));
+        let mut others = launches[1..].to_vec();
+        others.retain(|launch| !OF_RINGS.contains(&name) || !over_link(launch));
+        behaviour.expect_equal(mode, &others, "", |launch| behaviour.command(launch, mode));
     }
 }

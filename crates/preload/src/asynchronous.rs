@@ -7,7 +7,7 @@ use std::{
 
 use libc::aiocb;
 
-use crate::{file::leave_if_ours, real::call};
+use crate::{engine, real::call};
 
 /// # Safety
 /// P1.
@@ -46,6 +46,9 @@ pub unsafe fn lio_listio(mode: c_int, list: *const *mut aiocb, count: c_int, eve
 unsafe fn leave(block: *mut aiocb) {
     // SAFETY: P1.
     if let Some(block) = unsafe { block.as_ref() } {
-        leave_if_ours(block.aio_fildes);
+        let fd = block.aio_fildes;
+        if engine::has(fd) {
+            engine::leave_whole(fd);
+        }
     }
 }

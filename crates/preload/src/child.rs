@@ -1,12 +1,13 @@
 //! The time in which a child of `vfork` runs in this thread's place and memory.
 //!
 //! Until it executes a program or ends, the parent's thread stands still, and whatever this thread does is done by the
-//! child: all of it passes straight to the kernel, whose table of descriptors is the child's own. Streams that the child
-//! hands on to a new program are noted, and the parent takes them back to TCP as soon as it runs again.
+//! child: all of it passes straight to the kernel, whose table of descriptors is the child's own. So every stream goes back
+//! to TCP before, and is not promoted until the parent runs again. Streams that the child hands on to a new program are noted,
+//! and stay on TCP.
 
 use std::{cell::Cell, ffi::c_int, mem::ManuallyDrop};
 
-use sidestep_sockets::signal::Inside;
+use sidestep_sockets::{calls, signal::Inside};
 
 use crate::engine;
 
@@ -21,6 +22,7 @@ thread_local! {
 /// A child is about to run in this thread's place.
 pub fn begin() {
     COUNT.with(|count| count.set(0));
+    engine::tell(calls::lending);
     let bypass = ManuallyDrop::new(engine::bypass());
     BYPASS.with(|place| place.set(Some(bypass)));
     RUNS.with(|runs| runs.set(true));
@@ -33,12 +35,12 @@ pub fn end() {
     drop(ManuallyDrop::into_inner(bypass));
     let count = COUNT.with(|count| count.replace(0));
     if count > ROOM {
-        return engine::pass_all();
+        engine::pass_all();
+    } else {
+        let handed_on = HANDED_ON.with(Cell::get);
+        engine::tell(|| calls::passing(&handed_on[..count]));
     }
-    let handed_on = HANDED_ON.with(Cell::get);
-    for fd in &handed_on[..count] {
-        engine::pass(*fd);
-    }
+    engine::tell(calls::lent);
 }
 
 /// Whether a child runs in this thread's place.

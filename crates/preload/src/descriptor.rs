@@ -197,6 +197,10 @@ fn prepare(old: c_int, new: c_int) -> Result<(), Errno> {
 fn duplicated(old: c_int, new: c_int) -> c_int {
     if new >= 0 && engine::has_any(old) {
         engine::took(new, |new| calls::duplicated(old, new));
+        if new <= libc::STDERR_FILENO && engine::has(new) {
+            // libc reads and writes there by itself.
+            engine::leave_whole(new);
+        }
     }
     new
 }

@@ -152,7 +152,27 @@ pub fn move_away() {
 /// A stream or set is about to be another process's, too.
 #[cold]
 pub fn pass(fd: c_int) {
-    tell(|| calls::passing(fd));
+    tell(|| calls::passing(&[fd]));
+}
+
+/// The same for all that a new program will find open.
+#[cold]
+pub fn pass_inherited() {
+    let fds: Vec<c_int> = inherited().collect();
+    tell(|| calls::passing(&fds));
+}
+
+/// The same for a program that is executed in place of this one: what lies here goes with it.
+#[cold]
+pub fn hand_on_inherited() {
+    let fds: Vec<c_int> = inherited().collect();
+    tell(|| calls::handing_on(&fds));
+}
+
+/// A stream is about to be read inside libc, where nothing that lies here is found.
+#[cold]
+pub fn leave_whole(fd: c_int) {
+    tell(|| calls::leave_whole(fd));
 }
 
 /// The kernel has just given out this number.

@@ -54,7 +54,37 @@ pub unsafe fn splice(
 pub unsafe fn fdopen(fd: c_int, mode: *const c_char) -> *mut FILE {
     leave_if_ours(fd);
     // SAFETY: P1.
-    unsafe { call::fdopen(fd, mode) }
+    let stream = unsafe { call::fdopen(fd, mode) };
+    if !stream.is_null() && engine::has(fd) && calls::has_rest(fd) {
+        // SAFETY: P1: libc has understood the mode.
+        let mode = unsafe { std::ffi::CStr::from_ptr(mode) }.to_bytes();
+        // SAFETY: P1; it was opened just now.
+        unsafe { refill(stream, fd, mode) };
+    }
+    stream
+}
+
+/// The peer did not follow to TCP: what lies here is the first that stdio reads. libc takes back as many bytes as there are, but
+/// cannot write behind that to a stream that was not filled before: one for both ways waits for its peer instead.
+///
+/// # Safety
+/// P1.
+#[cold]
+unsafe fn refill(stream: *mut FILE, fd: c_int, mode: &[u8]) {
+    if mode.contains(&b'+') {
+        return engine::leave_whole(fd);
+    }
+    if !mode.contains(&b'r') {
+        return;
+    }
+    let mut rest = Vec::new();
+    engine::tell(|| rest = calls::take_rest(fd));
+    let before = crate::errno::get();
+    for byte in rest.iter().rev() {
+        // SAFETY: as for this function.
+        unsafe { libc::ungetc(c_int::from(*byte), stream) };
+    }
+    crate::errno::set(before);
 }
 
 /// # Safety

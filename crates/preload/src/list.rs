@@ -161,6 +161,10 @@ intercepted! {
             => process::posix_spawn; passed "as `execve`";
         [rust] posix_spawnp(pid: *mut pid_t, file: *const c_char, actions: *const c_void, attributes: *const c_void, arguments: *const *const c_char, environment: *const *const c_char) -> c_int
             => process::posix_spawnp; passed "as `execve`";
+        [rust] system(command: *const c_char) -> c_int
+            => process::system; passed "as `execve`: libc's own way to a new program is not seen";
+        [rust] popen(command: *const c_char, mode: *const c_char) -> *mut FILE
+            => process::popen, also _IO_popen; passed "as `system`";
         [rust] posix_spawn_file_actions_adddup2(actions: *mut c_void, fd: c_int, new: c_int) -> c_int
             => process::adddup2; passed "the stream will be another program's: it goes back to TCP first";
     }

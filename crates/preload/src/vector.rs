@@ -65,6 +65,14 @@ pub unsafe fn preadv2(fd: c_int, parts: *const iovec, count: c_int, offset: off_
             return unsafe { readv(fd, parts, count) };
         }
         engine::leave(fd);
+        if calls::has_rest(fd) && fits(parts, count) {
+            // The peer did not follow: what lies here comes first.
+            let mode = if flags & libc::RWF_NOWAIT != 0 { libc::MSG_DONTWAIT } else { 0 };
+            // SAFETY: P1.
+            let own = || unsafe { call::preadv2(fd, parts, count, offset, flags) };
+            // SAFETY: P1.
+            return unsafe { receive_parts(fd, parts, count as usize, mode, None, own) };
+        }
     }
     // SAFETY: P1.
     unsafe { call::preadv2(fd, parts, count, offset, flags) }

@@ -328,18 +328,58 @@ pub fn waits_unseen() {
     leave_all(Reason::UnseenWaits);
 }
 
-/// The program is about to pass this descriptor to another process.
-pub fn passing(fd: i32) {
-    if let Some(set) = table::set(fd) {
-        // Who waits on it there knows nothing of rings.
-        let _inside = Inside::enter();
-        return set.export();
-    }
-    leave(fd, Reason::Passed);
-    if let Ok(cookie) = kernel::cookie(fd) {
-        let _inside = Inside::enter();
-        // The table of custody is made when it is first needed: not while another thread forks.
-        let _change = table::change();
+/// The program is about to pass these descriptors to another process.
+pub fn passing(fds: &[i32]) {
+    let _inside = Inside::enter();
+    leaving::leave_these(&streams(fds), Reason::Passed);
+    give_away(fds);
+}
+
+/// A program that is executed in place of this one is about to have these.
+pub fn handing_on(fds: &[i32]) {
+    let _inside = Inside::enter();
+    leaving::leave_whole(&streams(fds), Reason::Passed);
+    give_away(fds);
+}
+
+/// Moves a stream back to TCP for good, before a call that only the kernel can carry out and that reads all of it.
+pub fn leave_whole(fd: i32) {
+    leaving::leave_whole(&streams(&[fd]), Reason::Option);
+}
+
+/// After a stream was moved back to TCP for good: whether its peer did not follow, so that there is something to read which
+/// the kernel does not have.
+pub fn has_rest(fd: i32) -> bool {
+    table::stream(fd).is_some_and(leaving::has_rest)
+}
+
+/// Takes that.
+pub fn take_rest(fd: i32) -> Vec<u8> {
+    table::stream(fd).map_or(Vec::new(), leaving::take_rest)
+}
+
+/// A child is about to run in this thread's place (`vfork`): whatever it hands on is on TCP, and stays there until the end
+/// of that time.
+pub fn lending() {
+    fork::lend();
+}
+
+/// That time is over.
+pub fn lent() {
+    fork::take_back();
+}
+
+fn streams(fds: &[i32]) -> Vec<&'static Stream> {
+    fds.iter().filter_map(|fd| table::stream(*fd)).collect()
+}
+
+fn give_away(fds: &[i32]) {
+    // Who waits on a set elsewhere knows nothing of rings.
+    fds.iter().filter_map(|fd| table::set(*fd)).for_each(|set| set.export());
+    // The table of custody is made when it is first needed: not while another thread forks.
+    let _change = table::change();
+    let sockets = fds.iter().filter(|fd| table::set(**fd).is_none());
+    for cookie in sockets.filter_map(|fd| kernel::cookie(*fd).ok()) {
         custody::given_away(cookie);
     }
 }

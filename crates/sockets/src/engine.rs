@@ -30,7 +30,7 @@ use crate::{
     config::{self, config},
     custody,
     ends::{Incoming, Outgoing},
-    kernel, numbers,
+    fork, kernel, numbers,
     reason::Reason,
     registry::{self, Identity, Process, Registry},
     stream::{Place, READ, Stage, Stream, WRITE, lock},
@@ -484,7 +484,7 @@ fn fit(stream: &Stream, place: &Place) -> Result<(), Option<Reason>> {
     if kernel::state(fd) != Ok(kernel::TCP_ESTABLISHED) {
         return Err(None);
     }
-    if !custody::is_sole_holder(place.cookie) {
+    if !custody::is_sole_holder(place.cookie) || fork::has_lent() {
         stream.set_reason(Reason::OtherHolder);
         return Err(None);
     }

@@ -113,6 +113,28 @@ pub fn before() {
     HELD.set(Some(ManuallyDrop::new(held)));
 }
 
+/// Children that run in a thread's place.
+static LENT: AtomicU32 = AtomicU32::new(0);
+
+/// Before a child runs in this thread's place.
+pub fn lend() {
+    let _inside = Inside::enter();
+    // First: nothing is promoted from here on.
+    LENT.fetch_add(1, Ordering::SeqCst);
+    let _change = table::change();
+    leaving::leave_to_child();
+}
+
+/// After it has.
+pub fn take_back() {
+    LENT.fetch_sub(1, Ordering::SeqCst);
+}
+
+/// Whether one does.
+pub fn has_lent() -> bool {
+    LENT.load(Ordering::SeqCst) != 0
+}
+
 /// After, in the parent.
 pub fn in_parent() {
     drop(HELD.take().map(ManuallyDrop::into_inner));
@@ -126,6 +148,7 @@ pub fn in_child() {
     engine::after_fork();
     sleep::after_fork();
     jump::after_fork();
+    LENT.store(0, Ordering::Relaxed);
     heirloom::after_fork();
     table::forget_free();
     // One new stream for each old one, however many numbers lead to it; and one new set.

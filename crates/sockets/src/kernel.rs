@@ -303,6 +303,15 @@ pub fn set_option(fd: i32, level: i32, name: i32, value: &[u8]) -> Result<()> {
     plain(libc::SYS_setsockopt, arguments).map(drop)
 }
 
+/// What was sent and the kernel holds back, to send it with more, goes out now.
+pub fn push_out(fd: i32) {
+    if option(fd, libc::IPPROTO_TCP, libc::TCP_NODELAY) == Ok(0) {
+        for value in [1i32, 0] {
+            let _ = set_option(fd, libc::IPPROTO_TCP, libc::TCP_NODELAY, &value.to_ne_bytes());
+        }
+    }
+}
+
 /// The end of this connection will be a reset.
 pub fn reset_at_close(fd: i32) {
     let linger = [1i32.to_ne_bytes(), 0i32.to_ne_bytes()].concat();

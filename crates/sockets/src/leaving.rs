@@ -24,6 +24,8 @@ use crate::{
 const LEAVE_NS: u64 = 20_000_000;
 /// The same for all streams of a process that shuts itself in: afterwards every call that is not its own may end it.
 const SHUT_IN_NS: u64 = 200_000_000;
+/// The same before what lies here is out of reach.
+const WHOLE_NS: u64 = 1_000_000_000;
 /// Between two looks.
 const LOOK: Duration = Duration::from_micros(50);
 
@@ -35,37 +37,54 @@ pub fn leave(stream: &'static Stream, reason: Reason) {
 /// The same for several, which are waited for together.
 pub fn leave_these(streams: &[&'static Stream], reason: Reason) {
     let _inside = Inside::enter();
-    let asked = streams.iter().copied().filter(|stream| ask(stream, reason)).collect();
-    wait(asked, reason, LEAVE_NS);
+    wait(ask(streams, reason), reason, LEAVE_NS);
     streams.iter().for_each(|stream| stream.set_reason(reason));
+}
+
+/// As [`leave_these`], before what lies here is out of reach: as long as there is something, it is wanted again and again.
+pub fn leave_whole(streams: &[&'static Stream], reason: Reason) {
+    let until = clock::now() + WHOLE_NS;
+    leave_these(streams, reason);
+    while clock::now() < until && streams.iter().any(|stream| has_rest(stream)) {
+        let rest: Vec<_> = streams.iter().copied().filter(|stream| has_rest(stream)).collect();
+        leave_these(&rest, reason);
+    }
+}
+
+/// Whether something that the program has not read lies here, and not with the kernel.
+pub fn has_rest(stream: &'static Stream) -> bool {
+    let _inside = Inside::enter();
+    stream.stage() == Stage::Carried && !stream.reader().is_through(stream) || stream.inherited_bytes() > 0
+}
+
+/// Takes that.
+pub fn take_rest(stream: &'static Stream) -> Vec<u8> {
+    let _inside = Inside::enter();
+    stream.reader().collect(stream)
 }
 
 /// Before a `fork`: every stream goes over to TCP both ways, at once. What was not read, and the peer has not sent anew in
 /// time, is put where the child sees it, too. Later, when one process has the stream alone, it may be promoted again.
 pub fn leave_to_family() -> Vec<Legacy> {
-    let mut streams: Vec<&'static Stream> = Vec::new();
-    for stream in table::numbers(0, u32::MAX).filter_map(table::stream) {
-        if !streams.iter().any(|other| std::ptr::eq(*other, stream)) {
-            streams.push(stream);
-        }
-    }
-    let mut asked = Vec::new();
-    for stream in streams.iter().copied().filter(|stream| stream.stage() == Stage::Carried) {
-        stream.parting.store(true, Ordering::SeqCst);
-        let (mut reader, mut writer) = (stream.reader(), stream.writer());
-        writer.leave_to_family(stream);
-        if reader.give_back(stream) {
-            asked.push(stream);
-        }
-        reader.say_parting();
-        drop((reader, writer));
-        *lock(&stream.inbox) = None;
-        if let Some(carrier) = stream.carrier() {
-            carrier.nudge();
-        }
+    leave_to_child().into_iter().filter_map(Legacy::of).collect()
+}
+
+/// The same before a `vfork`, whose child has this memory. Returns all streams.
+pub fn leave_to_child() -> Vec<&'static Stream> {
+    // Several numbers lead to one, whose own is one of them.
+    let own = |fd: i32| table::stream(fd).filter(|stream| stream.fd() == fd);
+    let streams: Vec<&'static Stream> = table::numbers(0, u32::MAX).filter_map(own).collect();
+    let carried: Vec<_> = streams.iter().copied().filter(|stream| stream.stage() == Stage::Carried).collect();
+    carried.iter().for_each(|stream| stream.parting.store(true, Ordering::SeqCst));
+    // All readers first: the peer of a stream may be another one of them, and sends anew what is wanted when it leaves.
+    let asked = carried.iter().copied().filter(|stream| stream.reader().give_back(stream)).collect();
+    for stream in &carried {
+        stream.writer().leave_to_family(stream);
+        stream.reader().say_parting();
+        tell_peer(stream);
     }
     wait(asked, Reason::Demoted, LEAVE_NS);
-    streams.into_iter().filter_map(Legacy::of).collect()
+    streams
 }
 
 /// The same for every stream of the process.
@@ -77,8 +96,7 @@ pub fn leave_all(reason: Reason) {
     let kept = |fd| kernel::control(fd, libc::F_GETFD, 0).is_ok_and(|flags| flags & libc::FD_CLOEXEC as usize == 0);
     let numbers: Vec<i32> = table::numbers(0, u32::MAX).filter(|fd| reason != Reason::Passed || kept(*fd)).collect();
     let streams: Vec<&'static Stream> = numbers.iter().filter_map(|fd| table::stream(*fd)).collect();
-    let asked = streams.iter().copied().filter(|stream| ask(stream, reason)).collect();
-    wait(asked, reason, if reason == Reason::Sandboxed { SHUT_IN_NS } else { LEAVE_NS });
+    wait(ask(&streams, reason), reason, if reason == Reason::Sandboxed { SHUT_IN_NS } else { LEAVE_NS });
     streams.iter().for_each(|stream| stream.set_reason(reason));
     if reason == Reason::Sandboxed {
         // One that ends by leaving its only thread must have no other.
@@ -109,24 +127,26 @@ pub fn has_bytes(stream: &Stream) -> bool {
         || stream.inherited_bytes() > 0
 }
 
-/// Goes over to TCP, and asks the peer to do the same. `true`: it has to be waited for.
-fn ask(stream: &Stream, reason: Reason) -> bool {
-    if stream.stage() != Stage::Carried {
-        stream.stay(reason);
-        return false;
+/// Goes over to TCP, and asks the peers to do the same. Returns those that have to be waited for.
+fn ask(streams: &[&'static Stream], reason: Reason) -> Vec<&'static Stream> {
+    let (carried, others): (Vec<_>, Vec<_>) = streams.iter().partition(|stream| stream.stage() == Stage::Carried);
+    others.iter().for_each(|stream: &&Stream| stream.stay(reason));
+    // As in `leave_to_child`; and before the peer is told to go over, when it sends anew what is wanted.
+    let asked = carried.iter().copied().filter(|stream: &&Stream| stream.reader().give_back(stream)).collect();
+    for stream in carried {
+        stream.reader().leave();
+        stream.writer().leave(stream);
+        tell_peer(stream);
     }
-    let mut reader = stream.reader();
-    // Before the peer is told to go over: it sends anew what is wanted then.
-    let waits = reader.give_back(stream);
-    reader.leave();
-    drop(reader);
-    stream.writer().leave(stream);
-    // What no call has taken up yet, none takes up later.
+    asked
+}
+
+/// What no call has taken up of a carrier yet, none takes up later; and the peer looks.
+fn tell_peer(stream: &Stream) {
     *lock(&stream.inbox) = None;
     if let Some(carrier) = stream.carrier() {
         carrier.nudge();
     }
-    waits
 }
 
 /// Waits until the peers of these streams have gone over to TCP, too.
@@ -154,6 +174,10 @@ fn wait(mut streams: Vec<&'static Stream>, reason: Reason, limit: u64) {
         }
         if let Some(carrier) = streams[0].carrier() {
             carrier.check();
+        }
+        // The peer may be this process.
+        for stream in table::numbers(0, u32::MAX).filter_map(table::stream) {
+            stream.carrier().iter().for_each(|carrier| stream.keep_up(carrier));
         }
         kernel::pause(LOOK);
     }

@@ -79,6 +79,8 @@ pub struct Reader {
     /// Size of the larger ring that was offered; 0: none.
     offered: usize,
     cut_off: bool,
+    /// Bytes that are wanted over TCP.
+    wanted: u64,
     /// Bytes since the writer was told that this side is on its way.
     paced: usize,
     /// Bytes from TCP that come after those of the ring.

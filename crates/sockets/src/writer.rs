@@ -236,9 +236,8 @@ impl Writer {
     fn leave_ring(&mut self, stream: &Stream, reason: Reason) -> Result<Step> {
         let Some(ring) = self.ring.as_mut().filter(|ring| ring.may_note()) else { return Ok(Step::Full) };
         let back = ring.take_back().map_err(|_| Errno(libc::ECONNRESET))?;
-        if !back.is_empty()
-            && let Some(carrier) = &self.carrier
-        {
+        let wanted = !back.is_empty();
+        if wanted && let Some(carrier) = &self.carrier {
             carrier.pushed.store(ring.position(), Ordering::Relaxed);
         }
         // What was written to a file's end comes behind it.
@@ -246,7 +245,12 @@ impl Writer {
         self.announce(stream)?;
         self.landing = Some((reason, None));
         self.await_landing(stream, landing::LEAVE_NS);
-        self.land(stream)
+        let step = self.land(stream);
+        if wanted {
+            // They were with the reader before.
+            kernel::push_out(stream.fd());
+        }
+        step
     }
 
     /// Sends over TCP what a link had taken and could not deliver. `false`: TCP has no space now.

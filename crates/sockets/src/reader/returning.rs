@@ -9,6 +9,8 @@ use crate::{carrier::Switch, ends::Incoming, kernel, stream::Stream};
 
 use super::{Anchor, Reader, Step};
 
+/// So many bytes that were wanted are waited for: more may not fit into the kernel's buffers.
+const ARRIVED: u64 = 32 << 10;
 /// Bytes that are collected in one go.
 const PIECE: usize = 64 << 10;
 /// How long the kernel may need for bytes of TCP that come before those of the ring, and between two looks.
@@ -24,6 +26,7 @@ impl Reader {
             Some(Ok(true)) => {
                 // Nobody finds them until it is decided.
                 if let Some(carrier) = &self.carrier {
+                    self.wanted = carrier.written().saturating_sub(ring.position()).min(ARRIVED);
                     carrier.taken.store(carrier.written(), Ordering::Relaxed);
                 }
                 true
@@ -43,7 +46,8 @@ impl Reader {
         }
         if self.ring.as_mut().is_some_and(Incoming::is_taken) {
             let _ = self.cross(stream);
-            return true;
+            // They were there before, and are to be there afterwards.
+            return kernel::ask(stream.fd(), libc::FIONREAD).is_ok_and(|bytes| bytes as u64 >= self.wanted);
         }
         self.follows_on_tcp()
     }

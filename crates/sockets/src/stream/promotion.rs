@@ -5,7 +5,7 @@ use std::sync::atomic::{Ordering, fence};
 use crate::{
     carrier::{ENDED, Parts, Peer, Switch},
     config::{Promote, config},
-    custody, kernel,
+    custody, fork, kernel,
     reason::Reason,
     stream::{Place, Stage, Stream, lock},
     unseen,
@@ -202,7 +202,7 @@ impl Stream {
         self.set_reason(Reason::Promoted);
         // SeqCst: a fork has made others expected and looks for carriers, this stores the carrier and looks for them.
         fence(Ordering::SeqCst);
-        if self.known_place().is_some_and(|place| !custody::is_sole_holder(place.cookie)) {
+        if fork::has_lent() || self.known_place().is_some_and(|place| !custody::is_sole_holder(place.cookie)) {
             self.parting.store(true, Ordering::SeqCst);
         }
         // SeqCst: a shutdown sees the carrier, or this sees the shutdown and says so in the writer's stead.

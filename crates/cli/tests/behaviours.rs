@@ -27,7 +27,7 @@ behaviours! {
     out_of_band own_malloc pass_unread peek poll poll_writable prefork prefork_epoll raw_syscalls
     readable_means_readable receive_timeout sandbox_stopped sandbox_strict sandbox_waits select select_closed
     send_timeout sendfile short_lives shutdown_both shutdown_in_recv shutdown_read signal_storm signals_pending sigpipe
-    sigpipe_kills spawn splice stdio stdio_silent stdio_unread timestamps timestamps_late trunc two_readers
+    sigpipe_kills small_stacks spawn splice stdio stdio_silent stdio_unread timestamps timestamps_late trunc two_readers
     unread_counts vectors waitall write_after_close zero_length zerocopy
 }
 

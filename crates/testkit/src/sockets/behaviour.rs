@@ -48,6 +48,9 @@ impl Behaviour {
         let source = folder("behaviours").join(name).with_extension("c");
         let own_roles = fs::read_to_string(&source).expect("a source").contains("#define OWN_ROLES");
         let modes: &[&str] = if own_roles { &["roles"] } else { &["alone", "pair"] };
+        // Some look at how much stack the library uses.
+        let debugging: &[&str] = if cfg!(debug_assertions) { &["-DBUILT_FOR_DEBUGGING"] } else { &[] };
+        let more = &[more, debugging].concat();
         Behaviour { name: name.to_string(), modes, program: compile(&source, &artefacts().join(into), more) }
     }
 

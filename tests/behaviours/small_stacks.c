@@ -3,7 +3,7 @@
 
 /* What the library may use of a stack below a call. Code that is built for debugging uses more. */
 #ifdef BUILT_FOR_DEBUGGING
-enum { DEPTH = 48 << 10, STACK = 64 << 10 };
+enum { DEPTH = 20 << 10, STACK = 32 << 10 };
 #else
 enum { DEPTH = 8 << 10, STACK = 16 << 10 };
 #endif

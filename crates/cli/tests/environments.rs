@@ -47,14 +47,13 @@ environments! {
     storm_restarting: "storm=restart";
     storm_interrupting: "storm=interrupt";
     forks_in_handlers: "storm=fork";
-    jumps_out_of_waits: "jump",
-        awaits "a jump out of a wait leaves the stream as if somebody waited, and a later move of it hangs";
+    jumps_out_of_waits: "jump";
     own_allocator: "allocator",
-        awaits "the library allocates in its handlers of fork";
+        without "has one itself" [own_malloc];
     own_allocator_in_a_storm: "allocator,storm=interrupt",
-        awaits "the library allocates in its handlers of fork";
+        without "has one itself" [own_malloc];
     own_allocator_and_forks: "allocator,storm=fork",
-        awaits "the library allocates in its handlers of fork";
+        without "has one itself" [own_malloc];
     few_descriptors: "descriptors=112:112",
         without "takes numbers to be free that the library uses when there are none above the limit"
             [bad_arguments epoll_errors lowest_number poll select select_closed sendfile],

@@ -99,7 +99,7 @@ pub fn engine() -> Option<&'static Engine> {
     }
     let cell = ENGINES.get(GENERATION.load(Ordering::Acquire))?;
     let started = || {
-        let engine = Engine::start();
+        let engine = kernel::stack::on_own(Engine::start);
         if engine.is_none() {
             registry::file::excuse(Reason::Resources);
         }
@@ -135,7 +135,7 @@ pub fn see_to_links() {
     if let Some(engine) = running()
         && let Some(via) = &engine.via
     {
-        via.see_to_pending(engine);
+        kernel::stack::on_own(|| via.see_to_pending(engine));
     }
 }
 

@@ -17,6 +17,7 @@ use crate::control::Control;
 
 pub mod counts;
 pub mod diag;
+pub mod stack;
 pub mod thread_end;
 pub mod waiting;
 

@@ -15,7 +15,7 @@ use crate::{
     control::Control,
     custody,
     ends::{Fault, Incoming},
-    kernel::{self, Errno, Result},
+    kernel::{self, Errno, Result, stack},
     reason::Reason,
     registry::Field,
     set,
@@ -554,7 +554,7 @@ impl Reader {
             return;
         }
         // Without memory for a larger one the ring stays as it is.
-        if let Ok(block) = endpoint.node().lend_block(endpoint.peer(), larger, Kind::Stream)
+        if let Ok(block) = stack::on_own(|| endpoint.node().lend_block(endpoint.peer(), larger, Kind::Stream))
             && ring.offer_ring(block.block()).is_ok()
         {
             self.offered = larger;

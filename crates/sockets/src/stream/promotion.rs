@@ -5,7 +5,8 @@ use std::sync::atomic::{Ordering, fence};
 use crate::{
     carrier::{ENDED, Parts, Peer, Switch},
     config::{Promote, config},
-    custody, fork, kernel,
+    custody, fork,
+    kernel::{self, stack},
     reason::Reason,
     stream::{Place, Stage, Stream, lock},
     unseen,
@@ -45,10 +46,10 @@ impl Stream {
         match self.stage() {
             Stage::Young => {
                 if self.turns_old(direction) {
-                    self.offer();
+                    stack::on_own(|| self.offer());
                 }
             }
-            Stage::Offered => self.pursue(),
+            Stage::Offered => stack::on_own(|| self.pursue()),
             Stage::Carried => self.see_parting(),
             Stage::Never => {
                 let calls = self.skip.fetch_add(1, Ordering::Relaxed);

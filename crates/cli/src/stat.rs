@@ -1,4 +1,4 @@
-//! `sidestep stat`: every connection of every process of this user that runs under `sidestep run`. Those that have had a
+//! `sidestep stat`: every connection of every process of this user that runs under `sidestep run`; for root, of every user. Those that have had a
 //! second exchange are in the registry; the others are the kernel's alone so far, and are read from `/proc`.
 
 use std::{
@@ -38,9 +38,9 @@ pub fn run(options: &Stat) -> Result<()> {
 
 /// The sockets of one process, or of all.
 pub fn sockets(process: Option<u32>) -> Vec<Snapshot> {
-    let registry = Registry::look(&config().directory);
-    let mut sockets = registry.as_ref().map_or(Vec::new(), |registry| registry.snapshot());
-    unlisted::add(&mut sockets, registry.as_ref());
+    let registries = Registry::look_at_all(&config().directory);
+    let mut sockets: Vec<Snapshot> = registries.iter().flat_map(Registry::snapshot).collect();
+    unlisted::add(&mut sockets, &registries);
     explain_by_peers(&mut sockets);
     // The places of a process that was killed stay until another one needs them.
     let lives = |process: u32| std::path::Path::new(&format!("/proc/{process}")).exists();

@@ -40,6 +40,11 @@ impl Node {
 }
 
 impl Berth {
+    /// The node whose news it hears.
+    pub fn node(&self) -> &Node {
+        &self.node
+    }
+
     /// Announces sleep: from now on news makes the descriptor readable. `false` if there is news already; then look
     /// instead of sleeping. [`leave`](Self::leave) follows in either case.
     pub fn occupy(&self) -> bool {

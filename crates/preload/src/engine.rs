@@ -128,8 +128,16 @@ pub fn wait_unseen() {
 /// The process is about to be another user's. What comes later meets the processes of that one.
 #[cold]
 pub fn change_user() {
-    if !signal::is_inside() {
-        tell(|| calls::leave_all(Reason::OtherUser));
+    if !signal::is_inside() && !is_shut_in() {
+        tell(calls::change_user);
+    }
+}
+
+/// It has tried to become that.
+#[cold]
+pub fn changed_user() {
+    if !signal::is_inside() && !is_shut_in() {
+        tell(calls::changed_user);
     }
 }
 

@@ -196,7 +196,7 @@ intercepted! {
 
     "Sandboxes and changes of user" {
         [rust] setuid(user: uid_t) -> c_int
-            => sandbox::setuid; passed "if it changes anything, all streams go back to TCP first; new ones meet the processes of the new user";
+            => sandbox::setuid; passed "if it changes anything, promoted streams go back to TCP, and all that the engine has as the former user is given back first; new streams meet the processes of the new user";
         [rust] seteuid(user: uid_t) -> c_int
             => sandbox::seteuid; passed "as `setuid`";
         [rust] setreuid(real: uid_t, effective: uid_t) -> c_int
@@ -204,7 +204,7 @@ intercepted! {
         [rust] setresuid(real: uid_t, effective: uid_t, saved: uid_t) -> c_int
             => sandbox::setresuid; passed "as `setuid`";
         [rust] setfsuid(user: uid_t) -> c_int
-            => sandbox::setfsuid; passed "as `setuid`";
+            => sandbox::setfsuid; passed "for files only: nothing changes";
         [rust] setgid(group: gid_t) -> c_int
             => sandbox::setgid; passed "as `setuid`";
         [rust] setegid(group: gid_t) -> c_int
@@ -214,7 +214,11 @@ intercepted! {
         [rust] setresgid(real: gid_t, effective: gid_t, saved: gid_t) -> c_int
             => sandbox::setresgid; passed "as `setuid`";
         [rust] setfsgid(group: gid_t) -> c_int
-            => sandbox::setfsgid; passed "as `setuid`";
+            => sandbox::setfsgid; passed "as `setfsuid`";
+        [rust] setgroups(count: usize, groups: *const gid_t) -> c_int
+            => sandbox::setgroups; passed "as `setuid`";
+        [rust] initgroups(user: *const c_char, group: gid_t) -> c_int
+            => sandbox::initgroups; passed "as `setuid`";
         [rust] chroot(path: *const c_char) -> c_int
             => sandbox::chroot; passed "the registry is opened first: streams stay where they are, and new ones are promoted under the new root, too";
         [rust] unshare(flags: c_int) -> c_int

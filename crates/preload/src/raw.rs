@@ -199,7 +199,7 @@ numbers! { |number, x|
     },
     // SAFETY: P1.
     SYS_rt_sigaction => Some(unsafe { signals::rt_sigaction(x) }),
-    SYS_setuid | SYS_setfsuid => {
+    SYS_setuid => {
         sandbox::before_user(&[x[0] as u32]);
         None
     },
@@ -211,7 +211,7 @@ numbers! { |number, x|
         sandbox::before_user(&[x[0] as u32, x[1] as u32, x[2] as u32]);
         None
     },
-    SYS_setgid | SYS_setfsgid => {
+    SYS_setgid => {
         sandbox::before_group(&[x[0] as u32]);
         None
     },
@@ -221,6 +221,10 @@ numbers! { |number, x|
     },
     SYS_setresgid => {
         sandbox::before_group(&[x[0] as u32, x[1] as u32, x[2] as u32]);
+        None
+    },
+    SYS_setgroups => {
+        engine::change_user();
         None
     },
     SYS_chroot => {
@@ -277,6 +281,7 @@ fn after(number: c_long, arguments: [usize; 6], result: c_long) {
             unsafe { connection::accepted(fd, at(arguments[1]).cast(), at(arguments[2]).cast(), flags) };
         }
         libc::SYS_epoll_create1 => set::made(fd),
+        libc::SYS_setuid | libc::SYS_setreuid | libc::SYS_setresuid => engine::changed_user(),
         _ => {}
     }
 }

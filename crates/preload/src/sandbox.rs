@@ -9,39 +9,38 @@ use crate::{engine, real::call};
 /// # Safety
 /// P1.
 pub unsafe fn setuid(user: uid_t) -> c_int {
-    before_user(&[user]);
+    let changes = before_user(&[user]);
     // SAFETY: P1.
-    unsafe { call::setuid(user) }
+    after(changes, unsafe { call::setuid(user) })
 }
 
 /// # Safety
 /// P1.
 pub unsafe fn seteuid(user: uid_t) -> c_int {
-    before_user(&[user]);
+    let changes = before_user(&[user]);
     // SAFETY: P1.
-    unsafe { call::seteuid(user) }
+    after(changes, unsafe { call::seteuid(user) })
 }
 
 /// # Safety
 /// P1.
 pub unsafe fn setreuid(real: uid_t, effective: uid_t) -> c_int {
-    before_user(&[real, effective]);
+    let changes = before_user(&[real, effective]);
     // SAFETY: P1.
-    unsafe { call::setreuid(real, effective) }
+    after(changes, unsafe { call::setreuid(real, effective) })
 }
 
 /// # Safety
 /// P1.
 pub unsafe fn setresuid(real: uid_t, effective: uid_t, saved: uid_t) -> c_int {
-    before_user(&[real, effective, saved]);
+    let changes = before_user(&[real, effective, saved]);
     // SAFETY: P1.
-    unsafe { call::setresuid(real, effective, saved) }
+    after(changes, unsafe { call::setresuid(real, effective, saved) })
 }
 
 /// # Safety
 /// P1.
 pub unsafe fn setfsuid(user: uid_t) -> c_int {
-    before_user(&[user]);
     // SAFETY: P1.
     unsafe { call::setfsuid(user) }
 }
@@ -49,41 +48,56 @@ pub unsafe fn setfsuid(user: uid_t) -> c_int {
 /// # Safety
 /// P1.
 pub unsafe fn setgid(group: gid_t) -> c_int {
-    before_group(&[group]);
+    let changes = before_group(&[group]);
     // SAFETY: P1.
-    unsafe { call::setgid(group) }
+    after(changes, unsafe { call::setgid(group) })
 }
 
 /// # Safety
 /// P1.
 pub unsafe fn setegid(group: gid_t) -> c_int {
-    before_group(&[group]);
+    let changes = before_group(&[group]);
     // SAFETY: P1.
-    unsafe { call::setegid(group) }
+    after(changes, unsafe { call::setegid(group) })
 }
 
 /// # Safety
 /// P1.
 pub unsafe fn setregid(real: gid_t, effective: gid_t) -> c_int {
-    before_group(&[real, effective]);
+    let changes = before_group(&[real, effective]);
     // SAFETY: P1.
-    unsafe { call::setregid(real, effective) }
+    after(changes, unsafe { call::setregid(real, effective) })
 }
 
 /// # Safety
 /// P1.
 pub unsafe fn setresgid(real: gid_t, effective: gid_t, saved: gid_t) -> c_int {
-    before_group(&[real, effective, saved]);
+    let changes = before_group(&[real, effective, saved]);
     // SAFETY: P1.
-    unsafe { call::setresgid(real, effective, saved) }
+    after(changes, unsafe { call::setresgid(real, effective, saved) })
 }
 
 /// # Safety
 /// P1.
 pub unsafe fn setfsgid(group: gid_t) -> c_int {
-    before_group(&[group]);
     // SAFETY: P1.
     unsafe { call::setfsgid(group) }
+}
+
+/// # Safety
+/// P1.
+pub unsafe fn setgroups(count: usize, groups: *const gid_t) -> c_int {
+    engine::change_user();
+    // SAFETY: P1.
+    after(true, unsafe { call::setgroups(count, groups) })
+}
+
+/// # Safety
+/// P1.
+pub unsafe fn initgroups(user: *const c_char, group: gid_t) -> c_int {
+    engine::change_user();
+    // SAFETY: P1.
+    after(true, unsafe { call::initgroups(user, group) })
 }
 
 /// # Safety
@@ -140,26 +154,38 @@ pub fn before_prctl(option: c_int) {
     }
 }
 
-/// Before a change of user; `uid_t::MAX` stands for "as it is".
-pub fn before_user(wanted: &[uid_t]) {
+/// Before a change of user; `uid_t::MAX` stands for "as it is". `true`: it changes something.
+pub fn before_user(wanted: &[uid_t]) -> bool {
     let mut now = [0; 3];
     let [real, effective, saved] = &mut now;
     // SAFETY: three variables of our own.
     let known = unsafe { libc::getresuid(real, effective, saved) } == 0;
-    if !known || changes(wanted, &now) {
+    let changes = !known || changes(wanted, &now);
+    if changes {
         engine::change_user();
     }
+    changes
 }
 
-/// Before a change of group; `gid_t::MAX` stands for "as it is".
-pub fn before_group(wanted: &[gid_t]) {
+/// Before a change of group; `gid_t::MAX` stands for "as it is". `true`: it changes something.
+pub fn before_group(wanted: &[gid_t]) -> bool {
     let mut now = [0; 3];
     let [real, effective, saved] = &mut now;
     // SAFETY: three variables of our own.
     let known = unsafe { libc::getresgid(real, effective, saved) } == 0;
-    if !known || changes(wanted, &now) {
+    let changes = !known || changes(wanted, &now);
+    if changes {
         engine::change_user();
     }
+    changes
+}
+
+/// After a change, with what the call has returned.
+fn after(changes: bool, outcome: c_int) -> c_int {
+    if changes {
+        engine::changed_user();
+    }
+    outcome
 }
 
 fn changes(wanted: &[u32], now: &[u32; 3]) -> bool {

@@ -66,7 +66,11 @@ pub mod procfs;
 #[cfg(not(loom))]
 pub mod room;
 #[cfg(not(loom))]
+pub mod segment;
+#[cfg(not(loom))]
 pub mod stream;
+#[cfg(not(loom))]
+pub mod user;
 
 pub use error::{Error, Result};
 #[cfg(not(loom))]

@@ -3,7 +3,7 @@
 //! # Invariants
 //!
 //! - **M1** `base .. base + len` is readable and writable for as long as the `Inner` lives: it is a heap
-//!   block, a mapping of a file that cannot shrink (its seals were checked), or what the caller of
+//!   block, a mapping of what cannot shrink (a file whose seals were checked, a segment), or what the caller of
 //!   [`Memory::from_raw`] promised.
 //! - **M2** No Rust reference to these bytes exists except `&AtomicU32` and `&AtomicU64` at aligned
 //!   addresses; all other access is by `copy`, whose assembly assumes nothing about the bytes.
@@ -80,6 +80,8 @@ enum Backing {
     Heap(Layout),
     /// The descriptor changes when the pages are renewed.
     Mapped(Mutex<Arc<OwnedFd>>),
+    /// Mapped without a descriptor: a segment, or memory of a family.
+    Nameless,
     Caller,
 }
 
@@ -124,10 +126,25 @@ impl Memory {
         Self::map(descriptor, len)
     }
 
-    /// A file of this user's own, of at least `len` bytes with space reserved. It is not sealed: other processes of the
-    /// user can cut it short, and kill whoever touches it then, as they can by other means.
-    pub fn map_own_file(descriptor: OwnedFd, len: usize) -> Result<Memory> {
-        Self::map(descriptor, len)
+    /// Memory that only this process and its children have: they share what is written, also after `fork`. Pages are there
+    /// once they are touched.
+    pub fn family(len: usize) -> Result<Memory> {
+        let (protection, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED | MapFlags::NORESERVE);
+        // SAFETY: a fresh mapping at an address of the kernel's choice touches nothing that exists.
+        let base = unsafe { rustix::mm::mmap_anonymous(std::ptr::null_mut(), len, protection, flags) }
+            .map_err(|errno| Error::from_errno("map family memory", errno))?;
+        let base = NonNull::new(base.cast())
+            .ok_or(Error::System { what: "map family memory", source: rustix::io::Errno::FAULT })?;
+        Ok(Memory { inner: Arc::new(Inner { base, len, backing: Backing::Nameless }) })
+    }
+
+    /// Takes over an attached segment.
+    ///
+    /// # Safety
+    ///
+    /// `base .. base + len` must be a mapping that nobody else will unmap. It must be writable, unless nothing is written.
+    pub(crate) unsafe fn from_segment(base: NonNull<u8>, len: usize) -> Memory {
+        Memory { inner: Arc::new(Inner { base, len, backing: Backing::Nameless }) }
     }
 
     /// Memory on the heap, for models and for state that is never shared.
@@ -177,7 +194,7 @@ impl Memory {
     pub fn descriptor(&self) -> Option<Arc<OwnedFd>> {
         match &self.inner.backing {
             Backing::Mapped(descriptor) => Some(descriptor.lock().unwrap_or_else(|poison| poison.into_inner()).clone()),
-            Backing::Heap(_) | Backing::Caller => None,
+            Backing::Heap(_) | Backing::Nameless | Backing::Caller => None,
         }
     }
 
@@ -264,8 +281,8 @@ impl Drop for Inner {
         match &self.backing {
             // SAFETY: M1: allocated with this layout by `heap`.
             Backing::Heap(layout) => unsafe { dealloc(self.base.as_ptr(), *layout) },
-            Backing::Mapped(_) => {
-                // SAFETY: M1: mapped with this length by `map`; nothing outlives the `Inner` (M3).
+            Backing::Mapped(_) | Backing::Nameless => {
+                // SAFETY: M1: mapped with this length, by `map`, by `family` or as a segment; nothing outlives the `Inner` (M3).
                 let _ = unsafe { munmap(self.base.as_ptr().cast(), self.len) };
             }
             Backing::Caller => {}

@@ -37,7 +37,7 @@ use rustix::net::{
     SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType,
 };
 
-use crate::{Error, Result, descriptor::keep, discard::discard};
+use crate::{Error, Result, descriptor::keep, discard::discard, user};
 
 /// One end of a lifeline. Never blocks.
 #[derive(Debug)]
@@ -110,7 +110,7 @@ impl Lifeline {
                 Err(errno) => return Err(Error::from_errno("connect a lifeline", errno)),
             }
         }
-        if lifeline.peer()?.uid != own_uid() {
+        if !user::is_own(lifeline.peer()?.uid) {
             return Err(Error::Peer("the process that listens under this name belongs to another user"));
         }
         Ok(lifeline)

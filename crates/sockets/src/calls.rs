@@ -255,11 +255,20 @@ pub fn leave(fd: i32, reason: Reason) {
     }
 }
 
-/// The same for every stream of the process: a sandbox ([`Reason::Sandboxed`]: nothing is promoted afterwards), a change
-/// of user ([`Reason::OtherUser`]: what comes later meets the processes of the new one), `exec` ([`Reason::Passed`]: only
-/// those that live on).
+/// The same for every stream of the process: a sandbox ([`Reason::Sandboxed`]: nothing is promoted afterwards), `exec`
+/// ([`Reason::Passed`]: only those that live on).
 pub fn leave_all(reason: Reason) {
     leaving::leave_all(reason);
+}
+
+/// The process is about to be another user's: what comes later meets the processes of that one.
+pub fn change_user() {
+    leaving::change_user();
+}
+
+/// It has tried to, or may have.
+pub fn changed_user() {
+    leaving::changed_user();
 }
 
 /// Whether every call on this stream is the kernel's alone.

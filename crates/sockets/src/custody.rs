@@ -1,98 +1,184 @@
 //! Custody: which processes hold a socket. Only a sole holder promotes it.
 //!
 //! A table in memory that a family of forked processes shares, keyed by SO_COOKIE. A socket is entered when its holder
-//! forks; from then on its record lists the holders: by process number, or, from before a fork until the child has
-//! written its number, as one that is expected. A holder whose process is gone holds nothing. A number that was used
-//! again looks like a holder, and the socket stays on TCP: the mistake is on the safe side.
+//! forks; from then on its records list the holders. A holder is the number of a byte in the family's *lock file*, which an
+//! open file of that process alone has locked: the kernel unlocks it when the process ends, in whatever way and in whatever
+//! pid namespace. The parent opens the file for its child and locks the byte before it forks, so there is no moment at which
+//! a child holds a socket and seems to be dead.
+//!
+//! # Invariants
+//!
+//! - C1. A holder is added to a socket's records only by a process that is listed there and lives. So records whose holders
+//!   are all dead stay as they are, and whoever needs room may take them.
+//! - C2. Numbers of holders are given out once.
 
-use std::sync::{
-    OnceLock,
-    atomic::{
-        AtomicBool,
-        Ordering::{AcqRel, Acquire, Relaxed, Release},
+use std::{
+    os::fd::{AsRawFd, IntoRawFd, OwnedFd},
+    sync::{
+        OnceLock,
+        atomic::{
+            AtomicBool, AtomicI32, AtomicU64,
+            Ordering::{Acquire, Relaxed, Release},
+        },
     },
 };
 
-use sidestep_shm::{Memory, Word64, memory::Words};
+use rustix::fs::OFlags;
+use sidestep_shm::{Memory, Word64, descriptor, memfd, memory::Words, procfs};
 
 use crate::{kernel, numbers, stream::Stream, table};
 
 static TABLE: OnceLock<Option<Table>> = OnceLock::new();
+/// This process as a holder; 0: it has not been one yet.
+static SELF: AtomicU64 = AtomicU64::new(0);
+/// The open file that has its byte locked.
+static TOKEN: AtomicI32 = AtomicI32::new(NONE);
+/// While a thread forks: the child as a holder, and its open file.
+static CHILD: AtomicU64 = AtomicU64::new(0);
+static CHILD_TOKEN: AtomicI32 = AtomicI32::new(NONE);
 /// Some socket found no place.
 static OVERFLOWN: AtomicBool = AtomicBool::new(false);
 
 #[derive(Debug)]
 struct Table {
     words: Words,
+    lock_file: OwnedFd,
     _memory: Memory,
 }
 
-const PLACES: usize = 4096;
-/// Words of a record: cookie, holders expected or unknown, and numbers of processes.
+/// As many sockets as the registry has room for.
+const PLACES: usize = 16_384;
+/// Words of a record: cookie, and holders.
 const WORDS: usize = 8;
-const EXPECTED: usize = 1;
-const FIRST_HOLDER: usize = 2;
+/// Words before the records: the last number that was given out.
+const HEADER: usize = 8;
 /// Places looked at for one socket.
 const PROBES: usize = 64;
 /// Cookies are small numbers; a place in the making has this one.
 const BUSY: u64 = u64::MAX;
+/// A holder that nobody sees.
+const UNKNOWN: u64 = u64::MAX;
+const NONE: i32 = -1;
+const LOCK_FILE_LEN: usize = 4096;
 
-/// Before a fork: every stream expects one more holder.
+/// Before a fork: the child will hold every stream.
 pub fn forking() {
-    each_stream(|cookie| {
-        if let Some(place) = record(cookie) {
-            place.word(EXPECTED).fetch_add(1, AcqRel);
+    let mut cookies = Vec::new();
+    each_stream(|cookie| cookies.push(cookie));
+    if cookies.is_empty() {
+        return;
+    }
+    let (me, (child, token)) = (myself(), claim().unwrap_or((UNKNOWN, NONE)));
+    CHILD.store(child, Relaxed);
+    CHILD_TOKEN.store(token, Relaxed);
+    for cookie in cookies {
+        // What is not recorded could be held by anyone.
+        if !(list(cookie, me) && list(cookie, child)) {
+            OVERFLOWN.store(true, Release);
         }
-    });
+    }
 }
 
-/// After a fork, in the child: the holder that was expected is this process.
+/// After a fork, in the parent: what was opened for the child is the child's alone.
+pub fn has_forked() {
+    CHILD.store(0, Relaxed);
+    let token = CHILD_TOKEN.swap(NONE, Relaxed);
+    if token != NONE {
+        descriptor::closed(token);
+        let _ = kernel::close(token);
+    }
+}
+
+/// After a fork, in the child: it is the holder that its parent has listed. If it was made without `fork`, nobody has
+/// listed it, and it promotes nothing that it has inherited.
 pub fn forked() {
-    let me = u64::from(kernel::process());
-    each_stream(|cookie| {
-        if let Some(place) = known(cookie)
-            && place.add(me)
-        {
-            place.word(EXPECTED).fetch_add(u64::MAX, AcqRel);
-        }
-    });
+    let child = CHILD.swap(0, Relaxed);
+    let is_listed = child != 0 && child != UNKNOWN;
+    SELF.store(if is_listed { child } else { 0 }, Relaxed);
+    TOKEN.store(CHILD_TOKEN.swap(NONE, Relaxed), Relaxed);
+    if !is_listed {
+        each_stream(given_away);
+    }
+}
+
+/// Whether a child needs this descriptor of its parent's.
+pub fn keeps(fd: i32) -> bool {
+    let lock_file = TABLE.get().and_then(Option::as_ref).map(|table| table.lock_file.as_raw_fd());
+    lock_file == Some(fd) || TOKEN.load(Relaxed) == fd
 }
 
 /// This process is about to close its last descriptor of the socket.
 pub fn releasing(fd: i32) {
-    if TABLE.get().is_none() {
-        return;
-    }
-    if let Ok(cookie) = kernel::cookie(fd)
-        && let Some(place) = known(cookie)
-    {
-        place.remove(u64::from(kernel::process()));
-        if place.is_vacant() {
-            place.word(0).store(0, Release);
+    let Some(table) = TABLE.get().and_then(Option::as_ref) else { return };
+    let Ok(cookie) = kernel::cookie(fd) else { return };
+    let me = SELF.load(Relaxed);
+    for place in table.places(cookie) {
+        place.remove(me);
+        if table.is_abandoned(&place) {
+            place.word(0).compare_swap(cookie, 0);
         }
     }
 }
 
 /// Another process may hold it from now on, and nobody will say when it no longer does.
 pub fn given_away(cookie: u64) {
-    if let Some(place) = record(cookie) {
-        place.word(EXPECTED).fetch_add(1, AcqRel);
+    if !(list(cookie, myself()) && list(cookie, UNKNOWN)) {
+        OVERFLOWN.store(true, Release);
     }
 }
 
 /// Whether this process alone holds the socket.
 pub fn is_sole_holder(cookie: u64) -> bool {
-    if TABLE.get().is_none() {
+    let Some(table) = TABLE.get() else { return true };
+    let Some(table) = table.as_ref().filter(|_| !OVERFLOWN.load(Acquire)) else { return false };
+    table
+        .places(cookie)
+        .all(|place| place.holders().all(|holder| holder == SELF.load(Relaxed) || table.is_dead(holder)))
+}
+
+/// This process as a holder.
+fn myself() -> u64 {
+    let known = SELF.load(Relaxed);
+    if known != 0 {
+        return known;
+    }
+    let Some((me, token)) = claim() else { return UNKNOWN };
+    match SELF.compare_exchange(0, me, Relaxed, Relaxed) {
+        Ok(_) => {
+            TOKEN.store(token, Relaxed);
+            me
+        }
+        Err(other) => {
+            // Another thread was faster.
+            descriptor::closed(token);
+            let _ = kernel::close(token);
+            other
+        }
+    }
+}
+
+/// A new holder, and the open file that keeps it alive.
+fn claim() -> Option<(u64, i32)> {
+    let table = TABLE.get_or_init(Table::new).as_ref()?;
+    let holder = table.words.word(0).fetch_add(1, Relaxed) + 1;
+    // A descriptor of the same open file would not do: the lock belongs to that.
+    let token = procfs::open_again(&table.lock_file, OFlags::RDWR | OFlags::CLOEXEC).ok()?;
+    let token = descriptor::keep(token);
+    kernel::lock_byte(token.as_raw_fd(), holder).then(|| (holder, token.into_raw_fd()))
+}
+
+/// Lists a holder of a socket. `false`: there is no room.
+fn list(cookie: u64, holder: u64) -> bool {
+    let Some(table) = TABLE.get_or_init(Table::new) else { return false };
+    if table.places(cookie).any(|place| place.holders().any(|other| other == holder)) {
         return true;
     }
-    if OVERFLOWN.load(Acquire) {
-        return false;
-    }
-    known(cookie).is_none_or(|place| {
-        let me = u64::from(kernel::process());
-        place.word(EXPECTED).load(Acquire) == 0
-            && place.holders().all(|holder| holder == me || !kernel::is_alive(holder))
-    })
+    let added = table.places(cookie).any(|place| place.replace(0, holder))
+        || table.places(cookie).any(|place| {
+            let mut dead = place.holders().filter(|other| table.is_dead(*other));
+            dead.any(|other| place.replace(other, holder))
+        });
+    added || table.make(cookie, holder)
 }
 
 /// A record.
@@ -107,25 +193,64 @@ impl Place<'_> {
     }
 
     fn holders(&self) -> impl Iterator<Item = u64> {
-        (FIRST_HOLDER..WORDS).map(|at| self.word(at).load(Acquire)).filter(|holder| *holder != 0)
+        (1..WORDS).map(|at| self.word(at).load(Acquire)).filter(|holder| *holder != 0)
     }
 
-    /// Lists a holder, in a free word or in that of a dead one. `false`: there is none.
-    fn add(&self, holder: u64) -> bool {
-        (FIRST_HOLDER..WORDS).map(|at| self.word(at)).any(|word| {
-            let now = word.load(Acquire);
-            now == holder || (now == 0 || !kernel::is_alive(now)) && word.compare_swap(now, holder) == now
-        })
+    /// Puts a holder in the place of another, or of none (0).
+    fn replace(&self, former: u64, holder: u64) -> bool {
+        (1..WORDS)
+            .map(|at| self.word(at))
+            .any(|word| word.load(Relaxed) == former && word.compare_swap(former, holder) == former)
     }
 
     fn remove(&self, holder: u64) {
-        for word in (FIRST_HOLDER..WORDS).map(|at| self.word(at)) {
-            word.compare_swap(holder, 0);
-        }
+        self.replace(holder, 0);
+    }
+}
+
+impl Table {
+    fn new() -> Option<Table> {
+        numbers::choose();
+        let lock_file = memfd::create_sealed("sidestep-custody", LOCK_FILE_LEN).ok()?;
+        let len = HEADER + PLACES * WORDS;
+        let memory = Memory::family(len * 8).ok()?;
+        Some(Table { words: memory.words(0, len).ok()?, lock_file, _memory: memory })
     }
 
-    fn is_vacant(&self) -> bool {
-        self.word(EXPECTED).load(Acquire) == 0 && self.holders().next().is_none()
+    /// The records of a socket.
+    fn places(&self, cookie: u64) -> impl Iterator<Item = Place<'_>> {
+        self.probes(cookie).filter(move |place| place.word(0).load(Acquire) == cookie)
+    }
+
+    /// Where they may be.
+    fn probes(&self, cookie: u64) -> impl Iterator<Item = Place<'_>> {
+        let first = (cookie.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize;
+        let at = move |step| HEADER + first.wrapping_add(step) % PLACES * WORDS;
+        (0..PROBES).map(move |step| Place { words: &self.words, first: at(step) })
+    }
+
+    fn make(&self, cookie: u64, holder: u64) -> bool {
+        let free = |place: &Place<'_>| place.word(0).load(Relaxed) == 0 && place.word(0).compare_swap(0, BUSY) == 0;
+        let abandoned = |place: &Place<'_>| {
+            let other = place.word(0).load(Acquire);
+            other != BUSY && self.is_abandoned(place) && place.word(0).compare_swap(other, BUSY) == other
+        };
+        let Some(place) = self.probes(cookie).find(free).or_else(|| self.probes(cookie).find(abandoned)) else {
+            return false;
+        };
+        (1..WORDS).for_each(|at| place.word(at).store(0, Relaxed));
+        place.word(1).store(holder, Relaxed);
+        place.word(0).store(cookie, Release);
+        true
+    }
+
+    /// Whether nobody of this family holds the socket any more: others do not ask here (C1).
+    fn is_abandoned(&self, place: &Place<'_>) -> bool {
+        place.holders().all(|holder| holder == UNKNOWN || self.is_dead(holder))
+    }
+
+    fn is_dead(&self, holder: u64) -> bool {
+        holder != UNKNOWN && holder != SELF.load(Relaxed) && !kernel::is_byte_locked(self.lock_file.as_raw_fd(), holder)
     }
 }
 
@@ -141,50 +266,6 @@ fn each_stream(mut each: impl FnMut(u64)) {
     }
 }
 
-/// The record of a socket, if there is one.
-fn known(cookie: u64) -> Option<Place<'static>> {
-    let table = TABLE.get()?.as_ref()?;
-    let first = probes(cookie).find(|first| table.words.word(*first).load(Acquire) == cookie)?;
-    Some(Place { words: &table.words, first })
-}
-
-/// The record of a socket; a new one lists this process.
-fn record(cookie: u64) -> Option<Place<'static>> {
-    let Some(table) = TABLE.get_or_init(Table::new) else {
-        OVERFLOWN.store(true, Release);
-        return None;
-    };
-    if let Some(place) = known(cookie) {
-        return Some(place);
-    }
-    for first in probes(cookie) {
-        let word = table.words.word(first);
-        if word.load(Relaxed) == 0 && word.compare_swap(0, BUSY) == 0 {
-            let place = Place { words: &table.words, first };
-            (1..WORDS).for_each(|at| place.word(at).store(0, Relaxed));
-            place.word(FIRST_HOLDER).store(u64::from(kernel::process()), Relaxed);
-            word.store(cookie, Release);
-            return Some(place);
-        }
-    }
-    // What is not recorded could be held by anyone.
-    OVERFLOWN.store(true, Release);
-    None
-}
-
-impl Table {
-    fn new() -> Option<Table> {
-        numbers::choose();
-        let memory = Memory::create("sidestep-custody", PLACES * WORDS * 8).ok()?;
-        Some(Table { words: memory.words(0, PLACES * WORDS).ok()?, _memory: memory })
-    }
-}
-
-fn probes(cookie: u64) -> impl Iterator<Item = usize> {
-    let first = (cookie.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize;
-    (0..PROBES).map(move |step| first.wrapping_add(step) % PLACES * WORDS)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -196,13 +277,26 @@ mod tests {
         given_away(a);
         assert!(!is_sole_holder(a));
         assert!(is_sole_holder(b));
-        let place = record(b).unwrap();
+        assert!(list(b, myself()));
         assert!(is_sole_holder(b));
-        assert!(place.add(1));
-        assert!(!is_sole_holder(b), "process 1 lives");
-        place.remove(1);
-        // No process has this number.
-        assert!(place.add(u64::from(u32::MAX >> 1)));
-        assert!(is_sole_holder(b));
+        // More holders than a record has words for.
+        let others: Vec<(u64, i32)> = (0..20).map(|_| claim().unwrap()).collect();
+        assert!(others.iter().all(|(holder, _)| list(b, *holder)));
+        for (_, token) in others {
+            assert!(!is_sole_holder(b), "another holder lives");
+            kernel::close(token).unwrap();
+        }
+        assert!(is_sole_holder(b), "all others are dead");
+    }
+
+    #[test]
+    fn records_of_the_dead_are_used_again() {
+        // As servers do that fork for each connection: far more sockets than there are records.
+        for cookie in 5000..5000 + 3 * PLACES as u64 {
+            let (child, token) = claim().unwrap();
+            assert!(list(cookie, child), "no room for {cookie}");
+            assert!(cookie % 7 != 0 || list(cookie, UNKNOWN));
+            kernel::close(token).unwrap();
+        }
     }
 }

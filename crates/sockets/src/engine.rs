@@ -11,7 +11,7 @@
 use std::{
     collections::HashMap,
     sync::{
-        Arc, OnceLock,
+        Arc,
         atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
 };
@@ -21,7 +21,12 @@ use sidestep_fabric::{
     link::PeerId,
     queue::{self, Kind, QueueSpec},
 };
-use sidestep_shm::{Word64, clock, lock::Mutex, passing::MAX_NUMBER};
+use sidestep_shm::{
+    Word64, clock,
+    lock::{Mutex, MutexGuard},
+    passing::MAX_NUMBER,
+    user,
+};
 
 use self::proof::{Board, Notice};
 use crate::{
@@ -33,6 +38,7 @@ use crate::{
     fork, kernel, numbers,
     reason::Reason,
     registry::{self, Identity, Process, Registry},
+    signal::Inside,
     stream::{Place, READ, Stage, Stream, WRITE, lock},
     table,
 };
@@ -46,12 +52,14 @@ pub struct Engine {
     /// Its node.
     pub node: Node,
     /// The registry of this user.
-    pub registry: &'static Registry,
+    pub registry: Arc<Registry>,
     /// This process in it.
     pub process: Process,
     /// How often it has told a peer something by way of the kernel.
     kernel_news: Word64,
     identity: Identity,
+    /// The user that this process was as it made the engine.
+    pub user: u32,
     listener: Listener,
     via: Option<via::Exchange>,
     /// Streams that wait to be asked.
@@ -76,11 +84,25 @@ struct Asked {
     proof: Notice,
 }
 
-/// One engine per process of a line of forks.
-static ENGINES: [OnceLock<Option<Box<Engine>>>; FORKS] = [const { OnceLock::new() }; FORKS];
-static GENERATION: AtomicUsize = AtomicUsize::new(0);
+/// The engine of this process as it is now: a change of user ends it, and what uses it keeps it until then.
+#[derive(Debug)]
+enum Current {
+    /// Nobody has needed one yet.
+    Unmade,
+    /// This process cannot have one, and has left word of it there.
+    Failed(#[allow(dead_code)] Option<Arc<Registry>>),
+    /// Here it is.
+    Running(Arc<Engine>),
+}
+
+/// A process uses one of them; a forked child the next one whose lock is free, since a thread that is not there may have
+/// that of its parent for ever.
+static SLOTS: [Mutex<Current>; FORKS] = [const { Mutex::new(Current::Unmade) }; FORKS];
+static SLOT: AtomicUsize = AtomicUsize::new(0);
+/// Whether there is an engine: most calls of programs without one ask no further.
+static RUNS: AtomicBool = AtomicBool::new(false);
 static DISABLED: AtomicBool = AtomicBool::new(false);
-const FORKS: usize = 1024;
+const FORKS: usize = 16;
 
 /// Time between two looks at the fabric by calls that go to the kernel anyway.
 const PUMP_NS: u64 = 20_000;
@@ -93,19 +115,26 @@ pub const HANDSHAKE: u64 = 2;
 const HELLO: usize = 8 * 8 + QueueSpec::WIRE_LEN;
 
 /// The engine of this process; made when first needed. `None`: this process cannot have one.
-pub fn engine() -> Option<&'static Engine> {
+pub fn engine() -> Option<Arc<Engine>> {
     if DISABLED.load(Ordering::Relaxed) {
         return None;
     }
-    let cell = ENGINES.get(GENERATION.load(Ordering::Acquire))?;
-    let started = || {
-        let engine = kernel::stack::on_own(Engine::start);
-        if engine.is_none() {
-            registry::file::excuse(Reason::Resources);
-        }
-        engine.map(Box::new)
-    };
-    cell.get_or_init(started).as_deref()
+    let _inside = Inside::enter();
+    let mut current = current();
+    // A thread that opens files as someone else would make them that one's: another thread, or a later call, makes it.
+    if matches!(*current, Current::Unmade) && kernel::opens_files_as_itself() {
+        *current = match kernel::stack::on_own(Engine::start) {
+            Some(engine) => {
+                RUNS.store(true, Ordering::Relaxed);
+                Current::Running(Arc::new(engine))
+            }
+            None => Current::Failed(registry::file::excuse(Reason::Resources)),
+        };
+    }
+    match &*current {
+        Current::Running(engine) => Some(engine.clone()),
+        Current::Unmade | Current::Failed(_) => None,
+    }
 }
 
 /// Whether the process can have as much memory as an engine or a connection takes: where some is missing in the middle of it,
@@ -117,8 +146,15 @@ fn has_memory() -> bool {
 }
 
 /// The engine, if there is one already.
-pub fn running() -> Option<&'static Engine> {
-    ENGINES.get(GENERATION.load(Ordering::Acquire))?.get()?.as_deref()
+pub fn running() -> Option<Arc<Engine>> {
+    if !RUNS.load(Ordering::Relaxed) {
+        return None;
+    }
+    let _inside = Inside::enter();
+    match &*current() {
+        Current::Running(engine) => Some(engine.clone()),
+        Current::Unmade | Current::Failed(_) => None,
+    }
 }
 
 /// The process has told a peer something by way of the kernel: a peer that reads from a ring afterwards must not miss it.
@@ -135,18 +171,38 @@ pub fn see_to_links() {
     if let Some(engine) = running()
         && let Some(via) = &engine.via
     {
-        kernel::stack::on_own(|| via.see_to_pending(engine));
+        kernel::stack::on_own(|| via.see_to_pending(&engine));
     }
 }
 
-/// In a forked child: the parent's engine is not ours.
-pub fn after_fork() {
-    GENERATION.fetch_add(1, Ordering::AcqRel);
+/// What this process has.
+fn current() -> MutexGuard<'static, Current> {
+    lock(&SLOTS[SLOT.load(Ordering::Acquire)])
 }
 
-/// After a change of user: the next stream makes an engine under the new one.
+/// In a forked child: the parent's engine is not ours. It is left as it is, since threads of the parent may have been
+/// anywhere in it.
+pub fn after_fork() {
+    RUNS.store(false, Ordering::Relaxed);
+    let former = SLOT.load(Ordering::Relaxed);
+    let others = (1..FORKS).map(|step| (former + step) % FORKS);
+    match others.filter_map(|slot| Some((slot, SLOTS[slot].try_lock().ok()?))).next() {
+        Some((slot, mut current)) => {
+            std::mem::forget(std::mem::replace(&mut *current, Current::Unmade));
+            SLOT.store(slot, Ordering::Release);
+        }
+        None => disable(),
+    }
+}
+
+/// Before a change of user: nobody finds this engine any more, and the next stream makes one under the new user. What the
+/// engine has, its name and its connections with other processes, goes with the last stream that needs it.
 pub fn renew() {
-    GENERATION.fetch_add(1, Ordering::AcqRel);
+    let ended = std::mem::replace(&mut *current(), Current::Unmade);
+    RUNS.store(false, Ordering::Relaxed);
+    if let Current::Running(engine) = ended {
+        engine.registry.withdraw(engine.process);
+    }
 }
 
 /// No stream of this process is offered from now on.
@@ -164,6 +220,7 @@ impl Engine {
         if !has_memory() {
             return None;
         }
+        let user = user::own()?;
         numbers::choose();
         let node = Node::new().ok()?;
         let identity = Identity([RENDEZVOUS, random()?[0] & MAX_NUMBER | 1]);
@@ -171,10 +228,11 @@ impl Engine {
         let registry = registry::file::of_user()?;
         let process = registry.enter(identity, kernel::process())?;
         Some(Engine {
+            kernel_news: registry.kernel_news(process),
             registry,
             process,
-            kernel_news: registry.kernel_news(process),
             identity,
+            user,
             listener,
             via: via::Exchange::start(&node, identity),
             node,
@@ -268,8 +326,10 @@ impl Engine {
             (Ok(endpoint), Some(block)) => (endpoint, block),
             (failed, _) => {
                 proof::take_back(stream.fd());
-                if let Err(Error::Memory(error)) = failed {
-                    short_of(stream, &error);
+                match failed {
+                    Err(Error::Memory(error)) => short_of(stream, &error),
+                    Err(Error::NobodyListens(_)) => self.registry.sweep_one(identity),
+                    _ => {}
                 }
                 return;
             }

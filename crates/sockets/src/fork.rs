@@ -10,13 +10,12 @@ use std::{
     },
 };
 
-use sidestep_shm::{descriptor, family::process_generation, lock::MutexGuard, procfs};
+use sidestep_shm::{descriptor, family::process_generation, procfs};
 
 use crate::{
     custody, engine,
     heirloom::{self, Heirloom},
     jump, kernel, leaving,
-    registry::file,
     set::{self, Membership, Set},
     signal::{Inside, Quiet},
     sleep,
@@ -25,12 +24,11 @@ use crate::{
     table::{self, Forking},
 };
 
-/// Held by the thread that forks, so that the table and the registry are whole in the child. No handler runs meanwhile. Given
+/// Held by the thread that forks, so that the table is whole in the child. No handler runs meanwhile. Given
 /// back from the first to the last.
 struct Held {
     legacies: Vec<Legacy>,
     _timer: Still,
-    _registry: MutexGuard<'static, ()>,
     _table: Forking,
     _quiet: Quiet,
 }
@@ -103,13 +101,12 @@ pub fn before() {
     let quiet = Quiet::enter();
     check();
     let table = table::forking();
-    let registry = file::none_keeps();
     // From here on nothing is promoted.
     custody::forking();
     let inside = Inside::enter();
     let legacies = leaving::leave_to_family();
     drop(inside);
-    let held = Held { legacies, _timer: Still::hold(), _registry: registry, _table: table, _quiet: quiet };
+    let held = Held { legacies, _timer: Still::hold(), _table: table, _quiet: quiet };
     HELD.set(Some(ManuallyDrop::new(held)));
 }
 
@@ -137,6 +134,7 @@ pub fn has_lent() -> bool {
 
 /// After, in the parent.
 pub fn in_parent() {
+    custody::has_forked();
     drop(HELD.take().map(ManuallyDrop::into_inner));
 }
 
@@ -193,7 +191,7 @@ pub fn in_child() {
     }
     custody::forked();
     // The parent's lifelines and doorbells would keep it alive in the eyes of its peers.
-    let kept: Vec<i32> = descriptor::all_kept().filter(|fd| !procfs::is_kept(*fd)).collect();
+    let kept: Vec<i32> = descriptor::all_kept().filter(|fd| !procfs::is_kept(*fd) && !custody::keeps(*fd)).collect();
     for fd in kept {
         descriptor::closed(fd);
         let _ = kernel::close(fd);

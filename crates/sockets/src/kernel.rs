@@ -17,9 +17,14 @@ use crate::control::Control;
 
 pub mod counts;
 pub mod diag;
+mod identity;
+mod lock_byte;
 pub mod stack;
 pub mod thread_end;
 pub mod waiting;
+
+pub use identity::{namespace, network_namespace, opens_files_as_itself, users};
+pub use lock_byte::{is_byte_locked, lock_byte};
 
 /// An error number of the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

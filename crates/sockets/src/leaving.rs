@@ -15,7 +15,9 @@ use crate::{
     fork::Legacy,
     kernel,
     reason::Reason,
+    registry,
     signal::Inside,
+    sleep,
     stream::{READ, Stage, Stream, WRITE, lock},
     table,
 };
@@ -105,12 +107,38 @@ pub fn leave_all(reason: Reason) {
         }
         numbers.iter().filter_map(|fd| table::set(*fd)).for_each(|set| set.shut_in());
     }
-    if reason == Reason::OtherUser
-        && let Some(engine) = engine::running()
+}
+
+/// Before a change of user: gives back all that this process has as the present one. Its connections with other processes were
+/// made in that user's name, and so was the memory that it shares with them.
+pub fn change_user() {
+    let _inside = Inside::enter();
+    let numbers: Vec<i32> = table::numbers(0, u32::MAX).collect();
+    let mut streams: Vec<&'static Stream> = numbers.iter().filter_map(|fd| table::stream(*fd)).collect();
     {
-        engine.registry.withdraw(engine.process);
+        let _change = table::change();
         engine::renew();
+        streams.iter().for_each(|stream| stream.give_back());
     }
+    let deadline = clock::now() + LEAVE_NS;
+    loop {
+        streams.retain(|stream| !stream.has_given_back());
+        if streams.is_empty() || clock::now() >= deadline {
+            break;
+        }
+        kernel::pause(LOOK);
+    }
+    numbers.iter().filter_map(|fd| table::set(*fd)).for_each(|set| set.give_back());
+    sleep::give_back();
+}
+
+/// After a change of user: a thread may have made an engine as the former one meanwhile.
+pub fn changed_user() {
+    let _inside = Inside::enter();
+    if engine::running().is_some_and(|engine| Some(engine.user) != sidestep_shm::user::own()) {
+        change_user();
+    }
+    registry::file::drop_strange();
 }
 
 /// Whether a stream is on TCP both ways, and nothing for it lies here.
@@ -155,7 +183,7 @@ fn wait(mut streams: Vec<&'static Stream>, reason: Reason, limit: u64) {
     loop {
         streams.retain(|stream| {
             let mut reader = stream.reader();
-            if matches!(reason, Reason::Sandboxed | Reason::OtherUser) {
+            if reason == Reason::Sandboxed {
                 reader.put_aside(stream);
                 // The peer is told how far it was read while it can be.
                 stream.carrier().iter().for_each(|carrier| carrier.settle());

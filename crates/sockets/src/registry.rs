@@ -1,29 +1,33 @@
 //! The registry: which sockets of this user's processes may be promoted, and where their processes can be met. Also what
 //! `sidestep stat` shows.
 //!
-//! One file per user in one directory, mapped by the processes of that user. It is a hint: whatever it says is checked
-//! at the handshake, against the descriptor itself. A corrupted registry costs acceleration and nothing else.
+//! One segment per user, attached by the processes of that user alone; a file says which it is ([`file`]). It is a hint:
+//! whatever it says is checked at the handshake, against the descriptor itself. A corrupted registry costs acceleration and
+//! nothing else. It has counters of traffic, which are nobody else's business: other users read none of it.
 //!
 //! ```text
-//!   0x0000  magic, layout version
-//!   0x1000  processes: 1,024 x 64 bytes    claim, identity (two words), process number, totals (four words)
-//!   0x11000 sockets: 16,384 x 192 bytes    claim, key (six words), state, cookie, counters
-//!   0x311000 news: 1,024 x 128 bytes       of each process: how often it has written to the kernel
+//!   0x0000  magic, layout version, nonce, time of the last sweep
+//!   0x1000  processes: 1,024 x 128 bytes   claim, identity (two words), pid, totals (four words), network namespace,
+//!                                          pid namespace
+//!   0x21000 sockets: 16,384 x 192 bytes    claim, key (six words), state, cookie, counters
+//!   0x321000 news: 1,024 x 128 bytes       of each process: how often it has written to the kernel
 //! ```
 //!
 //! A place is claimed by swapping its claim word from 0, and given back by storing 0. The places of a dead process are
-//! given back by whoever needs room: a process lives as long as there is one with its number, or its rendezvous is
-//! bound.
+//! given back by others: a process lives as long as its rendezvous is bound. Names of rendezvous are those of a network
+//! namespace, so a process of another one is never taken for dead.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use sidestep_shm::{Memory, Word64, memory::Words, passing::Rendezvous};
+use sidestep_shm::{Memory, Word64, clock, memory::Words, passing::Rendezvous};
 
-use crate::{address::Key, reason::Reason};
+use crate::{address::Key, kernel, reason::Reason};
 
 pub mod file;
 
-/// The mapped registry of this user.
+pub use file::HINT_LEN;
+
+/// The registry of a user, or what it said at some moment.
 #[derive(Debug)]
 pub struct Registry {
     words: Words,
@@ -116,9 +120,18 @@ pub struct Snapshot {
 
 const MAGIC: u64 = u64::from_le_bytes(*b"SIDESTEP");
 /// Raised by every change of the layout.
-pub const VERSION: u64 = 1;
+pub const VERSION: u64 = 2;
 const PROCESSES: usize = 1024;
-const PROCESS_WORDS: usize = 8;
+const PROCESS_WORDS: usize = 16;
+const PID: usize = 3;
+const TOTALS: usize = 4;
+const NETWORK: usize = 8;
+const PIDS: usize = 9;
+/// Words of the header.
+const NONCE: usize = 2;
+const SWEPT: usize = 3;
+/// Between two sweeps that nobody needs.
+const SWEEP_NS: u64 = 1_000_000_000;
 const SOCKETS: usize = 16_384;
 /// Words of a socket's place.
 pub const SOCKET_WORDS: usize = 24;
@@ -127,7 +140,7 @@ const FIRST_SOCKET: usize = FIRST_PROCESS + PROCESSES * PROCESS_WORDS;
 const FIRST_NEWS: usize = FIRST_SOCKET + SOCKETS * SOCKET_WORDS;
 /// Words between those of two processes: no two share a pair of cache lines.
 const NEWS_WORDS: usize = 16;
-/// Bytes of the file.
+/// Bytes of a segment.
 pub const LEN: usize = (FIRST_NEWS + PROCESSES * NEWS_WORDS) * 8;
 /// Places looked at for one key.
 const PROBES: usize = 64;
@@ -141,14 +154,44 @@ const VIA: u64 = 8;
 const WIRE: u64 = 16;
 
 impl Registry {
+    /// The registry in a memory of [`LEN`] bytes, whatever lies there.
+    fn new(memory: Memory) -> Option<Registry> {
+        Some(Registry { words: memory.words(0, LEN / 8).ok()?, _memory: memory })
+    }
+
+    /// Begins a registry in fresh memory.
+    fn found(&self, nonce: u64) {
+        for (at, word) in [(1, VERSION), (NONCE, nonce), (0, MAGIC)] {
+            self.words.word(at).store(word, Relaxed);
+        }
+    }
+
+    /// Whether the memory was begun as this registry.
+    fn is_founded(&self, nonce: u64) -> bool {
+        [(0, MAGIC), (1, VERSION), (NONCE, nonce)].iter().all(|(at, word)| self.words.word(*at).load(Acquire) == *word)
+    }
+
     /// Enters this process.
     pub fn enter(&self, identity: Identity, number: u32) -> Option<Process> {
-        self.sweep();
+        let (now, last) = (clock::now(), self.words.word(SWEPT));
+        if now.wrapping_sub(last.load(Relaxed)) > SWEEP_NS {
+            last.store(now, Relaxed);
+            self.sweep();
+        }
+        self.claim(identity, number).or_else(|| {
+            self.sweep();
+            self.claim(identity, number)
+        })
+    }
+
+    fn claim(&self, identity: Identity, number: u32) -> Option<Process> {
         for index in 0..PROCESSES {
             let claim = self.process_word(index, 0);
             if claim.load(Relaxed) == 0 && claim.compare_swap(0, u64::from(number) | CLAIMED) == 0 {
-                self.process_word(index, 3).store(u64::from(number), Relaxed);
-                (4..PROCESS_WORDS).for_each(|at| self.process_word(index, at).store(0, Relaxed));
+                (TOTALS..PROCESS_WORDS).for_each(|at| self.process_word(index, at).store(0, Relaxed));
+                self.process_word(index, PID).store(u64::from(number), Relaxed);
+                self.process_word(index, NETWORK).store(kernel::network_namespace(), Relaxed);
+                self.process_word(index, PIDS).store(kernel::namespace("pid"), Relaxed);
                 self.process_word(index, 1).store(identity.0[0], Relaxed);
                 self.process_word(index, 2).store(identity.0[1], Release);
                 return Some(Process { index });
@@ -189,7 +232,7 @@ impl Registry {
     pub fn excuse_of(&self, number: u32) -> Option<Reason> {
         let word = |index, at| self.process_word(index, at).load(Acquire);
         let excused =
-            |index: &usize| word(*index, 3) == u64::from(number) && word(*index, 0) != 0 && word(*index, 1) == 0;
+            |index: &usize| word(*index, PID) == u64::from(number) && word(*index, 0) != 0 && word(*index, 1) == 0;
         let index = (0..PROCESSES).find(excused)?;
         Some(Reason::from_code(word(index, 2).saturating_sub(1) as u8))
     }
@@ -201,14 +244,14 @@ impl Registry {
         let tcp = self.field(entry, Field::ReadTcp).load(Relaxed) + self.field(entry, Field::WrittenTcp).load(Relaxed);
         let promoted = self.field(entry, Field::Promoted).load(Relaxed) != 0;
         for (at, more) in [1, u64::from(promoted), ring, tcp].into_iter().enumerate() {
-            self.process_word(process.index, 4 + at).fetch_add(more, Relaxed);
+            self.process_word(process.index, TOTALS + at).fetch_add(more, Relaxed);
         }
     }
 
     /// What the process with this number has done so far, or had done when it ended.
     pub fn totals(&self, number: u32) -> Option<Totals> {
-        let index = (0..PROCESSES).find(|index| self.process_word(*index, 3).load(Relaxed) == u64::from(number))?;
-        let [sockets, promoted, ring, tcp] = [4, 5, 6, 7].map(|at| self.process_word(index, at).load(Relaxed));
+        let index = (0..PROCESSES).find(|index| self.process_word(*index, PID).load(Relaxed) == u64::from(number))?;
+        let [sockets, promoted, ring, tcp] = [0, 1, 2, 3].map(|at| self.process_word(index, TOTALS + at).load(Relaxed));
         Some(Totals { sockets, promoted, ring, tcp })
     }
 
@@ -220,23 +263,38 @@ impl Registry {
 
     /// Gives back the places of processes that are gone.
     pub fn sweep(&self) -> usize {
-        let mut swept = 0;
-        for index in 0..PROCESSES {
-            let claim = self.process_word(index, 0).load(Acquire);
-            let identity = Identity([1, 2].map(|at| self.process_word(index, at).load(Acquire)));
-            if claim == 0 || identity.0[1] == 0 {
-                continue;
-            }
-            // One that has its number keeps its place. One that seems to have none may count from elsewhere.
-            let number = self.process_word(index, 3).load(Relaxed);
-            if crate::kernel::is_alive(number) || identity.0[0] != NO_RENDEZVOUS && identity.is_alive() {
-                continue;
-            }
+        let here = [kernel::network_namespace(), kernel::namespace("pid")];
+        (0..PROCESSES).filter(|index| self.bury(*index, here)).count()
+    }
+
+    /// Gives back the places of the process with this identity, where nobody was met.
+    pub fn sweep_one(&self, identity: Identity) {
+        let here = [kernel::network_namespace(), kernel::namespace("pid")];
+        if let Some(index) = (0..PROCESSES).find(|index| self.identity(*index) == identity) {
+            self.bury(index, here);
+        }
+    }
+
+    /// Gives back the places of a process that is known to be gone, seen from these namespaces.
+    fn bury(&self, index: usize, [network, pids]: [u64; 2]) -> bool {
+        let word = |at| self.process_word(index, at).load(Acquire);
+        let identity = self.identity(index);
+        if word(0) == 0 || identity.0[1] == 0 {
+            return false;
+        }
+        let gone = match identity.0[0] {
+            NO_RENDEZVOUS => word(PIDS) == pids && !kernel::is_alive(word(PID)),
+            _ => word(NETWORK) == network && !identity.is_alive(),
+        };
+        if gone {
             self.clear_sockets_of(index);
             self.free_process(index);
-            swept += 1;
         }
-        swept
+        gone
+    }
+
+    fn identity(&self, index: usize) -> Identity {
+        Identity([1, 2].map(|at| self.process_word(index, at).load(Acquire)))
     }
 
     /// A place for a socket of this process.
@@ -313,7 +371,7 @@ impl Registry {
             }
             let process = (claim - 1) as usize;
             if process < PROCESSES && self.process_word(process, 0).load(Acquire) != 0 {
-                return Some(Identity([1, 2].map(|at| self.process_word(process, at).load(Acquire))));
+                return Some(self.identity(process));
             }
         }
         None
@@ -321,13 +379,17 @@ impl Registry {
 
     /// Every socket, as it is at the moment.
     pub fn snapshot(&self) -> Vec<Snapshot> {
-        let mut all = Vec::new();
+        let (mut all, here) = (Vec::new(), kernel::namespace("pid"));
         for index in 0..SOCKETS {
             let claim = self.socket_word(index, 0).load(Acquire);
             if claim == 0 || claim > PROCESSES as u64 {
                 continue;
             }
-            let process = self.process_word(claim as usize - 1, 3).load(Relaxed) as u32;
+            // A number of another namespace says nothing here.
+            if self.process_word(claim as usize - 1, PIDS).load(Relaxed) != here {
+                continue;
+            }
+            let process = self.process_word(claim as usize - 1, PID).load(Relaxed) as u32;
             let words: [u64; SOCKET_WORDS] = std::array::from_fn(|at| self.socket_word(index, at).load(Relaxed));
             let state = words[Field::State as usize];
             all.push(Snapshot {
@@ -403,75 +465,4 @@ fn probes(words: &[u64; 6]) -> impl Iterator<Item = usize> {
 const CLAIMED: u64 = 1 << 32;
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn key(port: u16) -> Key {
-        Key {
-            namespace: 1,
-            local: format!("127.0.0.1:{port}").parse().unwrap(),
-            remote: "127.0.0.1:80".parse().unwrap(),
-        }
-    }
-
-    fn registry(name: &str) -> (Registry, String) {
-        let directory = format!("{}/sidestep-registry-{}-{name}", std::env::temp_dir().display(), kernel_id());
-        (Registry::open(&directory).unwrap(), directory)
-    }
-
-    /// No process has this number.
-    const NOBODY: u32 = u32::MAX >> 1;
-
-    fn kernel_id() -> u32 {
-        crate::kernel::process()
-    }
-
-    #[test]
-    fn what_is_offered_is_found_until_it_is_removed() {
-        let (registry, directory) = registry("find");
-        let me = Identity([7, kernel_id().into()]);
-        let alive = Rendezvous::listen(&me.name()).unwrap();
-        let process = registry.enter(me, NOBODY).unwrap();
-        let entry = registry.add(process, &key(4000)).unwrap();
-        assert_eq!(registry.find(&key(4000)), None);
-        registry.set_willing(entry, true);
-        assert_eq!(registry.find(&key(4000)), Some(me));
-        assert_eq!(registry.find(&key(4001)), None);
-        registry.set_state(entry, true, false, Reason::Promoted);
-        let all = registry.snapshot();
-        assert_eq!((all.len(), all[0].process, all[0].on_ring), (1, NOBODY, (true, false)));
-        // Whoever lives stays; the dead are swept.
-        assert_eq!(registry.sweep(), 0);
-        drop(alive);
-        assert_eq!(registry.sweep(), 1);
-        assert_eq!(registry.find(&key(4000)), None);
-        std::fs::remove_dir_all(directory).unwrap();
-    }
-
-    #[test]
-    fn who_has_no_engine_is_excused_while_it_lives() {
-        let (registry, directory) = registry("excuse");
-        let me = kernel_id();
-        registry.excuse(me, Reason::Resources);
-        assert_eq!(registry.excuse_of(me), Some(Reason::Resources));
-        assert_eq!(registry.excuse_of(me + 1), None);
-        assert_eq!(registry.sweep(), 0);
-        registry.excuse(NOBODY, Reason::Resources);
-        assert_eq!(registry.sweep(), 1);
-        assert_eq!(registry.excuse_of(me), Some(Reason::Resources));
-        std::fs::remove_dir_all(directory).unwrap();
-    }
-
-    #[test]
-    fn garbage_in_the_file_finds_nothing_and_harms_nobody() {
-        let (registry, directory) = registry("garbage");
-        for at in 2..LEN / 8 {
-            registry.words.word(at).store((at as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1, Relaxed);
-        }
-        assert_eq!(registry.find(&key(4000)), None);
-        registry.snapshot();
-        // None of it lives, so there is room again.
-        assert!(registry.enter(Identity([1, 1]), 1).is_some());
-        std::fs::remove_dir_all(directory).unwrap();
-    }
-}
+mod tests;

@@ -138,6 +138,18 @@ impl Set {
         lock(&stream.sets).push(self.index);
     }
 
+    /// Members whose carriers were given up are the kernel's again, and the berth with the last of them.
+    pub fn give_back(&self) {
+        let set = self.fd.load(Ordering::Relaxed);
+        let mut state = lock(&self.state);
+        let given = |member: &Member| member.ring.is_some() && member.stream.carrier().is_none();
+        let ids: Vec<u32> = state.members.iter().filter(|(_, member)| given(member)).map(|(id, _)| id).collect();
+        for id in ids {
+            state.uncarry(set, id);
+        }
+        state.drop_berth(set);
+    }
+
     /// Whether the kernel answers alone.
     pub fn is_exported(&self) -> bool {
         self.exported.load(Ordering::Acquire)
@@ -200,9 +212,16 @@ impl Set {
                             crate::leaving::leave(stream, EXPORTED);
                             return Ok(());
                         }
-                        if stream.carrier().is_some() {
-                            state.carry(set, id);
-                            wake();
+                        match stream.carrier() {
+                            Some(carrier) if !state.serves(carrier.node()) => {
+                                drop(state);
+                                crate::leaving::leave(stream, EXPORTED);
+                            }
+                            Some(_) => {
+                                state.carry(set, id);
+                                wake();
+                            }
+                            None => {}
                         }
                     }
                 }
@@ -233,7 +252,8 @@ impl Set {
 
     fn can_carry(&self, stream: &Stream) -> bool {
         let mut state = lock(&self.state);
-        state.give_berth(self.fd.load(Ordering::Relaxed));
+        let Some(carrier) = stream.carrier().filter(|carrier| state.serves(carrier.node())) else { return false };
+        state.give_berth(self.fd.load(Ordering::Relaxed), carrier.node());
         if state.berth.is_none() {
             return false;
         }
@@ -367,8 +387,7 @@ impl Set {
             if sleep::is_interrupted(before, true) {
                 return Err(Errno(libc::EINTR));
             }
-            let Some(berth) = state.berth.clone() else { continue };
-            let Some(node) = engine::running().map(|engine| &engine.node) else { continue };
+            let (Some(berth), Some(node)) = (state.berth.clone(), state.node.clone()) else { continue };
             // What another thread dispatches from here on changes the epoch. What it dispatched before is in the queue.
             let epoch = node.epoch();
             let again = state.arm();

@@ -114,10 +114,10 @@ pub struct Stream {
 }
 
 /// Where a stream is known.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Place {
     /// The engine of this process.
-    pub engine: &'static Engine,
+    pub engine: Arc<Engine>,
     /// Its addresses.
     pub key: Key,
     /// Its place in the registry.
@@ -353,12 +353,12 @@ impl Stream {
         if place.is_none() {
             *place = self.enter();
         }
-        *place
+        place.clone()
     }
 
     /// Where it is known, if it is.
     pub fn known_place(&self) -> Option<Place> {
-        *lock(&self.place)
+        lock(&self.place).clone()
     }
 
     fn enter(&self) -> Option<Place> {
@@ -406,6 +406,10 @@ impl Stream {
             && let Some(mut writer) = self.writer.try_lock()
         {
             writer.follow(self, reading.leaving);
+        }
+        // The sets of one without a place want to know, and this thread may have the lock of one.
+        if lock(&self.place).is_some() {
+            self.see_parting();
         }
     }
 

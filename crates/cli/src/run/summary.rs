@@ -4,11 +4,12 @@ use std::{process::ExitStatus, time::Duration};
 
 use sidestep_sockets::{config::config, registry::Registry};
 
-/// Prints it. What the program's children did is theirs, and is not counted.
-pub fn print(name: &str, process: u32, status: ExitStatus, took: Duration) {
+/// Prints it, from a registry that was opened before the program began: it lives as long as someone has it. What the program's
+/// children did is theirs, and is not counted.
+pub fn print(name: &str, process: u32, status: ExitStatus, took: Duration, registry: Option<&Registry>) {
     eprintln!("sidestep: {name} ended after {:.3} s: {status}", took.as_secs_f64());
-    let directory = &config().directory;
-    let Some(registry) = Registry::look(directory) else {
+    let Some(registry) = registry else {
+        let directory = &config().directory;
         eprintln!(
             "sidestep: all connections stayed on TCP: there is no registry in {directory}, and none could be made"
         );

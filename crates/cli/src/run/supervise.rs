@@ -15,6 +15,8 @@ use signal_hook::{
     low_level::emulate_default_handler,
 };
 
+use sidestep_sockets::{config::config, registry::Registry};
+
 use super::summary;
 
 /// Runs it to its end.
@@ -22,10 +24,11 @@ pub fn run(mut command: Command, name: &str) -> io::Result<ExitCode> {
     let begin = Instant::now();
     // Before there is a child, so that none is lost; it waits until there is one.
     let signals = SignalsInfo::<WithOrigin>::new(HANDED_ON)?;
+    let registry = Registry::open(&config().directory).ok();
     let child = command.spawn()?;
     let process = child.id();
     let status = wait(child, signals)?;
-    summary::print(name, process, status, begin.elapsed());
+    summary::print(name, process, status, begin.elapsed(), registry.as_ref());
     Ok(end_like(status))
 }
 

@@ -16,14 +16,14 @@ use sidestep_sockets::{
 };
 
 /// Adds those of all processes.
-pub fn add(sockets: &mut Vec<Snapshot>, registry: Option<&Registry>) {
+pub fn add(sockets: &mut Vec<Snapshot>, registries: &[Registry]) {
     let mut tables = HashMap::new();
     for process in processes() {
         let folder = format!("/proc/{process}");
         let Some(environment) = accelerated(&folder) else { continue };
         let namespace = fs::read_link(format!("{folder}/ns/net")).unwrap_or_default();
         let table = tables.entry(namespace).or_insert_with(|| connections(&folder));
-        let reason = reason(registry, process, &environment);
+        let reason = reason(registries, process, &environment);
         for (fd, inode) in descriptors(&folder) {
             let Some((local, remote)) = table.get(&inode).copied() else { continue };
             let known = |socket: &Snapshot| {
@@ -41,18 +41,17 @@ pub fn add(sockets: &mut Vec<Snapshot>, registry: Option<&Registry>) {
 }
 
 /// Why a connection of this process is not in the registry.
-fn reason(registry: Option<&Registry>, process: u32, environment: &[u8]) -> Reason {
-    match registry {
-        _ if variable(environment, b"SIDESTEP_PROMOTE=") == Some(b"never") => Reason::Rule,
-        _ if is_short(process, registry.is_some()) => Reason::Resources,
-        Some(registry) => registry.excuse_of(process).unwrap_or(Reason::Young),
-        None if can_be_made() => Reason::Young,
-        None => Reason::Resources,
+fn reason(registries: &[Registry], process: u32, environment: &[u8]) -> Reason {
+    if variable(environment, b"SIDESTEP_PROMOTE=") == Some(b"never") {
+        return Reason::Rule;
     }
+    let excuse = registries.iter().find_map(|registry| registry.excuse_of(process));
+    let is_short = || is_short(process, !registries.is_empty()) || registries.is_empty() && !can_be_made();
+    excuse.unwrap_or_else(|| if is_short() { Reason::Resources } else { Reason::Young })
 }
 
-/// Whether a process has no descriptor or no address space left for the registry, where it would leave word, or cannot make
-/// the file if it is not there.
+/// Whether a process has no descriptors or no address space left for the registry, where it would leave word, or cannot make
+/// one if it is not there.
 fn is_short(process: u32, is_there: bool) -> bool {
     let limits = fs::read_to_string(format!("/proc/{process}/limits")).unwrap_or_default();
     let limit = |name: &str| {
@@ -64,9 +63,10 @@ fn is_short(process: u32, is_there: bool) -> bool {
     let pages: u64 = sizes.split(' ').next().and_then(|pages| pages.parse().ok()).unwrap_or(0);
     let mapped = pages * rustix::param::page_size() as u64;
     let needed = registry::LEN as u64;
-    open >= limit("Max open files")
+    // Two at once: the directory, and the file that says where the registry is.
+    open + 2 > limit("Max open files")
         || mapped + needed > limit("Max address space")
-        || !is_there && needed > limit("Max file size")
+        || !is_there && registry::HINT_LEN as u64 > limit("Max file size")
 }
 
 /// Whether the first process that needs a registry can make it.
@@ -75,13 +75,9 @@ fn can_be_made() -> bool {
     let holder = if folder.exists() { Some(folder) } else { folder.parent() };
     let usable = holder
         .is_some_and(|holder| holder.is_dir() && rustix::fs::access(holder, rustix::fs::Access::WRITE_OK).is_ok());
-    let has_room = |holder: &Path| {
-        rustix::fs::statvfs(holder).is_ok_and(|space| {
-            space.f_bavail.saturating_mul(space.f_frsize) >= registry::LEN as u64 && space.f_favail > 0
-        })
-    };
-    // One that is there and could not be opened for looking cannot be opened at all.
-    usable && holder.is_some_and(has_room) && !folder.join(rustix::process::geteuid().as_raw().to_string()).exists()
+    let has_room =
+        |holder: &Path| rustix::fs::statvfs(holder).is_ok_and(|space| space.f_bavail > 0 && space.f_favail > 0);
+    usable && holder.is_some_and(has_room)
 }
 
 fn processes() -> impl Iterator<Item = u32> {

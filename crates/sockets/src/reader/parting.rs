@@ -54,6 +54,11 @@ impl Reader {
         self.note.parting && !self.note.leaving && !self.on_ring && !switching && self.is_dry()
     }
 
+    /// Whether the carrier was never taken up, so that the peer has not been let into it.
+    pub fn is_unopened(&self) -> bool {
+        self.ring.is_none() && self.kept.is_empty() && self.aside.is_none()
+    }
+
     /// Whether nothing lies here that the program has not read.
     pub fn is_dry(&mut self) -> bool {
         self.kept.is_empty() && self.aside.is_none() && !self.note.leaving && !self.has_news()

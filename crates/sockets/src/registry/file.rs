@@ -1,125 +1,231 @@
-//! The file of the registry: made, checked and mapped; and kept by a process that changes its root, which could not open it
-//! any more.
+//! Where the registry of a user is: a small file says which segment it is. And the registries that a process keeps which
+//! changes its root, since it could not open them any more.
+//!
+//! The file is a hint and is never mapped, so whatever happens to it or to its directory costs acceleration and nothing
+//! else. The directory is opened once and not through a link; the file in it is one of this user alone.
 
-use std::{
-    os::fd::OwnedFd,
-    sync::{
-        OnceLock,
-        atomic::Ordering::{Acquire, Relaxed, Release},
-    },
-};
+use std::{os::fd::OwnedFd, sync::Arc, time::Duration};
 
 use rustix::{
-    fs::{FallocateFlags, Mode, OFlags},
+    fs::{AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, Stat},
     process::{Resource, getrlimit},
 };
 use sidestep_shm::{
-    Memory, descriptor,
+    Memory,
     lock::{Mutex, MutexGuard},
     procfs,
+    segment::{self, SegmentId},
+    user,
 };
 
 use super::{LEN, MAGIC, Registry, VERSION};
-use crate::{config::config, reason::Reason, stream::lock};
+use crate::{config::config, kernel, reason::Reason};
 
-/// Before a change of root, by user.
-static KEPT: [OnceLock<(u32, Registry)>; USERS] = [const { OnceLock::new() }; USERS];
-const USERS: usize = 8;
-static KEEPING: Mutex<()> = Mutex::new(());
+/// The registries of users that this process was before a change of root, with the users. Nobody waits for the lock: in a
+/// forked child a thread may have it for ever that is not there, and then nothing is kept.
+static KEPT: Mutex<Vec<(u32, Arc<Registry>)>> = Mutex::new(Vec::new());
 
-/// The registry of this user.
-pub fn of_user() -> Option<&'static Registry> {
-    let opened = || Registry::open(&config().directory).ok().map(|registry| &*Box::leak(Box::new(registry)));
-    kept().or_else(opened)
+/// More users than a server is between two changes of root.
+const MOST_KEPT: usize = 8;
+
+/// What the file says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Hint {
+    segment: SegmentId,
+    /// Also in the segment: its number may be another's by now.
+    nonce: u64,
 }
 
-/// Leaves word in the registry that this process has no engine. It is given back at once: what is short is the program's.
-pub fn excuse(reason: Reason) {
-    if let Ok(registry) = Registry::open(&config().directory) {
-        registry.excuse(crate::kernel::process(), reason);
-    }
+/// Bytes of the file: magic, version and segment, nonce, and one word for later.
+pub const HINT_LEN: usize = 32;
+/// Tries to lock the file, and the time between two: who holds it for longer does not make a registry.
+const LOCK_TRIES: u32 = 50;
+const LOCK_PAUSE: Duration = Duration::from_millis(1);
+
+/// The registry of this user.
+pub fn of_user() -> Option<Arc<Registry>> {
+    let user = user::own()?;
+    let find = |kept: MutexGuard<'_, Vec<(u32, Arc<Registry>)>>| {
+        kept.iter().find(|(of, _)| *of == user).map(|(_, registry)| registry.clone())
+    };
+    KEPT.try_lock().ok().and_then(find).or_else(|| Registry::open(&config().directory).ok().map(Arc::new))
+}
+
+/// Leaves word in the registry that this process has no engine. The word lasts as long as what is returned.
+pub fn excuse(reason: Reason) -> Option<Arc<Registry>> {
+    let registry = of_user()?;
+    registry.excuse(kernel::process(), reason);
+    Some(registry)
 }
 
 /// Opens the registry of this user, and what else has a path, for this process and its children: under another root they
 /// could not.
 pub fn keep() {
-    let _keeping = lock(&KEEPING);
     procfs::keep();
-    if kept().is_none()
-        && let Some(cell) = KEPT.iter().find(|cell| cell.get().is_none())
+    let (Ok(mut kept), Some(user)) = (KEPT.try_lock(), user::own()) else { return };
+    if kept.len() < MOST_KEPT
+        && kept.iter().all(|(of, _)| *of != user)
         && let Ok(registry) = Registry::open(&config().directory)
     {
-        let _ = cell.set((user(), registry));
+        kept.push((user, Arc::new(registry)));
     }
 }
 
-fn kept() -> Option<&'static Registry> {
-    KEPT.iter().filter_map(OnceLock::get).find(|(of, _)| *of == user()).map(|(_, registry)| registry)
-}
-
-fn user() -> u32 {
-    rustix::process::geteuid().as_raw()
-}
-
-/// Held by a thread that forks, so that nothing is half kept in the child.
-pub fn none_keeps() -> MutexGuard<'static, ()> {
-    lock(&KEEPING)
+/// After a change of user: what belongs to users that this process can no longer become is given back.
+pub fn drop_strange() {
+    let mut own = [u32::MAX; 3];
+    kernel::users(&mut own);
+    if let Ok(mut kept) = KEPT.try_lock() {
+        kept.retain(|(of, _)| own.contains(of));
+    }
 }
 
 impl Registry {
     /// Opens the registry of this user, and makes it if it is not there.
     pub fn open(directory: &str) -> Result<Registry, Reason> {
-        Self::open_file(directory, true).ok_or(Reason::Resources)
+        open(directory).ok_or(Reason::Resources)
     }
 
-    /// Opens it for looking, if it is there.
+    /// What the registry of this user says at the moment, if it is there.
     pub fn look(directory: &str) -> Option<Registry> {
-        Self::open_file(directory, false)
+        look(&open_directory(directory)?, rustix::process::geteuid().as_raw())
     }
 
-    fn open_file(directory: &str, create: bool) -> Option<Registry> {
-        if create {
-            // Everyone's, with the sticky bit; if it is there already, its owner's modes stand.
-            let made = rustix::fs::mkdir(directory, Mode::from_raw_mode(0o1777));
-            if made.is_ok() {
-                let _ = rustix::fs::chmod(directory, Mode::from_raw_mode(0o1777));
-            }
-        }
-        let user = rustix::process::geteuid();
-        let path = format!("{directory}/{}", user.as_raw());
-        let mut flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-        if create {
-            flags |= OFlags::CREATE;
-        }
-        let file = rustix::fs::open(path, flags, Mode::from_raw_mode(0o644)).ok()?;
-        let status = rustix::fs::fstat(&file).ok()?;
-        let regular = rustix::fs::FileType::from_raw_mode(status.st_mode).is_file();
-        if status.st_uid != user.as_raw() || !regular {
-            return None;
-        }
-        if (status.st_size as usize) < LEN {
-            // Space first: a full file system must be an error here, not a signal later. Beyond the limit of files it would
-            // be one here. Who only looks makes nothing.
-            if !create || getrlimit(Resource::Fsize).current.is_some_and(|limit| limit < LEN as u64) {
-                return None;
-            }
-            rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, LEN as u64).ok()?;
-        }
-        Self::map(file)
-    }
-
-    fn map(file: OwnedFd) -> Option<Registry> {
-        let memory = Memory::map_own_file(descriptor::keep(file), LEN).ok()?;
-        let words = memory.words(0, LEN / 8).ok()?;
-        let (magic, version) = (words.word(0), words.word(1));
-        match magic.load(Acquire) {
-            0 => {
-                version.store(VERSION, Relaxed);
-                magic.store(MAGIC, Release);
-            }
-            MAGIC if version.load(Relaxed) == VERSION => {}
-            _ => return None,
-        }
-        Some(Registry { words, _memory: memory })
+    /// What the registries of all users say that this process may look at.
+    pub fn look_at_all(directory: &str) -> Vec<Registry> {
+        let users = |folder: &OwnedFd| {
+            let names = rustix::fs::Dir::read_from(folder).into_iter().flatten().flatten();
+            let user = |name: &str| name.split_once('-')?.0.parse().ok().filter(|user| file_name(*user) == name);
+            names.filter_map(|entry| user(entry.file_name().to_str().ok()?)).collect::<Vec<u32>>()
+        };
+        let Some(folder) = open_directory(directory) else { return Vec::new() };
+        users(&folder).into_iter().filter_map(|user| look(&folder, user)).collect()
     }
 }
+
+fn open(directory: &str) -> Option<Registry> {
+    let user = user::own()?;
+    let folder = open_directory(directory).or_else(|| make_directory(directory))?;
+    let file = open_file(&folder, user, OFlags::RDWR | OFlags::CREATE)?;
+    let known = |file| attached(read(file)?, user);
+    if let Some(registry) = known(&file) {
+        return Some(registry);
+    }
+    // One that is gone, or was never there. Beyond the limit of files a write would be a signal.
+    if getrlimit(Resource::Fsize).current.is_some_and(|limit| limit < HINT_LEN as u64) {
+        return None;
+    }
+    let locked = (0..LOCK_TRIES).any(|_| {
+        let locked = rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok();
+        if !locked {
+            kernel::pause(LOCK_PAUSE);
+        }
+        locked
+    });
+    let same = || {
+        let named = rustix::fs::statat(&folder, file_name(user), AtFlags::SYMLINK_NOFOLLOW).ok()?;
+        let own = rustix::fs::fstat(&file).ok()?;
+        Some((named.st_dev, named.st_ino) == (own.st_dev, own.st_ino))
+    };
+    let made = if locked && same() == Some(true) { known(&file).or_else(|| make(&file)) } else { known(&file) };
+    // Not only by closing it: a child that another thread forked just now has it, too.
+    let _ = rustix::fs::flock(&file, FlockOperation::Unlock);
+    made
+}
+
+/// Makes a segment, and says so in the file, which is locked.
+fn make(file: &OwnedFd) -> Option<Registry> {
+    let (segment, memory) = segment::create(LEN).ok()?;
+    let mut nonce = [0; 8];
+    rustix::rand::getrandom(&mut nonce, rustix::rand::GetRandomFlags::empty()).ok()?;
+    let hint = Hint { segment, nonce: u64::from_ne_bytes(nonce) };
+    let registry = Registry::new(memory)?;
+    registry.found(hint.nonce);
+    let written = rustix::io::pwrite(file, &hint.to_bytes(), 0).ok()?;
+    (written == HINT_LEN).then_some(registry)
+}
+
+fn attached(hint: Hint, user: u32) -> Option<Registry> {
+    of_hint(hint, segment::attach(hint.segment, LEN, user).ok()?)
+}
+
+fn look(folder: &OwnedFd, user: u32) -> Option<Registry> {
+    let hint = read(&open_file(folder, user, OFlags::RDONLY)?)?;
+    of_hint(hint, segment::copy(hint.segment, LEN, user).ok()?)
+}
+
+/// The registry in a segment, if it is the one that was meant.
+fn of_hint(hint: Hint, memory: Memory) -> Option<Registry> {
+    Registry::new(memory).filter(|registry| registry.is_founded(hint.nonce))
+}
+
+/// The directory: of this user or of root, written by nobody else; or one that is everyone's, where files stay their makers'.
+fn open_directory(path: &str) -> Option<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    // With a slash at its end a link would be followed.
+    let path = if path.len() > 1 { path.trim_end_matches('/') } else { path };
+    let folder = rustix::fs::openat(CWD, path, flags, Mode::empty()).ok()?;
+    let status = rustix::fs::fstat(&folder).ok()?;
+    let mode = Mode::from_raw_mode(status.st_mode);
+    let shared = mode.contains(Mode::SVTX);
+    let private = !mode.intersects(Mode::WGRP | Mode::WOTH) && (status.st_uid == 0 || user::is_own(status.st_uid));
+    (shared || private).then_some(folder)
+}
+
+fn make_directory(path: &str) -> Option<OwnedFd> {
+    let everyone = Mode::RWXU | Mode::RWXG | Mode::RWXO | Mode::SVTX;
+    rustix::fs::mkdir(path.trim_end_matches('/'), Mode::RWXU | Mode::SVTX).ok()?;
+    let folder = open_directory(path)?;
+    // What the process lets others do with its files does not matter here.
+    let own = rustix::fs::fstat(&folder).is_ok_and(|status| user::is_own(status.st_uid));
+    if own {
+        let _ = rustix::fs::fchmod(&folder, everyone);
+    }
+    Some(folder)
+}
+
+/// The file of a user: regular, the user's alone, under this name alone, and of the right size.
+fn open_file(folder: &OwnedFd, user: u32, flags: OFlags) -> Option<OwnedFd> {
+    // Not waiting: whatever is there may be a pipe.
+    let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = rustix::fs::openat(folder, file_name(user), flags, Mode::RUSR | Mode::WUSR).ok()?;
+    is_proper(&rustix::fs::fstat(&file).ok()?, user).then_some(file)
+}
+
+fn is_proper(status: &Stat, user: u32) -> bool {
+    FileType::from_raw_mode(status.st_mode).is_file()
+        && status.st_uid == user
+        && user != user::overflow()
+        && !Mode::from_raw_mode(status.st_mode).intersects(Mode::RWXG | Mode::RWXO)
+        && status.st_nlink == 1
+        && [0, HINT_LEN as u64].contains(&(status.st_size as u64))
+}
+
+/// Processes of other IPC namespaces cannot attach to the same segment: they have a file of their own.
+fn file_name(user: u32) -> String {
+    format!("{user}-{}", kernel::namespace("ipc"))
+}
+
+fn read(file: &OwnedFd) -> Option<Hint> {
+    let mut bytes = [0; HINT_LEN];
+    let count = rustix::io::pread(file, &mut bytes[..], 0).ok()?;
+    if count == HINT_LEN { Hint::from_bytes(&bytes) } else { None }
+}
+
+impl Hint {
+    fn to_bytes(self) -> [u8; HINT_LEN] {
+        let mut bytes = [0; HINT_LEN];
+        let words = [MAGIC, VERSION << 32 | u64::from(self.segment.0), self.nonce, 0];
+        bytes.chunks_exact_mut(8).zip(words).for_each(|(bytes, word)| bytes.copy_from_slice(&word.to_le_bytes()));
+        bytes
+    }
+
+    fn from_bytes(bytes: &[u8; HINT_LEN]) -> Option<Hint> {
+        let word = |at: usize| u64::from_le_bytes(bytes[at * 8..at * 8 + 8].try_into().expect("eight bytes"));
+        let fits = word(0) == MAGIC && word(1) >> 32 == VERSION;
+        fits.then(|| Hint { segment: SegmentId(word(1) as u32), nonce: word(2) })
+    }
+}
+
+#[cfg(test)]
+mod tests;

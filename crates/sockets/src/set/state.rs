@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use sidestep_fabric::{Berth, EventQueue, event::SourceId};
+use sidestep_fabric::{Berth, EventQueue, Node, event::SourceId};
 use sidestep_shm::{
     cpu,
     wait::{Patience, Waiter},
@@ -18,7 +18,6 @@ use sidestep_vi::Nic;
 
 use crate::{
     carrier::Carrier,
-    engine,
     kernel::{self, Errno, Result},
     member::{EDGE, ENDS, IN, Member, Members, OUT, RDHUP, Ring, Seen},
     poll::LOOK_TICKS,
@@ -35,6 +34,8 @@ pub struct State {
     /// How many members are promoted.
     pub carried: usize,
     pub berth: Option<Arc<Berth>>,
+    /// The node of the berth.
+    pub node: Option<Node>,
     news: Option<EventQueue>,
     pub waiter: Waiter,
     /// When the kernel was last asked, in ticks of the processor.
@@ -64,25 +65,48 @@ impl State {
         State { waiter: Waiter::with(patience), ..State::default() }
     }
 
-    /// Before a stream of this set is opened: lets the fabric wake who waits here.
-    pub fn give_berth(&mut self, set: i32) {
+    /// Before a stream of this set is opened: lets the fabric wake who waits here. Once a berth is of another user's time, and
+    /// no member needs it, it gives way.
+    pub fn give_berth(&mut self, set: i32, node: &Node) {
+        if self.node.as_ref().is_some_and(|own| !own.is(node)) {
+            self.drop_berth(set);
+        }
         if self.berth.is_some() {
             return;
         }
-        let Some(engine) = engine::engine() else { return };
-        let Ok(berth) = engine.node.berth() else { return };
+        let Ok(berth) = node.berth() else { return };
         let event = libc::epoll_event { events: IN | EDGE, u64: token(BERTH) };
         if kernel::epoll_control(set, libc::EPOLL_CTL_ADD, berth.as_fd().as_raw_fd(), Some(event)).is_ok() {
             self.berth = Some(Arc::new(berth));
-            self.news = Some(EventQueue::new(&engine.node));
+            self.node = Some(node.clone());
+            self.news = Some(EventQueue::new(node));
+        }
+    }
+
+    /// Whether a carrier of this node can be waited for: the berth hears one node, as long as any member needs it.
+    pub fn serves(&self, node: &Node) -> bool {
+        self.carried == 0 || self.node.as_ref().is_some_and(|own| own.is(node))
+    }
+
+    /// Gives the berth back, if no member needs it.
+    pub fn drop_berth(&mut self, set: i32) {
+        if self.carried == 0
+            && let Some(berth) = self.berth.take()
+        {
+            let _ = kernel::epoll_control(set, libc::EPOLL_CTL_DEL, berth.as_fd().as_raw_fd(), None);
+            (self.node, self.news, self.nic) = (None, None, None);
         }
     }
 
     /// A member gets its ring.
     pub fn carry(&mut self, set: i32, id: u32) {
-        self.give_berth(set);
+        let Some(carrier) = self.members.get(id).and_then(|member| member.stream.carrier()) else { return };
+        if self.node.as_ref().is_some_and(|node| !node.is(carrier.node())) {
+            // Of another user's time.
+            self.drop_berth(set);
+        }
+        self.give_berth(set, carrier.node());
         let (Some(news), Some(member)) = (&self.news, self.members.get_mut(id)) else { return };
-        let Some(carrier) = member.stream.carrier() else { return };
         if member.ring.as_ref().is_some_and(|ring| ring.carrier.serial == carrier.serial) {
             return;
         }
@@ -408,11 +432,11 @@ impl State {
 
     /// Looks for a while: at active members all the time, at the kernel now and then.
     pub fn look(&mut self, set: i32, deadline: Option<u64>) -> bool {
-        let State { members, active, carried, waiter, looked, nic, .. } = self;
+        let State { members, active, carried, waiter, looked, nic, node, .. } = self;
         let nic = nic.as_ref().filter(|_| *carried > active.len());
         let ring = |id: &u32| members.get(*id).and_then(|member| member.ring.as_ref());
         let core = || active.last().and_then(ring).map_or(u32::MAX, |ring| ring.carrier.peer_core());
-        let node = engine::running().map(|engine| &engine.node).filter(|_| *carried > active.len());
+        let node = node.as_ref().filter(|_| *carried > active.len());
         if waiter.is_resting() {
             // The sleep that follows sees what the kernel has.
             *looked = cpu::ticks();

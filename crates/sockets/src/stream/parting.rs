@@ -14,7 +14,9 @@ use crate::{
     kernel,
     reader::Reader,
     reason::Reason,
+    set::Set,
     stream::{READ, Stage, Stream, WRITE, lock},
+    table,
     writer::Writer,
 };
 
@@ -55,11 +57,49 @@ impl Stream {
             self.parting.store(true, Ordering::Relaxed);
             reader.part(self);
             writer.part(self);
-            // Its word comes behind its last switch: whoever has seen the one sees the other.
-            carrier.peer_reading().parting && reader.has_parted(self) && writer.has_parted()
+            // Its word comes behind its last switch: whoever has seen the one sees the other. Without a word from either: what
+            // was never opened cannot bring anything, and a peer from another user's time learns that the carrier is gone.
+            let agreed = carrier.peer_reading().parting && reader.has_parted(self);
+            let unopened = reader.is_unopened() && lock(&self.place).is_none();
+            (agreed || unopened) && writer.has_parted()
         };
         if parted {
             self.give_up(&mut reader, &mut writer);
+            drop((reader, writer));
+            if self.stage() == Stage::Never {
+                let sets = lock(&self.sets).clone();
+                sets.into_iter().filter_map(table::set_at).for_each(Set::give_back);
+            }
+        }
+    }
+
+    /// Before a change of user: whatever this stream has of the engine is given back. What is not promoted may be, under the
+    /// new user. A carrier is parted with: at once if the peer follows, or by later calls.
+    pub fn give_back(&self) {
+        let place = lock(&self.place).take();
+        if let Some(place) = place {
+            place.engine.forget(&place.key);
+            place.engine.registry.remove(place.entry);
+        }
+        let offered = Stage::Offered as u8;
+        let _ = self.stage.compare_exchange(offered, Stage::Young as u8, Ordering::SeqCst, Ordering::SeqCst);
+        self.begin_tries();
+        if let Some(carrier) = self.carrier() {
+            self.parting.store(true, Ordering::Relaxed);
+            self.part();
+            carrier.nudge();
+        }
+    }
+
+    /// Goes on with that. `true`: there is nothing left to give back.
+    pub fn has_given_back(&self) -> bool {
+        self.part();
+        match self.carrier() {
+            Some(carrier) => {
+                carrier.check();
+                false
+            }
+            None => true,
         }
     }
 
@@ -74,7 +114,6 @@ impl Stream {
 
     /// The stream is on TCP alone, and offered anew.
     fn give_up(&self, reader: &mut Reader, writer: &mut Writer) {
-        let Some(place) = self.known_place() else { return };
         for (direction, bytes) in [(READ, reader.forget_carrier()), (WRITE, writer.forget_carrier())] {
             self.over_former[direction].fetch_add(bytes, Ordering::Relaxed);
             self.on_ring[direction].store(false, Ordering::Relaxed);
@@ -85,8 +124,12 @@ impl Stream {
         self.parting.store(false, Ordering::Relaxed);
         self.partings.fetch_add(1, Ordering::Relaxed);
         self.begin_tries();
-        self.stage.store(Stage::Offered as u8, Ordering::SeqCst);
-        self.set_reason(Reason::Demoted);
-        self.await_peer(&place);
+        // Without a place, the engine that it was known to is gone.
+        let place = self.known_place();
+        self.stage.store(if place.is_some() { Stage::Offered } else { Stage::Never } as u8, Ordering::SeqCst);
+        if let Some(place) = place {
+            self.set_reason(Reason::Demoted);
+            self.await_peer(&place);
+        }
     }
 }

@@ -9,7 +9,7 @@ use crate::{
     kernel::{self, stack},
     reason::Reason,
     stream::{Place, Stage, Stream, lock},
-    unseen,
+    table, unseen,
 };
 
 /// Turns after which a stream is offered: the second exchange has begun.
@@ -182,23 +182,27 @@ impl Stream {
 
     /// A carrier has been made: the directions take it up at their next calls.
     pub fn carried(&self, parts: Parts) {
+        // No fork and no change of user from here on: a child that has come meanwhile holds the socket, too.
+        let _change = table::change();
+        let Some(place) = self.known_place().filter(|_| self.stage() == Stage::Offered) else { return };
+        if !custody::is_sole_holder(place.cookie) {
+            return self.set_reason(Reason::OtherHolder);
+        }
         self.read_options();
         let prompt = kernel::option(self.fd(), libc::IPPROTO_TCP, libc::TCP_NODELAY).is_ok_and(|value| value != 0);
         parts.carrier.set_prompt(prompt);
         if let Some(place) = self.known_place()
-            && let Some(peer) = Peer::of(place.engine.registry, &place.key.reversed())
+            && let Some(peer) = Peer::of(&place.engine.registry, &place.key.reversed())
         {
             let _ = parts.carrier.peer.set(peer);
         }
         *lock(&self.carrier) = Some(parts.carrier.clone());
         *lock(&self.inbox) = Some(parts);
         self.stage.store(Stage::Carried as u8, Ordering::SeqCst);
-        if let Some(place) = self.known_place() {
-            place.engine.registry.set_willing(place.entry, false);
-            if let Some(carrier) = self.carrier() {
-                let (via, wire) = (carrier.link().is_some(), carrier.is_distant());
-                place.engine.registry.set_carrier(place.entry, via, wire);
-            }
+        place.engine.registry.set_willing(place.entry, false);
+        if let Some(carrier) = self.carrier() {
+            let (via, wire) = (carrier.link().is_some(), carrier.is_distant());
+            place.engine.registry.set_carrier(place.entry, via, wire);
         }
         self.set_reason(Reason::Promoted);
         // SeqCst: a fork has made others expected and looks for carriers, this stores the carrier and looks for them.

@@ -94,10 +94,10 @@ impl Writer {
         }
     }
 
-    /// Whether that is so, and the reader has carried it out.
+    /// Whether that is so, and the reader has carried it out; or whether the carrier was never used.
     pub fn has_parted(&self) -> bool {
-        let done = self.carrier.as_ref().is_some_and(|carrier| carrier.peer_reading().done == self.number);
-        self.ring.is_some() && done && self.is_dry()
+        let done = self.carrier.as_ref().is_none_or(|carrier| carrier.peer_reading().done == self.number);
+        done && self.is_dry()
     }
 
     /// Whether everything that was written is on its way over TCP, or was read, and nobody wants it to stay there.

@@ -150,7 +150,7 @@ impl ShmLink {
     fn is_welcome(&self, who: &Credentials) -> bool {
         let sessions = self.all();
         let of_process = || sessions.iter().filter(|session| session.who.pid == who.pid);
-        who.uid == rustix::process::geteuid().as_raw()
+        shm::user::is_own(who.uid)
             && of_process().count() < MAX_OF_PROCESS
             && of_process().filter(|session| session.is_silent()).count() < MAX_SILENT_OF_PROCESS
             && !discard::is_overwhelmed()

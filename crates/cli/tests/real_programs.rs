@@ -11,5 +11,6 @@ mod real_programs {
     mod over_via;
     mod proxy;
     mod transfer;
+    mod users;
     mod web;
 }

@@ -73,7 +73,7 @@ intercepted! {
         [rust] dup(fd: c_int) -> c_int
             => descriptor::dup; handled "both numbers are the stream";
         [rust] dup2(old: c_int, new: c_int) -> c_int
-            => descriptor::dup2, also __dup2; handled "both numbers are the stream, and what was at the second is closed; an internal descriptor lies above the limit, where the kernel refuses it (EBADF)";
+            => descriptor::dup2, also __dup2; handled "both numbers are the stream, and what was at the second is closed; at 0, 1 and 2, where libc reads and writes by itself, it goes back to TCP for good; an internal descriptor lies above the limit, where the kernel refuses it (EBADF)";
         [rust] dup3(old: c_int, new: c_int, flags: c_int) -> c_int
             => descriptor::dup3; handled "as `dup2`";
         [rust, raw SYS_fcntl] fcntl(fd: c_int, command: c_int, argument: usize) -> c_int
@@ -111,7 +111,7 @@ intercepted! {
 
     "Buffered and asynchronous input and output" {
         [rust] fdopen(fd: c_int, mode: *const c_char) -> *mut FILE
-            => file::fdopen, also _IO_fdopen; passed "stdio reads and writes inside libc: the stream goes back to TCP for good";
+            => file::fdopen, also _IO_fdopen; passed "stdio reads and writes inside libc: the stream goes back to TCP for good, and what its peer does not send anew is put into libc's buffer";
         [rust] fclose(stream: *mut FILE) -> c_int
             => file::fclose, also _IO_fclose; passed "closes inside libc: the stream of that number is forgotten";
         [rust] freopen(path: *const c_char, mode: *const c_char, stream: *mut FILE) -> *mut FILE
@@ -134,7 +134,7 @@ intercepted! {
 
     "Processes" {
         [asm] vfork() -> c_int
-            => process::vfork, also __vfork; handled "the child borrows the memory: all its calls pass straight to the kernel until it executes a program or ends";
+            => process::vfork, also __vfork; handled "the child borrows the memory: all streams go back to TCP before, and all its calls pass straight to the kernel until it executes a program or ends";
         [rust] _Fork() -> c_int
             => process::fork_bare; handled "as `fork`, which is seen through `pthread_atfork`";
         [rust] clone(function: *mut c_void, stack: *mut c_void, flags: c_int, argument: *mut c_void, parent: *mut c_void, local: *mut c_void, child: *mut c_void) -> c_int

@@ -69,7 +69,7 @@ fn siege(carrier: &str, user: u32, attacks: &[&str]) {
     let plain_port = plain_server();
     let mut prey = Victim::start(folder.path(), carrier, &["client", &plain_port]);
     let began = client.exchanges_after(0, 4 * ENOUGH);
-    assert!(was_promoted(folder.path(), &port), "the pair is not promoted to begin with");
+    let began = until_promoted(&mut client, folder.path(), &port, began);
     let before = [&mut server, &mut client].map(|victim| (victim.descriptors(), resident_kb(victim.pid())));
     let mut done = began;
     for round in 0..if full() { 20 } else { 2 } {
@@ -100,11 +100,17 @@ fn siege(carrier: &str, user: u32, attacks: &[&str]) {
         let now = resident_kb(victim.pid());
         assert!(now < memory + 32 * 1024, "{now} kB, {memory} kB before");
     }
+    until_promoted(&mut client, folder.path(), &port, done);
+}
+
+/// Waits until a connection of the pair is promoted.
+fn until_promoted(client: &mut Victim, folder: &Path, port: &str, mut done: u64) -> u64 {
     let end = Instant::now() + PATIENCE;
-    while !was_promoted(folder.path(), &port) {
-        assert!(Instant::now() < end, "connections are not promoted any more");
+    while !is_promoted(folder, port) {
+        assert!(Instant::now() < end, "connections are not promoted");
         done = client.exchanges_after(done, 1);
     }
+    done
 }
 
 /// A client that is not under Sidestep.
@@ -112,7 +118,12 @@ struct PlainClient(TcpStream);
 
 impl PlainClient {
     fn connect(port: &str) -> PlainClient {
-        let stream = TcpStream::connect(("127.0.0.1", port.parse().expect("a port"))).expect("a connection");
+        let port: u16 = port.parse().expect("a port");
+        let connect = || TcpStream::connect(("127.0.0.1", port)).expect("a connection");
+        // Who has the smaller port makes the offer: the server.
+        let stream = std::iter::repeat_with(connect)
+            .find(|stream| stream.local_addr().expect("an address").port() > port)
+            .expect("without end");
         stream.set_nodelay(true).expect("an option");
         stream.set_read_timeout(Some(PATIENCE)).expect("an option");
         let mut client = PlainClient(stream);
@@ -132,7 +143,10 @@ impl PlainClient {
 
 /// A server that is not under Sidestep; its port.
 fn plain_server() -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    // Who has the larger port asks: the program under Sidestep, so that there must be some above this one.
+    let below = |listener: &TcpListener| listener.local_addr().expect("an address").port() < 50_000;
+    let bind = || TcpListener::bind("127.0.0.1:0").expect("a port");
+    let listener = std::iter::repeat_with(bind).find(below).expect("without end");
     let port = listener.local_addr().expect("an address").port().to_string();
     thread::spawn(move || {
         for stream in listener.incoming().map_while(Result::ok) {
@@ -147,7 +161,7 @@ fn plain_server() -> String {
 }
 
 /// Whether a connection of the pair is promoted now.
-fn was_promoted(folder: &Path, port: &str) -> bool {
+fn is_promoted(folder: &Path, port: &str) -> bool {
     let Some(registry) = Registry::look(folder.to_str().expect("a path of letters")) else { return false };
     let of_pair = |key: &sidestep_sockets::address::Key| key.local.port().to_string() == port;
     registry.snapshot().iter().any(|socket| of_pair(&socket.key) && socket.on_ring == (true, true))

@@ -46,6 +46,8 @@ use crate::{
 pub mod proof;
 mod via;
 
+pub use via::{read_question, read_ticket};
+
 /// The engine of this process.
 #[derive(Debug)]
 pub struct Engine {

@@ -19,6 +19,7 @@ use sidestep_sockets::{
     calls,
     config::config,
     engine::{HANDSHAKE, proof::Notice, read_answer, read_hello},
+    reason::Reason,
     registry::{Identity, Registry},
 };
 use sidestep_testkit::process::PATIENCE;
@@ -105,9 +106,14 @@ impl Attack {
 
 /// Asks the process with this identity for a carrier of the stream, as the peer that holds its other end would.
 fn ask(node: &Node, key: &Key, identity: Identity, fd: i32) -> (Endpoint, ArenaBlock) {
+    ask_with(node, key, identity, |own| assert!(Notice::Asker(own).put(fd)))
+}
+
+/// The same, with something else on the socket: `notice` is told the number of the line.
+fn ask_with(node: &Node, key: &Key, identity: Identity, notice: impl FnOnce(u64)) -> (Endpoint, ArenaBlock) {
     let mut block = None;
     let endpoint = node.begin_connect_with(&format!("shm:{}", identity.name()), |peer| {
-        assert!(Notice::Asker(node.caller(peer).unwrap()).put(fd));
+        notice(node.caller(peer).unwrap());
         let lent = node.lend_block(peer, 64 << 10, Kind::Stream)?;
         let mut hello = Vec::new();
         for word in [HANDSHAKE, 0].iter().chain(&key.to_words()) {
@@ -170,6 +176,117 @@ fn a_peer_that_only_talks_tcp_after_the_handshake_is_served_over_tcp() {
         assert_eq!(back, round.to_ne_bytes());
     }
     calls::close(attack.ours).unwrap();
+}
+
+/// Our end of a connection whose other end is plain, which makes an offer; the identity under which it is asked.
+fn offering() -> (i32, TcpStream, Identity) {
+    let (ours, mut theirs) = connection(true);
+    calls::accepted(ours, false);
+    for _ in 0..3 {
+        exchange(ours, &mut theirs);
+    }
+    let registry = Registry::look(&config().directory).unwrap();
+    let identity = registry.find(&Key::of(ours).unwrap()).expect("an offer stands");
+    (ours, theirs, identity)
+}
+
+/// A connection whose other end has the larger port, or the smaller one.
+fn connection(larger: bool) -> (i32, TcpStream) {
+    loop {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        near.set_nodelay(true).unwrap();
+        let far = listener.accept().unwrap().0;
+        far.set_nodelay(true).unwrap();
+        let is_larger = near.local_addr().unwrap().port() > listener.local_addr().unwrap().port();
+        match (is_larger, larger) {
+            (true, true) => return (far.into_raw_fd(), near),
+            (true, false) => return (near.into_raw_fd(), far),
+            (false, _) => {}
+        }
+    }
+}
+
+fn exchange(ours: i32, theirs: &mut TcpStream) {
+    theirs.write_all(b"ping").unwrap();
+    assert_eq!(receive(ours, 4), Ok(b"ping".to_vec()));
+    assert_eq!(send(ours, b"pong"), Ok(4));
+    theirs.read_exact(&mut [0; 4]).unwrap();
+}
+
+/// Asks for a stream with a key, as `begin` would, but for what stands on the socket. Whether it was given.
+fn is_given(node: &Node, ours: i32, theirs: &mut TcpStream, identity: Identity, notice: impl FnOnce(u64)) -> bool {
+    let key = Key::of(ours).unwrap().reversed();
+    let (endpoint, _block) = ask_with(node, &key, identity, notice);
+    let limit = Instant::now() + Duration::from_secs(30);
+    loop {
+        assert!(Instant::now() < limit, "no answer");
+        match endpoint.is_connected() {
+            Ok(false) => node.progress_kernel(),
+            answer => return answer.is_ok(),
+        };
+        exchange(ours, theirs);
+    }
+}
+
+#[test]
+fn a_stream_is_not_given_to_who_holds_neither_end() {
+    use std::os::fd::AsRawFd;
+    let (ours, mut theirs, identity) = offering();
+    let (node, other) = (Node::new().unwrap(), Node::new().unwrap());
+    let fd = theirs.as_raw_fd();
+    // Nothing stands on the socket; the number of another line does, as for who passes on the question of the holder; and
+    // the right number, in the words of who is asked.
+    assert!(!is_given(&node, ours, &mut theirs, identity, |_| {}));
+    assert!(!is_given(&node, ours, &mut theirs, identity, |own| assert!(Notice::Asker(own ^ 1).put(fd))));
+    assert!(!is_given(&node, ours, &mut theirs, identity, |own| assert!(Notice::Asked(own).put(fd))));
+    // What the holder has said for its own line is of no use on another one.
+    let mut of_holder = 0;
+    assert!(!is_given(&other, ours, &mut theirs, identity, |own| of_holder = own));
+    assert!(!is_given(&node, ours, &mut theirs, identity, |_| assert!(Notice::Asker(of_holder).put(fd))));
+    assert_eq!(calls::paths(ours), Some((false, false)));
+    calls::close(ours).unwrap();
+}
+
+#[test]
+fn an_answer_is_not_believed_from_who_holds_neither_end() {
+    let (ours, mut theirs) = connection(false);
+    calls::connected(ours);
+    exchange(ours, &mut theirs);
+    // An impostor: in the registry in place of the plain process at the other end.
+    let registry = Registry::open(&config().directory).unwrap();
+    let node = Node::new().unwrap();
+    let identity = Identity([1, u64::from(std::process::id()) << 20 | 3]);
+    let listener = node.listen(&format!("shm:{}", identity.name())).unwrap();
+    let process = registry.enter(identity, std::process::id()).unwrap();
+    let entry = registry.add(process, &Key::of(ours).unwrap().reversed()).unwrap();
+    registry.set_willing(entry, true);
+    let (mut answered, mut after) = (Vec::new(), 0);
+    let limit = Instant::now() + Duration::from_secs(30);
+    // It goes on for a while after it was answered.
+    while after < 1000 {
+        assert!(Instant::now() < limit, "it never asks");
+        exchange(ours, &mut theirs);
+        node.progress_kernel();
+        while let Some(request) = listener.poll() {
+            let mut lent = None;
+            let accepted = request.accept_with(|endpoint| {
+                let block = node.lend_block(endpoint.peer(), 64 << 10, Kind::Stream)?;
+                let answer = [&HANDSHAKE.to_le_bytes()[..], &block.block().spec().to_bytes()].concat();
+                lent = Some(block);
+                Ok(answer)
+            });
+            answered.push((accepted.unwrap(), lent));
+        }
+        after += usize::from(!answered.is_empty());
+        assert_eq!(calls::paths(ours), Some((false, false)));
+    }
+    let snapshot = registry.snapshot();
+    let key = Key::of(ours).unwrap();
+    let told = snapshot.iter().find(|socket| socket.key == key).map(|socket| socket.reason);
+    assert_eq!(told, Some(Reason::Unproven));
+    registry.withdraw(process);
+    calls::close(ours).unwrap();
 }
 
 proptest! {

@@ -43,7 +43,8 @@ pub struct Exchange {
     without: Mutex<HashSet<Identity>>,
 }
 
-type Ticket = [u64; 2];
+/// What names a stream to the NIC of its other end.
+pub type Ticket = [u64; 2];
 
 /// A link on its way to its stream.
 #[derive(Debug)]
@@ -199,7 +200,13 @@ impl Exchange {
         }
         pending.step = match pending.step {
             Step::Asked { endpoint, identity, proof } => match endpoint.is_connected() {
-                Ok(_) => Step::Asked { endpoint, identity, proof },
+                Ok(false) => Step::Asked { endpoint, identity, proof },
+                Ok(true) => {
+                    // Nothing is connected here: no process of ours answers so.
+                    proof::take_back(stream.fd());
+                    stream.set_reason(Reason::Refused);
+                    return None;
+                }
                 Err(error) => {
                     proof::take_back(stream.fd());
                     let is_proven = || engine.board.has(&pending.key.reversed(), proof);
@@ -241,7 +248,7 @@ impl Exchange {
         if private == NO_NIC {
             return self.do_without(stream, identity);
         }
-        let Some((ticket, port)) = read_answer(&private) else {
+        let Some((ticket, port)) = read_ticket(&private) else {
             stream.set_reason(Reason::Refused);
             return None;
         };
@@ -311,7 +318,7 @@ pub fn read_question(bytes: &[u8]) -> Option<Key> {
 }
 
 /// Reads the answer: a ticket, and a port.
-pub fn read_answer(bytes: &[u8]) -> Option<(Ticket, u64)> {
+pub fn read_ticket(bytes: &[u8]) -> Option<(Ticket, u64)> {
     let words = words(bytes, ANSWER_LEN)?;
     (words[0] == HANDSHAKE && words[3] <= u64::from(u16::MAX)).then_some(([words[1], words[2]], words[3]))
 }
@@ -346,9 +353,9 @@ mod tests {
         assert_eq!(read_discriminator(&bytes), Some([7 << 40, 8]));
         assert_eq!(read_discriminator(&bytes[..20]), None);
         let answer = |port: u64| [HANDSHAKE, 1, 2, port].into_iter().flat_map(u64::to_le_bytes).collect::<Vec<_>>();
-        assert_eq!(read_answer(&answer(50_000)), Some(([1, 2], 50_000)));
-        assert_eq!(read_answer(&answer(70_000)), None);
-        assert_eq!(read_answer(NO_NIC), None);
+        assert_eq!(read_ticket(&answer(50_000)), Some(([1, 2], 50_000)));
+        assert_eq!(read_ticket(&answer(70_000)), None);
+        assert_eq!(read_ticket(NO_NIC), None);
         assert_eq!(address_of(Identity([1, 2]), 50_000).discriminator, b"127.0.0.1:50000/sockets");
     }
 }

@@ -30,7 +30,6 @@ use sidestep_shm::{
     passing::{Lifeline, Received},
 };
 use sidestep_sockets::{
-    address::Key,
     engine::HANDSHAKE,
     registry::{Identity, Registry},
 };

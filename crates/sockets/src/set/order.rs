@@ -96,11 +96,7 @@ impl State {
         self.order.held += 1;
         let found = kernel::epoll_wait(set, events, Some(Duration::ZERO), None).unwrap_or(0);
         self.order.more = found == events.len();
-        let mut count = self.translate(events, found);
-        // Those of ours that the kernel told of, in its order.
-        for id in std::mem::take(&mut self.mentioned) {
-            count += self.report(id, &mut events[count..]);
-        }
+        let count = self.translate(events, found);
         self.rouse();
         count + self.collect_rest(&mut events[count..])
     }

@@ -240,13 +240,14 @@ impl State {
             self.progress();
         }
         self.order.behind = false;
+        let mut count = self.report_mentioned(events);
         let many = self.active.len() > FEW;
-        let (mut count, mut at, mut last) = (0, 0, 0);
+        let (mut at, mut last) = (0, 0);
         let first = self.next;
         let mut idle = false;
         while at < self.active.len() && count < events.len() {
             let id = self.active[(first + at) % self.active.len()];
-            let more = self.report(id, &mut events[count..]);
+            let more = self.report(id, &mut events[count..], false);
             if self.order.behind {
                 break;
             }
@@ -268,9 +269,25 @@ impl State {
         count
     }
 
-    /// Reports one member, if it is ready, was not reported by this collection and need not wait for the kernel.
+    /// Reports those that the kernel has told of, in its order.
     #[inline]
-    pub fn report(&mut self, id: u32, events: &mut [libc::epoll_event]) -> usize {
+    fn report_mentioned(&mut self, events: &mut [libc::epoll_event]) -> usize {
+        if self.mentioned.is_empty() {
+            return 0;
+        }
+        let mut mentioned = std::mem::take(&mut self.mentioned);
+        let mut count = 0;
+        for id in mentioned.drain(..) {
+            count += self.report(id, &mut events[count..], true);
+        }
+        self.mentioned = mentioned;
+        count
+    }
+
+    /// Reports one member, if it is ready and was not reported by this collection. One that the kernel has not told of waits
+    /// until the kernel has been asked.
+    #[inline]
+    fn report(&mut self, id: u32, events: &mut [libc::epoll_event], mentioned: bool) -> usize {
         let State { members, order, .. } = self;
         let (Some(member), Some(event)) = (members.get_mut(id), events.first_mut()) else { return 0 };
         if member.ring.as_ref().is_none_or(|ring| ring.pass == order.pass) {
@@ -278,7 +295,7 @@ impl State {
         }
         let ready = member.ready();
         let Some(ring) = member.ring.as_mut().filter(|_| ready != 0) else { return 0 };
-        if !order.is_current(&ring.carrier) {
+        if !mentioned && !order.is_current(&ring.carrier) {
             order.behind = true;
             return 0;
         }
@@ -294,7 +311,7 @@ impl State {
         let mut count = 0;
         for at in 0..looked {
             let id = self.active[(first + at) % self.active.len()];
-            count += self.report(id, &mut events[count..]);
+            count += self.report(id, &mut events[count..], false);
         }
         count
     }
@@ -386,7 +403,11 @@ impl State {
         }
         // Members of ours of which the kernel knew; none has been reported by this call.
         self.rouse();
-        more + self.collect(&mut events[more..])
+        match more + self.collect(&mut events[more..]) {
+            // What the peer did meanwhile must not hide what there is from a call that does not wait.
+            0 if self.order.behind => self.collect_in_order(set, events),
+            count => count,
+        }
     }
 
     /// A writer stores its bytes, and then tells of them if somebody waits: who sees the bytes between the two and asks this
@@ -404,7 +425,6 @@ impl State {
     /// Takes our own out of what the kernel reported.
     pub fn translate(&mut self, events: &mut [libc::epoll_event], count: usize) -> usize {
         let mut kept = 0;
-        self.mentioned.clear();
         for at in 0..count {
             let event = events[at];
             if !is_ours(&event) {

@@ -193,8 +193,8 @@ impl Heap {
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |made| (made < SLABS as u32).then_some(made + 1));
         let number = number.ok()?;
         let memory = self.obtain(SLAB, SLAB)?.cast::<Slab>();
-        // SAFETY: fresh memory, longer than a head and aligned.
-        unsafe { (&raw mut (*memory.as_ptr()).number).write(number) };
+        // SAFETY: fresh memory, longer than a head and aligned; a head begins with its number.
+        unsafe { memory.cast::<u32>().write(number) };
         self.slabs[number as usize].store(memory.as_ptr(), Ordering::Release);
         // SAFETY: H1. It has just been written, and nothing but its atomic words changes.
         Some((number, unsafe { memory.as_ref() }))

@@ -421,7 +421,7 @@ impl Span {
             return Ok(0);
         }
         // SAFETY: M1: within the span, so within the mapping, which stays as it is: touching a page makes it anew.
-        let released = unsafe { madvise(begin.as_ptr().add(skipped).cast(), whole, Advice::LinuxRemove) };
+        let released = unsafe { madvise(begin.as_ptr().wrapping_add(skipped).cast(), whole, Advice::LinuxRemove) };
         Ok(if released.is_ok() { whole } else { 0 })
     }
 

@@ -299,12 +299,16 @@ static struct result execute(char *line) {
             if (!(b & MSG_PEEK))
                 received += result.value;
         }
-    } else if (!strcmp(word, "fill")) {
+    } else if (!strcmp(word, "fill") && sscanf(rest, "%ld", &a) == 1) {
+        /* So much it must take, however long its peer is not let on to a processor; then until it takes no more. */
+        struct pollfd room = {fd, POLLOUT, 0};
         result.value = 0;
         for (long got;; result.value += got, sent += got) {
             fill(bytes, salt_out, sent, 30000);
             got = send(fd, bytes, 30000, MSG_DONTWAIT | MSG_NOSIGNAL);
-            if (got <= 0 || result.value > 512l << 20) {
+            if (got < 0 && errno == EAGAIN && result.value < a && poll(&room, 1, 120000) == 1)
+                got = 0;
+            else if (got <= 0 || result.value > 512l << 20) {
                 result.error = errno;
                 break;
             }

@@ -191,8 +191,9 @@ impl Game<'_> {
 
     /// Fills a direction until it takes no more, and lets a second thread send while the peer reads all.
     pub(super) fn fill(&mut self, end: usize) -> Judged<()> {
-        let answer = self.tell(end, "do fill")?;
-        let enough = answer.value as u64 + self.model.unread(1 - end) >= TAKEN_AT_LEAST;
+        let least = TAKEN_AT_LEAST.saturating_sub(self.model.unread(1 - end));
+        let answer = self.tell(end, &format!("do fill {least}"))?;
+        let enough = answer.value as u64 >= least;
         self.require(end, enough && answer.error == 0, &answer, "a MiB and more")?;
         let again = self.tell(end, &format!("do send s 1 {}", NO_SIGNAL | DONT_WAIT))?;
         let full = again.value == -1 && again.error == AGAIN || again.value == 1;

@@ -55,7 +55,7 @@
 
 /* How long a program waits for what must happen: much longer than it takes on a busy machine, and shorter than the test
  * waits for the program. */
-enum { PATIENCE_MS = 120000 };
+enum { PATIENCE_MS = 240000 };
 
 /* One end: its transcript and its way to meet the other. */
 struct side {

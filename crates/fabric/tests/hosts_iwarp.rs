@@ -126,7 +126,7 @@ fn a_peer_that_vanishes_is_given_up() {
         let writing = busy.then(|| pair.queue.write(&pair.source.all(), &pair.aperture, 0).expect("room"));
         let (error, _) = pair.to_b.wait_closed(soon()).expect("an end");
         assert!(matches!(error, Error::Closed(CloseReason::Link(_))), "{error:?}");
-        // A connection that is not given up for its silence outlasts the patience of the test: TCP tries for a quarter of an hour.
+        // A connection that is not given up for its silence outlasts the patience of the test: TCP tries for longer than that.
         let took = began.elapsed();
         assert!(took >= silence / 2, "given up after {took:?}, not after {silence:?}");
         if let Some(writing) = writing {

@@ -57,9 +57,9 @@ pub fn postgresql() {
     let text = Bounded::start(&mut rows, PATIENCE).wait().expect("psql");
     assert!(text.lines().map(|line| line.parse().unwrap_or(0)).eq(1..=100_000), "psql: wrong rows");
 
-    for clients in ["1", "4"] {
+    for (clients, questions) in [("1", "8000"), ("4", "2000")] {
         let mut load = under("pgbench");
-        load.args(at).args(["-S", "-n", "-M", "prepared", "-T", "3", "-c", clients, "postgres"]);
+        load.args(at).args(["-S", "-n", "-M", "prepared", "-t", questions, "-c", clients, "postgres"]);
         let (ended, sockets) = stage.watch(Bounded::start(&mut load, PATIENCE));
         let text = ended.expect("pgbench");
         assert!(text.contains("number of failed transactions: 0 "), "{text}");

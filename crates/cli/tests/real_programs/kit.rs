@@ -154,7 +154,7 @@ impl Sockets {
     }
 
     fn has_much_traffic(&self) -> bool {
-        let much = |socket: &&Value| later(socket) >= 20 * ENOUGH;
+        let much = |socket: &&Value| later(socket) >= 4 * ENOUGH;
         self.0.values().filter(much).count() >= 2
     }
 
@@ -176,7 +176,13 @@ impl Sockets {
                 let on_ring = ["reads_from", "writes_to"].iter().any(|way| socket[*way] == "ring");
                 assert!(!on_ring, "{what}: process {pid} uses a ring, not VIA\n{}", self.shown());
             }
-            assert!(share >= 0.9, "{what}: process {pid} has {share:.2} of its bytes on the ring\n{}", self.shown());
+            // A reader that gets no processor for some milliseconds gives its ring up: on a busy machine that is right.
+            let gave_up = ring > 0 && socket["reason"] == "Overflow";
+            assert!(
+                share >= 0.9 || gave_up,
+                "{what}: process {pid} has {share:.2} of its bytes on the ring\n{}",
+                self.shown()
+            );
             judged += 1;
         }
         assert!(judged >= 2, "{what}: no connection with traffic was seen at both ends\n{}", self.shown());

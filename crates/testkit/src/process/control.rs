@@ -11,7 +11,7 @@ use sidestep_shm::passing::{Lifeline, Received};
 
 /// How long anything may take before it counts as never happening. No test measures speed by it: it is a hundred times what
 /// the slowest step takes on an idle machine, so that a busy one does not fail a test. The runner's own limit is longer.
-pub const PATIENCE: Duration = Duration::from_secs(300);
+pub const PATIENCE: Duration = Duration::from_secs(600);
 /// [`PATIENCE`] for the clock of deadlines.
 pub const PATIENCE_NS: u64 = PATIENCE.as_nanos() as u64;
 

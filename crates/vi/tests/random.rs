@@ -1,5 +1,8 @@
-//! Random programs of receives, sends, RDMA and disconnects, against a model that is a queue of expected bytes.
+//! Random programs of receives, sends, RDMA and disconnects, against a model that is a queue of expected bytes; and programs of
+//! both sides, with completion queues, unreliable VIs and everything that goes wrong.
 
+#[path = "random/duplex.rs"]
+mod duplex;
 #[allow(dead_code)]
 #[path = "conformance/pair.rs"]
 mod pair;
@@ -7,7 +10,10 @@ mod pair;
 use std::collections::VecDeque;
 
 use sidestep_fabric::link::sim::Seeded;
-use sidestep_testkit::conformance::fixture::{self, Fixture};
+use sidestep_testkit::{
+    conformance::fixture::{self, Fixture},
+    process::full,
+};
 use sidestep_vi::{Buffer, Descriptor, Reliability, Status, ViState};
 
 use pair::{Options, Pair, contents, pattern};
@@ -123,5 +129,29 @@ fn programs_on_a_simulated_link() {
     for seed in 0..3 {
         program(fixture::sim_mapped, seed, Reliability::Delivery);
         program(fixture::sim_proxied, seed, Reliability::Reception);
+    }
+}
+
+#[test]
+fn duplex_programs_on_shared_memory() {
+    duplex_programs(fixture::shm, 12);
+}
+
+#[test]
+fn duplex_programs_over_iwarp() {
+    duplex_programs(fixture::iwarp, 6);
+}
+
+#[test]
+fn duplex_programs_on_a_simulated_link() {
+    duplex_programs(fixture::sim_mapped, 3);
+    duplex_programs(fixture::sim_proxied, 3);
+}
+
+/// Each level, with and without completion queues.
+fn duplex_programs(fixture: Fixture, seeds: u64) {
+    for seed in 0..if full() { 20 * seeds } else { seeds } {
+        let reliability = [Reliability::Unreliable, Reliability::Delivery, Reliability::Reception][seed as usize % 3];
+        duplex::program(fixture, seed, reliability, seed / 3 % 2 == 0);
     }
 }

@@ -27,6 +27,53 @@ fn nothing_is_written_after_deregistering_by_the_service_thread() {
     write_and_take_back(fixture::traced_shm, true);
 }
 
+/// A peer that was told of a receive maps all of the memory it lies in, until that is deregistered; one that may not place
+/// messages never does. What taking it back after each message would cost is printed.
+#[test]
+fn without_placing_no_peer_maps_receive_memory() {
+    for placing in [true, false] {
+        let mut links = fixture::shm(2).links;
+        let nics = [(); 2].map(|()| Nic::on(Node::with_link(links.remove(0)).unwrap(), "nic0").unwrap());
+        let tags = [nics[0].create_ptag().unwrap(), nics[1].create_ptag().unwrap()];
+        let vis = [0, 1].map(|side: usize| nics[side].create_vi(&ViAttributes::new(tags[side]), None, None).unwrap());
+        vis[1].set_placing(placing);
+        let source = nics[0].allocate(LEN, &MemAttributes::new(tags[0])).unwrap();
+        let target = nics[1].allocate(LEN, &MemAttributes::new(tags[1])).unwrap();
+        source.write(0, &[7; LEN]).unwrap();
+        connect(&nics[1], &vis, &fixture::unique_name());
+        for _ in 0..20 {
+            vis[1].post_receive(&Descriptor::new(1, &[target.segment(0, LEN)])).unwrap();
+            vis[0].progress();
+            vis[0].post_send(&Descriptor::new(2, &[source.segment(0, LEN)])).unwrap();
+            let received = loop {
+                vis[0].progress();
+                if let Some(received) = vis[1].poll_receive() {
+                    break received;
+                }
+            };
+            assert_eq!((received.len as usize, received.status.is_error()), (LEN, false));
+            while vis[0].poll_send().is_none() {}
+        }
+        assert_eq!(mappings(&target) > 1, placing, "placing {placing}");
+        let begun = clock::now();
+        nics[1].deregister(target.address(), target.handle()).unwrap();
+        println!("placing {placing}: taking {LEN} bytes back took {} ns", clock::now() - begun);
+    }
+}
+
+/// How often the pages of a buffer are mapped in this process, which is both sides.
+fn mappings(buffer: &Buffer) -> usize {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    let inode = |line: &str| line.split_whitespace().nth(4).map(str::to_string);
+    let own = maps.lines().find(|line| {
+        let (from, to) = line.split(' ').next().unwrap().split_once('-').unwrap();
+        let range = [from, to].map(|end| u64::from_str_radix(end, 16).unwrap());
+        (range[0]..range[1]).contains(&buffer.address())
+    });
+    let own = own.and_then(inode).expect("the buffer is mapped");
+    maps.lines().filter(|line| inode(line).as_ref() == Some(&own)).count()
+}
+
 fn write_and_take_back(fixture: Fixture, serve: bool) {
     let mut links = fixture(2).links;
     let nics = [(); 2].map(|()| Nic::on(Node::with_link(links.remove(0)).unwrap(), "nic0").unwrap());

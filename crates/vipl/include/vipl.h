@@ -408,6 +408,8 @@ VIP_RETURN VipExtPostSend(VIP_VI_HANDLE ViHandle, VIP_DESCRIPTOR *Descriptor, VI
 VIP_RETURN VipExtSetFlow(VIP_VI_HANDLE ViHandle, VIP_ULONG Flow);
 /* A message longer than a receive goes on in the next one; CS.Reserved is 1 in all but the last. */
 VIP_RETURN VipExtSetSplit(VIP_VI_HANDLE ViHandle, VIP_BOOLEAN Split);
+/* Whether peers place messages in receives themselves. Without, they never get at that memory; for the next connection. */
+VIP_RETURN VipExtSetPlacing(VIP_VI_HANDLE ViHandle, VIP_BOOLEAN Placing);
 /* A word of the program's own at a VI. */
 VIP_RETURN VipExtSetUserWord(VIP_VI_HANDLE ViHandle, VIP_UINT64 Word);
 VIP_RETURN VipExtGetUserWord(VIP_VI_HANDLE ViHandle, VIP_UINT64 *Word);

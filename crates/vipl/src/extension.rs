@@ -31,6 +31,14 @@ unsafe extern "C" fn VipExtSetSplit(vi: Handle, split: c_int) -> Return {
 }
 
 #[unsafe(no_mangle)]
+unsafe extern "C" fn VipExtSetPlacing(vi: Handle, placing: c_int) -> Return {
+    answer(|| {
+        VIS.find(vi)?.vi.set_placing(placing != 0);
+        Ok(Code::Success)
+    })
+}
+
+#[unsafe(no_mangle)]
 unsafe extern "C" fn VipExtSetUserWord(vi: Handle, word: u64) -> Return {
     answer(|| {
         VIS.find(vi)?.vi.set_user_word(word);

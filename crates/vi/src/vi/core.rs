@@ -187,7 +187,7 @@ impl ViCore {
 
     /// Gives an idle VI its connection.
     pub(crate) fn connected(&self, state: &mut State, mut line: Line) {
-        line.places = state.way != Way::Pio;
+        line.places = state.placing && state.way != Way::Pio;
         let trunk = &line.route.trunk;
         let first = self.trunk.get_or_init(|| trunk.clone());
         self.moved.store(!Arc::ptr_eq(first, trunk), Ordering::Release);

@@ -67,6 +67,13 @@ impl Vi {
         self.core.lock().way = way;
     }
 
+    /// Extension: whether the peer may place messages in receives of this side itself, which is so at first. Without, it never
+    /// gets at memory that receives lie in, before they complete or after; its messages are copied out of the ring. Counts for
+    /// the next connection.
+    pub fn set_placing(&self, placing: bool) {
+        self.core.lock().placing = placing;
+    }
+
     /// Extension: a word of the program's own.
     pub fn set_user_word(&self, word: u64) {
         self.core.user_word.store(word, Ordering::Release);

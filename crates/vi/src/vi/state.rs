@@ -63,6 +63,8 @@ pub(crate) struct State {
     /// Whether a message may be split over several receives.
     pub(crate) split: bool,
     pub(crate) way: Way,
+    /// Whether peers may place messages in receives of this side.
+    pub(crate) placing: bool,
     /// Whether the trunk knows that this VI waits for room.
     pub(crate) waiting: bool,
     /// Out of use.
@@ -166,6 +168,7 @@ impl State {
             flow: FlowControl::Compliant,
             split: false,
             way: Way::BySize,
+            placing: true,
             waiting: false,
             retired: false,
             attributes,

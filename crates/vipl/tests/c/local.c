@@ -72,6 +72,7 @@ static void bad_handles(void *bad) {
     EXPECT(VIP_INVALID_PARAMETER, VipExtPostSend(bad, &d, 1, 0, 0));
     EXPECT(VIP_INVALID_PARAMETER, VipExtSetFlow(bad, 0));
     EXPECT(VIP_INVALID_PARAMETER, VipExtSetSplit(bad, 0));
+    EXPECT(VIP_INVALID_PARAMETER, VipExtSetPlacing(bad, 0));
     EXPECT(VIP_INVALID_PARAMETER, VipExtSetUserWord(bad, 0));
     EXPECT(VIP_INVALID_PARAMETER, VipExtGetUserWord(bad, &user));
     EXPECT(VIP_INVALID_PARAMETER, VipExtCQDescriptor(bad, &fd));

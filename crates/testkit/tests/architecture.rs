@@ -16,6 +16,7 @@ const DIRECTIONS: &[(&str, &[&str])] = &[
     // `shm` for memory of the caller, and for the clock of deadlines.
     ("vi", &["fabric", "shm"]),
     ("vipl", &["vi"]),
+    ("stream", &["fabric", "vi", "shm"]),
     // `shm` for the clock, the waiting policy and mapped files.
     ("sockets", &["fabric", "vi", "shm"]),
     ("preload", &["sockets"]),

@@ -1,0 +1,175 @@
+//! The writing machine of a direction.
+
+use super::{Answer, Ask, End, Outcome, Tail, rule};
+
+/// One writing call of one holder.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub struct Writer {
+    state: State,
+    /// Bytes of the caller.
+    count: u64,
+    /// Bytes that a ring holds.
+    capacity: u64,
+    /// A full ring gives way to TCP.
+    overflow: bool,
+    /// This is the last call of the last holder.
+    closing: bool,
+    // What the call has found out so far.
+    ring: u16,
+    tail: Tail,
+    /// Unread bytes that a dead holder has sent already.
+    sent_back: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+enum State {
+    #[default]
+    Idle,
+    Owner,
+    TakeOver,
+    EnteredBefore,
+    Entered,
+    Tail,
+    Head,
+    CopyIn,
+    Publish,
+    Freeze,
+    Lock,
+    TailLocked,
+    Recover,
+    Unlock,
+    TakeBack,
+    Unread,
+    SendBack,
+    CountSentBack,
+    ConfirmSent,
+    Opened,
+    Enter(u16),
+    SendTcp,
+    CountSent(u64),
+}
+
+impl Writer {
+    /// Begins a call with so many bytes, for rings of this capacity. `overflow`: a full ring is not waited for.
+    pub fn begin(&mut self, count: u64, capacity: u64, overflow: bool) -> Ask {
+        *self = Writer { state: State::Owner, count, capacity, overflow, ..Writer::default() };
+        Ask::Owner
+    }
+
+    /// Begins the end of the stream: the last holder closes it, or shuts it down. The anchor's end comes after.
+    pub fn begin_close(&mut self, capacity: u64) -> Ask {
+        *self = Writer { state: State::Entered, capacity, closing: true, ..Writer::default() };
+        Ask::Entered
+    }
+
+    /// Takes the answer to the last question, and asks the next one.
+    pub fn step(&mut self, answer: Answer) -> Ask {
+        match (self.state, answer) {
+            (State::Owner, Answer::Yes) => self.ask(State::Entered, Ask::Entered),
+            (State::Owner, _) if rule!("take_over") => self.ask(State::TakeOver, Ask::TakeOver),
+            (State::Owner, _) => self.ask(State::Entered, Ask::Entered),
+            (State::TakeOver, _) => self.ask(State::EnteredBefore, Ask::Entered),
+            (State::EnteredBefore, Answer::Count(0)) => self.go_on_over_tcp(),
+            (State::EnteredBefore, Answer::Count(ring)) => {
+                self.ring = ring as u16;
+                self.ask(State::Freeze, Ask::Freeze(self.ring))
+            }
+
+            (State::Entered, Answer::Count(0)) => self.go_on_over_tcp(),
+            (State::Entered, Answer::Count(ring)) => {
+                self.ring = ring as u16;
+                if self.closing {
+                    return self.ask(State::Freeze, Ask::Freeze(self.ring));
+                }
+                self.ask(State::Tail, Ask::Tail(self.ring))
+            }
+            (State::Tail | State::Freeze, Answer::Tail(tail)) => {
+                self.tail = tail;
+                match tail.end {
+                    End::Open => self.ask(State::Head, Ask::Head(self.ring)),
+                    // Whoever finds them taken waits until they are with TCP, or finishes what a dead holder began.
+                    End::Wanted if rule!("give_back_first") => self.ask(State::Lock, Ask::Lock),
+                    End::Taken if rule!("await_sent") => self.ask(State::Lock, Ask::Lock),
+                    _ => self.go_on_over_tcp(),
+                }
+            }
+            (State::Lock, Answer::Yes | Answer::Inherited) => self.ask(State::TailLocked, Ask::Tail(self.ring)),
+            (State::Lock, _) => self.done(Outcome::Busy),
+            (State::TailLocked, Answer::Tail(tail)) => {
+                self.tail = tail;
+                match tail.end {
+                    End::Wanted => self.ask(State::TakeBack, Ask::TakeBack(self.ring)),
+                    End::Taken if rule!("recover") => self.ask(State::Recover, Ask::Recover),
+                    End::Taken => self.ask(State::Unread, Ask::Head(self.ring)),
+                    _ => self.ask(State::Unlock, Ask::Unlock),
+                }
+            }
+            (State::Recover, Answer::Count(count)) => {
+                self.sent_back = count;
+                self.ask(State::Unread, Ask::Head(self.ring))
+            }
+            (State::Unlock, _) => self.ask(State::Tail, Ask::Tail(self.ring)),
+            (State::Head, Answer::Count(head)) => {
+                let filled = self.tail.position.wrapping_sub(head);
+                if filled > self.capacity {
+                    return self.done(Outcome::Broken);
+                }
+                if self.capacity - filled >= self.count {
+                    return self.ask(State::CopyIn, Ask::CopyIn { ring: self.ring, at: self.tail.position });
+                }
+                if self.overflow {
+                    return self.ask(State::Freeze, Ask::Freeze(self.ring));
+                }
+                self.done(Outcome::Wait)
+            }
+            (State::CopyIn, _) => {
+                let (from, to) = (self.tail.position, self.tail.position + self.count);
+                self.ask(State::Publish, Ask::Publish { ring: self.ring, from, to })
+            }
+            (State::Publish, Answer::Yes) => self.done(Outcome::Moved(self.count)),
+            // Another holder has published, or the ring has ended.
+            (State::Publish, _) => self.ask(State::Tail, Ask::Tail(self.ring)),
+
+            (State::TakeBack, Answer::Yes) => self.ask(State::Unread, Ask::Head(self.ring)),
+            (State::TakeBack, _) => self.ask(State::Unlock, Ask::Unlock),
+            (State::Unread, Answer::Count(head)) => {
+                let from = head + self.sent_back;
+                if from > self.tail.position || self.tail.position - head > self.capacity {
+                    return self.done(Outcome::Broken);
+                }
+                self.ask(State::SendBack, Ask::SendBack { ring: self.ring, from, to: self.tail.position })
+            }
+            (State::SendBack, Answer::Count(count)) => self.ask(State::CountSentBack, Ask::CountSent(count)),
+            (State::CountSentBack, _) => self.ask(State::ConfirmSent, Ask::ConfirmSent(self.ring)),
+            (State::ConfirmSent, _) => self.ask(State::Unlock, Ask::Unlock),
+
+            // On TCP. A ring that the reader has opened since is entered, if that is allowed.
+            (State::Opened, Answer::Count(opened)) if opened > u64::from(self.ring) => {
+                self.ask(State::Enter(opened as u16), Ask::Enter(opened as u16))
+            }
+            (State::Opened, _) => self.ask(State::SendTcp, Ask::SendTcp),
+            (State::Enter(ring), Answer::Yes) => {
+                self.ring = ring;
+                self.ask(State::Tail, Ask::Tail(ring))
+            }
+            (State::Enter(_), _) => self.ask(State::SendTcp, Ask::SendTcp),
+            (State::SendTcp, Answer::Count(0)) => self.done(Outcome::Wait),
+            (State::SendTcp, Answer::Count(count)) => self.ask(State::CountSent(count), Ask::CountSent(count)),
+            (State::CountSent(count), _) => self.done(Outcome::Moved(count)),
+            _ => self.done(Outcome::Broken),
+        }
+    }
+
+    fn go_on_over_tcp(&mut self) -> Ask {
+        if self.closing { self.done(Outcome::DONE) } else { self.ask(State::Opened, Ask::Opened) }
+    }
+
+    fn ask(&mut self, state: State, ask: Ask) -> Ask {
+        self.state = state;
+        ask
+    }
+
+    fn done(&mut self, outcome: Outcome) -> Ask {
+        self.ask(State::Idle, Ask::Done(outcome))
+    }
+}

@@ -1,0 +1,70 @@
+//! Shows that each rule of the path machine is needed: without it, the exploration that stands behind it in the table fails.
+//!
+//! Every rule is one build of this crate, so this runs only when asked for (`./test explore` does):
+//!
+//! ```sh
+//! SIDESTEP_RULES=1 cargo test -p sidestep-stream --test rules -- --nocapture
+//! ```
+
+use std::{collections::BTreeSet, env, fs, path::Path, process::Command};
+
+/// Each rule of `path/mod.rs`, and an exploration that fails without it.
+const TABLE: [(&str, &str); 12] = [
+    ("limit", "switches"),
+    ("look_again", "switches"),
+    ("lock_tcp", "reader_fork"),
+    ("recover", "reader_fork_and_death"),
+    ("commit", "reader_fork"),
+    ("publish", "give_back"),
+    ("take_over", "writer_fork"),
+    ("give_back_first", "give_back"),
+    ("await_sent", "give_back_with_two_writers"),
+    ("offer", "deep::give_back_with_two_readers"),
+    ("reclaim", "give_back_and_death"),
+    ("sole_enters", "writer_fork"),
+];
+
+#[test]
+fn each_rule_is_needed() {
+    if env::var_os("SIDESTEP_RULES").is_none() {
+        eprintln!("skipped: set SIDESTEP_RULES=1");
+        return;
+    }
+    for (rule, exploration) in TABLE {
+        let output = Command::new(env!("CARGO"))
+            .args(["test", "--package", "sidestep-stream", "--test", "explore", "--target-dir"])
+            .arg(Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("rules"))
+            .args(["--", "--exact", exploration])
+            .current_dir(env!("CARGO_MANIFEST_DIR"))
+            .env("RUSTFLAGS", format!("--cfg without=\"{rule}\""))
+            .env("RUST_BACKTRACE", "0")
+            .env_remove("CARGO_ENCODED_RUSTFLAGS")
+            .output()
+            .expect("cargo starts");
+        let text = String::from_utf8_lossy(&output.stdout);
+        let fault = text.lines().find(|line| line.contains(" steps: ["));
+        let fault = fault.unwrap_or_else(|| panic!("{exploration} does not notice that {rule} is left out: {text}"));
+        eprintln!("{rule:16} {}", fault.split(" steps: [").next().unwrap_or(fault));
+    }
+}
+
+/// The table has every rule of the machine, and the documentation names each.
+#[test]
+fn the_table_is_complete() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let read = |file: &str| fs::read_to_string(folder.join(file)).expect("a source");
+    let sources =
+        ["src/path/reader.rs", "src/path/writer.rs", "src/path/give_back.rs", "tests/explore/world.rs"].map(read);
+    let mut named = BTreeSet::new();
+    for source in &sources {
+        for mark in ["rule!(\"", "without = \""] {
+            named.extend(source.split(mark).skip(1).filter_map(|rest| rest.split('"').next()));
+        }
+    }
+    let listed: BTreeSet<&str> = TABLE.iter().map(|(rule, _)| *rule).collect();
+    assert_eq!(named, listed);
+    let documented = read("src/path/mod.rs");
+    for rule in listed {
+        assert!(documented.contains(&format!("//! - `{rule}`: ")), "{rule} is not documented");
+    }
+}

@@ -3,10 +3,10 @@
 
 use std::{fs, os::unix::fs::PermissionsExt, path::Path, process::Command};
 
-use sidestep_testkit::sockets::Bounded;
+use sidestep_testkit::{process::PATIENCE, sockets::Bounded};
 
 use super::{
-    kit::{LIMIT, Stage, free_port, is_root, program, serve},
+    kit::{Stage, free_port, is_root, program, serve},
     web::expect_equal,
 };
 
@@ -40,7 +40,7 @@ fn sshd_and_scp() {
     let copy = |from: &str, to: &str| {
         let mut client = stage.run(&scp);
         client.args(given).args(["-o", &known, "-i", &format!("{at}/user"), "-P", &port.to_string(), from, to]);
-        Bounded::start(&mut client, LIMIT).wait().expect("scp");
+        Bounded::start(&mut client, PATIENCE).wait().expect("scp");
     };
     let before = descriptors(server.id());
     // To root, and to one whose part of sshd becomes another user.
@@ -87,7 +87,7 @@ fn vsftpd_as_it_comes() {
             "set net:max-retries 1; set net:timeout 10; open ftp://127.0.0.1:{port}; \
              get large -o got-{round}; put got-{round} -o incoming/back-{round}; bye"
         );
-        Bounded::start(stage.run(&lftp).args(["-c", &script]), LIMIT).wait().expect("lftp");
+        Bounded::start(stage.run(&lftp).args(["-c", &script]), PATIENCE).wait().expect("lftp");
         expect_equal(&file, &stage.files.join(format!("got-{round}")));
         expect_equal(&file, &incoming.join(format!("back-{round}")));
     }
@@ -115,7 +115,7 @@ fn inetd_and_cat() {
     let before = descriptors(server.id());
     for _ in 0..3 {
         let mut command = stage.run(&python);
-        Bounded::start(command.arg(&client).arg(port.to_string()), LIMIT).wait().expect("the client");
+        Bounded::start(command.arg(&client).arg(port.to_string()), PATIENCE).wait().expect("the client");
     }
     stage.wait_for_quiet();
     assert!(descriptors(server.id()) <= before + 2, "{} descriptors, {before} before", descriptors(server.id()));

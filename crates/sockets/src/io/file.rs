@@ -223,7 +223,12 @@ fn copy_piece(
 ) -> (Result<usize>, bool) {
     // No more than can be sent at once, by a call that does not wait: the rest would be read again.
     let nonblocking = stream.nonblocking.load(Ordering::Relaxed);
-    let space = if nonblocking { stream.writer().space().max(1) } else { usize::MAX };
+    let space = if nonblocking {
+        let _inside = Inside::enter();
+        stream.writer().space().max(1)
+    } else {
+        usize::MAX
+    };
     let wanted = buffer.len().min(space);
     let read = match kernel::read_file(file, &mut buffer[..wanted], at) {
         Ok(read @ 1..) => read,

@@ -170,13 +170,6 @@ pub fn pass_inherited() {
     tell(|| calls::passing(&fds));
 }
 
-/// The same for a program that is executed in place of this one: what lies here goes with it.
-#[cold]
-pub fn hand_on_inherited() {
-    let fds: Vec<c_int> = inherited().collect();
-    tell(|| calls::handing_on(&fds));
-}
-
 /// A stream is about to be read inside libc, where nothing that lies here is found.
 #[cold]
 pub fn leave_whole(fd: c_int) {

@@ -123,7 +123,7 @@ pub unsafe fn posix_spawn(
     arguments: *const *const c_char,
     environment: *const *const c_char,
 ) -> c_int {
-    before_spawn();
+    before_program();
     // SAFETY: P1.
     unsafe { call::posix_spawn(pid, path, actions, attributes, arguments, environment) }
 }
@@ -138,7 +138,7 @@ pub unsafe fn posix_spawnp(
     arguments: *const *const c_char,
     environment: *const *const c_char,
 ) -> c_int {
-    before_spawn();
+    before_program();
     // SAFETY: P1.
     unsafe { call::posix_spawnp(pid, file, actions, attributes, arguments, environment) }
 }
@@ -156,7 +156,7 @@ pub unsafe fn adddup2(actions: *mut c_void, fd: c_int, new: c_int) -> c_int {
 /// # Safety
 /// P1.
 pub unsafe fn system(command: *const c_char) -> c_int {
-    before_spawn();
+    before_program();
     // SAFETY: P1.
     unsafe { call::system(command) }
 }
@@ -164,22 +164,13 @@ pub unsafe fn system(command: *const c_char) -> c_int {
 /// # Safety
 /// P1.
 pub unsafe fn popen(command: *const c_char, mode: *const c_char) -> *mut FILE {
-    before_spawn();
+    before_program();
     // SAFETY: P1.
     unsafe { call::popen(command, mode) }
 }
 
 /// Streams that the new program will find open are its own from now on.
 pub fn before_program() {
-    if child::runs() {
-        engine::inherited().for_each(child::hands_on);
-    } else if !signal::is_inside() {
-        engine::hand_on_inherited();
-    }
-}
-
-/// Streams that a new program will find open are also its own from now on.
-fn before_spawn() {
     if child::runs() {
         engine::inherited().for_each(child::hands_on);
     } else if !signal::is_inside() {

@@ -340,13 +340,6 @@ pub fn waits_unseen() {
 /// The program is about to pass these descriptors to another process.
 pub fn passing(fds: &[i32]) {
     let _inside = Inside::enter();
-    leaving::leave_these(&streams(fds), Reason::Passed);
-    give_away(fds);
-}
-
-/// A program that is executed in place of this one is about to have these.
-pub fn handing_on(fds: &[i32]) {
-    let _inside = Inside::enter();
     leaving::leave_whole(&streams(fds), Reason::Passed);
     give_away(fds);
 }

@@ -69,7 +69,14 @@ impl Legacy {
         legacy.carried[WRITE] = stream.writer().carried();
         if !bytes.is_empty() {
             legacy.heirloom = Heirloom::new(&bytes);
-            legacy.heirloom.clone().map(|heirloom| stream.inherit_bytes(heirloom));
+            match legacy.heirloom.clone() {
+                Some(heirloom) => stream.inherit_bytes(heirloom),
+                // Without memory to share they are the parent's, as is all that follows.
+                None => {
+                    legacy.left = false;
+                    stream.reader().put_back(bytes);
+                }
+            }
         }
         if legacy.left {
             set::given_back(stream);

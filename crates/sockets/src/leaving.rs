@@ -26,6 +26,8 @@ use crate::{
 const LEAVE_NS: u64 = 20_000_000;
 /// The same for all streams of a process that shuts itself in: afterwards every call that is not its own may end it.
 const SHUT_IN_NS: u64 = 200_000_000;
+/// The same for all streams that a child will have: it may execute a program, which does not find what lies here.
+const CHILD_NS: u64 = 100_000_000;
 /// The same before what lies here is out of reach.
 const WHOLE_NS: u64 = 1_000_000_000;
 /// Between two looks.
@@ -85,7 +87,7 @@ pub fn leave_to_child() -> Vec<&'static Stream> {
         stream.reader().say_parting();
         tell_peer(stream);
     }
-    wait(asked, Reason::Demoted, LEAVE_NS);
+    wait(asked, Reason::Demoted, CHILD_NS);
     streams
 }
 

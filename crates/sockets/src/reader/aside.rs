@@ -40,6 +40,13 @@ impl Reader {
         self.aside.get_or_insert_default().heirloom = Some(heirloom);
     }
 
+    /// Bytes that were collected are read here after all, before everything else.
+    pub fn put_back(&mut self, bytes: Vec<u8>) {
+        let aside = self.aside.get_or_insert_default();
+        bytes.into_iter().rev().for_each(|byte| aside.bytes.push_front(byte));
+        self.tell_kept();
+    }
+
     /// Puts aside all that has come.
     pub fn put_aside(&mut self, stream: &Stream) {
         let mut aside = self.aside.take().unwrap_or_default();

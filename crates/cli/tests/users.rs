@@ -74,10 +74,13 @@ fn nobody_is_promoted() {
     watched.end();
 }
 
+/// What is done to a directory.
+type Attack = (&'static str, fn(&Path));
+
 /// Everything that a process of the same user, or the owner of the directory, can do to it.
 #[test]
 fn whatever_happens_to_the_directory_harms_no_program() {
-    let attacks: [(&str, fn(&Path)); 8] = [
+    let attacks: [Attack; 8] = [
         ("emptied", |folder| each_file(folder, |file| fs::write(file, b""))),
         ("overwritten", |folder| each_file(folder, |file| fs::write(file, [0xa5; 32]))),
         ("grown", |folder| each_file(folder, |file| fs::write(file, vec![1; 1 << 20]))),
@@ -91,7 +94,7 @@ fn whatever_happens_to_the_directory_harms_no_program() {
         ("full of other files", |folder| {
             (0..2000).for_each(|at| fs::write(folder.join(format!("{at}-1")), b"x").expect("a file"))
         }),
-        ("closed", |folder| fs::set_permissions(folder, fs::Permissions::from_mode(0)).expect("a mode")),
+        ("closed", |folder| fs::set_permissions(folder, fs::Permissions::from_mode(0o000)).expect("a mode")),
     ];
     for (what, attack) in attacks {
         let folder = Folder::new("attacked");

@@ -59,7 +59,7 @@ pub struct Carrier {
 }
 
 /// The process at the other end, as the registry knows it.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Peer {
     /// Its place there.
     pub process: Process,

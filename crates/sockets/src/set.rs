@@ -390,12 +390,13 @@ impl Set {
             let (Some(berth), Some(node)) = (state.berth.clone(), state.node.clone()) else { continue };
             // What another thread dispatches from here on changes the epoch. What it dispatched before is in the queue.
             let epoch = node.epoch();
+            let then = state.order.now();
             let again = state.arm();
             state.progress();
             self.sleepers.fetch_add(1, Ordering::Relaxed);
             let note = jump::note(What::Set(self));
             drop(state);
-            let mut outcome = Ok(0);
+            let (mut outcome, mut slept) = (Ok(0), false);
             let cancelled = || signal::was_cancelled(before);
             let has_news = || {
                 engine::see_to_links();
@@ -407,6 +408,7 @@ impl Set {
             drop(berth);
             if sleeps {
                 let left = sleep::left(deadline.into_iter().chain(again).min());
+                slept = true;
                 outcome = sleep::in_kernel(|| kernel::epoll_wait(set, events, left, mask));
             }
             let reported = events[..outcome.unwrap_or(0)].iter().any(state::is_berth);
@@ -419,6 +421,9 @@ impl Set {
             let mut state = lock(&self.state);
             state.looked = cpu::ticks();
             state.progress();
+            if slept && outcome.is_ok() {
+                state.order.asked_at(&then);
+            }
             let found = outcome.unwrap_or(0);
             state.order.more |= found == events.len();
             let count = state.translate(events, found);

@@ -13,13 +13,18 @@ use std::time::Duration;
 use sidestep_shm::cpu;
 
 use super::state::State;
-use crate::{carrier::Carrier, kernel};
+use crate::{
+    carrier::{Carrier, Peer},
+    kernel,
+};
 
 /// What the kernel has been asked about.
 #[derive(Debug, Default)]
 pub struct Order {
     /// The count of each process before the last question; by its place in the registry.
     asked: Vec<u64>,
+    /// The processes that are known there.
+    peers: Vec<Peer>,
     /// The kernel may have more than there was room for: it is asked again.
     pub more: bool,
     /// Questions for which members with news were kept waiting.
@@ -32,6 +37,8 @@ pub struct Order {
 
 /// After so many questions members with news are kept waiting no longer: the kernel may always have something.
 const MOST_HELD: u32 = 16;
+/// So many peers are looked at before each sleep.
+const FEW: usize = 16;
 /// No count of any process.
 const NEVER: u64 = u64::MAX;
 
@@ -51,7 +58,23 @@ impl Order {
         if self.asked.len() <= index {
             self.asked.resize(index + 1, NEVER);
         }
+        if self.asked[index] == NEVER {
+            self.peers.push(peer.clone());
+        }
         self.asked[index] = peer.kernel_news();
+    }
+
+    /// Before a sleep, which may ask the kernel: how far the peers have come, unless there are many.
+    pub fn now(&self) -> Vec<(usize, u64)> {
+        let peers = if self.peers.len() <= FEW { &self.peers[..] } else { &[] };
+        peers.iter().map(|peer| (peer.process.index(), peer.kernel_news())).collect()
+    }
+
+    /// The kernel was asked after that.
+    pub fn asked_at(&mut self, then: &[(usize, u64)]) {
+        for (index, count) in then {
+            self.asked[*index] = *count;
+        }
     }
 
     /// A member is reported.

@@ -241,13 +241,15 @@ impl State {
         }
         self.order.behind = false;
         let mut count = self.report_mentioned(events);
+        // Nobody is kept back then: others may have come before those that the kernel has just told of.
+        let told_by_kernel = count > 0;
         let many = self.active.len() > FEW;
         let (mut at, mut last) = (0, 0);
         let first = self.next;
         let mut idle = false;
         while at < self.active.len() && count < events.len() {
             let id = self.active[(first + at) % self.active.len()];
-            let more = self.report(id, &mut events[count..], false);
+            let more = self.report(id, &mut events[count..], told_by_kernel);
             if self.order.behind {
                 break;
             }
@@ -259,8 +261,10 @@ impl State {
                 idle |= ring.quiet > QUIET;
             }
         }
-        if last > 1 {
-            count += self.look_back(first, last - 1, &mut events[count..]);
+        // The first look at a link may only let in what has arrived for it.
+        let looked = if told_by_kernel { at } else { last.saturating_sub(1) };
+        if looked > 0 {
+            count += self.look_back(first, looked, &mut events[count..], told_by_kernel);
         }
         self.next = if self.active.is_empty() { 0 } else { (first + at) % self.active.len() };
         if idle {
@@ -284,10 +288,10 @@ impl State {
         count
     }
 
-    /// Reports one member, if it is ready and was not reported by this collection. One that the kernel has not told of waits
-    /// until the kernel has been asked.
+    /// Reports one member, if it is ready and was not reported by this collection. Unless `at_once`, it waits until the kernel
+    /// has been asked.
     #[inline]
-    fn report(&mut self, id: u32, events: &mut [libc::epoll_event], mentioned: bool) -> usize {
+    fn report(&mut self, id: u32, events: &mut [libc::epoll_event], at_once: bool) -> usize {
         let State { members, order, .. } = self;
         let (Some(member), Some(event)) = (members.get_mut(id), events.first_mut()) else { return 0 };
         if member.ring.as_ref().is_none_or(|ring| ring.pass == order.pass) {
@@ -295,7 +299,7 @@ impl State {
         }
         let ready = member.ready();
         let Some(ring) = member.ring.as_mut().filter(|_| ready != 0) else { return 0 };
-        if !mentioned && !order.is_current(&ring.carrier) {
+        if !at_once && !order.is_current(&ring.carrier) {
             order.behind = true;
             return 0;
         }
@@ -307,11 +311,11 @@ impl State {
     }
 
     /// Members that were looked at before one with news, and had none then, may have been written to before that one.
-    fn look_back(&mut self, first: usize, looked: usize, events: &mut [libc::epoll_event]) -> usize {
+    fn look_back(&mut self, first: usize, looked: usize, events: &mut [libc::epoll_event], all: bool) -> usize {
         let mut count = 0;
         for at in 0..looked {
             let id = self.active[(first + at) % self.active.len()];
-            count += self.report(id, &mut events[count..], false);
+            count += self.report(id, &mut events[count..], all);
         }
         count
     }

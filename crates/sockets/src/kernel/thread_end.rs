@@ -44,7 +44,7 @@ fn note_first() {
     let key = key();
     if key < EARLY {
         // SAFETY: a key of this file, and a value that is never followed.
-        unsafe { libc::pthread_setspecific(key, 1 as *const c_void) };
+        unsafe { libc::pthread_setspecific(key, std::ptr::dangling()) };
     }
 }
 

@@ -24,7 +24,7 @@ static const struct iovec *list_for(size_t length, int parts) {
     return set_in_stone(list, sizeof *list * parts);
 }
 
-enum { PIECES = 30, PIECE = 1000, WHOLE = PIECES * PIECE };
+enum { PIECES = 30, PART = 1000, WHOLE = PIECES * PART };
 
 static void server(int fd) {
     static const int sizes[] = {2, 8, 9, 1024};
@@ -76,8 +76,8 @@ static void client(int fd) {
     warm(fd);
     for (int i = 0; i < 4; i++) {
         meet();
-        for (int piece = 0; piece < 7 * PIECES; piece++, at += PIECE) {
-            send_pattern(fd, at, PIECE);
+        for (int piece = 0; piece < 7 * PIECES; piece++, at += PART) {
+            send_pattern(fd, at, PART);
             if (piece % 8 == 0)
                 pause_ms(1);
         }

@@ -205,11 +205,12 @@ impl Drop for Group {
     }
 }
 
-/// Three hundred connections take 2 MB by themselves; with rings of the usual size they would need 80.
+/// Three hundred connections take 2 MB by themselves; with rings of the usual size they would need 80. There is room for all of
+/// them, but on a busy machine some do not find each other before their last exchange.
 #[test]
 fn a_crowd_in_a_small_control_group() {
     let Some(group) = Group::new("crowd", 48 << 20) else { return };
-    for (carrier, size, least) in [("ring", 64, 300), ("ring", 60_000, 300), ("via", 64, 1), ("via", 60_000, 1)] {
+    for (carrier, size, least) in [("ring", 64, 250), ("ring", 60_000, 250), ("via", 64, 1), ("via", 60_000, 1)] {
         let crowd = limits_program("crowd");
         let line =
             format!("{SIDESTEP} run --verbose --carrier {carrier} -- {} 300 12 {size} < /dev/null", crowd.display());

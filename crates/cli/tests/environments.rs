@@ -71,7 +71,8 @@ environments! {
     a_registry_without_files: "shm=nr_inodes=1";
     closed_standard_descriptors: "inside,closed",
         without "closes the descriptor of the transcript, too" [close_range],
-        without "counts on numbers above those of standard descriptors" [dup];
+        without "counts on numbers above those of standard descriptors" [dup],
+        without "lets other programs write to standard error" [fork_exec];
 }
 
 /// How many behaviours a usual run takes for one environment.

@@ -40,7 +40,7 @@ pub fn run(options: &Stat) -> Result<()> {
 pub fn sockets(process: Option<u32>) -> Vec<Snapshot> {
     let registries = Registry::look_at_all(&config().directory);
     let mut sockets: Vec<Snapshot> = registries.iter().flat_map(Registry::snapshot).collect();
-    unlisted::add(&mut sockets, &registries);
+    unlisted::add(&mut sockets);
     explain_by_peers(&mut sockets);
     // The places of a process that was killed stay until another one needs them.
     let lives = |process: u32| std::path::Path::new(&format!("/proc/{process}")).exists();

@@ -16,14 +16,16 @@ use sidestep_sockets::{
 };
 
 /// Adds those of all processes.
-pub fn add(sockets: &mut Vec<Snapshot>, registries: &[Registry]) {
+pub fn add(sockets: &mut Vec<Snapshot>) {
+    let (first, mut environments) = (sockets.len(), HashMap::new());
     let mut tables = HashMap::new();
     for process in processes() {
         let folder = format!("/proc/{process}");
         let Some(environment) = accelerated(&folder) else { continue };
         let namespace = fs::read_link(format!("{folder}/ns/net")).unwrap_or_default();
         let table = tables.entry(namespace).or_insert_with(|| connections(&folder));
-        let reason = reason(registries, process, &environment);
+        let reason = Reason::Young;
+        environments.insert(process, environment);
         for (fd, inode) in descriptors(&folder) {
             let Some((local, remote)) = table.get(&inode).copied() else { continue };
             let known = |socket: &Snapshot| {
@@ -37,6 +39,11 @@ pub fn add(sockets: &mut Vec<Snapshot>, registries: &[Registry]) {
             let key = Key { namespace: 0, local, remote };
             sockets.push(Snapshot { process, key, on_ring: (false, false), via: false, wire: false, reason, words });
         }
+    }
+    // Looked at after the sockets: a process that has left word meanwhile is heard.
+    let registries = Registry::look_at_all(&config().directory);
+    for socket in &mut sockets[first..] {
+        socket.reason = reason(&registries, socket.process, &environments[&socket.process]);
     }
 }
 

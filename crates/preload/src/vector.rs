@@ -119,7 +119,7 @@ pub unsafe fn receive_parts(
     // Nothing that has to be freed lives where a cancelled thread ends.
     engine::ask(|| {
         let mut copy = Copy::of(parts)?;
-        let parts = copy.to_fill();
+        let parts = copy.unfilled();
         match &mut control {
             Some(control) => calls::receive_message(fd, parts, flags, control),
             None => calls::receive(fd, parts, flags),
@@ -226,7 +226,7 @@ impl Copy {
         if self.count > FEW { &mut self.many } else { &mut self.few[..self.count] }
     }
 
-    fn to_fill(&mut self) -> &mut [IoSliceMut<'_>] {
+    fn unfilled(&mut self) -> &mut [IoSliceMut<'_>] {
         as_buffers(self.as_mut_slice())
     }
 }

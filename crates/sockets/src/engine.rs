@@ -108,8 +108,8 @@ const FORKS: usize = 16;
 
 /// Time between two looks at the fabric by calls that go to the kernel anyway.
 const PUMP_NS: u64 = 20_000;
-/// More than an engine or a connection takes of the heap.
-const RESERVE: usize = 256 << 10;
+/// More than an engine or a connection takes of the heap: for some sizes of blocks it takes a slab of 64 KiB, aligned, each.
+const RESERVE: usize = 4 << 20;
 /// The first word of the identity of a process that has a rendezvous: the second one is all that differs in their names.
 const RENDEZVOUS: u64 = 1;
 /// Raised by every change of what two ends say to each other.

@@ -25,7 +25,8 @@ pub fn add(sockets: &mut Vec<Snapshot>) {
         let namespace = fs::read_link(format!("{folder}/ns/net")).unwrap_or_default();
         let table = tables.entry(namespace).or_insert_with(|| connections(&folder));
         let reason = Reason::Young;
-        environments.insert(process, environment);
+        // Asked while it lives.
+        environments.insert(process, (environment, is_short(process, true)));
         for (fd, inode) in descriptors(&folder) {
             let Some((local, remote)) = table.get(&inode).copied() else { continue };
             let known = |socket: &Snapshot| {
@@ -43,7 +44,9 @@ pub fn add(sockets: &mut Vec<Snapshot>) {
     // Looked at after the sockets: a process that has left word meanwhile is heard.
     let registries = Registry::look_at_all(&config().directory);
     for socket in &mut sockets[first..] {
-        socket.reason = reason(&registries, socket.process, &environments[&socket.process]);
+        let (environment, short) = &environments[&socket.process];
+        let said = reason(&registries, socket.process, environment);
+        socket.reason = if *short && said == Reason::Young { Reason::Resources } else { said };
     }
 }
 

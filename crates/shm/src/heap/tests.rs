@@ -23,8 +23,9 @@ impl Model {
     }
 
     fn alloc(&mut self, layout: Layout, zeroed: bool) {
+        let make = if zeroed { Heap::alloc_zeroed } else { Heap::alloc };
         // SAFETY: no size is zero.
-        let block = unsafe { if zeroed { self.heap.alloc_zeroed(layout) } else { self.heap.alloc(layout) } };
+        let block = unsafe { make(self.heap, layout) };
         assert!(!block.is_null());
         if zeroed {
             // SAFETY: it is that long, and written.

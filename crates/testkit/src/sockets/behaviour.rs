@@ -20,6 +20,10 @@ pub struct Behaviour {
     pub program: PathBuf,
 }
 
+/// What a link has delivered cannot be sent anew: a program that is executed with such a connection, or is passed it, does not
+/// get what was not read. These are not run over VIA.
+const OF_RINGS: &[&str] = &["fork_exec", "pass_unread", "stdio_unread"];
+
 impl Behaviour {
     /// The names of all.
     pub fn all() -> Vec<String> {
@@ -72,7 +76,8 @@ impl Behaviour {
             "{name} {mode}{what} over kernel TCP: {}",
             shown(&expected)
         );
-        for launch in launches {
+        let possible = |launch: &&Launch| !matches!(launch, Launch::Via(..)) || !OF_RINGS.contains(&name.as_str());
+        for launch in launches.iter().filter(possible) {
             let got = run(launch);
             assert!(
                 got.status == expected.status && got.stdout == expected.stdout,

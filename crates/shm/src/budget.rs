@@ -22,9 +22,13 @@ pub const PLENTY: u64 = 1 << 30;
 /// How long an answer holds, and how long the list of groups.
 const ANSWER_NS: u64 = 20_000_000;
 const GROUPS_NS: u64 = 1_000_000_000;
-/// This part of the limit of a group stays free for the program, and this part of the machine.
+/// This part of the limit of a group stays free for the program, and at least so much, for heaps, page tables and the
+/// kernel's buffers of its connections; and this part of the machine.
 const OWN_OF_GROUP: u64 = 4;
+const LEAST_OWN: u64 = 8 << 20;
 const OWN_OF_MACHINE: u64 = 32;
+/// Of what a group has left, a process takes this part until its next answer: others of the group ask at the same time.
+const SHARE: u64 = 2;
 
 static LEFT: AtomicU64 = AtomicU64::new(u64::MAX);
 static READ_AT: AtomicU64 = AtomicU64::new(0);
@@ -42,7 +46,8 @@ pub fn left() -> u64 {
             *groups = Some((now, groups_of("")));
         }
         let of_groups = groups.iter().flat_map(|(_, groups)| groups).filter_map(Group::left).min();
-        LEFT.store(of_groups.unwrap_or(u64::MAX).min(machine_left()), Relaxed);
+        let of_groups = of_groups.map_or(u64::MAX, |left| left / SHARE);
+        LEFT.store(of_groups.min(machine_left()), Relaxed);
         READ_AT.store(now, Relaxed);
     }
     LEFT.load(Relaxed)
@@ -90,7 +95,8 @@ impl Group {
         let usage = number(self.usage)?;
         let statistics = read(&format!("{}/memory.stat", self.folder)).unwrap_or_default();
         let needed = usage.saturating_sub(field(&statistics, self.reclaimable).unwrap_or(0));
-        Some(limit.saturating_sub(needed).saturating_sub(limit / OWN_OF_GROUP))
+        let own = LEAST_OWN.max(limit / OWN_OF_GROUP);
+        Some(limit.saturating_sub(needed).saturating_sub(own))
     }
 }
 

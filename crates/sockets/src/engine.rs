@@ -70,8 +70,10 @@ pub struct Engine {
     asked: Mutex<Vec<Asked>>,
     /// Notices of other processes.
     board: Board,
-    /// Streams of this process that have a notice which the other side may not have seen yet.
-    posted: Mutex<Vec<(u32, Key)>>,
+    /// Streams of this process that have a notice which the other side may not have seen yet, and when they were last gone
+    /// through.
+    posted: Mutex<HashMap<u32, Key>>,
+    cleared: AtomicU64,
     /// When the fabric was last looked at.
     pumped: AtomicU64,
 }
@@ -108,6 +110,8 @@ const FORKS: usize = 16;
 
 /// Time between two looks at the fabric by calls that go to the kernel anyway.
 const PUMP_NS: u64 = 20_000;
+/// Time between two looks at all notices: as long as some thousand streams take, a hundred times.
+const CLEAR_NS: u64 = 10_000_000;
 /// More than an engine or a connection takes of the heap: for some sizes of blocks it takes a slab of 64 KiB, aligned, each.
 const RESERVE: usize = 4 << 20;
 /// The first word of the identity of a process that has a rendezvous: the second one is all that differs in their names.
@@ -242,6 +246,7 @@ impl Engine {
             asked: Mutex::default(),
             board: Board::default(),
             posted: Mutex::default(),
+            cleared: AtomicU64::new(0),
             pumped: AtomicU64::new(0),
         })
     }
@@ -283,7 +288,10 @@ impl Engine {
         if let Some(via) = &self.via {
             via.pump(self);
         }
-        self.clear_notices();
+        if now.wrapping_sub(self.cleared.load(Ordering::Relaxed)) >= CLEAR_NS {
+            self.cleared.store(now, Ordering::Relaxed);
+            self.clear_notices();
+        }
         true
     }
 
@@ -348,7 +356,7 @@ impl Engine {
 
     /// Takes notices back that the other side has acted upon, or never will.
     fn clear_notices(&self) {
-        lock(&self.posted).retain(|(index, key)| {
+        lock(&self.posted).retain(|index, key| {
             let Some(stream) = of_key(*index, key) else { return false };
             let waits = match stream.stage() {
                 Stage::Offered => true,
@@ -432,7 +440,7 @@ impl Engine {
             stream.stay(Reason::Option);
             return None;
         }
-        lock(&self.posted).push((stream.index, *own));
+        lock(&self.posted).insert(stream.index, *own);
         Some(stream)
     }
 

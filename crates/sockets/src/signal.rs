@@ -120,7 +120,13 @@ impl Drop for Quiet {
 /// Whether a handler that comes to this thread now has to wait. If not, the thread has no lock of the engine.
 #[inline]
 pub fn puts_off() -> bool {
-    is_inside() || QUIET.with(Cell::get) != 0
+    is_inside() || is_quiet()
+}
+
+/// Whether this thread is between the two halves of a `fork`.
+#[inline]
+pub fn is_quiet() -> bool {
+    QUIET.with(Cell::get) != 0
 }
 
 /// Runs `sleep` as if outside: handlers run at once in it. No lock of the engine may be held.

@@ -174,11 +174,16 @@ fn open_directory(path: &str) -> Option<OwnedFd> {
 
 fn make_directory(path: &str) -> Option<OwnedFd> {
     let everyone = Mode::RWXU | Mode::RWXG | Mode::RWXO | Mode::SVTX;
-    rustix::fs::mkdir(path.trim_end_matches('/'), Mode::RWXU | Mode::SVTX).ok()?;
+    let made = match rustix::fs::mkdir(path.trim_end_matches('/'), Mode::RWXU | Mode::SVTX) {
+        Ok(()) => true,
+        // Another thread or process was faster.
+        Err(rustix::io::Errno::EXIST) => false,
+        Err(_) => return None,
+    };
     let folder = open_directory(path)?;
     // What the process lets others do with its files does not matter here.
     let own = rustix::fs::fstat(&folder).is_ok_and(|status| user::is_own(status.st_uid));
-    if own {
+    if made && own {
         let _ = rustix::fs::fchmod(&folder, everyone);
     }
     Some(folder)

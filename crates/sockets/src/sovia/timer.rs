@@ -13,7 +13,10 @@ use std::{
 use sidestep_shm::{clock, family::process_generation};
 
 use super::Link;
-use crate::{jump, kernel, signal::Inside};
+use crate::{
+    jump, kernel,
+    signal::{self, Inside},
+};
 
 /// How long a write is held at most, unless the program waits or reads, which sends it at once.
 const HOLD: Duration = Duration::from_millis(1);
@@ -54,7 +57,12 @@ static STARTED: AtomicU32 = AtomicU32::new(0);
 /// may have interrupted: there nothing is held that need not be.
 #[inline]
 pub fn may_hold() -> bool {
-    STARTED.load(Ordering::Relaxed) == process_generation() || !jump::is_in_handler()
+    STARTED.load(Ordering::Relaxed) == process_generation() || may_start()
+}
+
+/// Nor may a thread that forks: an allocator of the program's own may hold its lock from before the `fork` until after it.
+fn may_start() -> bool {
+    !jump::is_in_handler() && !signal::is_quiet()
 }
 
 /// A link holds something from now on.
@@ -72,7 +80,7 @@ fn enter(link: &Arc<Link>) {
     let process = kernel::process();
     if watched.process != process {
         watched.links.clear();
-        if start("sovia-timer", move || run(timer)).is_err() {
+        if !may_start() || start("sovia-timer", move || run(timer)).is_err() {
             // Without a thread nothing is held from now on; what is goes with the next call.
             link.prompt.store(true, Ordering::Relaxed);
             return;

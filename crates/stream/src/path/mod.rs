@@ -70,8 +70,8 @@ pub enum Ask {
     TcpTaken,
     /// Add to that. Under the lock.
     CountTaken(u64),
-    /// Ask the kernel how many bytes were ever moved over TCP by this end, and store that. Under the lock. Answer: how many of
-    /// them nobody had counted.
+    /// Ask the kernel how many bytes were ever moved over TCP by this end, and store that. Under the lock. Answer: how many
+    /// since the newest ring began.
     Recover,
     /// Load how far this end has read a ring. Answer: [`Answer::Position`].
     Position(u16),

@@ -104,6 +104,7 @@ impl Writer {
                     _ => self.ask(State::Unlock, Ask::Unlock),
                 }
             }
+            // While unread bytes are taken back nobody sends anything else: whatever has gone since the ring began are those.
             (State::Recover, Answer::Count(count)) => {
                 self.sent_back = count;
                 self.ask(State::Unread, Ask::Head(self.ring))

@@ -500,9 +500,8 @@ impl World {
                     WRITER => (&mut self.tcp_sent, self.kernel_sent),
                     _ => (&mut self.tcp_taken, self.kernel_taken),
                 };
-                let missing = kernel - *counted;
                 *counted = kernel;
-                Answer::Count(missing)
+                Answer::Count(kernel.saturating_sub(self.start.after_tcp))
             }
             Ask::Position(ring) => {
                 let (at, offered) = self.positions[ring as usize];

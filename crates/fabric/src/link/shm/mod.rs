@@ -64,8 +64,8 @@ struct Receiving {
 const FRAMES_A_POLL: usize = 32;
 const EVENTS_A_POLL: usize = 256;
 /// Sessions with one process, and those of them that may wait for its greeting; also with all processes that have no number
-/// here.
-const MAX_OF_PROCESS: usize = 32;
+/// here. A process has one session for each name that it has connected to.
+const MAX_OF_PROCESS: usize = 512;
 const MAX_SILENT_OF_PROCESS: usize = 16;
 /// Sessions with all processes that may wait for a greeting: for another one the oldest makes room.
 const MAX_SILENT: usize = 128;

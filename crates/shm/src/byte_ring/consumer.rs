@@ -1,0 +1,277 @@
+//! The reading end of a byte ring. The invariants are those of the module above.
+
+use crate::{
+    Error, Result, Span,
+    sync::{HEAD_PUBLISH, Ordering, TAIL_OBSERVE, TAIL_WANT},
+};
+
+use super::*;
+
+impl Consumer {
+    /// Takes up the reading end where the family word says it was left.
+    pub fn new(parts: Parts) -> Result<Consumer> {
+        let mask = ring_mask(&parts.ring)?;
+        let read = parts.position.load(Ordering::Relaxed);
+        let switched = parts.switch.load(Ordering::Acquire);
+        Ok(Consumer {
+            ring: parts.ring,
+            tail: parts.tail,
+            core: parts.core,
+            switch: parts.switch,
+            head: parts.head,
+            position: parts.position,
+            read,
+            known_tail: read,
+            // B4: as if nothing had been told, so that what is consumed next is.
+            published: read.saturating_sub(mask + 1),
+            next: None,
+            switched: if switched <= read { switched } else { 0 },
+            mask,
+            end: End::Open,
+        })
+    }
+
+    /// Ring size in bytes.
+    pub fn capacity(&self) -> usize {
+        self.mask as usize + 1
+    }
+
+    /// Position of the next byte to read.
+    pub fn position(&self) -> u64 {
+        self.read
+    }
+
+    /// Where the next byte to read lies, or will, for hints to the processor.
+    #[cfg(not(loom))]
+    #[inline]
+    pub fn next_place(&self) -> *const u8 {
+        self.ring.place((self.read & self.mask) as usize)
+    }
+
+    /// Readable bytes; looks at the producer's copy only if none are known.
+    #[inline]
+    pub fn available(&mut self) -> Result<usize> {
+        if self.known_tail == self.read {
+            self.refresh()?;
+        }
+        Ok(self.readable() as usize)
+    }
+
+    /// Readable bytes after a fresh look at the producer's copy.
+    #[inline]
+    pub fn available_now(&mut self) -> Result<usize> {
+        self.refresh()?;
+        Ok(self.readable() as usize)
+    }
+
+    /// Whether a look at the published tail would find something new. Touches nothing.
+    #[inline]
+    pub fn has_news(&self) -> bool {
+        self.known_tail != self.read
+            || self.tail.load(Ordering::Relaxed) & POSITION != self.known_tail && self.end < End::Wanted
+    }
+
+    /// The core the producer last published on.
+    #[inline]
+    pub fn producer_core(&self) -> u32 {
+        self.core.load(Ordering::Relaxed) as u32
+    }
+
+    /// Copies bytes out from `skip` bytes ahead, without consuming them.
+    #[inline]
+    pub fn peek(&mut self, skip: usize, bytes: &mut [u8]) -> Result<usize> {
+        let available = self.available()?;
+        let count = available.saturating_sub(skip).min(bytes.len());
+        copy_from_ring(&self.ring, self.mask, self.read.wrapping_add(skip as u64), &mut bytes[..count])?;
+        Ok(count)
+    }
+
+    /// Copies bytes out and consumes them.
+    #[inline]
+    pub fn copy_out(&mut self, bytes: &mut [u8]) -> Result<usize> {
+        let count = self.peek(0, bytes)?;
+        self.consume(count);
+        Ok(count)
+    }
+
+    /// Copies out at most `len` bytes that are readable to `at` of `target`, and consumes them.
+    #[cfg(not(loom))]
+    #[inline]
+    pub fn copy_out_to(&mut self, target: &Span, at: usize, len: usize) -> Result<usize> {
+        let count = self.available()?.min(len);
+        let index = (self.read & self.mask) as usize;
+        let first = count.min(self.mask as usize + 1 - index);
+        target.copy_from(at, &self.ring, index, first)?;
+        if first < count {
+            target.copy_from(at + first, &self.ring, 0, count - first)?;
+        }
+        self.consume(count);
+        Ok(count)
+    }
+
+    /// Steps over at most what is readable.
+    #[inline]
+    pub fn consume(&mut self, count: usize) {
+        self.read += (count as u64).min(self.readable());
+        self.position.store(self.read, Ordering::Relaxed);
+    }
+
+    /// Whether enough was consumed that the producer should be told: a quarter of the ring.
+    #[inline]
+    pub fn owes_head(&self) -> bool {
+        self.read - self.published > self.mask >> 2
+    }
+
+    /// Tells the producer what has been consumed.
+    #[inline]
+    pub fn publish_head(&mut self) {
+        // Pairs with `Producer::refresh`: reads of the consumed bytes come before the head.
+        self.head.store(self.read, HEAD_PUBLISH);
+        self.published = self.read;
+    }
+
+    /// Ends the ring (B5). Returns the position at which it ends: bytes before it are read as ever.
+    pub fn freeze(&mut self) -> Result<u64> {
+        self.tail.fetch_or(FROZEN, Ordering::Relaxed);
+        self.refresh()?;
+        self.end_position().ok_or_else(bad_end)
+    }
+
+    /// The position at which the ring ends, if it has an end.
+    pub fn end_position(&self) -> Option<u64> {
+        match self.end {
+            End::Open => None,
+            // What is known may be the end of the ring before a larger one.
+            End::Frozen | End::Wanted => Some(self.tail.load(Ordering::Relaxed) & POSITION),
+            End::Taken => Some(self.read),
+        }
+    }
+
+    /// Ends the ring, and wants what was not read to come in another way (B6). `false`: everything was read.
+    pub fn want(&mut self) -> Result<bool> {
+        if self.end == End::Taken {
+            return Ok(false);
+        }
+        self.publish_head();
+        self.known_tail = self.read;
+        self.end = End::Wanted;
+        // Pairs with `Producer::take`: the head before it. One step with the freeze: what the producer finds, it finds at once.
+        let held = self.tail.fetch_or(FROZEN | WANTED, TAIL_WANT);
+        if held & POSITION == self.read {
+            // Nothing is wanted; that it was taken meanwhile is the same.
+            self.withdraw()?;
+            return Ok(false);
+        }
+        Ok(true)
+    }
+
+    /// Whether what was wanted has been taken: it comes in another way, and the ring ends here.
+    pub fn is_taken(&mut self) -> Result<bool> {
+        self.refresh()?;
+        Ok(self.end == End::Taken)
+    }
+
+    /// Reads on after all. `false`: it was taken, and the ring ends here.
+    pub fn withdraw(&mut self) -> Result<bool> {
+        if self.end == End::Wanted {
+            let held = self.tail.load(Ordering::Relaxed);
+            let wanted = held & POSITION | FROZEN | WANTED;
+            if held == wanted && self.tail.compare_exchange(wanted, wanted & !WANTED, Ordering::Relaxed) == wanted {
+                self.end = End::Frozen;
+            }
+            self.refresh()?;
+        }
+        match self.end {
+            End::Wanted => Err(bad_end()),
+            end => Ok(end != End::Taken),
+        }
+    }
+
+    /// Allows the producer to go on in a larger ring. Nothing moves until the producer does.
+    pub fn offer(&mut self, ring: Span) -> Result<()> {
+        ring_mask(&ring)?;
+        self.next = Some(ring);
+        Ok(())
+    }
+
+    /// Bytes that may be read before the tail, or before the switch.
+    #[inline]
+    fn readable(&self) -> u64 {
+        self.known_tail - self.read
+    }
+
+    /// Reads the producer's copy once and checks it (B2).
+    #[inline]
+    fn refresh(&mut self) -> Result<()> {
+        // Pairs with `Producer::publish`: payload visible.
+        let tail = self.tail.load(TAIL_OBSERVE);
+        if tail > POSITION {
+            return self.refresh_frozen(tail);
+        }
+        if self.next.is_some() {
+            return self.cross_switch(tail);
+        }
+        if tail < self.known_tail || tail - self.read > self.mask + 1 {
+            return Err(bad_tail(tail < self.known_tail));
+        }
+        self.known_tail = tail;
+        Ok(())
+    }
+
+    /// As `refresh`, of a tail with bits (B7).
+    #[cold]
+    fn refresh_frozen(&mut self, tail: u64) -> Result<()> {
+        let bits = tail & !POSITION;
+        match (self.end, bits) {
+            (End::Open | End::Frozen, FROZEN) => self.end = End::Frozen,
+            // Nothing is read until it is decided.
+            (End::Wanted, bits) if bits == FROZEN | WANTED => return Ok(()),
+            (End::Wanted | End::Taken, bits) if bits == FROZEN | TAKEN => {
+                self.end = End::Taken;
+                return Ok(());
+            }
+            _ => return Err(bad_end()),
+        }
+        let tail = tail & POSITION;
+        if self.next.is_some() {
+            return self.cross_switch(tail);
+        }
+        if tail < self.known_tail || tail - self.read > self.mask + 1 {
+            return Err(bad_tail(tail < self.known_tail));
+        }
+        self.known_tail = tail;
+        Ok(())
+    }
+
+    /// As `refresh`, while a larger ring is on offer: stops at the switch, and crosses it when all before is read.
+    #[cold]
+    fn cross_switch(&mut self, tail: u64) -> Result<()> {
+        let mark = self.switch.load(Ordering::Acquire);
+        let old_capacity = self.mask + 1;
+        let at = mark.wrapping_sub(1);
+        // A mark beyond this tail was made after it: everything before this tail lies in the old ring.
+        if mark == self.switched || at > tail {
+            if tail < self.known_tail || tail - self.read > old_capacity {
+                return Err(bad_tail(tail < self.known_tail));
+            }
+            self.known_tail = tail;
+            return Ok(());
+        }
+        if at < self.known_tail || at - self.read > old_capacity {
+            return Err(Error::Peer("its switch to the next ring is at an impossible position"));
+        }
+        if self.read < at {
+            self.known_tail = at;
+            return Ok(());
+        }
+        let Some(next) = self.next.take() else { return Ok(()) };
+        self.mask = ring_mask(&next)?;
+        self.ring = next;
+        self.switched = mark;
+        if tail - self.read > self.mask + 1 {
+            return Err(bad_tail(false));
+        }
+        self.known_tail = tail;
+        Ok(())
+    }
+}

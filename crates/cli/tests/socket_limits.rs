@@ -311,10 +311,12 @@ fn stat_of_crowd(name: &str, command: &mut Command) -> (String, bool) {
     fs::create_dir_all(&folder).expect("a folder");
     command.env("SIDESTEP_DIR", &folder).stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
     let mut child = command.spawn().expect("it starts");
-    let out = std::io::BufReader::new(child.stdout.take().expect("a pipe"));
-    let exact = std::io::BufRead::lines(out).any(|line| line.is_ok_and(|line| line == "exact"));
+    // Read to its end: a process that writes when nobody reads is ended.
+    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(child.stdout.take().expect("a pipe")));
+    let exact = lines.any(|line| line.is_ok_and(|line| line == "exact"));
     let said = stat(&folder);
     drop(child.stdin.take());
+    lines.for_each(drop);
     let status = child.wait().expect("it ends");
     fs::remove_dir_all(&folder).expect("it is there");
     (said, exact && status.success())

@@ -4,7 +4,7 @@
 //! may be written by someone who calls us from within it. This one maps its memory itself and has no lock at all, so that a
 //! handler, another thread and a child of `fork` find it usable at every instruction.
 //!
-//! Blocks of up to [`LARGEST`] bytes are of one of [`CLASSES`] sizes, at most a quarter larger than asked for above 128 bytes. A
+//! Blocks of up to [`LARGEST`] bytes are of one of `CLASSES` sizes, at most a quarter larger than asked for above 128 bytes. A
 //! *slab* is memory for blocks of one size. Blocks that were given back lie on a stack per size and are used again first. A
 //! slab is never given back, so that what lies in one is bounded by the most that was ever used of that size. Larger blocks are
 //! mapped one by one, and unmapped when they are given back.
@@ -83,7 +83,7 @@ impl Heap {
     }
 
     /// The process is about to shut itself in, where a call to the kernel may end it. What is mapped from now on comes from
-    /// [`RESERVE`] bytes that are mapped here, as long as they last, and nothing is unmapped.
+    /// `RESERVE` bytes that are mapped here, as long as they last, and nothing is unmapped.
     pub fn seal(&self) {
         // At a multiple of twice its size: so the address of what is left says how much that is.
         let memory = map_aligned(RESERVE, RESERVE * 2).map_or(ptr::null_mut(), NonNull::as_ptr);

@@ -1,7 +1,7 @@
 //! The registry: which sockets of this user's processes may be promoted, and where their processes can be met. Also what
 //! `sidestep stat` shows.
 //!
-//! One segment per user, attached by the processes of that user alone; a file says which it is ([`file`]). It is a hint:
+//! One segment per user, attached by the processes of that user alone; a file says which it is ([`mod@file`]). It is a hint:
 //! whatever it says is checked at the handshake, against the descriptor itself. A corrupted registry costs acceleration and
 //! nothing else. It has counters of traffic, which are nobody else's business: other users read none of it.
 //!

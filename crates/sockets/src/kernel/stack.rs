@@ -3,7 +3,7 @@
 //!
 //! # Invariants
 //!
-//! - **T1** A stack is one thread's from when it is taken out of [`SPARE`], or made, until it is put back.
+//! - **T1** A stack is one thread's from when it is taken out of `SPARE`, or made, until it is put back.
 //! - **T2** The thread is inside the engine, so that no handler of the program's leaves the stack by a jump.
 
 #![allow(unsafe_code)]

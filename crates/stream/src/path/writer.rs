@@ -88,7 +88,7 @@ impl Writer {
                 match tail.end {
                     End::Open => self.ask(State::Head, Ask::Head(self.ring)),
                     // Whoever finds them taken waits until they are with TCP, or finishes what a dead holder began.
-                    End::Wanted if rule!("give_back_first") => self.ask(State::Lock, Ask::Lock),
+                    End::Wanted if self.closing || rule!("give_back_first") => self.ask(State::Lock, Ask::Lock),
                     End::Taken if rule!("await_sent") => self.ask(State::Lock, Ask::Lock),
                     _ => self.go_on_over_tcp(),
                 }

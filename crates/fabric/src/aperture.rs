@@ -14,12 +14,8 @@ use std::{
     },
 };
 
-use sidestep_shm::{
-    self as shm, Memory, Span, Word64,
-    lock::{Mutex, MutexGuard},
-    wait::Waiter,
-    watch::Watch,
-};
+use sidestep_shm::{self as shm, Memory, Span, Word64, wait::Waiter, watch::Watch};
+use sidestep_sys::lock::{Mutex, MutexGuard};
 
 use crate::{
     cookie::{Cookie, RegionId, Rights},

@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, Weak},
 };
 
-use sidestep_shm::{
+use sidestep_sys::{
     budget,
     lock::{Mutex, MutexGuard},
 };
@@ -92,7 +92,7 @@ impl Arenas {
 
 impl Node {
     /// Lends a block for a connection with `peer`, from memory that only this peer can write. Its pages are sent ahead. It
-    /// is refused as a limit where the budget of the process ([`sidestep_shm::budget`]) has no room for it.
+    /// is refused as a limit where the budget of the process ([`sidestep_sys::budget`]) has no room for it.
     pub fn lend_block(&self, peer: PeerId, capacity: usize, kind: Kind) -> Result<ArenaBlock> {
         self.core().arenas.block(self, peer, capacity, kind)
     }

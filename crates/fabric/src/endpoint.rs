@@ -18,10 +18,8 @@ use std::{
     },
 };
 
-use sidestep_shm::{
-    lock::{Mutex, MutexGuard},
-    wait::Waiter,
-};
+use sidestep_shm::wait::Waiter;
+use sidestep_sys::lock::{Mutex, MutexGuard};
 
 use crate::{
     cookie::{Cookie, Rights},

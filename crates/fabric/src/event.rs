@@ -14,10 +14,10 @@ use std::{
 
 use sidestep_shm::{
     doorbell::{Doorbell, Sleeper, Tokens},
-    lock::{Mutex, MutexGuard},
     pending::{Mark, Pending},
     wait::Waiter,
 };
+use sidestep_sys::lock::{Mutex, MutexGuard};
 
 use crate::{
     endpoint::Endpoint,
@@ -185,7 +185,7 @@ impl EventQueue {
         self.core.take()
     }
 
-    /// The next event; waits for it until the deadline (nanoseconds of `shm::clock::now`).
+    /// The next event; waits for it until the deadline (nanoseconds of `sys::clock::now`).
     pub fn wait(&self, deadline: Option<u64>) -> Result<Event> {
         if self.core.polled {
             return self.spin(deadline);
@@ -236,7 +236,7 @@ impl EventQueue {
                 }
                 std::hint::spin_loop();
             }
-            if deadline.is_some_and(|deadline| sidestep_shm::clock::now() >= deadline) {
+            if deadline.is_some_and(|deadline| sidestep_sys::clock::now() >= deadline) {
                 return Err(Error::TimedOut("an event"));
             }
         }

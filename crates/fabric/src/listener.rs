@@ -2,10 +2,8 @@
 
 use std::{collections::VecDeque, sync::Arc};
 
-use sidestep_shm::{
-    lock::{Mutex, MutexGuard},
-    wait::Waiter,
-};
+use sidestep_shm::wait::Waiter;
+use sidestep_sys::lock::{Mutex, MutexGuard};
 
 use crate::{
     endpoint::{Endpoint, check_private},

@@ -22,10 +22,10 @@ use std::{
 };
 
 use sidestep_shm::{
-    clock, cpu,
     doorbell::{Doorbell, Sleeper, Tokens},
     wait::Waiter,
 };
+use sidestep_sys::{clock, cpu};
 
 use crate::{
     aperture::Apertures,

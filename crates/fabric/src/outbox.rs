@@ -8,7 +8,7 @@ use std::{
     sync::atomic::{AtomicUsize, Ordering},
 };
 
-use sidestep_shm::lock::{Mutex, MutexGuard};
+use sidestep_sys::lock::{Mutex, MutexGuard};
 
 use crate::{
     cookie::Cookie,

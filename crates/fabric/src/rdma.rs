@@ -16,9 +16,9 @@ use std::{
 
 use sidestep_shm::{
     last_word::{WORD, first_part},
-    lock::{Mutex, MutexGuard},
     wait::Waiter,
 };
+use sidestep_sys::lock::{Mutex, MutexGuard};
 
 use crate::{
     aperture::{Aperture, Mapped},

@@ -18,9 +18,12 @@ use std::{
 };
 
 use sidestep_shm::{
-    self as shm, Memory, Span, Word32, Word64, clock,
-    lock::{Mutex, MutexGuard},
+    self as shm, Memory, Span, Word32, Word64,
     watch::{Watch, watch_len},
+};
+use sidestep_sys::{
+    clock,
+    lock::{Mutex, MutexGuard},
 };
 
 use crate::{

@@ -8,7 +8,7 @@ use std::{
     },
 };
 
-use sidestep_shm::lock::Mutex;
+use sidestep_sys::lock::Mutex;
 
 use crate::{node::Node, rdma::RdmaCore};
 

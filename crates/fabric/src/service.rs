@@ -15,10 +15,10 @@ use std::{
 };
 
 use sidestep_shm::{
-    self as shm, clock, cpu,
+    self as shm,
     doorbell::{Doorbell, Sleeper, Tokens},
-    lock::Mutex,
 };
+use sidestep_sys::{clock, cpu, lock::Mutex};
 
 use crate::{
     error::Result,
@@ -171,7 +171,7 @@ fn is_often(before: u64, now: u64) -> bool {
 /// Until the node is gone.
 fn run(core: &Weak<NodeCore>, shared: &Shared, pause: &Sleeper, serve: &Sleeper) {
     // Who starts it where there are handlers blocks them first.
-    shm::lock::no_handler_comes();
+    sidestep_sys::lock::no_handler_comes();
     let mut tokens = Tokens::new();
     let mut pause_ns = SHORT_PAUSE_NS;
     loop {

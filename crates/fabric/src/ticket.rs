@@ -9,7 +9,7 @@ use std::{
     },
 };
 
-use sidestep_shm::lock::Mutex;
+use sidestep_sys::lock::Mutex;
 
 use crate::{
     aperture::ApertureCore,

@@ -11,10 +11,10 @@ use std::sync::{
 
 use sidestep_shm::{
     self as shm,
-    lock::Mutex,
     wait::Waiter,
     watch::{WATCHED_WORD, WatchedWord},
 };
+use sidestep_sys::lock::Mutex;
 
 use crate::{
     error::Result,
@@ -121,7 +121,7 @@ impl Tripwire {
     }
 
     /// Arms, looks once more with `changed`, and sleeps until the tripwire fires or `changed` is true: in one step, so
-    /// that no write is missed. The deadline is in nanoseconds of [`shm::clock::now`].
+    /// that no write is missed. The deadline is in nanoseconds of [`sidestep_sys::clock::now`].
     pub fn wait(&self, deadline: Option<u64>, mut changed: impl FnMut() -> bool) -> Result<()> {
         let mut waiter = Waiter::default();
         let node = &self.node;

@@ -19,7 +19,7 @@ use std::{
 
 use rustix::process::{Pid, Signal, getppid, kill_process};
 use sidestep_fabric::{Channel, ChannelOptions, Node, Result, queue::Kind};
-use sidestep_shm::{clock, cpu};
+use sidestep_sys::{clock, cpu};
 use sidestep_testkit::process::{Child, PATIENCE_NS, Role, enter};
 
 use allocator::Counting;

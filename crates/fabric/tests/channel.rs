@@ -3,7 +3,7 @@
 use std::thread;
 
 use sidestep_fabric::{Channel, ChannelOptions, Error, Node, queue::Kind};
-use sidestep_shm::clock;
+use sidestep_sys::clock;
 use sidestep_testkit::process::PATIENCE_NS;
 
 fn soon() -> Option<u64> {

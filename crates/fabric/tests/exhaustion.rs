@@ -3,7 +3,7 @@
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use sidestep_fabric::{Aperture, Channel, ChannelOptions, Cookie, Error, Node, Region, Rights};
-use sidestep_shm::clock;
+use sidestep_sys::clock;
 use sidestep_testkit::process::{Child, PATIENCE_NS, Role, cpu_time_ns, enter};
 
 /// A region that the limits below do not allow.

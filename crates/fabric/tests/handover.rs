@@ -19,7 +19,8 @@ use sidestep_fabric::{
     link::sim::Seeded,
     queue::{self, Handover, Kind, QueueBlock, QueueSpec, Receiver, Sender},
 };
-use sidestep_shm::{clock, wait::Patience};
+use sidestep_shm::wait::Patience;
+use sidestep_sys::clock;
 use sidestep_testkit::process::{Child, PATIENCE_NS, Role, enter, full, seed};
 
 use pattern::{check, pattern};

@@ -26,7 +26,8 @@ use rustix::{
     io::write,
 };
 use sidestep_fabric::{Channel, ChannelOptions, Node, link::sim::Seeded, queue::Kind};
-use sidestep_shm::{clock, pair_bell::PairBell};
+use sidestep_shm::pair_bell::PairBell;
+use sidestep_sys::clock;
 use sidestep_testkit::process::{Child, PATIENCE_NS, Role, enter, full, seed};
 
 use attacks::{babble, flood, scribble_beside_traffic, scribble_by_hand};

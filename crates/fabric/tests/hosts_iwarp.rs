@@ -13,7 +13,7 @@ use sidestep_fabric::{
         iwarp::{IwarpLink, IwarpOptions},
     },
 };
-use sidestep_shm::clock;
+use sidestep_sys::clock;
 use sidestep_testkit::{
     conformance::nodes::pattern,
     conformance_suite,

@@ -7,7 +7,7 @@ mod wake;
 use std::thread;
 
 use sidestep_fabric::{Access, Channel, ChannelOptions, EventQueue, Mode, Node, Region, Tripwire};
-use sidestep_shm::clock;
+use sidestep_sys::clock;
 use sidestep_testkit::process::{Child, PATIENCE_NS, Role, cpu_time_ns, enter};
 
 /// How long idleness is measured, and how much processor time it may take.

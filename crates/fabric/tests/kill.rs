@@ -14,7 +14,7 @@ use std::{
 };
 
 use sidestep_fabric::{CloseReason, Endpoint, Error, Node, link::sim::Seeded};
-use sidestep_shm::clock;
+use sidestep_sys::clock;
 use sidestep_testkit::process::{Census, Child, PATIENCE_NS, Role, enter, full, resident_kb, seed};
 
 use traffic::{ACTIVITIES, LAST_WORDS, Traffic};

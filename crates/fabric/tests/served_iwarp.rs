@@ -10,7 +10,7 @@ use std::{
 };
 
 use sidestep_fabric::{Aperture, Cookie, Endpoint, Node, RdmaQueue, Region, Rights, link::iwarp::IwarpOptions};
-use sidestep_shm::clock;
+use sidestep_sys::clock;
 use sidestep_testkit::process::PATIENCE_NS;
 
 const LEN: usize = 4096;

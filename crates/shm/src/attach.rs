@@ -25,10 +25,11 @@ use std::{
 };
 
 use crate::{
-    Memory, Result, Span, clock,
+    Memory, Result, Span,
     gate::{Entrant, IOVECS, PROOF, Stretch, Turnstile},
     last_word,
 };
+use sidestep_sys::clock;
 
 /// Memory of another process that this one copies into and out of.
 #[derive(Debug)]

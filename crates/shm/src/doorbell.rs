@@ -11,7 +11,8 @@ use rustix::{
     io::Errno,
 };
 
-use crate::{Error, Result, clock, descriptor::keep};
+use crate::{Error, Result};
+use sidestep_sys::{clock, descriptor::keep};
 
 /// Rung to wake another thread.
 #[derive(Debug)]

@@ -8,10 +8,10 @@
 use crate::{
     Error, Memory, Result, Word64,
     byte_ring::{Consumer, Parts, Producer},
-    cpu,
     sleep_word::SleepWord,
     sync::{Ordering, RESCAN_PUBLISH, RESCAN_TAKE},
 };
+use sidestep_sys::cpu;
 
 /// Entries of an event ring.
 pub const EVENT_CAPACITY: usize = if cfg!(loom) { 2 } else { 16 * 1024 };

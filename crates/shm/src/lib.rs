@@ -14,7 +14,6 @@
 #![cfg_attr(loom, allow(dead_code, unused_imports))]
 
 pub mod byte_ring;
-pub mod clock;
 pub mod event_ring;
 pub mod gate;
 pub mod pending;
@@ -33,28 +32,17 @@ pub mod memory;
 #[cfg(not(loom))]
 pub mod attach;
 #[cfg(not(loom))]
-pub mod budget;
-#[cfg(not(loom))]
 pub mod cached;
 #[cfg(not(loom))]
 mod copy;
-pub mod cpu;
-#[cfg(not(loom))]
-pub mod descriptor;
 #[cfg(not(loom))]
 pub mod digest;
-#[cfg(not(loom))]
-pub mod discard;
 #[cfg(not(loom))]
 pub mod doorbell;
 pub mod error;
 #[cfg(not(loom))]
 pub mod family;
-#[cfg(not(loom))]
-pub mod heap;
 pub mod last_word;
-#[cfg(not(loom))]
-pub mod lock;
 #[cfg(not(loom))]
 pub mod memfd;
 #[cfg(not(loom))]
@@ -62,15 +50,9 @@ pub mod pair_bell;
 #[cfg(not(loom))]
 pub mod passing;
 #[cfg(not(loom))]
-pub mod procfs;
-#[cfg(not(loom))]
-pub mod room;
-#[cfg(not(loom))]
 pub mod segment;
 #[cfg(not(loom))]
 pub mod stream;
-#[cfg(not(loom))]
-pub mod user;
 
 pub use error::{Error, Result};
 #[cfg(not(loom))]

@@ -14,7 +14,8 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags};
 use rustix::io::Errno;
 
-use crate::{Error, Result, budget, descriptor};
+use crate::{Error, Result};
+use sidestep_sys::{budget, descriptor};
 
 /// Makes a memory file of exactly `len` bytes with every page reserved, sealed against any change of size.
 ///

@@ -120,7 +120,7 @@ impl Memory {
     /// Memory that came from a peer, mapped after its seals, its size and its file system were checked.
     pub fn attach(descriptor: OwnedFd, len: usize) -> Result<Memory> {
         if let Err(error) = memfd::check_received(descriptor.as_fd(), len) {
-            crate::discard::discard([descriptor]);
+            sidestep_sys::discard::discard([descriptor]);
             return Err(error);
         }
         Self::map(descriptor, len)
@@ -430,7 +430,7 @@ impl Span {
         &self.memory
     }
 
-    /// Where byte `at` lies, for hints to the processor ([`cpu::prefetch`](crate::cpu::prefetch)).
+    /// Where byte `at` lies, for hints to the processor ([`cpu::prefetch`](sidestep_sys::cpu::prefetch)).
     #[inline]
     pub fn place(&self, at: usize) -> *const u8 {
         self.base.as_ptr().wrapping_add(at).cast_const()

@@ -16,7 +16,8 @@ use rustix::{
     pipe::{PipeFlags, pipe_with},
 };
 
-use crate::{Error, Result, descriptor, discard::discard, procfs};
+use crate::{Error, Result};
+use sidestep_sys::{descriptor, discard::discard, procfs};
 
 /// The sleeper's side.
 #[derive(Debug)]

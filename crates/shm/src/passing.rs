@@ -10,7 +10,7 @@
 //! # What strangers can send
 //!
 //! Whoever knows a name can connect to it, and send before anybody has looked who it is. What must not happen is that this
-//! process ever closes a descriptor of a stranger's, since that can wait ([`crate::discard`]); and the kernel closes those
+//! process ever closes a descriptor of a stranger's, since that can wait ([`sidestep_sys::discard`]); and the kernel closes those
 //! that lie in the queue of a socket in whichever thread closes the socket, or receives the message without room for
 //! them. So a listening socket takes no descriptors (`SO_PASSRIGHTS`, Linux 6.16), and an accepted one takes them once it
 //! is known who is there; the accepting side speaks first. On older kernels a stranger's socket is discarded unread.
@@ -37,7 +37,8 @@ use rustix::net::{
     SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType,
 };
 
-use crate::{Error, Result, descriptor::keep, discard::discard, user};
+use crate::{Error, Result};
+use sidestep_sys::{descriptor::keep, discard::discard, user};
 
 /// One end of a lifeline. Never blocks.
 #[derive(Debug)]

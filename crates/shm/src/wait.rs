@@ -12,7 +12,8 @@
 //! - two ends that both sleep at once wake each other for every message, though each would find the other's answer by
 //!   looking. So a rest from looking ends early if waits follow each other about as fast as wake-ups do.
 
-use crate::{clock, cpu, sync::spin_loop};
+use crate::sync::spin_loop;
+use sidestep_sys::{clock, cpu};
 
 /// The limits of the policy, in nanoseconds.
 #[derive(Debug, Clone, Copy)]

@@ -8,7 +8,7 @@ use std::{
     sync::atomic::Ordering,
 };
 
-use sidestep_shm::clock;
+use sidestep_sys::clock;
 
 use crate::{
     config::{Promote, config},
@@ -389,7 +389,7 @@ fn give_away(fds: &[i32]) {
 /// Before anything else, and before the handlers for `fork` are registered.
 pub fn start() {
     kernel::thread_end::start();
-    sidestep_shm::lock::only_where(signal::puts_off);
+    sidestep_sys::lock::only_where(signal::puts_off);
     let _inside = Inside::enter();
     fork::check();
     if config().promote != Promote::Never {

@@ -15,7 +15,8 @@ use std::{
 };
 
 use sidestep_fabric::{Endpoint, Node, Tripwire, queue::Monitor};
-use sidestep_shm::{Word64, clock};
+use sidestep_shm::Word64;
+use sidestep_sys::clock;
 
 use crate::{
     address::Key,

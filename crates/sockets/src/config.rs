@@ -2,7 +2,8 @@
 
 use std::{net::IpAddr, sync::OnceLock};
 
-use sidestep_shm::{budget, wait::Patience};
+use sidestep_shm::wait::Patience;
+use sidestep_sys::budget;
 
 use crate::{address::Key, sovia};
 

@@ -24,7 +24,8 @@ use std::{
 };
 
 use rustix::fs::OFlags;
-use sidestep_shm::{Memory, Word64, descriptor, memfd, memory::Words, procfs};
+use sidestep_shm::{Memory, Word64, memfd, memory::Words};
+use sidestep_sys::{descriptor, procfs};
 
 use crate::{kernel, numbers, stream::Stream, table};
 

@@ -21,10 +21,10 @@ use sidestep_fabric::{
     link::PeerId,
     queue::{self, Kind, QueueSpec},
 };
-use sidestep_shm::{
-    Word64, clock,
+use sidestep_shm::{Word64, passing::MAX_NUMBER};
+use sidestep_sys::{
+    clock,
     lock::{Mutex, MutexGuard},
-    passing::MAX_NUMBER,
     user,
 };
 

@@ -10,7 +10,8 @@ use std::{
     },
 };
 
-use sidestep_shm::{descriptor, family::process_generation, procfs};
+use sidestep_shm::family::process_generation;
+use sidestep_sys::{descriptor, procfs};
 
 use crate::{
     custody, engine,

@@ -6,7 +6,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use sidestep_shm::{budget, clock};
+use sidestep_sys::{budget, clock};
 
 use crate::{engine, signal::Inside, table};
 

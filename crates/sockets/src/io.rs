@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, atomic::Ordering},
 };
 
-use sidestep_shm::clock;
+use sidestep_sys::clock;
 
 use crate::{
     carrier::Carrier,

@@ -371,7 +371,7 @@ pub fn cookie(fd: i32) -> Result<u64> {
 pub fn duplicate_high(fd: i32) -> Result<i32> {
     // SAFETY: K2: the number is open for the length of this call, since the caller is about to close it.
     let borrowed = unsafe { std::os::fd::BorrowedFd::borrow_raw(fd) };
-    let copy = sidestep_shm::descriptor::keep_copy(borrowed).map_err(|errno| Errno(errno.raw_os_error()))?;
+    let copy = sidestep_sys::descriptor::keep_copy(borrowed).map_err(|errno| Errno(errno.raw_os_error()))?;
     Ok(std::os::fd::IntoRawFd::into_raw_fd(copy))
 }
 

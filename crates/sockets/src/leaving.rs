@@ -7,7 +7,7 @@
 
 use std::{sync::atomic::Ordering, time::Duration};
 
-use sidestep_shm::clock;
+use sidestep_sys::clock;
 
 use crate::{
     carrier::Carrier,
@@ -137,7 +137,7 @@ pub fn change_user() {
 /// After a change of user: a thread may have made an engine as the former one meanwhile.
 pub fn changed_user() {
     let _inside = Inside::enter();
-    if engine::running().is_some_and(|engine| Some(engine.user) != sidestep_shm::user::own()) {
+    if engine::running().is_some_and(|engine| Some(engine.user) != sidestep_sys::user::own()) {
         change_user();
     }
     registry::file::drop_strange();

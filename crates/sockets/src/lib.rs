@@ -44,4 +44,4 @@ mod unseen;
 mod writer;
 
 pub use kernel::{Errno, Result};
-pub use sidestep_shm::heap::Heap;
+pub use sidestep_sys::heap::Heap;

@@ -11,7 +11,7 @@ use rustix::{
     fs::{Dir, Mode, OFlags, open, readlinkat},
     process::{Resource, Rlimit, getrlimit, setrlimit},
 };
-use sidestep_shm::descriptor;
+use sidestep_sys::descriptor;
 
 /// Numbers that are left above the limit of a program, if it has many.
 const ROOM: u64 = 512;

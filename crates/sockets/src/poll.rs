@@ -7,7 +7,8 @@ use std::{
     time::Duration,
 };
 
-use sidestep_shm::{clock, cpu, wait::Waiter};
+use sidestep_shm::wait::Waiter;
+use sidestep_sys::{clock, cpu};
 
 use crate::{
     carrier::Carrier,

@@ -7,7 +7,8 @@ use std::{
 };
 
 use sidestep_fabric::queue::Kind;
-use sidestep_shm::{Word64, cpu, wait::Waiter};
+use sidestep_shm::{Word64, wait::Waiter};
+use sidestep_sys::cpu;
 
 use crate::{
     carrier::{Carrier, Reading, Switch},

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use sidestep_shm::{clock, cpu};
+use sidestep_sys::{clock, cpu};
 
 use crate::{
     carrier::Carrier,

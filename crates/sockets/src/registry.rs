@@ -19,7 +19,8 @@
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use sidestep_shm::{Memory, Word64, clock, memory::Words, passing::Rendezvous};
+use sidestep_shm::{Memory, Word64, memory::Words, passing::Rendezvous};
+use sidestep_sys::clock;
 
 use crate::{address::Key, kernel, reason::Reason};
 

@@ -16,7 +16,7 @@ use std::{
     time::Duration,
 };
 
-use sidestep_shm::{clock, cpu, lock::Mutex};
+use sidestep_sys::{clock, cpu, lock::Mutex};
 
 use crate::{
     config::config,

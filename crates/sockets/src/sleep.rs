@@ -12,7 +12,7 @@ use sidestep_fabric::{
     Node,
     berth::{Berth, GUEST},
 };
-use sidestep_shm::clock;
+use sidestep_sys::clock;
 
 use crate::{
     carrier::Carrier,

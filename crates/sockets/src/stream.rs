@@ -15,7 +15,7 @@ use std::sync::{
     atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU32, AtomicU64, Ordering},
 };
 
-use sidestep_shm::{
+use sidestep_sys::{
     clock,
     lock::{Guard, Lock, Mutex, MutexGuard},
 };

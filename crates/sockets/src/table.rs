@@ -11,7 +11,7 @@ use std::{
     },
 };
 
-use sidestep_shm::lock::{Mutex, MutexGuard};
+use sidestep_sys::lock::{Mutex, MutexGuard};
 
 use crate::{set::Set, stream::Stream};
 

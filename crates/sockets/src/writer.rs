@@ -7,7 +7,8 @@ use std::{
 };
 
 use sidestep_fabric::{Aperture, queue::QueueSpec};
-use sidestep_shm::{Word64, cached::CachedFile, clock, cpu, wait::Waiter};
+use sidestep_shm::{Word64, cached::CachedFile, wait::Waiter};
+use sidestep_sys::{clock, cpu};
 
 use crate::{
     carrier::{Carrier, ENDED, Switch},

@@ -3,7 +3,7 @@
 use std::{sync::Arc, thread, time::Duration};
 
 use sidestep_fabric::{Endpoint, Error as FabricError, Listener, Request};
-use sidestep_shm::clock;
+use sidestep_sys::clock;
 
 use crate::{
     address::NetAddress,

@@ -13,10 +13,10 @@ use std::{
 };
 
 use sidestep_fabric::{EventQueue, event::SourceId};
-use sidestep_shm::{
+use sidestep_shm::wait::{Patience, Waiter};
+use sidestep_sys::{
     clock,
     lock::{Guard, Lock, Mutex},
-    wait::{Patience, Waiter},
 };
 
 use crate::{
@@ -121,7 +121,7 @@ impl Cq {
         if found.is_none() { core.look_further() } else { found }
     }
 
-    /// The next completion; waits for it until the deadline (nanoseconds of `shm::clock::now`).
+    /// The next completion; waits for it until the deadline (nanoseconds of `sys::clock::now`).
     pub fn wait(&self, deadline: Option<u64>) -> Result<(Vi, Queue)> {
         let core = &*self.core;
         loop {

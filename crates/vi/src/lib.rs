@@ -53,4 +53,5 @@ pub use crate::{
     vi::{FlowControl, Notify, Sink, Vi, Way},
 };
 /// Memory of the caller, for [`Nic::register`], and the clock of every deadline.
-pub use sidestep_shm::{Memory, clock};
+pub use sidestep_shm::Memory;
+pub use sidestep_sys::clock;

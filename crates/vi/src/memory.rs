@@ -9,10 +9,8 @@ use std::{
 };
 
 use sidestep_fabric::{Node, Region};
-use sidestep_shm::{
-    Memory, Word64,
-    lock::{Mutex, MutexGuard},
-};
+use sidestep_shm::{Memory, Word64};
+use sidestep_sys::lock::{Mutex, MutexGuard};
 
 use crate::{
     attributes::{MAX_PTAGS, MAX_REGIONS, MemAttributes},

@@ -9,8 +9,8 @@ use std::{
 };
 
 use sidestep_fabric::{EventQueue, Listener, Node, link::iwarp::IwarpOptions};
-use sidestep_shm::{
-    Memory,
+use sidestep_shm::Memory;
+use sidestep_sys::{
     lock::{Guard, Lock, Mutex, Threads},
     room::Room,
 };

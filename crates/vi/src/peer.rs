@@ -4,7 +4,7 @@
 use std::{sync::Arc, time::Duration};
 
 use sidestep_fabric::Listener;
-use sidestep_shm::clock;
+use sidestep_sys::clock;
 
 use crate::{
     address::NetAddress,

@@ -13,10 +13,10 @@ use std::{
 };
 
 use sidestep_fabric::Node;
-use sidestep_shm::{
+use sidestep_shm::wait::{Patience, Waiter};
+use sidestep_sys::{
     clock,
     lock::{Mutex, MutexGuard, Threads},
-    wait::{Patience, Waiter},
 };
 
 use crate::{

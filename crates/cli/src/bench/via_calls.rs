@@ -7,7 +7,7 @@ use std::hint::black_box;
 use std::sync::Mutex;
 
 use anyhow::{Result, anyhow, ensure};
-use sidestep_shm::cpu;
+use sidestep_sys::cpu;
 use sidestep_vi::{
     Buffer, Descriptor, FlowControl, MemAttributes, MemHandle, Memory, NetAddress, Nic, Vi, ViAttributes, Way,
 };

@@ -242,7 +242,7 @@ fn forge(port: u16, directory: &str) -> Vec<Box<dyn Any>> {
                 Ok(hello)
             });
             let Ok(endpoint) = asked else { continue };
-            let answer = endpoint.wait_connected(Some(sidestep_shm::clock::now() + 20_000_000_000));
+            let answer = endpoint.wait_connected(Some(sidestep_sys::clock::now() + 20_000_000_000));
             assert!(answer.is_err(), "a stream was given to a process that holds neither end");
             kept.push(Box::new((endpoint, lent)));
             tries += 1;

@@ -3,7 +3,6 @@
 use std::{os::fd::BorrowedFd, sync::Arc};
 
 use sidestep_shm::{
-    clock,
     doorbell::{Sleeper, Tokens},
     pair_bell::PairBell,
     passing::Lifeline,
@@ -11,6 +10,7 @@ use sidestep_shm::{
     wait::Waiter,
     watch::WatchedWord,
 };
+use sidestep_sys::clock;
 
 use crate::{
     endpoint::EndpointCore,

@@ -5,11 +5,11 @@ use std::os::fd::BorrowedFd;
 use sidestep_shm::{
     Memory, Span,
     byte_ring::{Consumer, Parts},
-    cpu,
     slot_ring::SlotConsumer,
     sync::Ordering,
     wait::{Patience, Waiter},
 };
+use sidestep_sys::cpu;
 
 use super::{
     BLOCK_HEADER, FAMILY_READ, HEAD, HEAD_CORE, HEAD_NOTE, Kind, QueueBlock, SWITCH, TAIL, TAIL_CORE, WITNESS,

@@ -6,11 +6,11 @@ use sidestep_shm::{
     Memory, Span, Word64,
     byte_ring::{Frozen, Parts, Producer},
     cached::CachedFile,
-    cpu,
     slot_ring::SlotProducer,
     sync::Ordering,
     wait::{Patience, Waiter},
 };
+use sidestep_sys::cpu;
 
 use super::{
     BLOCK_HEADER, FAMILY_WRITTEN, HEAD, HEAD_CORE, Kind, QueueBlock, QueueSpec, SWITCH, TAIL, TAIL_CORE, TAIL_NOTES,

@@ -133,7 +133,7 @@ pub fn leaver(role: Role) {
                 break;
             }
             if channel.sender.space().unwrap() == 0 {
-                let deadline = Some(sidestep_shm::clock::now() + 1_000_000);
+                let deadline = Some(sidestep_sys::clock::now() + 1_000_000);
                 match channel.sender.wait_space(1, deadline) {
                     Ok(()) | Err(Error::TimedOut(_)) => {}
                     Err(Error::Frozen) => break,
@@ -155,6 +155,6 @@ fn take(channel: &mut Channel, buffer: &mut [u8]) {
 }
 
 fn node_and_name(what: &str) -> (Node, String) {
-    let name = format!("shm:{what}-{}-{}", std::process::id(), sidestep_shm::clock::now());
+    let name = format!("shm:{what}-{}-{}", std::process::id(), sidestep_sys::clock::now());
     (Node::new().unwrap(), name)
 }

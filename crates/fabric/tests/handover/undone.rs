@@ -110,9 +110,9 @@ impl Pair {
 }
 
 fn join(waiting: JoinHandle<()>) {
-    let deadline = sidestep_shm::clock::now() + PATIENCE_NS;
+    let deadline = sidestep_sys::clock::now() + PATIENCE_NS;
     while !waiting.is_finished() {
-        assert!(sidestep_shm::clock::now() < deadline, "the peer was not woken");
+        assert!(sidestep_sys::clock::now() < deadline, "the peer was not woken");
         thread::yield_now();
     }
     waiting.join().unwrap();

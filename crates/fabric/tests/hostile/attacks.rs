@@ -15,7 +15,8 @@ use sidestep_fabric::{
     protocol::{EndpointId, Message},
     queue::Kind,
 };
-use sidestep_shm::{Memory, clock, event_ring::EventPoster, pair_bell::PairBell, passing::Lifeline};
+use sidestep_shm::{Memory, event_ring::EventPoster, pair_bell::PairBell, passing::Lifeline};
+use sidestep_sys::clock;
 use sidestep_testkit::shared::shared_memories;
 
 use crate::raw::{Raw, any_descriptor, cookie};

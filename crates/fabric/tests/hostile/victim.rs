@@ -13,7 +13,7 @@ use sidestep_fabric::{
     channel::private_of,
     queue::{Kind, QueueSpec},
 };
-use sidestep_shm::clock;
+use sidestep_sys::clock;
 use sidestep_testkit::process::{Census, Role, resident_kb};
 
 /// Serves until told to end. On `census` it says how many descriptors, mappings and serving threads it has.

@@ -8,7 +8,8 @@ use sidestep_fabric::{
     Access, Aperture, Channel, ChannelOptions, Cookie, EventQueue, Mode, Node, Region, Rights, Tripwire,
     channel::private_of, link::sim::Seeded, queue::Kind,
 };
-use sidestep_shm::{Word32, clock, wait::Patience};
+use sidestep_shm::{Word32, wait::Patience};
+use sidestep_sys::clock;
 use sidestep_testkit::process::{Child, PATIENCE_NS, Role, seed};
 
 use crate::soon;

@@ -16,7 +16,8 @@ use sidestep_fabric::{
     link::sim::Seeded,
     queue::{Kind, Receiver, Sender},
 };
-use sidestep_shm::{Memory, clock};
+use sidestep_shm::Memory;
+use sidestep_sys::clock;
 use sidestep_testkit::process::{PATIENCE, PATIENCE_NS};
 
 /// How many kinds of activity there are; a set of them is a number of this many bits.

@@ -260,7 +260,7 @@ fn spurious_news_and_wakes_change_nothing() {
     let mut nodes = restless(2).links.into_iter().map(|link| Node::with_link(link).unwrap());
     let (a, b) = (nodes.next().unwrap(), nodes.next().unwrap());
     let (to_b, to_a, ..) = connect(&a, &b);
-    assert!(matches!(to_a.wait_message(Some(shm::clock::now() + 2_000_000)), Err(Error::TimedOut(_))));
+    assert!(matches!(to_a.wait_message(Some(sidestep_sys::clock::now() + 2_000_000)), Err(Error::TimedOut(_))));
     to_b.post(b"x").unwrap();
     assert_eq!(to_a.wait_message(soon()), Ok(b"x".to_vec()));
 }

@@ -1,6 +1,6 @@
 //! Numbers of descriptors: `close`, `dup` and their kin.
 
-use sidestep_shm::descriptor;
+use sidestep_sys::descriptor;
 
 use crate::{
     kernel::{self, Errno, Result},

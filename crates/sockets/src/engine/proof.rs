@@ -14,7 +14,8 @@
 //!
 //! The notice is a rate far above what any machine reaches. It is taken back when the other side has seen it.
 
-use sidestep_shm::{lock::Mutex, passing::MAX_NUMBER};
+use sidestep_shm::passing::MAX_NUMBER;
+use sidestep_sys::lock::Mutex;
 
 use crate::{
     address::Key,

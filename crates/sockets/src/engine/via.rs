@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use sidestep_shm::lock::Mutex;
+use sidestep_sys::lock::Mutex;
 
 use sidestep_fabric::{Endpoint, Error, Node, link::iwarp::IwarpOptions};
 use sidestep_vi::{Connecting, ConnectionRequest, NetAddress, Nic};

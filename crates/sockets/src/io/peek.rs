@@ -2,7 +2,7 @@
 
 use std::{io::IoSliceMut, sync::atomic::Ordering};
 
-use sidestep_shm::clock;
+use sidestep_sys::clock;
 
 use crate::{
     control::Control,

@@ -6,7 +6,7 @@ use std::{
 };
 
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink};
-use sidestep_shm::descriptor;
+use sidestep_sys::descriptor;
 
 use super::{SO_NETNS_COOKIE, TCP_ESTABLISHED, option64};
 use crate::address::Key;

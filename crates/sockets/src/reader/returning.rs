@@ -3,7 +3,7 @@
 
 use std::{io::IoSliceMut, sync::atomic::Ordering, time::Duration};
 
-use sidestep_shm::clock;
+use sidestep_sys::clock;
 
 use crate::{carrier::Switch, ends::Incoming, kernel, stream::Stream};
 

@@ -12,10 +12,11 @@ use rustix::{
 };
 use sidestep_shm::{
     Memory,
-    lock::{Mutex, MutexGuard},
-    procfs,
     segment::{self, SegmentId},
-    user,
+};
+use sidestep_sys::{
+    lock::{Mutex, MutexGuard},
+    procfs, user,
 };
 
 use super::{LEN, MAGIC, Registry, VERSION};

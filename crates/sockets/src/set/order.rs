@@ -10,7 +10,7 @@
 
 use std::time::Duration;
 
-use sidestep_shm::cpu;
+use sidestep_sys::cpu;
 
 use super::state::State;
 use crate::{

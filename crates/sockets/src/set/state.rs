@@ -10,10 +10,8 @@ use std::{
 };
 
 use sidestep_fabric::{Berth, EventQueue, Node, event::SourceId};
-use sidestep_shm::{
-    cpu,
-    wait::{Patience, Waiter},
-};
+use sidestep_shm::wait::{Patience, Waiter};
+use sidestep_sys::cpu;
 use sidestep_vi::Nic;
 
 use crate::{

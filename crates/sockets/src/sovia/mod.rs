@@ -34,7 +34,8 @@ use std::sync::{
     atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
 };
 
-use sidestep_shm::{Word64, cpu, lock::Lock};
+use sidestep_shm::Word64;
+use sidestep_sys::{cpu, lock::Lock};
 use sidestep_vi::{Buffer, FlowControl, MemAttributes, MemHandle, Nic, Ptag, Remote, Vi, ViAttributes, Way};
 
 use self::{

@@ -34,7 +34,8 @@ use super::{
     outward::{Outward, SPARED},
     packet::{Kind, Packet},
 };
-use sidestep_shm::{Word64, cpu};
+use sidestep_shm::Word64;
+use sidestep_sys::cpu;
 
 /// What a writer has offered, and how far it was taken.
 #[derive(Debug, Clone, Copy)]

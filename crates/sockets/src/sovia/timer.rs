@@ -10,7 +10,8 @@ use std::{
     time::Duration,
 };
 
-use sidestep_shm::{clock, family::process_generation};
+use sidestep_shm::family::process_generation;
+use sidestep_sys::clock;
 
 use super::Link;
 use crate::{

@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use sidestep_shm::lock::Mutex;
+use sidestep_sys::lock::Mutex;
 
 use sidestep_fabric::{EventQueue, event::SourceId};
 

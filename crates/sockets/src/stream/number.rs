@@ -167,7 +167,7 @@ impl Stream {
             writer.end(self);
         }
         crate::custody::releasing(fd);
-        sidestep_shm::descriptor::closed(fd);
+        sidestep_sys::descriptor::closed(fd);
         let again = change.is_some();
         drop(change);
         // The anchor first: who finds the carrier gone must find the end of the stream behind it.

@@ -7,7 +7,7 @@
 
 use std::sync::atomic::Ordering;
 
-use sidestep_shm::clock;
+use sidestep_sys::clock;
 
 use crate::{
     carrier::Carrier,

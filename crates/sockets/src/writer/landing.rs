@@ -2,7 +2,7 @@
 
 use std::{sync::atomic::Ordering, time::Duration};
 
-use sidestep_shm::clock;
+use sidestep_sys::clock;
 
 use super::{Step, Writer};
 use crate::{

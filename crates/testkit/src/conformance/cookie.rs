@@ -4,7 +4,7 @@ use sidestep_fabric::{
     Cookie, Node, Refusal, Region, Rights,
     link::{Atomic, Request},
 };
-use sidestep_shm::clock;
+use sidestep_sys::clock;
 
 use super::{
     fixture::Fixture,

@@ -68,7 +68,7 @@ pub fn an_inbox_is_bounded(fixture: Fixture) {
 /// A wait for a message ends when one arrives, or at its deadline.
 pub fn a_wait_for_a_message_ends(fixture: Fixture) {
     let pair = Pair::new(fixture);
-    let soon_over = Some(sidestep_shm::clock::now() + 1_000_000);
+    let soon_over = Some(sidestep_sys::clock::now() + 1_000_000);
     assert!(matches!(pair.to_a.wait_message(soon_over), Err(Error::TimedOut(_))));
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -141,8 +141,8 @@ pub fn an_end_wakes_a_sleeper(fixture: Fixture) {
     std::thread::scope(|scope| {
         let waiting = scope.spawn(|| (to_a.wait_message(soon()), pair.to_a.wait_closed(soon())));
         // Long enough that it sleeps, most of the time; right in either case.
-        let until = sidestep_shm::clock::now() + 1_000_000;
-        while sidestep_shm::clock::now() < until {
+        let until = sidestep_sys::clock::now() + 1_000_000;
+        while sidestep_sys::clock::now() < until {
             pair.a.progress();
         }
         to_b.close();

@@ -4,7 +4,7 @@ use std::os::fd::BorrowedFd;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use sidestep_fabric::{Access, Error, Event, EventQueue, Mode, RdmaQueue, Region, Tripwire, event::SourceId};
-use sidestep_shm::clock;
+use sidestep_sys::clock;
 
 use super::{
     fixture::Fixture,

@@ -8,9 +8,10 @@ use sidestep_fabric::{
     link::{AnyLink, Atomic, Request, Ticket},
 };
 use sidestep_shm::{
-    self as shm, clock,
+    self as shm,
     doorbell::{Sleeper, Tokens},
 };
+use sidestep_sys::clock;
 
 use super::{
     fixture::{Fixture, unique_name},

@@ -1,7 +1,8 @@
 //! Connecting, accepting and refusing, with private data.
 
 use sidestep_fabric::{Error, EventQueue, Node, protocol::MAX_PRIVATE};
-use sidestep_shm::{self as shm, clock};
+use sidestep_shm as shm;
+use sidestep_sys::clock;
 
 use super::{
     fixture::{Fixture, unique_name},

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use sidestep_fabric::{
     Aperture, CloseReason, Cookie, Endpoint, Listener, Node, RdmaQueue, Region, Result, link::AnyLink, rdma::RequestId,
 };
-use sidestep_shm::clock;
+use sidestep_sys::clock;
 
 use super::fixture::{Fixture, Kill, unique_name};
 pub use crate::process::PATIENCE_NS;

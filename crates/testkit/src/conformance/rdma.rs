@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use sidestep_fabric::{CloseReason, Error, RdmaQueue, Refusal, Region, Rights};
-use sidestep_shm::clock;
+use sidestep_sys::clock;
 
 use super::{
     fixture::Fixture,

@@ -12,7 +12,7 @@ use sidestep_fabric::{
     Cookie, Node, Refusal, Region, Rights,
     link::{AnyLink, Request},
 };
-use sidestep_shm::clock;
+use sidestep_sys::clock;
 
 use super::{
     fixture::Fixture,

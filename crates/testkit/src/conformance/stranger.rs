@@ -11,7 +11,8 @@ use sidestep_fabric::{
     link::{AnyLink, Atomic, Link, Outcome, Pages, PeerId, Request, Target, Ticket},
     protocol::{EndpointId, Message},
 };
-use sidestep_shm::{Memory, clock};
+use sidestep_shm::Memory;
+use sidestep_sys::clock;
 
 use super::{
     fixture::unique_name,

@@ -6,7 +6,8 @@ use sidestep_fabric::{
     link::sim::Seeded,
     queue::{BLOCK_HEADER, Frozen, Kind, QueueBlock, QueueSpec},
 };
-use sidestep_shm::{clock, wait::Patience};
+use sidestep_shm::wait::Patience;
+use sidestep_sys::clock;
 
 use super::{
     fixture::{Fixture, Kill},

@@ -3,7 +3,8 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use sidestep_fabric::{Access, Aperture, Error, Mode, RdmaQueue, Region, Rights, Tripwire};
-use sidestep_shm::{Memory, clock};
+use sidestep_shm::Memory;
+use sidestep_sys::clock;
 
 use super::{
     fixture::Fixture,

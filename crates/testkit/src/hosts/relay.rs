@@ -16,7 +16,7 @@ use rustix::{
     io::Errno,
 };
 use sidestep_fabric::link::sim::Seeded;
-use sidestep_shm::clock;
+use sidestep_sys::clock;
 
 /// What happens to packets, in each direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -78,7 +78,7 @@ pub fn full() -> bool {
 
 /// The seed of a random test: `SIDESTEP_SEED`, or one from the clock. Print it.
 pub fn seed() -> u64 {
-    given_seed().unwrap_or_else(|| sidestep_shm::clock::now() ^ u64::from(std::process::id()) << 40)
+    given_seed().unwrap_or_else(|| sidestep_sys::clock::now() ^ u64::from(std::process::id()) << 40)
 }
 
 /// The same, but for runs that are not long: then it is always this one.

@@ -23,8 +23,8 @@ use sidestep_fabric::{
     queue::{self, Kind, Monitor, QueueSpec},
 };
 
-use sidestep_shm::{
-    attach::{Attachment, Gate},
+use sidestep_shm::attach::{Attachment, Gate};
+use sidestep_sys::{
     cpu,
     lock::{Guard, Lock, Mutex, MutexGuard, Threads},
 };

@@ -10,8 +10,8 @@ use std::sync::{
 };
 
 use sidestep_fabric::{Node, link::PeerId};
-use sidestep_shm::{
-    attach::Gate,
+use sidestep_shm::attach::Gate;
+use sidestep_sys::{
     cpu,
     lock::{Lock, Mutex, MutexGuard, Threads},
 };

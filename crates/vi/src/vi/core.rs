@@ -10,10 +10,10 @@ use std::{
 };
 
 use sidestep_fabric::{Aperture, Cookie};
-use sidestep_shm::{
+use sidestep_shm::wait::Waiter;
+use sidestep_sys::{
     cpu,
     lock::{Guard, Lock, Mutex},
-    wait::Waiter,
 };
 
 use crate::{

@@ -17,7 +17,7 @@ pub use self::state::{FlowControl, Sink, Way};
 
 use std::sync::Arc;
 
-use sidestep_shm::clock;
+use sidestep_sys::clock;
 
 use crate::{
     cq::Queue,

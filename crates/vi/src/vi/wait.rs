@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
-use sidestep_shm::{
-    clock,
-    wait::{Patience, Waiter},
-};
+use sidestep_shm::wait::{Patience, Waiter};
+use sidestep_sys::clock;
 
 use crate::{
     cq::Queue,

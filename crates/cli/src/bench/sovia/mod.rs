@@ -365,7 +365,7 @@ pub(super) fn pair(words: &str) -> Result<[Arc<Link>; 2]> {
     let deadline = clock::in_seconds(10).context("a deadline")?;
     let mut stands = false;
     loop {
-        ensure!(sidestep_shm::clock::now() < deadline, "two links of one process do not meet");
+        ensure!(sidestep_sys::clock::now() < deadline, "two links of one process do not meet");
         [&one, &two].iter().for_each(|nic| _ = nic.node().progress_kernel());
         if let Some(mut request) = two.poll_request(&address)? {
             request.accept(second.vi())?;

@@ -21,8 +21,8 @@ use rustix::io::Errno;
 use sidestep_shm::{
     self as shm, Memory,
     doorbell::{Doorbell, Sleeper},
-    lock::{Mutex, MutexGuard},
 };
+use sidestep_sys::lock::{Mutex, MutexGuard};
 
 use self::plan::Trigger;
 use crate::{

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use sidestep_shm::lock::Mutex;
+use sidestep_sys::lock::Mutex;
 
 use crate::link::sim::Seeded;
 

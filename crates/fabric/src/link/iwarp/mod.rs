@@ -53,9 +53,9 @@ use std::{
 };
 
 use sidestep_iwarp::BufferId;
-use sidestep_shm::{
+use sidestep_shm::doorbell::{Doorbell, Sleeper};
+use sidestep_sys::{
     clock,
-    doorbell::{Doorbell, Sleeper},
     lock::{Mutex, MutexGuard},
 };
 

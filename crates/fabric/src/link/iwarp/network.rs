@@ -3,7 +3,7 @@
 use std::{fmt, io, net::SocketAddr, os::fd::OwnedFd};
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, socket_with};
-use sidestep_shm::descriptor;
+use sidestep_sys::descriptor;
 
 /// Where sockets come from, and what addresses mean there.
 pub trait Network: fmt::Debug + Send + Sync {

@@ -1,7 +1,7 @@
 //! What comes in on a session: bytes of the stream become frames, which the engine handles one by one; the payload of a
 //! large write goes from the stream straight to its place, where nothing behind its headers can make it invalid.
 
-use sidestep_shm::lock::MutexGuard;
+use sidestep_sys::lock::MutexGuard;
 
 use rustix::io::Errno;
 use sidestep_iwarp::Passage;

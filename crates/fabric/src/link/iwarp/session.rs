@@ -15,9 +15,9 @@ use std::{
 
 use rustix::time::{ClockId, clock_gettime};
 use sidestep_iwarp::{BufferId, Transport};
-use sidestep_shm::{
+use sidestep_shm::doorbell::Sleeper;
+use sidestep_sys::{
     clock,
-    doorbell::Sleeper,
     lock::{Mutex, MutexGuard},
 };
 

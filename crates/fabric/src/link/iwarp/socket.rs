@@ -11,7 +11,8 @@ use rustix::{
     io::Errno,
     net::{self, RecvFlags, Shutdown, SocketAddrAny, SocketFlags, sockopt},
 };
-use sidestep_shm::{self as shm, descriptor};
+use sidestep_shm as shm;
+use sidestep_sys::descriptor;
 
 use super::{network::Network, options::IwarpOptions};
 use crate::error::{Error, Result};

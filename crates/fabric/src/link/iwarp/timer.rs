@@ -8,10 +8,9 @@ use std::{
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
 };
-use sidestep_shm::{
-    self as shm,
+use sidestep_shm::{self as shm, doorbell::Sleeper};
+use sidestep_sys::{
     descriptor::keep,
-    doorbell::Sleeper,
     lock::{Mutex, MutexGuard},
 };
 

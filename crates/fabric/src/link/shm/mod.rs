@@ -19,10 +19,12 @@ use std::{
 use sidestep_shm::{
     self as shm, Memory,
     attach::{Attachment, Gate},
-    discard::{self, discard},
     doorbell::{Doorbell, Sleeper, Tokens},
-    lock::Mutex,
     passing::{Accepted, Credentials, Lifeline, Received, Rendezvous},
+};
+use sidestep_sys::{
+    discard::{self, discard},
+    lock::Mutex,
 };
 
 use self::{
@@ -150,7 +152,7 @@ impl ShmLink {
     fn is_welcome(&self, who: &Credentials) -> bool {
         let sessions = self.all();
         let of_process = || sessions.iter().filter(|session| session.who.pid == who.pid);
-        shm::user::is_own(who.uid)
+        sidestep_sys::user::is_own(who.uid)
             && of_process().count() < MAX_OF_PROCESS
             && of_process().filter(|session| session.is_silent()).count() < MAX_SILENT_OF_PROCESS
             && !discard::is_overwhelmed()

@@ -24,13 +24,15 @@ use rustix::io::Errno;
 use sidestep_shm::{
     self as shm, Memory, Word64,
     attach::{Attachment, Gate},
-    clock, cpu,
     event_ring::{self, EVENT_RING_LEN, EventPoster, EventTaker, RescanWord},
     gate::GATE_LEN,
-    lock::{Mutex, MutexGuard},
     pair_bell::{PairBell, Ringer},
     passing::{Credentials, Lifeline, Received},
     sleep_word::SleepWord,
+};
+use sidestep_sys::{
+    clock, cpu,
+    lock::{Mutex, MutexGuard},
 };
 
 use super::frame::{Answer, Frame, MAX_FRAME, VERSION};

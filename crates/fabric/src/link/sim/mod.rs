@@ -19,11 +19,8 @@ pub use self::seeded::Seeded;
 
 use std::{os::fd::AsFd, sync::Arc};
 
-use sidestep_shm::{
-    self as shm, Memory,
-    doorbell::Sleeper,
-    lock::{Mutex, MutexGuard},
-};
+use sidestep_shm::{self as shm, Memory, doorbell::Sleeper};
+use sidestep_sys::lock::{Mutex, MutexGuard};
 
 use self::world::{Ask, Bell, Item, Taken, World};
 use crate::{

@@ -12,9 +12,9 @@ pub use self::record::{Direction, Ended, Failure, Operation, TraceEvent, TraceRe
 
 use std::{collections::VecDeque, fmt, sync::Arc};
 
-use sidestep_shm::{
-    Memory, clock,
-    doorbell::Sleeper,
+use sidestep_shm::{Memory, doorbell::Sleeper};
+use sidestep_sys::{
+    clock,
     lock::{Mutex, MutexGuard},
 };
 

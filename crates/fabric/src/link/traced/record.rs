@@ -20,7 +20,7 @@ use crate::{
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TraceRecord {
-    /// Nanoseconds of `shm::clock::now`.
+    /// Nanoseconds of `sys::clock::now`.
     pub time: u64,
     /// What happened.
     pub event: TraceEvent,

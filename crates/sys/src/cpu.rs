@@ -15,9 +15,7 @@
 
 #![allow(unsafe_code)]
 
-use rustix::thread::CpuSet;
-
-use crate::{Error, Result};
+use rustix::{io::Errno, thread::CpuSet};
 
 /// The core this thread runs on now. It may be another one by the time the caller looks at it.
 #[inline]
@@ -74,19 +72,13 @@ pub fn is_long(ticks: u64) -> bool {
 }
 
 /// Lets this thread run on `core` only.
-pub fn pin_to(core: u32) -> Result<()> {
+pub fn pin_to(core: u32) -> rustix::io::Result<()> {
     let mut set = CpuSet::new();
     match usize::try_from(core) {
         Ok(core) if core < CpuSet::MAX_CPU => set.set(core),
-        _ => {
-            return Err(Error::Size {
-                what: "the number of a core",
-                must: "below 1024",
-                value: usize::try_from(core).unwrap_or(usize::MAX),
-            });
-        }
+        _ => return Err(Errno::INVAL),
     }
-    rustix::thread::sched_setaffinity(None, &set).map_err(|errno| Error::from_errno("pin a thread to a core", errno))
+    rustix::thread::sched_setaffinity(None, &set)
 }
 
 /// The cores this thread may run on, ascending; never empty.
@@ -269,10 +261,10 @@ mod tests {
 
     #[test]
     fn cores_that_do_not_exist_are_errors() {
-        assert!(matches!(pin_to(1024), Err(Error::Size { value: 1024, .. })));
-        assert!(matches!(pin_to(u32::MAX), Err(Error::Size { .. })));
+        assert_eq!(pin_to(1024), Err(Errno::INVAL));
+        assert_eq!(pin_to(u32::MAX), Err(Errno::INVAL));
         let highest = (0..1024).rev().find(|core| !allowed_cores().contains(core)).unwrap();
-        assert!(matches!(pin_to(highest), Err(Error::System { .. })));
+        assert_eq!(pin_to(highest), Err(Errno::INVAL));
     }
 
     #[test]

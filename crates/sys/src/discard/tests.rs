@@ -1,11 +1,16 @@
 use std::{
-    io::{Read, Write},
+    io::{IoSlice, Read, Write},
+    mem::MaybeUninit,
     net::{TcpListener, TcpStream},
-    os::fd::{AsFd, AsRawFd},
+    os::{
+        fd::{AsFd, AsRawFd},
+        unix::net::UnixStream,
+    },
 };
 
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+
 use super::*;
-use crate::passing::Lifeline;
 
 /// A connection with unsent bytes whose last close waits for a thousand seconds, and its other end.
 fn lingering() -> (OwnedFd, TcpStream) {
@@ -22,6 +27,15 @@ fn lingering() -> (OwnedFd, TcpStream) {
     };
     assert_eq!(set, 0);
     (near.into(), far)
+}
+
+/// Puts a copy of the descriptor into the queue of the socket's other end.
+fn pass(socket: &UnixStream, descriptor: &OwnedFd) {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    let passed = [descriptor.as_fd()];
+    assert!(ancillary.push(SendAncillaryMessage::ScmRights(&passed)));
+    sendmsg(socket, &[IoSlice::new(b"x")], &mut ancillary, SendFlags::empty()).unwrap();
 }
 
 fn busy() -> usize {
@@ -54,10 +68,10 @@ fn what_waits_all_the_same_holds_nobody() {
     let mut others = Vec::new();
     for _ in 0..3 {
         let (near, far) = lingering();
-        let (here, there) = Lifeline::pair().unwrap();
-        assert!(here.send(b"x", &[near.as_fd()]).unwrap());
+        let (here, there) = UnixStream::pair().unwrap();
+        pass(&here, &near);
         drop(near);
-        discard([there.into_fd()]);
+        discard([there.into()]);
         others.push((far, here));
     }
     // Each close waits for bytes that nobody has read yet, and this line is reached all the same.

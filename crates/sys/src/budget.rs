@@ -5,7 +5,7 @@
 //! before a page of it is touched. An answer is kept for some milliseconds; what is taken meanwhile is counted here.
 //!
 //! What was taken and not touched yet is invisible to the kernel. Where memory is short, everything is therefore touched
-//! when it is made (see [`memfd`](crate::memfd)), so that all processes of a group see the truth.
+//! when it is made (see `shm::memfd`), so that all processes of a group see the truth.
 
 use std::sync::{
     Mutex, OnceLock,
@@ -69,7 +69,7 @@ pub fn may_touch_later() -> bool {
 
 /// What the machine can give out without swapping, by its own estimate, or by the amount of free memory where `/proc` is not
 /// there.
-pub(crate) fn machine_left() -> u64 {
+pub fn machine_left() -> u64 {
     let system = rustix::system::sysinfo();
     let unit = u64::from(system.mem_unit);
     let free = (system.freeram as u64 + system.bufferram as u64).saturating_mul(unit);

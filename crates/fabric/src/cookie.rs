@@ -3,6 +3,8 @@
 
 use std::fmt;
 
+use sidestep_wire::cursor::little::{Reader, Writer};
+
 use crate::error::{Error, Result};
 
 /// Names a region of its owner, with rights. 48 bytes on the wire.
@@ -52,6 +54,10 @@ impl Rights {
 
     pub(crate) const fn from_bits(bits: u8) -> Option<Rights> {
         if bits <= 7 { Some(Rights(bits)) } else { None }
+    }
+
+    pub(crate) fn read(fields: &mut Reader<'_>) -> std::result::Result<Rights, &'static str> {
+        Rights::from_bits(fields.u8()?).ok_or("rights are unknown")
     }
 }
 
@@ -113,11 +119,12 @@ impl Cookie {
     /// The form that travels.
     pub fn to_bytes(&self) -> [u8; Cookie::WIRE_LEN] {
         let mut bytes = [0; Cookie::WIRE_LEN];
-        bytes[field::KEY].copy_from_slice(&self.key.to_le_bytes());
-        bytes[field::REGION].copy_from_slice(&self.region.0.to_le_bytes());
-        bytes[field::GENERATION].copy_from_slice(&self.generation.to_le_bytes());
-        bytes[field::LEN].copy_from_slice(&self.len.to_le_bytes());
-        bytes[field::RIGHTS] = self.rights.bits();
+        Writer::new(&mut bytes[..])
+            .u128(self.key)
+            .u32(self.region.0)
+            .u32(self.generation)
+            .u64(self.len)
+            .u8(self.rights.bits());
         bytes
     }
 
@@ -125,22 +132,24 @@ impl Cookie {
     pub fn from_bytes(bytes: &[u8]) -> Result<Cookie> {
         let must = "a cookie of 48 bytes with known rights and zero padding";
         let bad = || Error::Size { what: "cookie", must, value: bytes.len() };
-        let bytes: &[u8; Cookie::WIRE_LEN] = bytes.try_into().map_err(|_| bad())?;
-        if bytes[field::RIGHTS + 1..].iter().any(|byte| *byte != 0) {
-            return Err(bad());
-        }
-        let word = |range: std::ops::Range<usize>| {
-            bytes[range].iter().rev().fold(0u128, |value, byte| value << 8 | u128::from(*byte))
+        Cookie::read(&mut Reader::new(bytes)).ok().filter(|_| bytes.len() == Cookie::WIRE_LEN).ok_or_else(bad)
+    }
+
+    /// Reads it where it stands within a message; `Err` says what is wrong with it.
+    pub(crate) fn read(fields: &mut Reader<'_>) -> std::result::Result<Cookie, &'static str> {
+        let cookie = Cookie {
+            key: fields.u128()?,
+            region: RegionId(fields.u32()?),
+            generation: fields.u32()?,
+            len: fields.u64()?,
+            rights: Rights::read(fields)?,
         };
-        Ok(Cookie {
-            key: word(field::KEY),
-            region: RegionId(word(field::REGION) as u32),
-            generation: word(field::GENERATION) as u32,
-            len: word(field::LEN) as u64,
-            rights: Rights::from_bits(bytes[field::RIGHTS]).ok_or_else(bad)?,
-        })
+        if fields.array::<PADDING>()? == [0; PADDING] { Ok(cookie) } else { Err("a cookie is malformed") }
     }
 }
+
+/// Bytes behind the rights that are zero.
+const PADDING: usize = 15;
 
 impl fmt::Debug for Cookie {
     /// Without the key: a log is not a place for capabilities.
@@ -151,16 +160,6 @@ impl fmt::Debug for Cookie {
             self.region.0, self.generation, self.len, self.rights
         )
     }
-}
-
-mod field {
-    use std::ops::Range;
-
-    pub const KEY: Range<usize> = 0..16;
-    pub const REGION: Range<usize> = 16..20;
-    pub const GENERATION: Range<usize> = 20..24;
-    pub const LEN: Range<usize> = 24..32;
-    pub const RIGHTS: usize = 32;
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::fmt;
 
 use sidestep_shm as shm;
 
-use crate::cookie::Rights;
+pub use crate::refusal::Refusal;
 
 /// An error of the fabric.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -67,40 +67,6 @@ pub enum Error {
     /// The link cannot do this.
     #[error("the link does not support {0}")]
     Unsupported(&'static str),
-}
-
-/// Why an owner does not honour a cookie.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum Refusal {
-    /// No region of that number exists at the owner.
-    #[error("it names no region of this owner")]
-    Unknown,
-    /// The region exists; the key, the rights or the length are not what its owner issued.
-    #[error("it is forged: the owner never issued it")]
-    Forged,
-    /// The owner took this and all earlier cookies of the region back.
-    #[error("it was revoked by its owner")]
-    Revoked,
-    /// The time it was issued for is over.
-    #[error("it has expired")]
-    Expired,
-    /// It is genuine, and does not allow this.
-    #[error("it allows {held}, not {wanted}")]
-    Rights {
-        /// What it allows.
-        held: Rights,
-        /// What was asked.
-        wanted: Rights,
-    },
-    /// It is genuine, and the range lies outside the region.
-    #[error("the range {offset}..{offset}+{len} lies outside the region, or is not aligned")]
-    Range {
-        /// Where the range starts.
-        offset: u64,
-        /// How long it is.
-        len: u64,
-    },
 }
 
 /// How a connection ended.

@@ -30,6 +30,7 @@ pub mod protocol;
 pub mod queue;
 mod random;
 pub mod rdma;
+mod refusal;
 pub mod region;
 mod scheduler;
 mod service;

@@ -12,6 +12,8 @@
 //! | 6 close | to: slot, session | the on-close message |
 //! | 7 revoked | region u32, first generation that is still honoured u32 | – |
 
+use sidestep_wire::cursor::little::{Reader, Writer};
+
 use crate::cookie::RegionId;
 
 /// An endpoint as its owner names it: a slot, and the session that makes a reused slot another endpoint.
@@ -91,35 +93,23 @@ pub enum Message<'a> {
 impl<'a> Message<'a> {
     /// Writes the message to the end of `out`.
     pub fn emit(&self, out: &mut Vec<u8>) {
+        let mut out = Writer::new(out);
         match *self {
             Message::Connect { from, name, private } => {
-                out.push(kind::CONNECT);
-                put_id(out, from);
-                out.extend((name.len() as u16).to_le_bytes());
-                out.extend(name.as_bytes());
-                out.extend(private);
+                let out = head(&mut out, kind::CONNECT, from);
+                out.u16(name.len() as u16).bytes(name.as_bytes()).bytes(private)
             }
             Message::Accept { to, from, private } => {
-                out.push(kind::ACCEPT);
-                put_id(out, to);
-                put_id(out, from);
-                out.extend(private);
+                head(&mut out, kind::ACCEPT, to).u32(from.slot).u32(from.session).bytes(private)
             }
             Message::Refuse { to, nobody_listens, private } => {
-                out.push(kind::REFUSE);
-                put_id(out, to);
-                out.push(u8::from(nobody_listens));
-                out.extend(private);
+                head(&mut out, kind::REFUSE, to).u8(u8::from(nobody_listens)).bytes(private)
             }
-            Message::Message { to, bytes } => emit_bytes(out, kind::MESSAGE, to, bytes),
-            Message::OnClose { to, bytes } => emit_bytes(out, kind::ON_CLOSE, to, bytes),
-            Message::Close { to, bytes } => emit_bytes(out, kind::CLOSE, to, bytes),
-            Message::Revoked { region, generation } => {
-                out.push(kind::REVOKED);
-                out.extend(region.0.to_le_bytes());
-                out.extend(generation.to_le_bytes());
-            }
-        }
+            Message::Message { to, bytes } => head(&mut out, kind::MESSAGE, to).bytes(bytes),
+            Message::OnClose { to, bytes } => head(&mut out, kind::ON_CLOSE, to).bytes(bytes),
+            Message::Close { to, bytes } => head(&mut out, kind::CLOSE, to).bytes(bytes),
+            Message::Revoked { region, generation } => out.u8(kind::REVOKED).u32(region.0).u32(generation),
+        };
     }
 
     /// The message, written.
@@ -131,36 +121,33 @@ impl<'a> Message<'a> {
 
     /// Reads a message; `Err` says what is wrong with it.
     pub fn parse(bytes: &'a [u8]) -> Result<Message<'a>, &'static str> {
-        let mut rest = Reader { bytes };
-        let message = match rest.byte()? {
+        let rest = &mut Reader::new(bytes);
+        let message = match rest.u8()? {
             kind::CONNECT => {
-                let from = rest.id()?;
-                let name_len = usize::from(u16::from_le_bytes(rest.array()?));
+                let from = read_id(rest)?;
+                let name_len = usize::from(rest.u16()?);
                 if name_len > MAX_NAME {
                     return Err("a name is too long");
                 }
                 let name = std::str::from_utf8(rest.take(name_len)?).map_err(|_| "a name is not UTF-8")?;
-                Message::Connect { from, name, private: rest.tail()? }
+                Message::Connect { from, name, private: read_tail(rest)? }
             }
-            kind::ACCEPT => Message::Accept { to: rest.id()?, from: rest.id()?, private: rest.tail()? },
+            kind::ACCEPT => Message::Accept { to: read_id(rest)?, from: read_id(rest)?, private: read_tail(rest)? },
             kind::REFUSE => {
-                let to = rest.id()?;
-                let nobody_listens = match rest.byte()? {
+                let to = read_id(rest)?;
+                let nobody_listens = match rest.u8()? {
                     0 => false,
                     1 => true,
                     _ => return Err("a refusal gives an unknown reason"),
                 };
-                Message::Refuse { to, nobody_listens, private: rest.tail()? }
+                Message::Refuse { to, nobody_listens, private: read_tail(rest)? }
             }
-            kind::MESSAGE => Message::Message { to: rest.id()?, bytes: rest.tail()? },
-            kind::ON_CLOSE => Message::OnClose { to: rest.id()?, bytes: rest.tail()? },
-            kind::CLOSE => Message::Close { to: rest.id()?, bytes: rest.tail()? },
+            kind::MESSAGE => Message::Message { to: read_id(rest)?, bytes: read_tail(rest)? },
+            kind::ON_CLOSE => Message::OnClose { to: read_id(rest)?, bytes: read_tail(rest)? },
+            kind::CLOSE => Message::Close { to: read_id(rest)?, bytes: read_tail(rest)? },
             kind::REVOKED => {
-                let region = RegionId(u32::from_le_bytes(rest.array()?));
-                let generation = u32::from_le_bytes(rest.array()?);
-                if !rest.bytes.is_empty() {
-                    return Err("a message is too long");
-                }
+                let (region, generation) = (RegionId(rest.u32()?), rest.u32()?);
+                rest.end()?;
                 Message::Revoked { region, generation }
             }
             _ => return Err("a message is of an unknown kind"),
@@ -179,49 +166,16 @@ mod kind {
     pub const REVOKED: u8 = 7;
 }
 
-struct Reader<'a> {
-    bytes: &'a [u8],
+fn read_id(fields: &mut Reader<'_>) -> Result<EndpointId, &'static str> {
+    Ok(EndpointId { slot: fields.u32()?, session: fields.u32()? })
 }
 
-impl<'a> Reader<'a> {
-    fn take(&mut self, len: usize) -> Result<&'a [u8], &'static str> {
-        let (head, rest) = self.bytes.split_at_checked(len).ok_or("a message is too short")?;
-        self.bytes = rest;
-        Ok(head)
-    }
-
-    fn array<const N: usize>(&mut self) -> Result<[u8; N], &'static str> {
-        let (head, rest) = self.bytes.split_first_chunk().ok_or("a message is too short")?;
-        self.bytes = rest;
-        Ok(*head)
-    }
-
-    fn byte(&mut self) -> Result<u8, &'static str> {
-        Ok(self.array::<1>()?[0])
-    }
-
-    fn id(&mut self) -> Result<EndpointId, &'static str> {
-        let slot = u32::from_le_bytes(self.array()?);
-        Ok(EndpointId { slot, session: u32::from_le_bytes(self.array()?) })
-    }
-
-    fn tail(&mut self) -> Result<&'a [u8], &'static str> {
-        if self.bytes.len() > MAX_PRIVATE {
-            return Err("private data is too long");
-        }
-        Ok(std::mem::take(&mut self.bytes))
-    }
+fn read_tail<'a>(fields: &mut Reader<'a>) -> Result<&'a [u8], &'static str> {
+    if fields.left() > MAX_PRIVATE { Err("private data is too long") } else { Ok(fields.rest()) }
 }
 
-fn emit_bytes(out: &mut Vec<u8>, kind: u8, to: EndpointId, bytes: &[u8]) {
-    out.push(kind);
-    put_id(out, to);
-    out.extend(bytes);
-}
-
-fn put_id(out: &mut Vec<u8>, id: EndpointId) {
-    out.extend(id.slot.to_le_bytes());
-    out.extend(id.session.to_le_bytes());
+fn head<'w, 'o>(out: &'w mut Writer<&'o mut Vec<u8>>, kind: u8, id: EndpointId) -> &'w mut Writer<&'o mut Vec<u8>> {
+    out.u8(kind).u32(id.slot).u32(id.session)
 }
 
 #[cfg(test)]

@@ -18,4 +18,5 @@ pub mod heap;
 pub mod lock;
 pub mod procfs;
 pub mod room;
+pub mod slab;
 pub mod user;

@@ -16,7 +16,7 @@ const DIRECTIONS: &[(&str, &[&str])] = &[
     ("fabric", &["sys", "shm", "wire", "iwarp"]),
     // `shm` for memory of the caller.
     ("vi", &["fabric", "shm", "sys", "wire"]),
-    ("vipl", &["vi"]),
+    ("vipl", &["vi", "sys"]),
     ("stream", &["fabric", "vi", "shm", "sys", "wire"]),
     // `shm` for the waiting policy and mapped files.
     ("sockets", &["stream", "fabric", "vi", "shm", "sys"]),

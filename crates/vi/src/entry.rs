@@ -19,6 +19,7 @@
 //! entries in one stream, so that a cookie costs no line of memory of its own.
 
 use sidestep_fabric::{Cookie, queue::QueueSpec};
+use sidestep_wire::cursor::little::{Reader, Writer};
 
 use crate::{descriptor::Remote, memory::MemHandle};
 
@@ -207,16 +208,15 @@ impl Header {
     #[inline]
     pub(crate) fn emit(&self) -> [u8; LONG] {
         let mut bytes = [0; LONG];
+        // Two whole words: a reader of one of them does not wait for stores of its parts.
         let low = u64::from(self.kind as u8)
             | u64::from(self.flags) << 8
             | u64::from(self.extra) << 16
             | u64::from(self.line) << 32;
-        bytes[..8].copy_from_slice(&low.to_le_bytes());
-        bytes[8..16].copy_from_slice(&(u64::from(self.len) | u64::from(self.value) << 32).to_le_bytes());
+        let mut out = Writer::new(&mut bytes[..]);
+        out.u64(low).u64(u64::from(self.len) | u64::from(self.value) << 32);
         if self.flags & EXTENDED != 0 {
-            bytes[16..24].copy_from_slice(&self.remote.address.to_le_bytes());
-            bytes[24..28].copy_from_slice(&self.remote.handle.0.to_le_bytes());
-            bytes[28..32].copy_from_slice(&self.total.to_le_bytes());
+            out.u64(self.remote.address).u32(self.remote.handle.0).u32(self.total);
         }
         bytes
     }
@@ -224,10 +224,8 @@ impl Header {
     /// Reads a head. `Ok(None)`: not all of it is here.
     #[inline]
     pub(crate) fn parse(bytes: &[u8]) -> Result<Option<Header>, &'static str> {
-        if bytes.len() < HEAD {
-            return Ok(None);
-        }
-        let (low, high) = (word64(bytes), word64(&bytes[8..]));
+        let mut fields = Reader::new(bytes);
+        let (Ok(low), Ok(high)) = (fields.u64(), fields.u64()) else { return Ok(None) };
         let kind = *KINDS.get((low as u8 as usize).wrapping_sub(1)).ok_or("an entry of an unknown kind")?;
         let flags = (low >> 8) as u8;
         let len = high as u32;
@@ -245,15 +243,11 @@ impl Header {
             let needs = matches!(kind, Kind::Write | Kind::Read) || flags & HERE != 0;
             return if needs { Err("an entry without its extension") } else { Ok(Some(header)) };
         }
-        if bytes.len() < LONG {
-            return Ok(None);
-        }
-        let (address, handle) = (word64(&bytes[16..]), MemHandle(word32(&bytes[24..])));
-        let total = word32(&bytes[28..]);
+        let (Ok(address), Ok(handle), Ok(total)) = (fields.u64(), fields.u32(), fields.u32()) else { return Ok(None) };
         if len > total {
             return Err("a part that is longer than the whole");
         }
-        Ok(Some(Header { remote: Remote { address, handle }, total, ..header }))
+        Ok(Some(Header { remote: Remote { address, handle: MemHandle(handle) }, total, ..header }))
     }
 }
 
@@ -278,16 +272,15 @@ impl Credit {
     pub(crate) fn emit(&self) -> [u8; CREDIT] {
         let (window, offset) = self.place.unwrap_or((NO_WINDOW, 0));
         let mut bytes = [0; CREDIT];
-        bytes[..8].copy_from_slice(&(u64::from(self.total) | u64::from(window) << 32).to_le_bytes());
-        bytes[8..].copy_from_slice(&offset.to_le_bytes());
+        Writer::new(&mut bytes[..]).u32(self.total).u32(window).u64(offset);
         bytes
     }
 
+    /// Reads the next credit; `None` at the end.
     #[inline]
-    pub(crate) fn parse(bytes: &[u8]) -> Credit {
-        let window = word32(&bytes[4..]);
-        let place = (window != NO_WINDOW).then(|| (window, word64(&bytes[8..])));
-        Credit { total: word32(bytes), place }
+    pub(crate) fn read(fields: &mut Reader<'_>) -> Option<Credit> {
+        let (total, window, offset) = (fields.u32().ok()?, fields.u32().ok()?, fields.u64().ok()?);
+        Some(Credit { total, place: (window != NO_WINDOW).then_some((window, offset)) })
     }
 }
 
@@ -322,14 +315,12 @@ impl Attached {
 
     pub(crate) fn emit(&self) -> [u8; Attached::LEN] {
         let mut bytes = [0; Attached::LEN];
-        bytes[..8].copy_from_slice(&self.turn.to_le_bytes());
-        bytes[8..16].copy_from_slice(&self.base.to_le_bytes());
-        bytes[16..].copy_from_slice(&self.len.to_le_bytes());
+        Writer::new(&mut bytes[..]).u64(self.turn).u64(self.base).u64(self.len);
         bytes
     }
 
-    pub(crate) fn parse(bytes: &[u8; Attached::LEN]) -> Attached {
-        Attached { turn: word64(bytes), base: word64(&bytes[8..]), len: word64(&bytes[16..]) }
+    pub(crate) fn read(fields: &mut Reader<'_>) -> Option<Attached> {
+        Some(Attached { turn: fields.u64().ok()?, base: fields.u64().ok()?, len: fields.u64().ok()? })
     }
 
     /// The address of these bytes, if they lie within.
@@ -344,31 +335,28 @@ impl Reach {
     pub(crate) const LEN: usize = 40;
 
     pub(crate) fn emit(&self) -> [u8; Reach::LEN] {
-        let mut bytes = [0; Reach::LEN];
-        bytes[..4].copy_from_slice(&self.handle.0.to_le_bytes());
         let (window, turn, rights) = match self.way {
             ReachWay::Window(window) => (window, 0, WRITE | READ),
             ReachWay::Attached { turn, write, read } => {
                 (NO_WINDOW, turn, if write { WRITE } else { 0 } | if read { READ } else { 0 })
             }
         };
-        bytes[4..8].copy_from_slice(&window.to_le_bytes());
-        bytes[8..16].copy_from_slice(&self.base.to_le_bytes());
-        bytes[16..24].copy_from_slice(&self.len.to_le_bytes());
-        bytes[24..32].copy_from_slice(&turn.to_le_bytes());
-        bytes[32..36].copy_from_slice(&rights.to_le_bytes());
+        let mut bytes = [0; Reach::LEN];
+        let mut out = Writer::new(&mut bytes[..]);
+        out.u32(self.handle.0).u32(window).u64(self.base).u64(self.len).u64(turn).u32(rights);
         bytes
     }
 
-    pub(crate) fn parse(bytes: &[u8; Reach::LEN]) -> Reach {
-        let rights = word32(&bytes[32..]);
-        let way = match word32(&bytes[4..]) {
-            NO_WINDOW => {
-                ReachWay::Attached { turn: word64(&bytes[24..]), write: rights & WRITE != 0, read: rights & READ != 0 }
-            }
+    pub(crate) fn read(fields: &mut Reader<'_>) -> Option<Reach> {
+        let (handle, window) = (MemHandle(fields.u32().ok()?), fields.u32().ok()?);
+        let (base, len, turn) = (fields.u64().ok()?, fields.u64().ok()?, fields.u64().ok()?);
+        // Four bytes behind the rights are not used.
+        let (rights, _) = (fields.u32().ok()?, fields.u32().ok()?);
+        let way = match window {
+            NO_WINDOW => ReachWay::Attached { turn, write: rights & WRITE != 0, read: rights & READ != 0 },
             window => ReachWay::Window(window),
         };
-        Reach { handle: MemHandle(word32(bytes)), way, base: word64(&bytes[8..]), len: word64(&bytes[16..]) }
+        Some(Reach { handle, way, base, len })
     }
 
     /// Where in the window these bytes lie, if they do.
@@ -381,15 +369,6 @@ impl Reach {
 /// The longest body that is not bytes of a message.
 pub(crate) const MAX_FIXED: usize = CREDIT * MAX_CREDITS;
 const _: () = assert!(MAX_FIXED >= QueueSpec::WIRE_LEN && MAX_FIXED >= Cookie::WIRE_LEN);
-
-pub(crate) fn word32(bytes: &[u8]) -> u32 {
-    u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
-}
-
-#[inline]
-pub(crate) fn word64(bytes: &[u8]) -> u64 {
-    u64::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3], bytes[4], bytes[5], bytes[6], bytes[7]])
-}
 
 #[cfg(test)]
 mod tests {
@@ -427,12 +406,12 @@ mod tests {
     fn credits_and_reaches_come_back() {
         for place in [None, Some((3, 1 << 40))] {
             let credit = Credit { total: 77, place };
-            assert_eq!(Credit::parse(&credit.emit()), credit);
+            assert_eq!(Credit::read(&mut Reader::new(&credit.emit())), Some(credit));
         }
         let reach = Reach { handle: MemHandle(5), way: ReachWay::Window(2), base: 1 << 40, len: 100 };
         let way = ReachWay::Attached { turn: 1 << 50, write: true, read: false };
         for reach in [reach, Reach { way, ..reach }] {
-            assert_eq!(Reach::parse(&reach.emit()), reach);
+            assert_eq!(Reach::read(&mut Reader::new(&reach.emit())), Some(reach));
         }
         let at = |address, len| reach.offset(&Remote { address, handle: MemHandle(5) }, len);
         assert_eq!((at((1 << 40) + 60, 40), at((1 << 40) + 60, 41), at(5, 1)), (Some(60), None, None));

@@ -31,7 +31,6 @@ mod names;
 mod nic;
 mod peer;
 mod service;
-pub mod slab;
 mod trunk;
 mod vi;
 

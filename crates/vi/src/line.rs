@@ -3,6 +3,7 @@
 use std::sync::Weak;
 
 use sidestep_fabric::{Endpoint, RdmaQueue, Request, event::SourceId, queue::QueueSpec};
+use sidestep_wire::cursor::little::{Reader, Writer};
 
 use crate::{
     address::NetAddress,
@@ -66,7 +67,6 @@ impl Line {
 }
 
 const MAGIC: u32 = u32::from_le_bytes(*b"via2");
-const FIXED: usize = 28;
 
 impl Line {
     /// The connection that two greetings make, once the trunk is joined.
@@ -137,42 +137,41 @@ impl Greeting {
     }
 
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        let attributes = &self.attributes;
         let mut bytes = Vec::with_capacity(256);
-        bytes.extend(MAGIC.to_le_bytes());
-        bytes.extend((self.attributes.reliability as u16).to_le_bytes());
-        bytes.push(u8::from(self.attributes.rdma_write) | u8::from(self.attributes.rdma_read) << 1);
-        bytes.push(0);
-        bytes.extend((self.attributes.max_transfer as u64).to_le_bytes());
-        bytes.extend((self.address.host.len() as u32).to_le_bytes());
-        bytes.extend((self.address.discriminator.len() as u32).to_le_bytes());
-        bytes.extend(self.line.to_le_bytes());
-        bytes.extend(self.trunk.to_bytes());
-        bytes.extend(&self.address.host);
-        bytes.extend(&self.address.discriminator);
+        Writer::new(&mut bytes)
+            .u32(MAGIC)
+            .u16(attributes.reliability as u16)
+            .u8(u8::from(attributes.rdma_write) | u8::from(attributes.rdma_read) << 1)
+            .u8(0)
+            .u64(attributes.max_transfer as u64)
+            .u32(self.address.host.len() as u32)
+            .u32(self.address.discriminator.len() as u32)
+            .u32(self.line)
+            .bytes(&self.trunk.to_bytes())
+            .bytes(&self.address.host)
+            .bytes(&self.address.discriminator);
         bytes
     }
 
     pub(crate) fn from_bytes(bytes: &[u8]) -> Result<Greeting> {
-        let bad = Error::Invalid("the greeting of the other side");
-        let word = |at: usize, len: usize| -> Option<u64> {
-            Some(bytes.get(at..at + len)?.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte)))
-        };
-        let parse = || -> Option<Greeting> {
-            let (host, discriminator) = (word(16, 4)? as usize, word(20, 4)? as usize);
-            let trunk = QueueSpec::from_bytes(bytes.get(FIXED..FIXED + QueueSpec::WIRE_LEN)?).ok()?;
-            let tail = &bytes[FIXED + QueueSpec::WIRE_LEN..];
-            if word(0, 4)? != u64::from(MAGIC) || host.checked_add(discriminator)? != tail.len() {
-                return None;
-            }
-            let attributes = RemoteAttributes {
-                reliability: Reliability::from_bits(word(4, 2)? as u16).ok()?,
-                max_transfer: word(8, 8)? as usize,
-                rdma_write: word(6, 1)? & 1 != 0,
-                rdma_read: word(6, 1)? & 2 != 0,
-            };
-            let address = NetAddress::new(&tail[..host], &tail[host..]);
-            Some(Greeting { attributes, address, trunk, line: word(24, 4)? as u32 })
-        };
-        parse().ok_or(bad)
+        Greeting::read(&mut Reader::new(bytes)).ok_or(Error::Invalid("the greeting of the other side"))
+    }
+
+    fn read(fields: &mut Reader<'_>) -> Option<Greeting> {
+        if fields.u32().ok()? != MAGIC {
+            return None;
+        }
+        let reliability = Reliability::from_bits(fields.u16().ok()?).ok()?;
+        let rdma = fields.u8().ok()?;
+        fields.u8().ok()?;
+        let max_transfer = fields.u64().ok()? as usize;
+        let [host, discriminator, line] = [fields.u32().ok()?, fields.u32().ok()?, fields.u32().ok()?];
+        let trunk = QueueSpec::from_bytes(fields.take(QueueSpec::WIRE_LEN).ok()?).ok()?;
+        let address = NetAddress::new(fields.take(host as usize).ok()?, fields.take(discriminator as usize).ok()?);
+        fields.end().ok()?;
+        let (rdma_write, rdma_read) = (rdma & 1 != 0, rdma & 2 != 0);
+        let attributes = RemoteAttributes { reliability, max_transfer, rdma_write, rdma_read };
+        Some(Greeting { attributes, address, trunk, line })
     }
 }

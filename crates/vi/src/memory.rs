@@ -10,14 +10,16 @@ use std::{
 
 use sidestep_fabric::{Node, Region};
 use sidestep_shm::{Memory, Word64};
-use sidestep_sys::lock::{Mutex, MutexGuard};
+use sidestep_sys::{
+    lock::{Mutex, MutexGuard},
+    slab::Slab,
+};
 
 use crate::{
     attributes::{MAX_PTAGS, MAX_REGIONS, MemAttributes},
     code::Status,
     descriptor::{List, Segment},
     error::{Error, Result},
-    slab::Slab,
 };
 
 /// A protection tag: memory and VIs that belong together.

@@ -13,6 +13,7 @@ use sidestep_shm::Memory;
 use sidestep_sys::{
     lock::{Guard, Lock, Mutex, Threads},
     room::Room,
+    slab::Slab,
 };
 
 use crate::{
@@ -27,7 +28,6 @@ use crate::{
     memory::{Buffer, MemHandle, MemoryTable, Ptag},
     names,
     service::{ErrorHandler, Service},
-    slab::Slab,
     trunk::Trunks,
     vi::{Vi, ViCore},
 };

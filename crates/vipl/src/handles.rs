@@ -9,7 +9,8 @@ use std::{
     },
 };
 
-use sidestep_vi::{Buffer, ConnectionRequest, Cq, Error, NameService, Nic, Ptag, Result, Vi, slab::Slab};
+use sidestep_sys::slab::Slab;
+use sidestep_vi::{Buffer, ConnectionRequest, Cq, Error, NameService, Nic, Ptag, Result, Vi};
 
 use crate::types::Handle;
 

@@ -16,6 +16,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod cursor;
 pub mod ddp;
 pub mod hello;
 pub mod mpa;

@@ -31,6 +31,7 @@ pub use self::{handover::Handover, receiver::Receiver, sender::Sender};
 use std::sync::{Arc, atomic::Ordering};
 
 use sidestep_shm::{Memory, Word64, byte_ring::POSITION, slot_ring};
+use sidestep_wire::cursor::little::{Reader, Writer};
 
 use self::{home::Home, wire::Wire};
 use crate::{
@@ -101,15 +102,13 @@ impl QueueSpec {
 
     /// The form that travels.
     pub fn to_bytes(&self) -> [u8; QueueSpec::WIRE_LEN] {
-        let mut bytes = [0; QueueSpec::WIRE_LEN];
-        bytes[..48].copy_from_slice(&self.cookie.to_bytes());
-        bytes[48..56].copy_from_slice(&self.offset.to_le_bytes());
-        bytes[56..64].copy_from_slice(&self.capacity.to_le_bytes());
         let stride = match self.kind {
             Kind::Stream => 0,
             Kind::Slots(stride) => u64::from(stride),
         };
-        bytes[64..72].copy_from_slice(&stride.to_le_bytes());
+        let mut bytes = [0; QueueSpec::WIRE_LEN];
+        let mut out = Writer::new(&mut bytes[..]);
+        out.bytes(&self.cookie.to_bytes()).u64(self.offset).u64(self.capacity).u64(stride);
         bytes
     }
 
@@ -117,18 +116,21 @@ impl QueueSpec {
     pub fn from_bytes(bytes: &[u8]) -> Result<QueueSpec> {
         let bad =
             || Error::Size { what: "queue", must: "described by 72 bytes that fit its region", value: bytes.len() };
-        let bytes: &[u8; QueueSpec::WIRE_LEN] = bytes.try_into().map_err(|_| bad())?;
-        let word = |at: usize| bytes[at..at + 8].iter().rev().fold(0u64, |value, byte| value << 8 | u64::from(*byte));
-        let kind = match word(64) {
-            0 => Kind::Stream,
-            stride => Kind::Slots(u32::try_from(stride).map_err(|_| bad())?),
+        let read = |fields: &mut Reader<'_>| -> std::result::Result<QueueSpec, &'static str> {
+            let (cookie, offset, capacity) = (Cookie::read(fields)?, fields.u64()?, fields.u64()?);
+            let kind = match fields.u64()? {
+                0 => Kind::Stream,
+                stride => Kind::Slots(u32::try_from(stride).map_err(|_| "a slot is too long")?),
+            };
+            fields.end()?;
+            Ok(QueueSpec { cookie, offset, capacity, kind })
         };
-        let spec = QueueSpec { cookie: Cookie::from_bytes(&bytes[..48])?, offset: word(48), capacity: word(56), kind };
+        let spec = read(&mut Reader::new(bytes)).map_err(|_| bad())?;
         let end = spec.offset.checked_add(spec.capacity).and_then(|end| end.checked_add(BLOCK_HEADER as u64));
         if spec.offset % 128 != 0 || end.is_none_or(|end| end > spec.cookie.len() as u64) {
             return Err(bad());
         }
-        check_ring(spec.capacity as usize, kind)?;
+        check_ring(spec.capacity as usize, spec.kind)?;
         Ok(spec)
     }
 }

@@ -8,6 +8,8 @@ use sidestep_fabric::{
 };
 
 use sidestep_shm::last_word::WORD;
+use sidestep_sys::slab::Slab;
+use sidestep_wire::cursor::little::Reader;
 
 use super::{LARGE_RING, Trunk, Window};
 use crate::{
@@ -16,7 +18,6 @@ use crate::{
     descriptor::Completion,
     entry::{Attached, Header, Kind, LINE},
     memory::Piece,
-    slab::Slab,
     vi::ViCore,
 };
 
@@ -247,8 +248,8 @@ fn take_own(
         Kind::Window if header.len as usize == Attached::LEN => {
             let mut bytes = [0; Attached::LEN];
             read_body(header, receiver, &mut bytes)?;
-            let window = trunk.attachment().map(|_| Window::Attached(Attached::parse(&bytes)));
-            trunk.add_window(header.value, window)
+            let attached = Attached::read(&mut Reader::new(&bytes)).ok_or("a window that ends early")?;
+            trunk.add_window(header.value, trunk.attachment().map(|_| Window::Attached(attached)))
         }
         Kind::Window => {
             let mut bytes = [0; Cookie::WIRE_LEN];

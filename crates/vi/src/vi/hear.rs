@@ -1,5 +1,7 @@
 //! What the sending side hears from the receiving one: posted receives, what was placed, and memory within reach.
 
+use sidestep_wire::cursor::little::Reader;
+
 use crate::{
     attributes::MAX_DESCRIPTORS,
     code::Status,
@@ -25,13 +27,15 @@ impl State {
         let bytes = bytes.get_mut(..len).filter(|_| len % CREDIT == 0).ok_or("a bad number of cookies")?;
         source.read(header, bytes)?;
         line.told = true;
-        for (index, bytes) in bytes.chunks_exact(CREDIT).enumerate() {
+        let mut fields = Reader::new(bytes);
+        let credits = std::iter::from_fn(|| Credit::read(&mut fields));
+        for (index, credit) in credits.enumerate() {
             let number = header.value.wrapping_add(index as u32);
             let next = line.sent.wrapping_add(line.credits.len() as u32);
             match number.wrapping_sub(next) as i32 {
                 // It was used before it was told.
                 ..0 => {}
-                0 if line.credits.len() < MAX_DESCRIPTORS => line.credits.push(Credit::parse(bytes)),
+                0 if line.credits.len() < MAX_DESCRIPTORS => line.credits.push(credit),
                 _ => return Err("cookies out of turn".into()),
             }
         }
@@ -46,7 +50,7 @@ impl State {
         let mut bytes = [0; Reach::LEN];
         source.read(header, &mut bytes)?;
         let Some(line) = &mut self.line else { return Ok(()) };
-        let reach = Reach::parse(&bytes);
+        let reach = Reach::read(&mut Reader::new(&bytes)).ok_or("a reach that ends early")?;
         if let ReachWay::Attached { turn: now, .. } = reach.way {
             if line.route.trunk.attachment().is_none() {
                 return Ok(());

@@ -22,11 +22,9 @@
 //! Units count what was carried out under a tag: each byte written, each read and each atomic.
 
 use sidestep_iwarp::Stag;
+use sidestep_wire::cursor::little::{Reader, Writer};
 
-use crate::{
-    cookie::{Cookie, Rights},
-    error::Refusal,
-};
+use crate::{cookie::Cookie, error::Refusal};
 
 /// What each side says when a connection is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,113 +74,61 @@ impl Hello {
     /// The bytes.
     pub fn to_bytes(&self) -> [u8; Hello::LEN] {
         let mut bytes = [0; Hello::LEN];
-        bytes[..4].copy_from_slice(MAGIC);
-        bytes[4] = VERSION;
-        bytes[6..8].copy_from_slice(&self.max_message.to_le_bytes());
-        bytes[8..12].copy_from_slice(&self.max_transfer.to_le_bytes());
+        let mut out = Writer::new(&mut bytes[..]);
+        out.bytes(MAGIC).u8(VERSION).u8(0).u16(self.max_message).u32(self.max_transfer);
         bytes
     }
 
     /// Reads the bytes.
     pub fn parse(bytes: &[u8]) -> Result<Hello, &'static str> {
-        let bytes: &[u8; Hello::LEN] = bytes.try_into().map_err(|_| "its hello has another length")?;
-        if bytes[..4] != *MAGIC {
+        if bytes.len() != Hello::LEN {
+            return Err("its hello has another length");
+        }
+        let mut fields = Reader::new(bytes);
+        if fields.array()? != *MAGIC {
             return Err("it does not speak the protocol of the fabric");
         }
-        if bytes[4] != VERSION {
+        if fields.u8()? != VERSION {
             return Err("it speaks another version of the protocol of the fabric");
         }
-        Ok(Hello {
-            max_message: u16::from_le_bytes([bytes[6], bytes[7]]),
-            max_transfer: u32::from_le_bytes([bytes[8], bytes[9], bytes[10], bytes[11]]),
-        })
+        fields.u8()?;
+        Ok(Hello { max_message: fields.u16()?, max_transfer: fields.u32()? })
     }
 }
 
 impl<'a> Control<'a> {
     /// Writes the bytes to the end of `out`.
     pub fn emit(&self, out: &mut Vec<u8>) {
+        let mut out = Writer::new(out);
         match *self {
-            Control::Message(bytes) => {
-                out.push(kind::MESSAGE);
-                out.extend_from_slice(bytes);
-            }
-            Control::Bind { stag, cookie } => {
-                out.push(kind::BIND);
-                out.extend_from_slice(&stag.0.to_le_bytes());
-                out.extend_from_slice(&cookie.to_bytes());
-            }
-            Control::Check { stag } => {
-                out.push(kind::CHECK);
-                out.extend_from_slice(&stag.0.to_le_bytes());
-            }
+            Control::Message(bytes) => out.u8(kind::MESSAGE).bytes(bytes),
+            Control::Bind { stag, cookie } => out.u8(kind::BIND).u32(stag.0).bytes(&cookie.to_bytes()),
+            Control::Check { stag } => out.u8(kind::CHECK).u32(stag.0),
             Control::Refused { stag, units, refusal } => {
-                out.push(kind::REFUSED);
-                out.extend_from_slice(&stag.0.to_le_bytes());
-                out.extend_from_slice(&units.to_le_bytes());
-                emit_refusal(out, refusal);
+                out.u8(kind::REFUSED).u32(stag.0).u64(units).bytes(&refusal.to_bytes())
             }
-            Control::Goodbye => out.push(kind::GOODBYE),
-            Control::Unbind => out.push(kind::UNBIND),
-        }
+            Control::Goodbye => out.u8(kind::GOODBYE),
+            Control::Unbind => out.u8(kind::UNBIND),
+        };
     }
 
     /// Reads the bytes.
     pub fn parse(bytes: &'a [u8]) -> Result<Control<'a>, &'static str> {
-        let (kind, rest) = bytes.split_first().ok_or("a send without a kind")?;
-        let fixed = |len| if rest.len() == len { Ok(()) } else { Err("a send of the wrong length") };
-        let stag = || Stag(word(&rest[..4]) as u32);
-        match *kind {
-            kind::MESSAGE => Ok(Control::Message(rest)),
-            kind::BIND => {
-                fixed(4 + Cookie::WIRE_LEN)?;
-                let cookie = Cookie::from_bytes(&rest[4..]).map_err(|_| "a cookie that is none")?;
-                Ok(Control::Bind { stag: stag(), cookie })
-            }
-            kind::CHECK => fixed(4).map(|()| Control::Check { stag: stag() }),
+        let fields = &mut Reader::new(bytes);
+        let control = match fields.u8()? {
+            kind::MESSAGE => Control::Message(fields.rest()),
+            kind::BIND => Control::Bind { stag: Stag(fields.u32()?), cookie: Cookie::read(fields)? },
+            kind::CHECK => Control::Check { stag: Stag(fields.u32()?) },
             kind::REFUSED => {
-                fixed(4 + 8 + REFUSAL_LEN)?;
-                let refusal = parse_refusal(&rest[12..]).ok_or("a refusal without a known reason")?;
-                Ok(Control::Refused { stag: stag(), units: word(&rest[4..12]), refusal })
+                Control::Refused { stag: Stag(fields.u32()?), units: fields.u64()?, refusal: Refusal::read(fields)? }
             }
-            kind::GOODBYE => fixed(0).map(|()| Control::Goodbye),
-            kind::UNBIND => fixed(0).map(|()| Control::Unbind),
-            _ => Err("a send of an unknown kind"),
-        }
+            kind::GOODBYE => Control::Goodbye,
+            kind::UNBIND => Control::Unbind,
+            _ => return Err("a send of an unknown kind"),
+        };
+        fields.end()?;
+        Ok(control)
     }
-}
-
-fn emit_refusal(out: &mut Vec<u8>, refusal: Refusal) {
-    let (code, first, second) = match refusal {
-        Refusal::Unknown => (1, 0, 0),
-        Refusal::Forged => (2, 0, 0),
-        Refusal::Revoked => (3, 0, 0),
-        Refusal::Expired => (4, 0, 0),
-        Refusal::Rights { held, wanted } => (5, u64::from(held.bits()), u64::from(wanted.bits())),
-        Refusal::Range { offset, len } => (6, offset, len),
-    };
-    out.push(code);
-    out.extend_from_slice(&first.to_le_bytes());
-    out.extend_from_slice(&second.to_le_bytes());
-}
-
-fn parse_refusal(bytes: &[u8]) -> Option<Refusal> {
-    let (first, second) = (word(&bytes[1..9]), word(&bytes[9..17]));
-    let rights = |bits: u64| u8::try_from(bits).ok().and_then(Rights::from_bits);
-    match (bytes[0], first, second) {
-        (1, 0, 0) => Some(Refusal::Unknown),
-        (2, 0, 0) => Some(Refusal::Forged),
-        (3, 0, 0) => Some(Refusal::Revoked),
-        (4, 0, 0) => Some(Refusal::Expired),
-        (5, held, wanted) => Some(Refusal::Rights { held: rights(held)?, wanted: rights(wanted)? }),
-        (6, offset, len) => Some(Refusal::Range { offset, len }),
-        _ => None,
-    }
-}
-
-/// Up to eight bytes as a number.
-fn word(bytes: &[u8]) -> u64 {
-    bytes.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte))
 }
 
 mod kind {
@@ -196,12 +142,11 @@ mod kind {
 
 const MAGIC: &[u8; 4] = b"SdFb";
 const VERSION: u8 = 1;
-const REFUSAL_LEN: usize = 17;
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cookie::RegionId;
+    use crate::cookie::{RegionId, Rights};
 
     #[test]
     fn every_send_comes_back() {

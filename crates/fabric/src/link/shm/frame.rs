@@ -14,11 +14,9 @@
 //! | 8 pages | cookie, length u64 | region memory |
 //! | 9 unnamed | the name its sender no longer listens under | – |
 
-use crate::{
-    cookie::{Cookie, Rights},
-    error::Refusal,
-    link::Atomic,
-};
+use sidestep_wire::cursor::little::{Reader, Writer};
+
+use crate::{cookie::Cookie, error::Refusal, link::Atomic};
 
 /// The most bytes of one put or get.
 pub const MAX_TRANSFER: usize = 32 * 1024;
@@ -27,7 +25,7 @@ pub const MAX_FRAME: usize = MAX_TRANSFER + 128;
 /// `SIDESTEP`.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"SIDESTEP");
 /// Changes whenever the layout of the pair memory, of a region or of a frame does.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// One frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -116,129 +114,133 @@ pub enum Answer<'a> {
 impl<'a> Frame<'a> {
     /// Writes the frame to the end of `out`.
     pub fn emit(&self, out: &mut Vec<u8>) {
+        let mut out = Writer::new(out);
         match *self {
             Frame::Hello { version, pair_len } => {
-                out.push(kind::HELLO);
-                out.extend(MAGIC.to_le_bytes());
-                out.extend(version.to_le_bytes());
-                out.extend(pair_len.to_le_bytes());
+                out.u8(kind::HELLO).u64(MAGIC).u32(version).u64(pair_len);
             }
             Frame::Post(bytes) => {
-                out.push(kind::POST);
-                out.extend(bytes);
+                out.u8(kind::POST).bytes(bytes);
             }
             Frame::Ask { ticket, cookie, ask } => {
-                out.push(match ask {
+                let kind = match ask {
                     Ask::Map => kind::MAP,
                     Ask::Put { .. } => kind::PUT,
                     Ask::Get { .. } => kind::GET,
                     Ask::Atomic { .. } => kind::ATOMIC,
-                });
-                out.extend(ticket.to_le_bytes());
-                out.extend(cookie.to_bytes());
-                ask.emit(out);
+                };
+                ask.emit(out.u8(kind).u64(ticket).bytes(&cookie.to_bytes()));
             }
-            Frame::Reply { ticket, answer } => {
-                out.push(kind::REPLY);
-                out.extend(ticket.to_le_bytes());
-                answer.emit(out);
-            }
+            Frame::Reply { ticket, answer } => answer.emit(out.u8(kind::REPLY).u64(ticket)),
             Frame::Pages { cookie, len } => {
-                out.push(kind::PAGES);
-                out.extend(cookie.to_bytes());
-                out.extend(len.to_le_bytes());
+                out.u8(kind::PAGES).bytes(&cookie.to_bytes()).u64(len);
             }
             Frame::Unnamed(name) => {
-                out.push(kind::UNNAMED);
-                out.extend(name);
+                out.u8(kind::UNNAMED).bytes(name);
             }
         }
     }
 
     /// Reads a frame; `Err` says what is wrong with it.
     pub fn parse(bytes: &'a [u8]) -> Result<Frame<'a>, &'static str> {
-        let mut rest = Reader { bytes };
-        let kind = rest.byte()?;
+        let rest = &mut Reader::new(bytes);
+        let kind = rest.u8()?;
         let frame = match kind {
             kind::HELLO => {
-                if rest.word()? != MAGIC {
+                if rest.u64()? != MAGIC {
                     return Err("its greeting is not ours");
                 }
-                Frame::Hello { version: rest.half()?, pair_len: rest.word()? }
+                Frame::Hello { version: rest.u32()?, pair_len: rest.u64()? }
             }
-            kind::POST => return Ok(Frame::Post(rest.bytes)),
-            kind::UNNAMED => return Ok(Frame::Unnamed(rest.bytes)),
+            kind::POST => return Ok(Frame::Post(rest.rest())),
+            kind::UNNAMED => return Ok(Frame::Unnamed(rest.rest())),
             kind::MAP | kind::PUT | kind::GET | kind::ATOMIC => {
-                let ticket = rest.word()?;
-                let cookie = rest.cookie()?;
-                let ask = rest.ask(kind)?;
+                let ticket = rest.u64()?;
+                let cookie = Cookie::read(rest)?;
+                let ask = Ask::read(rest, kind)?;
                 Frame::Ask { ticket, cookie, ask }
             }
-            kind::REPLY => Frame::Reply { ticket: rest.word()?, answer: rest.answer()? },
-            kind::PAGES => Frame::Pages { cookie: rest.cookie()?, len: rest.word()? },
+            kind::REPLY => Frame::Reply { ticket: rest.u64()?, answer: Answer::read(rest)? },
+            kind::PAGES => Frame::Pages { cookie: Cookie::read(rest)?, len: rest.u64()? },
             _ => return Err("a frame is of an unknown kind"),
         };
-        if rest.bytes.is_empty() { Ok(frame) } else { Err("a frame is too long") }
+        rest.end()?;
+        Ok(frame)
     }
 }
 
-impl Ask<'_> {
-    fn emit(&self, out: &mut Vec<u8>) {
+impl<'a> Ask<'a> {
+    fn emit(&self, out: &mut Writer<&mut Vec<u8>>) {
         match *self {
             Ask::Map => {}
             Ask::Put { offset, bytes } => {
-                out.extend(offset.to_le_bytes());
-                out.extend(bytes);
+                out.u64(offset).bytes(bytes);
             }
             Ask::Get { offset, len } => {
-                out.extend(offset.to_le_bytes());
-                out.extend(len.to_le_bytes());
+                out.u64(offset).u32(len);
             }
             Ask::Atomic { offset, atomic } => {
-                out.extend(offset.to_le_bytes());
                 let (operation, first, second) = match atomic {
                     Atomic::CompareSwap { expected, new } => (0, expected, new),
                     Atomic::FetchAdd(value) => (1, value, 0),
                 };
-                out.push(operation);
-                out.extend(first.to_le_bytes());
-                out.extend(second.to_le_bytes());
+                out.u64(offset).u8(operation).u64(first).u64(second);
             }
         }
+    }
+
+    fn read(fields: &mut Reader<'a>, kind: u8) -> Result<Ask<'a>, &'static str> {
+        Ok(match kind {
+            kind::MAP => Ask::Map,
+            kind::PUT => Ask::Put { offset: fields.u64()?, bytes: payload(fields)? },
+            kind::GET => {
+                let (offset, len) = (fields.u64()?, fields.u32()?);
+                if len as usize > MAX_TRANSFER {
+                    return Err("a transfer is too long");
+                }
+                Ask::Get { offset, len }
+            }
+            _ => {
+                let (offset, operation) = (fields.u64()?, fields.u8()?);
+                let (first, second) = (fields.u64()?, fields.u64()?);
+                let atomic = match operation {
+                    0 => Atomic::CompareSwap { expected: first, new: second },
+                    1 => Atomic::FetchAdd(first),
+                    _ => return Err("an atomic operation is unknown"),
+                };
+                Ask::Atomic { offset, atomic }
+            }
+        })
     }
 }
 
-impl Answer<'_> {
-    fn emit(&self, out: &mut Vec<u8>) {
+impl<'a> Answer<'a> {
+    fn emit(&self, out: &mut Writer<&mut Vec<u8>>) {
         match *self {
-            Answer::Done => out.push(status::DONE),
-            Answer::Bytes(bytes) => {
-                out.push(status::BYTES);
-                out.extend(bytes);
-            }
-            Answer::Value(value) => {
-                out.push(status::VALUE);
-                out.extend(value.to_le_bytes());
-            }
-            Answer::Mapped(len) => {
-                out.push(status::MAPPED);
-                out.extend(len.to_le_bytes());
-            }
-            Answer::Proxied => out.push(status::PROXIED),
-            Answer::Refused(refusal) => match refusal {
-                Refusal::Unknown => out.push(status::UNKNOWN),
-                Refusal::Forged => out.push(status::FORGED),
-                Refusal::Revoked => out.push(status::REVOKED),
-                Refusal::Expired => out.push(status::EXPIRED),
-                Refusal::Rights { held, wanted } => out.extend([status::RIGHTS, held.bits(), wanted.bits()]),
-                Refusal::Range { offset, len } => {
-                    out.push(status::RANGE);
-                    out.extend(offset.to_le_bytes());
-                    out.extend(len.to_le_bytes());
-                }
-            },
-        }
+            Answer::Done => out.u8(status::DONE),
+            Answer::Bytes(bytes) => out.u8(status::BYTES).bytes(bytes),
+            Answer::Value(value) => out.u8(status::VALUE).u64(value),
+            Answer::Mapped(len) => out.u8(status::MAPPED).u64(len),
+            Answer::Proxied => out.u8(status::PROXIED),
+            Answer::Refused(refusal) => out.u8(status::REFUSED).bytes(&refusal.to_bytes()),
+        };
     }
+
+    fn read(fields: &mut Reader<'a>) -> Result<Answer<'a>, &'static str> {
+        Ok(match fields.u8()? {
+            status::DONE => Answer::Done,
+            status::BYTES => Answer::Bytes(payload(fields)?),
+            status::VALUE => Answer::Value(fields.u64()?),
+            status::MAPPED => Answer::Mapped(fields.u64()?),
+            status::PROXIED => Answer::Proxied,
+            status::REFUSED => Answer::Refused(Refusal::read(fields)?),
+            _ => return Err("a reply has an unknown status"),
+        })
+    }
+}
+
+fn payload<'a>(fields: &mut Reader<'a>) -> Result<&'a [u8], &'static str> {
+    if fields.left() > MAX_TRANSFER { Err("a transfer is too long") } else { Ok(fields.rest()) }
 }
 
 mod kind {
@@ -259,104 +261,13 @@ mod status {
     pub const VALUE: u8 = 2;
     pub const MAPPED: u8 = 3;
     pub const PROXIED: u8 = 4;
-    pub const UNKNOWN: u8 = 5;
-    pub const FORGED: u8 = 6;
-    pub const REVOKED: u8 = 7;
-    pub const EXPIRED: u8 = 8;
-    pub const RIGHTS: u8 = 9;
-    pub const RANGE: u8 = 10;
-}
-
-struct Reader<'a> {
-    bytes: &'a [u8],
-}
-
-impl<'a> Reader<'a> {
-    fn take(&mut self, len: usize) -> Result<&'a [u8], &'static str> {
-        let (head, rest) = self.bytes.split_at_checked(len).ok_or("a frame is too short")?;
-        self.bytes = rest;
-        Ok(head)
-    }
-
-    fn array<const N: usize>(&mut self) -> Result<[u8; N], &'static str> {
-        let (head, rest) = self.bytes.split_first_chunk().ok_or("a frame is too short")?;
-        self.bytes = rest;
-        Ok(*head)
-    }
-
-    fn byte(&mut self) -> Result<u8, &'static str> {
-        Ok(self.array::<1>()?[0])
-    }
-
-    fn half(&mut self) -> Result<u32, &'static str> {
-        Ok(u32::from_le_bytes(self.array()?))
-    }
-
-    fn word(&mut self) -> Result<u64, &'static str> {
-        Ok(u64::from_le_bytes(self.array()?))
-    }
-
-    fn payload(&mut self) -> Result<&'a [u8], &'static str> {
-        if self.bytes.len() > MAX_TRANSFER {
-            return Err("a transfer is too long");
-        }
-        Ok(std::mem::take(&mut self.bytes))
-    }
-
-    fn cookie(&mut self) -> Result<Cookie, &'static str> {
-        Cookie::from_bytes(self.take(Cookie::WIRE_LEN)?).map_err(|_| "a cookie is malformed")
-    }
-
-    fn rights(&mut self) -> Result<Rights, &'static str> {
-        Rights::from_bits(self.byte()?).ok_or("rights are unknown")
-    }
-
-    fn ask(&mut self, kind: u8) -> Result<Ask<'a>, &'static str> {
-        Ok(match kind {
-            kind::MAP => Ask::Map,
-            kind::PUT => Ask::Put { offset: self.word()?, bytes: self.payload()? },
-            kind::GET => {
-                let (offset, len) = (self.word()?, self.half()?);
-                if len as usize > MAX_TRANSFER {
-                    return Err("a transfer is too long");
-                }
-                Ask::Get { offset, len }
-            }
-            _ => {
-                let offset = self.word()?;
-                let operation = self.byte()?;
-                let (first, second) = (self.word()?, self.word()?);
-                let atomic = match operation {
-                    0 => Atomic::CompareSwap { expected: first, new: second },
-                    1 => Atomic::FetchAdd(first),
-                    _ => return Err("an atomic operation is unknown"),
-                };
-                Ask::Atomic { offset, atomic }
-            }
-        })
-    }
-
-    fn answer(&mut self) -> Result<Answer<'a>, &'static str> {
-        Ok(match self.byte()? {
-            status::DONE => Answer::Done,
-            status::BYTES => Answer::Bytes(self.payload()?),
-            status::VALUE => Answer::Value(self.word()?),
-            status::MAPPED => Answer::Mapped(self.word()?),
-            status::PROXIED => Answer::Proxied,
-            status::UNKNOWN => Answer::Refused(Refusal::Unknown),
-            status::FORGED => Answer::Refused(Refusal::Forged),
-            status::REVOKED => Answer::Refused(Refusal::Revoked),
-            status::EXPIRED => Answer::Refused(Refusal::Expired),
-            status::RIGHTS => Answer::Refused(Refusal::Rights { held: self.rights()?, wanted: self.rights()? }),
-            status::RANGE => Answer::Refused(Refusal::Range { offset: self.word()?, len: self.word()? }),
-            _ => return Err("a reply has an unknown status"),
-        })
-    }
+    pub const REFUSED: u8 = 5;
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cookie::Rights;
 
     #[test]
     fn every_frame_comes_back() {

@@ -53,8 +53,16 @@ pub struct Stat {
 /// Options of `sidestep bench`.
 #[derive(Debug, Args)]
 pub struct Bench {
-    /// The suite to run, or `list` to see the suites and their paths
+    /// The suite to run, `list` to see the suites and their paths, or `compare` to measure two builds in turn
     pub suite: String,
+
+    /// With `compare`: the old and the new build of this program
+    #[arg(value_name = "BUILD", num_args = 0..=2)]
+    pub builds: Vec<std::path::PathBuf>,
+
+    /// With `compare`: the suites to run [default: fabric,via,iwarp]
+    #[arg(long, value_name = "SUITES", value_delimiter = ',')]
+    pub suites: Vec<String>,
 
     /// Print one JSON object a line instead of tables
     #[arg(long, env = "SIDESTEP_BENCH_JSON")]

@@ -46,6 +46,30 @@ fn json_lines_have_the_stated_keys() {
     assert!(!lines.iter().any(|line| line["path"] == "pipe"), "--only is obeyed");
 }
 
+/// Which of the two is faster, noise decides here; that both were measured and stand beside each other is what counts.
+#[test]
+fn two_builds_are_compared_line_by_line() {
+    if !has_two_cores() {
+        return;
+    }
+    let own = env!("CARGO_BIN_EXE_sidestep");
+    let output =
+        sidestep(&["bench", "compare", own, own, "--suites", "fabric", "--only", "cacheline", "--rounds", "1"]);
+    let table = text(&output.stdout);
+    for expected in ["new/old", "spread", "cacheline", "fabric.latency", "one_way_p50"] {
+        assert!(table.contains(expected), "{expected} in\n{table}\n{}", text(&output.stderr));
+    }
+    for (arguments, complaint) in [
+        (&["bench", "compare", own][..], "compare takes two programs"),
+        (&["bench", "compare", own, "no-such-program"], "not a program"),
+        (&["bench", "fabric", own], "only `compare` takes programs"),
+    ] {
+        let output = sidestep(arguments);
+        assert!(!output.status.success());
+        assert!(text(&output.stderr).contains(complaint), "{complaint} in {}", text(&output.stderr));
+    }
+}
+
 #[test]
 fn tables_show_ratios_and_the_floor() {
     if !has_two_cores() {

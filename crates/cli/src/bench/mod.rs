@@ -11,6 +11,7 @@
 mod busy;
 mod cacheline;
 mod clock;
+mod compare;
 mod control;
 mod cost;
 mod descriptor;
@@ -230,6 +231,10 @@ pub fn run(options: &options::Bench) -> Result<()> {
         list();
         return Ok(());
     }
+    if options.suite == "compare" {
+        return compare::run(options);
+    }
+    ensure!(options.builds.is_empty(), "only `compare` takes programs; see `sidestep bench --help`");
     if options.suite == "sockets" {
         return sockets::run(options);
     }

@@ -65,7 +65,7 @@ fn rows(bench: Bench, lines: &[&Line]) -> Vec<Vec<String>> {
 }
 
 /// The first two columns and the last to the left, the others to the right.
-fn aligned(rows: &[Vec<String>]) -> String {
+pub fn aligned(rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..columns).map(width).collect();
@@ -87,7 +87,8 @@ fn aligned(rows: &[Vec<String>]) -> String {
     text
 }
 
-fn size(bytes: usize) -> String {
+/// A count of bytes, short.
+pub fn size(bytes: usize) -> String {
     match bytes {
         _ if bytes >= 1 << 20 && bytes % (1 << 20) == 0 => format!("{} MiB", bytes >> 20),
         _ if bytes >= 1 << 10 && bytes % (1 << 10) == 0 => format!("{} KiB", bytes >> 10),

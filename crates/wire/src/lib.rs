@@ -4,13 +4,16 @@
 //! the byte ranges, a checked view over a buffer (`Header<T>` or `Packet<T>`), a small valid value
 //! (`Repr`) with `parse`, `emit` and `buffer_len`, and a `Display` that reads like tcpdump. Today: the
 //! iWARP family, that is [`mpa`] (RFC 5044, RFC 6581), [`ddp`] (RFC 5041), [`rdmap`] (RFC 5040,
-//! RFC 7306), and [`hello`], what Sidestep adds to MPA's private data.
+//! RFC 7306), and [`hello`], what Sidestep adds to MPA's private data; and the ONC RPC family, that is [`xdr`]
+//! (RFC 4506), [`oncrpc`] (RFC 5531), [`rpcbind`] (RFC 1833) and [`rpcrdma`] (RFC 8166), whose headers vary in length
+//! and are appended to a buffer.
 //!
 //! **Who calls it.** The protocol engines (`sidestep-iwarp`), packet capture, tests.
 //!
 //! **What it calls.** A CRC32C routine. Nothing else.
 //!
-//! **What it never does.** It never reads a socket, a clock or a file, never allocates on the way in,
+//! **What it never does.** It never reads a socket, a clock or a file, never allocates on the way in (but for
+//! values of the program in XDR, bounded by what the message can hold),
 //! never keeps state between two calls, and never panics because of bytes that came from a peer:
 //! after `new_checked` has returned `Ok`, no accessor of a view panics.
 
@@ -20,7 +23,11 @@ pub mod cursor;
 pub mod ddp;
 pub mod hello;
 pub mod mpa;
+pub mod oncrpc;
 pub mod rdmap;
+pub mod rpcbind;
+pub mod rpcrdma;
+pub mod xdr;
 
 mod bytes;
 mod error;

@@ -11,7 +11,8 @@ use sidestep_wire::ddp::{tagged, untagged};
 use sidestep_wire::mpa::marker::{Interval, Spacing};
 use sidestep_wire::mpa::{enhanced, fpdu, frame};
 use sidestep_wire::rdmap::segment;
-use sidestep_wire::{Error, hello};
+use sidestep_wire::xdr::{self, Reader, Writer, Xdr};
+use sidestep_wire::{Error, hello, oncrpc, rpcbind, rpcrdma};
 
 /// A fuzz target: its name, which is also that of its corpus, and its function.
 pub struct Target {
@@ -20,10 +21,12 @@ pub struct Target {
 }
 
 /// Every target of this crate.
-pub const TARGETS: [Target; 3] = [
+pub const TARGETS: [Target; 5] = [
     Target { name: "wire_setup", entry: setup },
     Target { name: "wire_fpdu", entry: whole_fpdu },
     Target { name: "wire_segment", entry: ddp_segment },
+    Target { name: "wire_rpc", entry: rpc_message },
+    Target { name: "wire_rpcrdma", entry: rpcrdma_header },
 ];
 
 /// MPA frames, enhanced data and hello.
@@ -122,4 +125,74 @@ pub fn ddp_segment(data: &[u8]) {
         }
         Err(error) => assert!(!error.to_string().is_empty()),
     }
+}
+
+/// RPC calls and replies, credentials, and the values of rpcbind.
+pub fn rpc_message(data: &[u8]) {
+    let _ = oncrpc::peek(data);
+    if let Ok((repr, arguments)) = oncrpc::call::Repr::parse(data) {
+        let out = emitted(|out| repr.emit(out));
+        assert_eq!(oncrpc::call::Repr::parse(&out), Ok((repr, [].as_slice())));
+        assert!(!repr.to_string().is_empty());
+        xdr_values(arguments);
+        if let Ok(sys) = oncrpc::AuthSys::parse(repr.credential.body) {
+            assert_eq!(oncrpc::AuthSys::parse(&emitted(|out| sys.emit(out))), Ok(sys));
+        }
+    }
+    if let Ok((repr, results)) = oncrpc::reply::Repr::parse(data) {
+        let out = emitted(|out| repr.emit(out));
+        assert_eq!(oncrpc::reply::Repr::parse(&out), Ok((repr, [].as_slice())));
+        assert!(!repr.to_string().is_empty());
+        xdr_values(results);
+    }
+    xdr_values(data);
+}
+
+fn xdr_values(data: &[u8]) {
+    fn tree(input: &mut Reader<'_>) -> Result<u32, xdr::Error> {
+        let branches = input.array(100, |input| input.nested(tree))?;
+        Ok(branches.into_iter().fold(1, u32::wrapping_add))
+    }
+    let _ = tree(&mut Reader::new(data));
+    if let Ok(entries) = Reader::new(data).list(rpcbind::MAX_ENTRIES, rpcbind::Entry::decode) {
+        let out = emitted(|out| out.list(&entries, |out, entry| entry.encode(out)));
+        assert_eq!(Reader::new(&out).list(rpcbind::MAX_ENTRIES, rpcbind::Entry::decode), Ok(entries));
+    }
+    if let Ok(items) = Reader::new(data).array(xdr::UNBOUNDED, |input| input.string(8)) {
+        let out = emitted(|out| out.array(&items, xdr::UNBOUNDED, |out, item| out.string(item, 8)));
+        assert_eq!(Reader::new(&out).array(xdr::UNBOUNDED, |input| input.string(8)), Ok(items));
+    }
+    if let Ok(text) = std::str::from_utf8(data)
+        && let Some(address) = rpcbind::socket_address(text)
+    {
+        assert_eq!(rpcbind::socket_address(&rpcbind::universal_address(address)), Some(address));
+    }
+}
+
+/// Headers of RPC-over-RDMA.
+pub fn rpcrdma_header(data: &[u8]) {
+    use rpcrdma::header::{Header, Repr};
+    let Ok(header) = Header::new_checked(data) else {
+        return;
+    };
+    let read: Vec<_> = header.read_segments().collect();
+    let write: Vec<Vec<_>> = header.write_chunks().map(|chunk| chunk.iter().collect()).collect();
+    let write: Vec<&[_]> = write.iter().map(Vec::as_slice).collect();
+    let reply: Option<Vec<_>> = header.reply_chunk().map(|chunk| chunk.iter().collect());
+    let repr = Repr {
+        xid: header.xid,
+        credits: header.credits,
+        kind: header.kind,
+        read: &read,
+        write: &write,
+        reply: reply.as_deref(),
+    };
+    assert_eq!(emitted(|out| repr.emit(out)), data[..data.len() - header.rest().len()]);
+    assert!(!header.to_string().is_empty());
+}
+
+fn emitted(emit: impl FnOnce(&mut Writer<'_>) -> Result<(), xdr::Error>) -> Vec<u8> {
+    let mut out = Vec::new();
+    emit(&mut Writer::new(&mut out, usize::MAX)).expect("what was parsed");
+    out
 }

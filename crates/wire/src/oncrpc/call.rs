@@ -1,0 +1,98 @@
+//! The header of a call (RFC 5531 §9).
+//!
+//! ```text
+//! | xid | 0 | RPC version 2 | program | version | procedure | credential | verifier | arguments ...
+//! ```
+
+use super::{Auth, CALL, VERSION, Xid, direction};
+use crate::xdr::{Error, Reader, Writer};
+use std::fmt;
+
+/// The value of a call header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Repr<'a> {
+    /// The number by which the reply finds the call.
+    pub xid: Xid,
+    /// The program.
+    pub program: u32,
+    /// Its version.
+    pub version: u32,
+    /// Its procedure.
+    pub procedure: u32,
+    /// Who calls.
+    pub credential: Auth<'a>,
+    /// What shows that it is the caller.
+    pub verifier: Auth<'a>,
+}
+
+impl<'a> Repr<'a> {
+    /// Reads the header of a message: its value, and the arguments behind it.
+    pub fn parse(message: &'a [u8]) -> Result<(Self, &'a [u8]), Error> {
+        let mut input = Reader::new(message);
+        let xid = Xid(input.u32()?);
+        let kind = direction(&mut input)?;
+        if kind != CALL {
+            return Err(Error::Value { name: "the msg_type of a call", found: kind as i32 });
+        }
+        let found = input.u32()?;
+        if found != VERSION {
+            return Err(Error::RpcVersion { xid: xid.0, found });
+        }
+        let (program, version, procedure) = (input.u32()?, input.u32()?, input.u32()?);
+        let (credential, verifier) = (Auth::parse(&mut input)?, Auth::parse(&mut input)?);
+        Ok((Self { xid, program, version, procedure, credential, verifier }, input.rest()))
+    }
+
+    /// Appends the header to a message.
+    pub fn emit(&self, out: &mut Writer<'_>) -> Result<(), Error> {
+        for word in [self.xid.0, CALL, VERSION, self.program, self.version, self.procedure] {
+            out.u32(word)?;
+        }
+        self.credential.emit(out)?;
+        self.verifier.emit(out)
+    }
+}
+
+impl fmt::Display for Repr<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Repr { xid, program, version, procedure, credential, .. } = self;
+        write!(f, "call {xid}: program {program} version {version} procedure {procedure}, {credential}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The null call of rpcbind version 2, with one word of arguments.
+    const GOLDEN: [u8; 44] = [
+        0x12, 0x34, 0x56, 0x78, 0, 0, 0, 0, 0, 0, 0, 2, 0, 1, 0x86, 0xa0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+        0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9,
+    ];
+
+    #[test]
+    fn parses_and_emits_the_golden_header() {
+        let (repr, arguments) = Repr::parse(&GOLDEN).unwrap();
+        let none = Auth::NONE;
+        let xid = Xid(0x1234_5678);
+        assert_eq!(repr, Repr { xid, program: 100_000, version: 2, procedure: 0, credential: none, verifier: none });
+        assert_eq!(arguments, [0, 0, 0, 9]);
+        let mut out = Vec::new();
+        repr.emit(&mut Writer::new(&mut out, 100)).unwrap();
+        assert_eq!(out, GOLDEN[..40]);
+        assert_eq!(repr.to_string(), "call 0x12345678: program 100000 version 2 procedure 0, AUTH_NONE");
+        for len in 0..40 {
+            assert!(matches!(Repr::parse(&GOLDEN[..len]), Err(Error::Truncated { .. })), "{len} bytes");
+        }
+    }
+
+    #[test]
+    fn other_versions_and_replies_are_refused() {
+        let mut other = GOLDEN;
+        other[11] = 3;
+        assert_eq!(Repr::parse(&other), Err(Error::RpcVersion { xid: 0x1234_5678, found: 3 }));
+        let mut reply = GOLDEN;
+        reply[7] = 1;
+        assert!(matches!(Repr::parse(&reply), Err(Error::Value { found: 1, .. })));
+    }
+}

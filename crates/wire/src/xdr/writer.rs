@@ -1,0 +1,161 @@
+//! Appends XDR items to a message.
+
+use super::{Error, MAX_DEPTH, Xdr, padded};
+
+/// The end of a message that grows, up to a limit.
+#[derive(Debug)]
+pub struct Writer<'a> {
+    out: &'a mut Vec<u8>,
+    limit: usize,
+    depth: u32,
+}
+
+impl<'a> Writer<'a> {
+    /// Behind what `out` holds, which may become `limit` bytes long.
+    pub fn new(out: &'a mut Vec<u8>, limit: usize) -> Self {
+        Self { out, limit, depth: 0 }
+    }
+
+    /// How long the message is.
+    #[must_use]
+    pub fn position(&self) -> usize {
+        self.out.len()
+    }
+
+    /// Takes back everything behind a position.
+    pub fn truncate(&mut self, position: usize) {
+        self.out.truncate(position);
+    }
+
+    /// An unsigned integer.
+    #[inline]
+    pub fn u32(&mut self, value: u32) -> Result<(), Error> {
+        self.put(&value.to_be_bytes())
+    }
+
+    /// An integer.
+    #[inline]
+    pub fn i32(&mut self, value: i32) -> Result<(), Error> {
+        self.put(&value.to_be_bytes())
+    }
+
+    /// An unsigned hyper integer.
+    #[inline]
+    pub fn u64(&mut self, value: u64) -> Result<(), Error> {
+        self.put(&value.to_be_bytes())
+    }
+
+    /// A hyper integer.
+    #[inline]
+    pub fn i64(&mut self, value: i64) -> Result<(), Error> {
+        self.put(&value.to_be_bytes())
+    }
+
+    /// A single-precision number.
+    pub fn f32(&mut self, value: f32) -> Result<(), Error> {
+        self.put(&value.to_be_bytes())
+    }
+
+    /// A double-precision number.
+    pub fn f64(&mut self, value: f64) -> Result<(), Error> {
+        self.put(&value.to_be_bytes())
+    }
+
+    /// A boolean.
+    pub fn bool(&mut self, value: bool) -> Result<(), Error> {
+        self.u32(u32::from(value))
+    }
+
+    /// A length of at most `limit`.
+    pub fn length(&mut self, length: usize, limit: u32) -> Result<(), Error> {
+        match u32::try_from(length) {
+            Ok(short) if short <= limit => self.u32(short),
+            _ => Err(Error::Length { length, limit: limit as usize }),
+        }
+    }
+
+    /// Bytes and their fill.
+    pub fn fixed(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        self.put(bytes)?;
+        self.put(&[0; 3][..padded(bytes.len()) - bytes.len()])
+    }
+
+    /// A length of at most `limit`, then the bytes and their fill.
+    pub fn opaque(&mut self, bytes: &[u8], limit: u32) -> Result<(), Error> {
+        self.length(bytes.len(), limit)?;
+        self.fixed(bytes)
+    }
+
+    /// A string of at most `limit` bytes.
+    pub fn string(&mut self, text: &str, limit: u32) -> Result<(), Error> {
+        self.opaque(text.as_bytes(), limit)
+    }
+
+    /// A length of at most `limit`, then the items.
+    pub fn array<T>(
+        &mut self,
+        items: &[T],
+        limit: u32,
+        item: impl FnMut(&mut Self, &T) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        self.length(items.len(), limit)?;
+        self.items(items, item)
+    }
+
+    /// The items alone.
+    pub fn items<T>(
+        &mut self,
+        items: &[T],
+        mut item: impl FnMut(&mut Self, &T) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        items.iter().try_for_each(|value| item(self, value))
+    }
+
+    /// A boolean, then the item if there is one.
+    pub fn optional<T>(
+        &mut self,
+        value: Option<&T>,
+        item: impl FnOnce(&mut Self, &T) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        self.bool(value.is_some())?;
+        value.map_or(Ok(()), |value| self.nested(|out| item(out, value)))
+    }
+
+    /// An item that may contain items of its own kind.
+    pub fn nested(&mut self, item: impl FnOnce(&mut Self) -> Result<(), Error>) -> Result<(), Error> {
+        if self.depth == MAX_DEPTH {
+            return Err(Error::Depth { limit: MAX_DEPTH });
+        }
+        self.depth += 1;
+        let done = item(self);
+        self.depth -= 1;
+        done
+    }
+
+    /// A value of a type that has one representation.
+    pub fn value<T: Xdr>(&mut self, value: &T) -> Result<(), Error> {
+        value.encode(self)
+    }
+
+    /// A linked list, the idiom of RPC: a boolean before each value, false at the end.
+    pub fn list<T>(
+        &mut self,
+        items: &[T],
+        mut item: impl FnMut(&mut Self, &T) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        for value in items {
+            self.bool(true)?;
+            item(self, value)?;
+        }
+        self.bool(false)
+    }
+
+    #[inline]
+    fn put(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        if bytes.len() > self.limit.saturating_sub(self.out.len()) {
+            return Err(Error::Full { limit: self.limit });
+        }
+        self.out.extend_from_slice(bytes);
+        Ok(())
+    }
+}

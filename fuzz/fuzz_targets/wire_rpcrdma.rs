@@ -1,0 +1,8 @@
+//! Headers of RPC-over-RDMA.
+
+#![no_main]
+
+#[path = "../../crates/wire/tests/fuzz_entry/mod.rs"]
+mod fuzz_entry;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_entry::rpcrdma_header(data));

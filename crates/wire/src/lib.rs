@@ -4,24 +4,28 @@
 //! the byte ranges, a checked view over a buffer (`Header<T>` or `Packet<T>`), a small valid value
 //! (`Repr`) with `parse`, `emit` and `buffer_len`, and a `Display` that reads like tcpdump. Today: the
 //! iWARP family, that is [`mpa`] (RFC 5044, RFC 6581), [`ddp`] (RFC 5041), [`rdmap`] (RFC 5040,
-//! RFC 7306), and [`hello`], what Sidestep adds to MPA's private data; and the ONC RPC family, that is [`xdr`]
+//! RFC 7306), and [`hello`], what Sidestep adds to MPA's private data; the ONC RPC family, that is [`xdr`]
 //! (RFC 4506), [`oncrpc`] (RFC 5531), [`rpcbind`] (RFC 1833) and [`rpcrdma`] (RFC 8166), whose headers vary in length
-//! and are appended to a buffer.
+//! and are appended to a buffer; the CORBA family, that is [`cdr`], [`giop`] and [`ior`]; and [`cursor`], by which
+//! Sidestep's own messages are read and written.
 //!
-//! **Who calls it.** The protocol engines (`sidestep-iwarp`), packet capture, tests.
+//! **Who calls it.** The protocol engines (`sidestep-iwarp`, `sidestep-orb`), packet capture, tests.
 //!
 //! **What it calls.** A CRC32C routine. Nothing else.
 //!
-//! **What it never does.** It never reads a socket, a clock or a file, never allocates on the way in (but for
-//! values of the program in XDR, bounded by what the message can hold),
-//! never keeps state between two calls, and never panics because of bytes that came from a peer:
+//! **What it never does.** It never reads a socket, a clock or a file, never allocates on the way in
+//! more than the bytes that are there account for (the iWARP family: nothing at all), never keeps
+//! state between two calls, and never panics because of bytes that came from a peer:
 //! after `new_checked` has returned `Ok`, no accessor of a view panics.
 
 #![forbid(unsafe_code)]
 
+pub mod cdr;
 pub mod cursor;
 pub mod ddp;
+pub mod giop;
 pub mod hello;
+pub mod ior;
 pub mod mpa;
 pub mod oncrpc;
 pub mod rdmap;

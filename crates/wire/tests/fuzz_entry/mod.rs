@@ -7,7 +7,10 @@
 // Each file that includes this one uses a part of it.
 #![allow(dead_code)]
 
+use sidestep_wire::cdr::{Any, Cdr, CharSet, Decoder, Encoder, Format};
 use sidestep_wire::ddp::{tagged, untagged};
+use sidestep_wire::giop;
+use sidestep_wire::ior::{Ior, corbaloc, iiop};
 use sidestep_wire::mpa::marker::{Interval, Spacing};
 use sidestep_wire::mpa::{enhanced, fpdu, frame};
 use sidestep_wire::rdmap::segment;
@@ -21,12 +24,15 @@ pub struct Target {
 }
 
 /// Every target of this crate.
-pub const TARGETS: [Target; 5] = [
+pub const TARGETS: [Target; 8] = [
     Target { name: "wire_setup", entry: setup },
     Target { name: "wire_fpdu", entry: whole_fpdu },
     Target { name: "wire_segment", entry: ddp_segment },
     Target { name: "wire_rpc", entry: rpc_message },
     Target { name: "wire_rpcrdma", entry: rpcrdma_header },
+    Target { name: "wire_giop", entry: giop_message },
+    Target { name: "wire_ior", entry: reference },
+    Target { name: "wire_any", entry: any_value },
 ];
 
 /// MPA frames, enhanced data and hello.
@@ -195,4 +201,117 @@ fn emitted(emit: impl FnOnce(&mut Writer<'_>) -> Result<(), xdr::Error>) -> Vec<
     let mut out = Vec::new();
     emit(&mut Writer::new(&mut out, usize::MAX)).expect("what was parsed");
     out
+}
+
+/// Messages of GIOP, with the header of their type.
+pub fn giop_message(data: &[u8]) {
+    use giop::MessageType as M;
+    let Ok(header) = giop::header::Header::new_checked(data) else {
+        return;
+    };
+    let Ok(repr) = giop::header::Repr::parse(&header) else {
+        return;
+    };
+    let mut out = [0; giop::header::LEN];
+    repr.emit(&mut out);
+    assert_eq!(giop::header::Header::new_checked(out).and_then(|h| giop::header::Repr::parse(&h)), Ok(repr));
+    assert!(!repr.to_string().is_empty());
+    let version = repr.version;
+    let format = Format { order: repr.order, minor: version.minor(), chars: CharSet::Latin1 };
+    let mut decoder = Decoder::new(data, format);
+    decoder.raw(giop::header::LEN).expect("a header");
+    let mut encoder = giop::begin(Vec::new(), version, CharSet::Latin1, repr.message_type);
+    let native = encoder.format();
+    match repr.message_type {
+        M::Request => {
+            let Ok(request) = giop::request::Repr::parse(version, &mut decoder) else { return };
+            let _ = (request.target.key(), request.to_string());
+            request.emit(version, &[], &mut encoder).expect("a request");
+            let bytes = giop::finish(encoder).expect("short");
+            let again = giop::request::Repr::parse(version, &mut body(&bytes, native));
+            let again = again.expect("what was emitted");
+            assert_eq!((again.request_id, again.target), (request.request_id, request.target));
+            assert_eq!((again.operation, again.contexts), (request.operation, request.contexts));
+        }
+        M::Reply => {
+            let Ok(reply) = giop::reply::Repr::parse(version, &mut decoder) else { return };
+            reply.emit(version, &mut encoder).expect("a reply");
+            let bytes = giop::finish(encoder).expect("short");
+            assert_eq!(giop::reply::Repr::parse(version, &mut body(&bytes, native)), Ok(reply));
+        }
+        M::LocateRequest => {
+            let Ok(request) = giop::locate::Request::parse(version, &mut decoder) else { return };
+            let _ = request.target.key();
+            request.emit(version, &mut encoder).expect("a request");
+            let bytes = giop::finish(encoder).expect("short");
+            assert_eq!(giop::locate::Request::parse(version, &mut body(&bytes, native)), Ok(request));
+        }
+        M::LocateReply => {
+            let Ok(reply) = giop::locate::Reply::parse(version, &mut decoder) else { return };
+            reply.emit(&mut encoder);
+            let bytes = giop::finish(encoder).expect("short");
+            assert_eq!(giop::locate::Reply::parse(version, &mut body(&bytes, native)), Ok(reply));
+        }
+        M::CancelRequest => drop(giop::request::parse_cancel(&mut decoder)),
+        M::Fragment => drop(giop::fragment::parse(version, &mut decoder)),
+        M::CloseConnection | M::MessageError => {}
+    }
+}
+
+fn body(bytes: &[u8], format: Format) -> Decoder<'_> {
+    let mut decoder = Decoder::new(bytes, format);
+    decoder.raw(giop::header::LEN).expect("a header");
+    decoder
+}
+
+/// References: as text, and their profiles.
+pub fn reference(data: &[u8]) {
+    if let Ok(text) = std::str::from_utf8(data) {
+        if let Ok(location) = text.parse::<corbaloc::Location>() {
+            let again = location.to_string().parse::<corbaloc::Location>();
+            if !location.addresses.contains(&corbaloc::Address::Initial) && !location.key.is_empty() {
+                let again = again.expect("what was shown");
+                assert_eq!((again.key, again.name), (location.key.clone(), location.name.clone()));
+            }
+            location.to_ior().expect("short");
+        }
+        if let Ok(ior) = text.parse::<Ior>() {
+            assert_eq!(ior.to_string().parse::<Ior>().as_ref(), Ok(&ior));
+        }
+    }
+    let Ok(mut decoder) = Decoder::of_encapsulation(data, Format::NATIVE) else {
+        return;
+    };
+    let Ok(ior) = Ior::decode(&mut decoder) else {
+        return;
+    };
+    assert_eq!(ior.to_string().parse::<Ior>().as_ref(), Ok(&ior));
+    for profile in &ior.profiles {
+        if let Ok(repr) = iiop::Repr::parse(profile) {
+            let emitted = repr.emit().expect("short");
+            assert_eq!(iiop::Repr::parse(&emitted), Ok(repr));
+        }
+    }
+}
+
+/// Values with their type. The first octet chooses the byte order, the code set and the version.
+pub fn any_value(data: &[u8]) {
+    let Some((choice, data)) = data.split_first() else {
+        return;
+    };
+    let format = Format {
+        order: sidestep_wire::cdr::ByteOrder::from_flag(*choice),
+        minor: 1 + (choice >> 1 & 1),
+        chars: if choice & 4 == 0 { CharSet::Latin1 } else { CharSet::Utf8 },
+    };
+    let Ok(any) = Any::decode(&mut Decoder::new(data, format)) else {
+        return;
+    };
+    let mut encoder = Encoder::new(Vec::new(), Format::NATIVE);
+    any.encode(&mut encoder).expect("what was decoded");
+    let again = Any::decode(&mut Decoder::new(encoder.bytes(), Format::NATIVE)).expect("what was emitted");
+    // A number that is not one is not equal to itself, so the bytes are compared.
+    let mut twice = Encoder::new(Vec::new(), Format::NATIVE);
+    again.encode(&mut twice).expect("what was decoded");
+    assert_eq!(encoder.bytes(), twice.bytes());
 }

@@ -1,0 +1,276 @@
+//! Bytes to values.
+
+use std::any::Any;
+use std::fmt;
+
+use super::text::{self, CharSet};
+use super::{ByteOrder, Error, Format, MAX_DEPTH};
+
+/// Reads values that lie behind each other in a buffer.
+///
+/// Nothing is copied until a value is made, and no length is believed before its bytes are there.
+#[derive(Clone)]
+pub struct Decoder<'a> {
+    data: &'a [u8],
+    at: usize,
+    /// Where `data` begins in the message, for the indirections of type codes.
+    base: usize,
+    depth: u16,
+    format: Format,
+    context: Option<&'a dyn Any>,
+}
+
+macro_rules! number {
+    ($name:ident, $type:ty, $what:literal) => {
+        #[doc = concat!("Reads ", $what, ".")]
+        pub fn $name(&mut self) -> Result<$type, Error> {
+            self.align(size_of::<$type>())?;
+            let bytes = self.array()?;
+            Ok(match self.format.order {
+                ByteOrder::Big => <$type>::from_be_bytes(bytes),
+                ByteOrder::Little => <$type>::from_le_bytes(bytes),
+            })
+        }
+    };
+}
+
+impl<'a> Decoder<'a> {
+    /// A decoder of `data`, whose first byte is the origin of alignment.
+    #[must_use]
+    pub fn new(data: &'a [u8], format: Format) -> Self {
+        Self { data, at: 0, base: 0, depth: 0, format, context: None }
+    }
+
+    /// The same decoder with something that values need to be made: the broker of an object reference.
+    #[must_use]
+    pub fn with_context(mut self, context: &'a dyn Any) -> Self {
+        self.context = Some(context);
+        self
+    }
+
+    /// What [`Decoder::with_context`] was given, if it is a `T`.
+    #[must_use]
+    pub fn context<T: 'static>(&self) -> Option<&'a T> {
+        self.context.and_then(|context| context.downcast_ref())
+    }
+
+    /// A decoder of an encapsulation whose bytes are `data`. Its first octet is the byte order.
+    pub fn of_encapsulation(data: &'a [u8], format: Format) -> Result<Self, Error> {
+        let mut inner = Self::new(data, format);
+        inner.format.order = ByteOrder::from_flag(inner.u8()?);
+        Ok(inner)
+    }
+
+    /// How values are encoded.
+    #[must_use]
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
+    /// Where the next value begins, before alignment, counted from the beginning of the message.
+    #[must_use]
+    pub fn position(&self) -> usize {
+        self.base + self.at
+    }
+
+    /// How many bytes have not been read.
+    #[must_use]
+    pub fn remaining(&self) -> usize {
+        self.data.len() - self.at
+    }
+
+    /// The bytes that have not been read.
+    #[must_use]
+    pub fn rest(&self) -> &'a [u8] {
+        &self.data[self.at..]
+    }
+
+    /// Skips to a multiple of `size` from the origin.
+    pub fn align(&mut self, size: usize) -> Result<(), Error> {
+        let aligned = self.at.next_multiple_of(size);
+        if aligned > self.data.len() {
+            return Err(self.truncated(aligned - self.at));
+        }
+        self.at = aligned;
+        Ok(())
+    }
+
+    /// Reads `count` bytes as they are.
+    pub fn raw(&mut self, count: usize) -> Result<&'a [u8], Error> {
+        if count > self.remaining() {
+            return Err(self.truncated(count));
+        }
+        let bytes = &self.data[self.at..self.at + count];
+        self.at += count;
+        Ok(bytes)
+    }
+
+    /// Reads an octet.
+    pub fn u8(&mut self) -> Result<u8, Error> {
+        Ok(self.array::<1>()?[0])
+    }
+
+    number!(u16, u16, "an unsigned short");
+    number!(i16, i16, "a short");
+    number!(u32, u32, "an unsigned long");
+    number!(i32, i32, "a long");
+    number!(u64, u64, "an unsigned long long");
+    number!(i64, i64, "a long long");
+    number!(f32, f32, "a float");
+    number!(f64, f64, "a double");
+
+    /// Reads the sixteen bytes of a long double, aligned to eight.
+    pub fn u128(&mut self) -> Result<u128, Error> {
+        self.align(8)?;
+        let bytes = self.array()?;
+        Ok(match self.format.order {
+            ByteOrder::Big => u128::from_be_bytes(bytes),
+            ByteOrder::Little => u128::from_le_bytes(bytes),
+        })
+    }
+
+    /// Reads a boolean.
+    pub fn bool(&mut self) -> Result<bool, Error> {
+        match self.u8()? {
+            0 => Ok(false),
+            1 => Ok(true),
+            found => Err(Error::Boolean { found }),
+        }
+    }
+
+    /// Reads the length of a sequence whose elements take at least `smallest` bytes each.
+    ///
+    /// Fails if the message cannot hold so many.
+    pub fn length(&mut self, smallest: usize) -> Result<usize, Error> {
+        let count = self.u32()? as usize;
+        match count.checked_mul(smallest) {
+            Some(needed) if needed <= self.remaining() => Ok(count),
+            needed => Err(self.truncated(needed.unwrap_or(usize::MAX))),
+        }
+    }
+
+    /// Reads a sequence of octets.
+    pub fn octets(&mut self) -> Result<&'a [u8], Error> {
+        let length = self.length(1)?;
+        self.raw(length)
+    }
+
+    /// Reads a string in the agreed code set.
+    pub fn string(&mut self) -> Result<String, Error> {
+        let chars = self.format.chars;
+        let bytes = self.identifier()?;
+        let value = match chars {
+            CharSet::Utf8 => std::str::from_utf8(bytes).map_err(|_| Error::Text { code_set: chars.name() })?.to_owned(),
+            CharSet::Latin1 => bytes.iter().copied().map(char::from).collect(),
+        };
+        if value.contains('\0') { Err(Error::Text { code_set: chars.name() }) } else { Ok(value) }
+    }
+
+    /// Reads a string as bytes, without the zero at its end.
+    ///
+    /// A length of zero, which some brokers send, is the empty string.
+    pub fn identifier(&mut self) -> Result<&'a [u8], Error> {
+        let bytes = self.octets()?;
+        match bytes.split_last() {
+            None => Ok(bytes),
+            Some((0, text)) => Ok(text),
+            Some(_) => Err(Error::Text { code_set: text::TERMINATED }),
+        }
+    }
+
+    /// Reads an encapsulation: a decoder of its bytes, in its byte order.
+    pub fn encapsulation(&mut self) -> Result<Self, Error> {
+        let depth = self.deeper()?;
+        let data = self.octets()?;
+        let mut inner = Self { base: self.position() - data.len(), data, at: 0, depth, ..self.clone() };
+        inner.format.order = ByteOrder::from_flag(inner.u8()?);
+        Ok(inner)
+    }
+
+    /// Reads what lies one level deeper; fails at [`MAX_DEPTH`].
+    pub fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, Error>) -> Result<T, Error> {
+        self.enter()?;
+        let value = read(self);
+        self.leave();
+        value
+    }
+
+    pub(super) fn enter(&mut self) -> Result<(), Error> {
+        self.depth = self.deeper()?;
+        Ok(())
+    }
+
+    pub(super) fn leave(&mut self) {
+        self.depth -= 1;
+    }
+
+    fn deeper(&self) -> Result<u16, Error> {
+        if self.depth < MAX_DEPTH { Ok(self.depth + 1) } else { Err(Error::Depth) }
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], Error> {
+        match self.rest().first_chunk() {
+            Some(bytes) => {
+                self.at += N;
+                Ok(*bytes)
+            }
+            None => Err(self.truncated(N)),
+        }
+    }
+
+    #[cold]
+    fn truncated(&self, needed: usize) -> Error {
+        Error::Truncated { at: self.position(), needed, have: self.remaining() }
+    }
+}
+
+impl fmt::Debug for Decoder<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Decoder at byte {} of {:?}, {} left", self.position(), self.format, self.remaining())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn big(data: &[u8]) -> Decoder<'_> {
+        Decoder::new(data, Format { order: ByteOrder::Big, ..Format::NATIVE })
+    }
+
+    #[test]
+    fn a_length_that_the_message_cannot_hold_is_refused() {
+        let error = big(&[0, 0, 0, 5, 1, 2, 3, 4]).octets();
+        assert_eq!(error, Err(Error::Truncated { at: 4, needed: 5, have: 4 }));
+        assert!(big(&[0xff, 0xff, 0xff, 0xff]).length(usize::MAX).is_err());
+    }
+
+    #[test]
+    fn strings_end_in_a_zero() {
+        assert_eq!(big(&[0, 0, 0, 3, b'h', b'i', 0]).string().as_deref(), Ok("hi"));
+        assert_eq!(big(&[0, 0, 0, 0]).string().as_deref(), Ok(""));
+        assert!(big(&[0, 0, 0, 2, b'h', b'i']).string().is_err());
+        assert!(big(&[0, 0, 0, 3, 0, b'i', 0]).string().is_err());
+        assert!(big(&[0, 0, 0, 3, 0xff, 0xff, 0]).string().is_err());
+    }
+
+    #[test]
+    fn encapsulations_stop_at_the_greatest_depth() {
+        let mut encoder = super::super::Encoder::new(Vec::new(), Format::NATIVE);
+        let open: Vec<_> = (0..200).map(|_| encoder.begin_encapsulation()).collect();
+        for each in open.into_iter().rev() {
+            encoder.end_encapsulation(each).unwrap();
+        }
+        let bytes = encoder.into_bytes();
+        let mut decoder = Decoder::new(&bytes, Format::NATIVE);
+        let mut depth = 0;
+        let error = loop {
+            match decoder.encapsulation() {
+                Ok(inner) => decoder = inner,
+                Err(error) => break error,
+            }
+            depth += 1;
+        };
+        assert_eq!((depth, error), (MAX_DEPTH, Error::Depth));
+    }
+}

@@ -1,0 +1,97 @@
+//! Replies (CORBA 3.3 part 2 §9.4.3).
+//!
+//! ```text
+//! 1.0, 1.1:  | contexts | id, 4 | status, 4 |
+//! 1.2:       | id, 4 | status, 4 | contexts | pad to 8 if a body |
+//! ```
+
+use std::fmt;
+
+use super::context::Contexts;
+use super::{Error, Version};
+use crate::cdr::{Decoder, Encoder};
+
+/// How an operation went, and so what the body is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Status {
+    /// The result and the out parameters.
+    NoException,
+    /// A repository id and the exception.
+    UserException,
+    /// A repository id, a minor code and a completion status.
+    SystemException,
+    /// Another reference, to be used for this call.
+    LocationForward,
+    /// Another reference, to be used from now on.
+    LocationForwardPerm,
+    /// How the target has to be named; the request is to be sent again.
+    NeedsAddressingMode,
+}
+
+impl Status {
+    const ALL: [Self; 6] = [
+        Self::NoException,
+        Self::UserException,
+        Self::SystemException,
+        Self::LocationForward,
+        Self::LocationForwardPerm,
+        Self::NeedsAddressingMode,
+    ];
+
+    fn parse(version: Version, found: u32) -> Result<Self, Error> {
+        Self::ALL
+            .into_iter()
+            .find(|status| *status as u32 == found)
+            .filter(|status| version == Version::V1_2 || (*status as u32) < Self::LocationForwardPerm as u32)
+            .ok_or(Error::Value { field: "reply status", found })
+    }
+}
+
+/// The header of a reply.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Repr<'a> {
+    /// The id of the request.
+    pub request_id: u32,
+    /// How it went.
+    pub status: Status,
+    /// What the brokers tell each other.
+    pub contexts: Contexts<'a>,
+}
+
+impl<'a> Repr<'a> {
+    /// Reads the header; the decoder stands behind the message header, and afterwards at the body.
+    pub fn parse(version: Version, decoder: &mut Decoder<'a>) -> Result<Self, Error> {
+        if version < Version::V1_2 {
+            let contexts = Contexts::parse(decoder)?;
+            let request_id = decoder.u32()?;
+            return Ok(Self { request_id, status: Status::parse(version, decoder.u32()?)?, contexts });
+        }
+        let request_id = decoder.u32()?;
+        let status = Status::parse(version, decoder.u32()?)?;
+        let contexts = Contexts::parse(decoder)?;
+        if decoder.remaining() > 0 {
+            decoder.align(8)?;
+        }
+        Ok(Self { request_id, status, contexts })
+    }
+
+    /// Writes the header. The caller aligns to eight before a body: [`super::request::align_body`].
+    pub fn emit(&self, version: Version, encoder: &mut Encoder) -> Result<(), Error> {
+        if version < Version::V1_2 {
+            self.contexts.emit(encoder)?;
+            encoder.u32(self.request_id);
+            encoder.u32(self.status as u32);
+            return Ok(());
+        }
+        encoder.u32(self.request_id);
+        encoder.u32(self.status as u32);
+        self.contexts.emit(encoder)?;
+        Ok(())
+    }
+}
+
+impl fmt::Display for Repr<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "reply {}, {:?}", self.request_id, self.status)
+    }
+}

@@ -9,7 +9,7 @@ use crate::{
     Error, Memory, Result, Word64,
     byte_ring::{Consumer, Parts, Producer},
     sleep_word::SleepWord,
-    sync::{Ordering, RESCAN_PUBLISH, RESCAN_TAKE},
+    sync::{Ordering, rescan_publish, rescan_take},
 };
 use sidestep_sys::cpu;
 
@@ -96,7 +96,7 @@ impl RescanWord {
     /// Sets the mark. `true` if the doorbell must be rung.
     pub fn post(&self) -> bool {
         // Pairs with `EventTaker::take_rescan`: the cleared bits are visible before the mark.
-        self.mark.store(1, RESCAN_PUBLISH);
+        self.mark.store(1, rescan_publish());
         self.sleep.must_ring()
     }
 }
@@ -142,7 +142,7 @@ impl EventTaker {
     /// Whether all armed words must be looked at.
     pub fn take_rescan(&self) -> bool {
         // Pairs with `RescanWord::post`.
-        self.rescan.load(Ordering::Relaxed) != 0 && self.rescan.swap(0, RESCAN_TAKE) != 0
+        self.rescan.load(Ordering::Relaxed) != 0 && self.rescan.swap(0, rescan_take()) != 0
     }
 
     /// The word that makes the peer ring, of the ring at `here` of our own memory.

@@ -23,7 +23,7 @@
 use crate::{
     error::Result,
     memory::{Memory, Word64},
-    sync::{GATE_LEAVE, GATE_SEEN, Ordering, gate_enter_fence, gate_withdraw_fence},
+    sync::{Ordering, gate_enter_fence, gate_leave, gate_seen, gate_withdraw_fence},
 };
 
 /// Bytes of a gate.
@@ -83,7 +83,7 @@ impl Entrant {
         }
         gate_enter_fence();
         let copied = (self.turn.load(Ordering::Acquire) == turn).then(copy);
-        self.busy.store(pass, GATE_LEAVE);
+        self.busy.store(pass, gate_leave());
         copied
     }
 }
@@ -101,10 +101,10 @@ impl Turnstile {
         self.turn.store(turn, Ordering::Release);
         gate_withdraw_fence();
         self.lengths.iter().for_each(|len| len.store(0, Ordering::Relaxed));
-        let busy = self.busy.load(GATE_SEEN);
+        let busy = self.busy.load(gate_seen());
         if busy as u32 == 0 {
             return;
         }
-        while self.busy.load(GATE_SEEN) == busy && waits_for(busy as u32) {}
+        while self.busy.load(gate_seen()) == busy && waits_for(busy as u32) {}
     }
 }

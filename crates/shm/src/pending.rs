@@ -9,7 +9,7 @@
 
 use std::collections::VecDeque;
 
-use crate::sync::{Arc, AtomicBool, MARK_CLEAR, MARK_SET, Mutex, MutexGuard, Ordering};
+use crate::sync::{Arc, AtomicBool, Mutex, MutexGuard, Ordering, mark_clear, mark_set};
 
 /// The mark of one source.
 #[derive(Debug)]
@@ -45,7 +45,7 @@ impl Pending {
     /// Says that `mark`'s source changed. `true` if it was not queued already.
     pub fn post(&self, mark: &Arc<Mark>) -> bool {
         // AcqRel pairs with `take`: what changed before this post is visible to whoever clears the mark.
-        if mark.set.swap(true, MARK_SET) {
+        if mark.set.swap(true, mark_set()) {
             return false;
         }
         self.lock().push_back(mark.clone());
@@ -56,7 +56,7 @@ impl Pending {
     pub fn take(&self) -> Option<u64> {
         let mark = self.lock().pop_front()?;
         // AcqRel pairs with `post`.
-        mark.set.swap(false, MARK_CLEAR);
+        mark.set.swap(false, mark_clear());
         Some(mark.source)
     }
 

@@ -14,7 +14,7 @@
 use crate::{
     Memory, Result, Word64,
     memory::Words,
-    sync::{BIT_OBSERVE, BIT_TAKE, Ordering, arm_fence, stored_fence},
+    sync::{Ordering, arm_fence, bit_observe, bit_take, stored_fence},
 };
 
 /// Bytes per watched word.
@@ -76,7 +76,7 @@ impl Watch {
             let low = first.max(base) - base;
             let high = last.min(base + WORDS_PER_LINE - 1) - base;
             let mask = (u64::MAX >> (63 - (high - low))) << low;
-            let mut bits = line.fetch_and(!mask, BIT_TAKE) & mask;
+            let mut bits = line.fetch_and(!mask, bit_take()) & mask;
             while bits != 0 {
                 let bit = bits.trailing_zeros() as usize;
                 bits &= bits - 1;
@@ -99,14 +99,14 @@ impl WatchedWord {
     /// not, the word that was written is visible.
     pub fn disarm(&self) -> bool {
         // Pairs with itself at the writer.
-        self.line.fetch_and(!self.bit, BIT_TAKE) & self.bit != 0
+        self.line.fetch_and(!self.bit, bit_take()) & self.bit != 0
     }
 
     /// Whether the word is armed. If its owner armed it and it no longer is, the word that was written is visible.
     #[inline]
     pub fn is_armed(&self) -> bool {
         // Pairs with `disarm` at the writer.
-        self.line.load(BIT_OBSERVE) & self.bit != 0
+        self.line.load(bit_observe()) & self.bit != 0
     }
 
     /// Writer: after storing the word and a [`stored_fence`]. `true` if its event is now the caller's to deliver.

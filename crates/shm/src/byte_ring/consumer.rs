@@ -2,7 +2,7 @@
 
 use crate::{
     Error, Result, Span,
-    sync::{HEAD_PUBLISH, Ordering, TAIL_OBSERVE, TAIL_WANT},
+    sync::{Ordering, head_publish, tail_observe, tail_want},
 };
 
 use super::*;
@@ -126,7 +126,7 @@ impl Consumer {
     #[inline]
     pub fn publish_head(&mut self) {
         // Pairs with `Producer::refresh`: reads of the consumed bytes come before the head.
-        self.head.store(self.read, HEAD_PUBLISH);
+        self.head.store(self.read, head_publish());
         self.published = self.read;
     }
 
@@ -156,7 +156,7 @@ impl Consumer {
         self.known_tail = self.read;
         self.end = End::Wanted;
         // Pairs with `Producer::take`: the head before it. One step with the freeze: what the producer finds, it finds at once.
-        let held = self.tail.fetch_or(FROZEN | WANTED, TAIL_WANT);
+        let held = self.tail.fetch_or(FROZEN | WANTED, tail_want());
         if held & POSITION == self.read {
             // Nothing is wanted; that it was taken meanwhile is the same.
             self.withdraw()?;
@@ -204,7 +204,7 @@ impl Consumer {
     #[inline]
     fn refresh(&mut self) -> Result<()> {
         // Pairs with `Producer::publish`: payload visible.
-        let tail = self.tail.load(TAIL_OBSERVE);
+        let tail = self.tail.load(tail_observe());
         if tail > POSITION {
             return self.refresh_frozen(tail);
         }

@@ -4,7 +4,7 @@
 use crate::cached::CachedFile;
 use crate::{
     Error, Result, Span,
-    sync::{HEAD_OBSERVE, Ordering, TAIL_PUBLISH, TAIL_TAKE},
+    sync::{Ordering, head_observe, tail_publish, tail_take},
 };
 
 use super::*;
@@ -49,7 +49,7 @@ impl Producer {
                 return self.judge(held).map(|_| ());
             }
             // Pairs with `Consumer::refresh`.
-            if self.tail.compare_exchange(held, self.written, TAIL_PUBLISH) == held {
+            if self.tail.compare_exchange(held, self.written, tail_publish()) == held {
                 return Ok(());
             }
         }
@@ -149,7 +149,7 @@ impl Producer {
         self.position.store(self.written, Ordering::Relaxed);
         self.core.store(u64::from(core), Ordering::Relaxed);
         // Pairs with `Consumer::refresh`: the payload and the switch mark are visible before the tail is. B5.
-        let held = self.tail.compare_exchange(self.published, self.written, TAIL_PUBLISH);
+        let held = self.tail.compare_exchange(self.published, self.written, tail_publish());
         if held == self.published {
             self.published = self.written;
             return true;
@@ -218,7 +218,7 @@ impl Producer {
     pub fn take(&mut self) -> Result<Option<Vec<u8>>> {
         let wanted = self.published | FROZEN | WANTED;
         // Pairs with `Consumer::want`: its position is visible. B6.
-        if self.tail.compare_exchange(wanted, self.published | FROZEN | TAKEN, TAIL_TAKE) != wanted {
+        if self.tail.compare_exchange(wanted, self.published | FROZEN | TAKEN, tail_take()) != wanted {
             return Ok(None);
         }
         self.recall()?;
@@ -258,7 +258,7 @@ impl Producer {
     /// Reads the consumer's copy once, checks it (B2), and widens the limit.
     fn refresh(&mut self) -> Result<()> {
         // Pairs with `Consumer::publish_head`: the consumer has finished with the bytes before head.
-        let head = self.head.load(HEAD_OBSERVE);
+        let head = self.head.load(head_observe());
         if head > self.published {
             return Err(Error::Peer("its read position is ahead of what was written"));
         }

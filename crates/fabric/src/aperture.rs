@@ -4,26 +4,31 @@
 //! and for regions whose owner does not hand out pages, every store travels as a put. Which of the two it is is settled
 //! when the aperture is opened and never changes, so stores through one aperture stay in order.
 //!
-//! Nothing is ever read through an aperture but the armed bits.
+//! A region whose pages are mapped for reading takes no stores; RDMA queues read it without its owner. Else nothing is read
+//! through an aperture but the armed bits.
 
-use std::{
-    collections::HashMap,
-    sync::{
-        Arc, OnceLock,
-        atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
-    },
+mod mapped;
+mod reports;
+mod table;
+
+use std::sync::{
+    Arc, OnceLock,
+    atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
 };
 
-use sidestep_shm::{self as shm, Memory, Span, Word64, wait::Waiter, watch::Watch};
-use sidestep_sys::lock::{Mutex, MutexGuard};
+use sidestep_shm::{Word64, wait::Waiter};
 
+pub(crate) use self::table::Apertures;
+use self::{
+    mapped::{Mapped, Readable},
+    reports::Reports,
+};
 use crate::{
-    cookie::{Cookie, RegionId, Rights},
+    cookie::{Cookie, Rights},
     endpoint::Endpoint,
     error::{CloseReason, Error, Refusal, Result},
-    link::{Outcome, PeerId, Request},
+    link::{Mapping, Outcome, PeerId, Request},
     node::Node,
-    region::Layout,
     ticket::Completion,
     tripwire::Access,
 };
@@ -48,22 +53,15 @@ pub(crate) struct ApertureCore {
     asked: AtomicU64,
     landed: AtomicU64,
     failed: OnceLock<Error>,
+    reports: Reports,
 }
 
 #[derive(Debug)]
 enum State {
     Mapped(Mapped),
+    Readable(Readable),
     Proxied,
     Refused(Error),
-}
-
-/// A region of a peer whose pages are mapped here.
-#[derive(Debug)]
-pub(crate) struct Mapped {
-    pub(crate) memory: Memory,
-    pub(crate) data: Span,
-    pub(crate) writes: Watch,
-    pub(crate) reads: Watch,
 }
 
 impl Aperture {
@@ -111,6 +109,11 @@ impl Aperture {
     /// Whether stores go straight to memory.
     pub fn is_mapped(&self) -> bool {
         self.mapped().is_some()
+    }
+
+    /// Whether reads go straight to memory, and need nothing of the owner.
+    pub fn reads_directly(&self) -> bool {
+        self.is_mapped() || self.readable().is_some()
     }
 
     /// Stores bytes. Visible to the owner in the order of the calls; fires what watches the words written.
@@ -197,7 +200,7 @@ impl Aperture {
 
     /// What it is an aperture of: a region of a peer, by its cookie.
     pub(crate) fn names(&self) -> (PeerId, Cookie) {
-        (self.core.peer, self.core.cookie)
+        self.core.names()
     }
 
     pub(crate) fn peer(&self) -> PeerId {
@@ -211,6 +214,13 @@ impl Aperture {
     pub(crate) fn mapped(&self) -> Option<&Mapped> {
         match self.core.state.get() {
             Some(State::Mapped(mapped)) => Some(mapped),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn readable(&self) -> Option<&Readable> {
+        match self.core.state.get() {
+            Some(State::Readable(readable)) => Some(readable),
             _ => None,
         }
     }
@@ -245,6 +255,17 @@ impl Aperture {
         watch.fire(offset, len, |word| self.report(word, access));
     }
 
+    /// After a read of memory that is mapped for reading only: lets the owner know which of the words that it watches were
+    /// read. This side cannot clear their armed bits, so it asks for them as if they were not mapped.
+    pub(crate) fn report_reads(&self, offset: usize, len: usize) {
+        let Some(readable) = self.readable() else { return };
+        for (line, words) in readable.watched(offset, len) {
+            if self.core.reports.begin(line) {
+                self.node.core().report_read(&self.core, line, words);
+            }
+        }
+    }
+
     /// Reports one armed word that this side has cleared.
     #[cold]
     pub(crate) fn report(&self, word: usize, access: Access) {
@@ -269,14 +290,31 @@ impl Aperture {
     }
 }
 
+impl State {
+    fn mapped(cookie: &Cookie, mapping: Mapping) -> Result<State> {
+        Ok(match mapping {
+            Mapping::ReadWrite(memory) => State::Mapped(Mapped::new(cookie, memory)?),
+            Mapping::ReadOnly(memory) => State::Readable(Readable::new(cookie, memory)?),
+        })
+    }
+}
+
 impl ApertureCore {
+    /// What it is an aperture of: a region of a peer, by its cookie.
+    pub(crate) fn names(&self) -> (PeerId, Cookie) {
+        (self.peer, self.cookie)
+    }
+
+    /// The owner has heard of a read of a line of watched words. `true` if they were read again meanwhile, and it is still to
+    /// hear of that.
+    pub(crate) fn reported(&self, line: usize) -> bool {
+        self.reports.end(line)
+    }
+
     /// The owner has answered.
     pub(crate) fn opened(&self, outcome: Outcome) {
         let state = match outcome {
-            Outcome::Mapped(memory) => match Mapped::new(&self.cookie, memory) {
-                Ok(mapped) => State::Mapped(mapped),
-                Err(error) => State::Refused(error),
-            },
+            Outcome::Mapped(mapping) => State::mapped(&self.cookie, mapping).unwrap_or_else(State::Refused),
             Outcome::Refused(refusal) => State::Refused(refusal.into()),
             Outcome::Closed(reason) => State::Refused(reason.into()),
             Outcome::Failed(error) => State::Refused(error),
@@ -299,7 +337,7 @@ impl ApertureCore {
     fn ready(&self) -> Result<bool> {
         match self.state.get() {
             None => Ok(false),
-            Some(State::Mapped(_) | State::Proxied) => self.check_usable().map(|()| true),
+            Some(State::Mapped(_) | State::Readable(_) | State::Proxied) => self.check_usable().map(|()| true),
             Some(State::Refused(error)) => Err(error.clone()),
         }
     }
@@ -313,117 +351,5 @@ impl ApertureCore {
 
     fn check_failed(&self) -> Result<()> {
         self.failed.get().map_or(Ok(()), |error| Err(error.clone()))
-    }
-}
-
-impl Mapped {
-    fn new(cookie: &Cookie, memory: Memory) -> Result<Mapped> {
-        let layout = Layout::new(cookie.len())?;
-        if memory.len() != layout.total {
-            return Err(shm::Error::Foreign("its size is not that of the region").into());
-        }
-        Ok(Mapped {
-            data: memory.span(0, layout.len)?,
-            writes: layout.watch(&memory, Access::Write)?,
-            reads: layout.watch(&memory, Access::Read)?,
-            memory,
-        })
-    }
-}
-
-/// The apertures of a node. Mapped ones are kept for the next use of the same cookie.
-#[derive(Debug, Default)]
-pub(crate) struct Apertures {
-    open: Mutex<HashMap<(PeerId, Cookie), Arc<ApertureCore>>>,
-    /// Pages that peers have sent ahead.
-    offered: Mutex<HashMap<(PeerId, Cookie), Memory>>,
-}
-
-/// Regions whose pages may be kept that were sent ahead; further ones are asked for when they are needed.
-const KEPT_OFFERED: usize = 256;
-/// And of one peer, so that it does not keep the others out.
-const KEPT_OFFERED_BY_PEER: usize = 32;
-
-/// How many apertures that nobody uses are kept.
-const KEPT_APERTURES: usize = 256;
-
-impl Apertures {
-    fn find_or_insert(&self, peer: PeerId, cookie: &Cookie) -> (Arc<ApertureCore>, bool) {
-        let mut open = self.lock();
-        if let Some(core) = open.get(&(peer, *cookie))
-            && !matches!(core.state.get(), Some(State::Refused(_)))
-            && core.failed.get().is_none()
-        {
-            return (core.clone(), false);
-        }
-        if open.len() >= KEPT_APERTURES {
-            open.retain(|_, core| Arc::strong_count(core) > 1);
-        }
-        let core = Arc::new(ApertureCore {
-            peer,
-            cookie: *cookie,
-            state: OnceLock::new(),
-            revoked: AtomicBool::new(false),
-            closed: OnceLock::new(),
-            in_flight: AtomicU32::new(0),
-            asked: AtomicU64::new(0),
-            landed: AtomicU64::new(0),
-            failed: OnceLock::new(),
-        });
-        open.insert((peer, *cookie), core.clone());
-        (core, true)
-    }
-
-    fn forget(&self, core: &Arc<ApertureCore>) {
-        self.lock().remove(&(core.peer, core.cookie));
-    }
-
-    /// Keeps pages that were sent ahead.
-    pub(crate) fn offered(&self, peer: PeerId, cookie: &Cookie, pages: Memory) {
-        let mut offered = self.offered.lock().expect("no panic in aperture table");
-        let of_peer = offered.keys().filter(|(of, _)| *of == peer).count();
-        if offered.len() < KEPT_OFFERED && of_peer < KEPT_OFFERED_BY_PEER {
-            offered.insert((peer, *cookie), pages);
-        }
-    }
-
-    fn open_from_offered(&self, core: &ApertureCore) -> bool {
-        let pages = self.offered.lock().expect("no panic in aperture table").remove(&(core.peer, core.cookie));
-        match pages {
-            Some(pages) => core.opened(Outcome::Mapped(pages)),
-            None => return false,
-        }
-        true
-    }
-
-    /// The owner took back every cookie of a region before `generation`.
-    pub(crate) fn revoked(&self, peer: PeerId, region: RegionId, generation: u32) {
-        let is_void = |of: &PeerId, cookie: &Cookie| {
-            let earlier = generation.wrapping_sub(cookie.generation()).wrapping_sub(1) < 1 << 31;
-            *of == peer && cookie.region() == region && earlier
-        };
-        self.offered.lock().expect("no panic in aperture table").retain(|(of, cookie), _| !is_void(of, cookie));
-        self.lock().retain(|(of, cookie), core| {
-            let hit = is_void(of, cookie);
-            if hit {
-                core.revoked.store(true, Ordering::Release);
-            }
-            !hit
-        });
-    }
-
-    pub(crate) fn peer_closed(&self, peer: PeerId, reason: CloseReason) {
-        self.offered.lock().expect("no panic in aperture table").retain(|(of, _), _| *of != peer);
-        self.lock().retain(|(of, _), core| {
-            let hit = *of == peer;
-            if hit {
-                let _ = core.closed.set(reason);
-            }
-            !hit
-        });
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<(PeerId, Cookie), Arc<ApertureCore>>> {
-        self.open.lock().expect("no panic in aperture table")
     }
 }

@@ -12,7 +12,6 @@ use sidestep_sys::{
 };
 
 use crate::{
-    cookie::Rights,
     error::Result,
     link::PeerId,
     node::Node,
@@ -64,7 +63,7 @@ impl Arenas {
         let len = (BLOCK_HEADER + capacity).next_multiple_of(128);
         let placed = lock(&arena.state).place(len, |len| {
             let region = node.regions().create_sparse(len)?;
-            let offered = node.offer(peer, &region, &region.issue(Rights::ALL, None));
+            let offered = node.offer(peer, &region, &region.cookie());
             // The end of a peer is reported once. If it was before this, nobody else takes the region out.
             offered.inspect_err(|_| _ = node.regions().remove(region.id))?;
             Ok(region)

@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use sidestep_shm::memfd::Sharing;
 use sidestep_wire::cursor::little::{Reader, Writer};
 
 use crate::error::{Error, Result};
@@ -35,7 +36,7 @@ impl Rights {
     pub const WRITE: Rights = Rights(2);
     /// Remote compare-swap and fetch-add.
     pub const ATOMIC: Rights = Rights(4);
-    /// Everything. Only such a cookie lets a peer on the same host map the pages.
+    /// Everything. Such a cookie lets a peer on the same host map the pages; so does `READ` alone, for reading.
     pub const ALL: Rights = Rights(7);
 
     /// Both together.
@@ -46,6 +47,15 @@ impl Rights {
     /// Whether all of `other` is allowed.
     pub const fn allow(self, other: Rights) -> bool {
         self.0 & other.0 == other.0
+    }
+
+    /// How a peer may map pages. With a part of the rights to write it may not: a mapping cannot be limited to that part.
+    pub(crate) fn sharing(self) -> Option<Sharing> {
+        match self {
+            Rights::ALL => Some(Sharing::ReadWrite),
+            Rights::READ => Some(Sharing::ReadOnly),
+            _ => None,
+        }
     }
 
     pub(crate) const fn bits(self) -> u8 {

@@ -28,7 +28,7 @@ use sidestep_shm::{
 use sidestep_sys::{clock, cpu};
 
 use crate::{
-    aperture::Apertures,
+    aperture::{ApertureCore, Apertures},
     arena::Arenas,
     cookie::{Cookie, RegionId},
     endpoint::Endpoints,
@@ -579,6 +579,17 @@ impl NodeCore {
             if leader.asleep || leader.outside > 0 {
                 self.bell.ring();
             }
+        }
+    }
+
+    /// Tells the owner of a region that is mapped for reading that words of a line that it watches were read.
+    pub(crate) fn report_read(&self, aperture: &Arc<ApertureCore>, line: usize, words: (usize, usize)) {
+        let (peer, cookie) = aperture.names();
+        let ticket = self.tickets.issue(Completion::Report(Arc::downgrade(aperture), line, words));
+        let held = Held::Fetch { ticket, cookie, offset: words.0 as u64, len: words.1 };
+        if self.send(peer, held, false).is_err() {
+            // The peer is gone, and what it watched with it.
+            self.tickets.redeem(ticket);
         }
     }
 

@@ -29,6 +29,8 @@ pub(crate) enum Held {
     Post(Vec<u8>),
     /// A store into a region of the peer.
     Store { ticket: Ticket, cookie: Cookie, offset: u64, bytes: Vec<u8> },
+    /// A read of a region of the peer.
+    Fetch { ticket: Ticket, cookie: Cookie, offset: u64, len: usize },
 }
 
 /// How much is kept for one peer; a program that stores more is told that the link is full.
@@ -83,7 +85,7 @@ impl Outbox {
         });
         drop(all);
         for (held, error) in gone {
-            if let Held::Store { ticket, .. } = held {
+            if let Held::Store { ticket, .. } | Held::Fetch { ticket, .. } = held {
                 lost(ticket, Outcome::Failed(error));
             }
         }
@@ -101,6 +103,9 @@ impl Held {
             Held::Post(bytes) => link.post(peer, bytes),
             Held::Store { ticket, cookie, offset, bytes } => {
                 link.request(peer, *ticket, cookie, Request::Put { offset: *offset, bytes })
+            }
+            Held::Fetch { ticket, cookie, offset, len } => {
+                link.request(peer, *ticket, cookie, Request::Get { offset: *offset, len: *len })
             }
         }
     }

@@ -10,7 +10,7 @@ use std::{
     collections::VecDeque,
     sync::{
         Arc,
-        atomic::{AtomicU32, Ordering},
+        atomic::{AtomicU32, Ordering, fence},
     },
 };
 
@@ -21,7 +21,7 @@ use sidestep_shm::{
 use sidestep_sys::lock::{Mutex, MutexGuard};
 
 use crate::{
-    aperture::{Aperture, Mapped},
+    aperture::Aperture,
     cookie::Rights,
     error::{Error, Result},
     event::Subscription,
@@ -237,12 +237,9 @@ impl RdmaQueue {
         let id = state.last_posted.wrapping_add(1);
         state.last_posted = id;
         // Nothing before it, and memory that is mapped: it is done here and now.
-        if state.requests.is_empty()
-            && len <= QUANTUM
-            && let Some(mapped) = target.mapped()
-        {
-            match operation.move_bytes(mapped, offset, 0, len) {
-                Ok(()) => target.fire(offset, len, operation.access()),
+        if state.requests.is_empty() && len <= QUANTUM && operation.is_direct(target) {
+            match operation.move_bytes(target, offset, 0, len) {
+                Ok(()) => operation.report(target, offset, len),
                 Err(error) => state.failed = Some((id, error)),
             }
             self.core.end(id);
@@ -276,13 +273,32 @@ impl RdmaQueue {
 }
 
 impl Operation {
-    fn access(&self) -> Access {
-        if let Operation::Read(_) = self { Access::Read } else { Access::Write }
+    /// Whether this process does it by itself.
+    fn is_direct(&self, target: &Aperture) -> bool {
+        match self {
+            Operation::Read(_) => target.reads_directly(),
+            _ => target.is_mapped(),
+        }
     }
 
-    /// Moves bytes `from .. from + count` of the request, at `offset` of mapped memory.
+    /// Lets the owner know of what it watches, when bytes at `offset` of memory that is mapped have been moved.
+    fn report(&self, target: &Aperture, offset: usize, len: usize) {
+        match self {
+            Operation::Read(_) if !target.is_mapped() => target.report_reads(offset, len),
+            Operation::Read(_) => target.fire(offset, len, Access::Read),
+            _ => target.fire(offset, len, Access::Write),
+        }
+    }
+
+    /// Moves bytes `from .. from + count` of the request, at `offset` of memory that is mapped.
     #[inline]
-    fn move_bytes(&self, mapped: &Mapped, offset: usize, from: usize, count: usize) -> Result<()> {
+    fn move_bytes(&self, target: &Aperture, offset: usize, from: usize, count: usize) -> Result<()> {
+        let Some(mapped) = target.mapped() else {
+            if let (Operation::Read(into), Some(readable)) = (self, target.readable()) {
+                readable.copy_to(offset + from, &into.core().data, into.offset() + from, count)?;
+            }
+            return Ok(());
+        };
         match self {
             Operation::Write(source) => {
                 let (data, at) = (&source.core().data, source.offset() + from);
@@ -291,6 +307,8 @@ impl Operation {
             Operation::Read(into) => {
                 let (data, at) = (&into.core().data, into.offset() + from);
                 data.copy_from(at, &mapped.data, offset + from, count)?;
+                // The reads of a queue are in order. Pairs with the owner's Release stores.
+                fence(Ordering::Acquire);
             }
             // Pairs with the owner's Acquire load: what the queue wrote before is visible.
             Operation::Immediate(value) => mapped.memory.word32(offset)?.store(*value, Ordering::Release),
@@ -398,15 +416,15 @@ impl RdmaCore {
             return false;
         }
         let State { requests, buffer, asked, under_way, .. } = state;
-        let Some(first) = requests.front().map(|first| &first.target).filter(|first| !first.is_mapped()) else {
+        let Some(first) = requests.front().filter(|first| !first.is_direct()).map(|first| first.target.names()) else {
             return false;
         };
-        let first = first.names();
         let mut moved = false;
         let mut fetches = false;
         for (index, transfer) in requests.iter_mut().enumerate().skip(*asked) {
             // What a read or an atomic brings may be what a later write sends.
-            if fetches && matches!(transfer.operation, Operation::Write(_)) || transfer.target.names() != first {
+            let waits = fetches && matches!(transfer.operation, Operation::Write(_));
+            if waits || transfer.is_direct() || transfer.target.names() != first {
                 break;
             }
             fetches |= matches!(transfer.operation, Operation::Read(_) | Operation::Atomic(..));
@@ -475,9 +493,13 @@ impl Transfer {
         self.begun == self.len && self.outstanding > 0 && self.error.is_none()
     }
 
+    fn is_direct(&self) -> bool {
+        self.operation.is_direct(&self.target)
+    }
+
     /// Whether the link has carried out all of it.
     fn is_answered(&self) -> bool {
-        self.begun == self.len && self.outstanding == 0 && self.error.is_none() && !self.target.is_mapped()
+        self.begun == self.len && self.outstanding == 0 && self.error.is_none() && !self.is_direct()
     }
 
     /// Goes on. `true` when the request has ended.
@@ -493,21 +515,20 @@ impl Transfer {
         }
         // Settled again at every step: the owner may have revoked meanwhile.
         self.target.check(self.offset, self.len, Rights::NONE)?;
-        if self.target.is_mapped() { self.advance_mapped(left) } else { self.advance_proxied(queue, buffer, window) }
+        if self.is_direct() { self.advance_direct(left) } else { self.advance_proxied(queue, buffer, window) }
     }
 
-    fn advance_mapped(&mut self, left: &mut usize) -> Result<bool> {
-        let Some(mapped) = self.target.mapped() else { return Ok(false) };
+    fn advance_direct(&mut self, left: &mut usize) -> Result<bool> {
         // A word is moved whole, and so is the last one of a longer transfer.
         let rest = self.len - self.begun;
         let count = if rest <= 2 * WORD { rest } else { first_part(rest, (*left).max(2 * WORD)) };
         *left -= count.min(*left);
-        self.operation.move_bytes(mapped, self.offset, self.begun, count)?;
+        self.operation.move_bytes(&self.target, self.offset, self.begun, count)?;
         self.begun += count;
         if self.begun < self.len {
             return Ok(false);
         }
-        self.target.fire(self.offset, self.len, self.operation.access());
+        self.operation.report(&self.target, self.offset, self.len);
         Ok(true)
     }
 

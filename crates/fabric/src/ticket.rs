@@ -14,6 +14,7 @@ use sidestep_sys::lock::Mutex;
 use crate::{
     aperture::ApertureCore,
     link::{Outcome, Ticket},
+    node::NodeCore,
     rdma::RdmaCore,
 };
 
@@ -24,6 +25,8 @@ pub(crate) enum Completion {
     Open(Arc<ApertureCore>),
     /// A store through an aperture that is not mapped; only a failure matters.
     Store(Weak<ApertureCore>),
+    /// A read that only tells the owner of a region that watched words of a line were read; which ones.
+    Report(Weak<ApertureCore>, usize, (usize, usize)),
     /// A piece of a request of an RDMA queue.
     Rdma(Weak<RdmaCore>, u32, usize),
 }
@@ -67,12 +70,19 @@ impl Hasher for NumberHasher {
 }
 
 impl Completion {
-    pub(crate) fn complete(self, outcome: Outcome) {
+    pub(crate) fn complete(self, node: &NodeCore, outcome: Outcome) {
         match self {
             Completion::Open(aperture) => aperture.opened(outcome),
             Completion::Store(aperture) => {
                 if let Some(aperture) = aperture.upgrade() {
                     aperture.stored(outcome);
+                }
+            }
+            Completion::Report(aperture, line, words) => {
+                let again = aperture.upgrade().filter(|aperture| aperture.reported(line));
+                // Who did not hear of this one does not hear of another.
+                if let (Some(aperture), Outcome::Bytes(_)) = (again, outcome) {
+                    node.report_read(&aperture, line, words);
                 }
             }
             Completion::Rdma(queue, id, at) => {

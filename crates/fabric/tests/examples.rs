@@ -22,6 +22,19 @@ fn channel_echo() {
     }
 }
 
+#[test]
+fn read_only_table() {
+    let said = run("read_only_table");
+    for line in [
+        "the reader reads without the owner: true",
+        "the reader may not write: ",
+        "the owner hears: the rows of version 3",
+        "the reader is told: ",
+    ] {
+        assert!(said.contains(line), "{line:?} is missing in:\n{said}");
+    }
+}
+
 /// Runs an example: the one that was built with this test, or one that cargo builds now.
 fn run(name: &str) -> String {
     let built = built(name);

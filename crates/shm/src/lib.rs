@@ -50,6 +50,8 @@ pub mod pair_bell;
 #[cfg(not(loom))]
 pub mod passing;
 #[cfg(not(loom))]
+pub mod read_only;
+#[cfg(not(loom))]
 pub mod segment;
 #[cfg(not(loom))]
 pub mod stream;

@@ -8,14 +8,32 @@
 //! punch holes. A hole reads as zeroes and costs this process a page when touched, not a signal, because
 //! a sealed tmpfs file is always a memfd and memfds live on a mount without a size limit. (A machine with
 //! `vm.overcommit_memory=2` and no commit space left is the one exception.)
+//!
+//! Whoever gets a descriptor can write the file, whatever it was opened for: it is opened again through `/proc`. Only a
+//! seal forbids that, and it forbids it to everybody but those who have the file mapped already: see [`settle`].
 
-use std::os::fd::{BorrowedFd, OwnedFd};
+#![allow(unsafe_code)]
 
-use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags};
+use std::{
+    os::fd::{BorrowedFd, OwnedFd},
+    ptr::NonNull,
+};
+
+use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags, fstat};
 use rustix::io::Errno;
+use rustix::mm::{MapFlags, ProtFlags, mmap};
 
 use crate::{Error, Result};
 use sidestep_sys::{budget, descriptor};
+
+/// How others may map a memory file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sharing {
+    /// They read and write it.
+    ReadWrite,
+    /// They read it; those who had it mapped for writing before go on writing.
+    ReadOnly,
+}
 
 /// Makes a memory file of exactly `len` bytes with every page reserved, sealed against any change of size.
 ///
@@ -24,15 +42,20 @@ use sidestep_sys::{budget, descriptor};
 /// ends whatever processes it likes. So a length beyond what is [left](budget) is refused before it is asked
 /// for. (Two processes that ask at once can still both be told yes.) `name` is only what `/proc` shows.
 pub fn create_sealed(name: &str, len: usize) -> Result<OwnedFd> {
-    create_with(name, len, true)
+    create_with(name, len, true, SIZE | SealFlags::SEAL)
+}
+
+/// The same, but that its maker decides by [`settle`] what others may do, after mapping it and before passing it on.
+pub fn create_settled_later(name: &str, len: usize) -> Result<OwnedFd> {
+    create_with(name, len, true, SIZE)
 }
 
 /// The same, but that no page is taken before it is touched, as long as memory is plentiful.
 pub fn create_sparse(name: &str, len: usize) -> Result<OwnedFd> {
-    create_with(name, len, !budget::may_touch_later())
+    create_with(name, len, !budget::may_touch_later(), SIZE | SealFlags::SEAL)
 }
 
-fn create_with(name: &str, len: usize, is_reserved: bool) -> Result<OwnedFd> {
+fn create_with(name: &str, len: usize, is_reserved: bool, seals: SealFlags) -> Result<OwnedFd> {
     let size = match u64::try_from(len) {
         Ok(size) if size > 0 && size <= i64::MAX as u64 => size,
         _ => {
@@ -45,9 +68,38 @@ fn create_with(name: &str, len: usize, is_reserved: bool) -> Result<OwnedFd> {
     if is_reserved {
         reserve(&fd, size)?;
     }
-    rustix::fs::fcntl_add_seals(&fd, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)
-        .map_err(|errno| Error::from_errno("seal a memory file", errno))?;
+    rustix::fs::fcntl_add_seals(&fd, seals).map_err(|errno| Error::from_errno("seal a memory file", errno))?;
     Ok(fd)
+}
+
+/// Decides for good how others may map a file that this process has mapped. `false` if it was decided otherwise before,
+/// or the kernel (before 5.1) has no such seal.
+pub fn settle(fd: BorrowedFd<'_>, sharing: Sharing) -> Result<bool> {
+    let seals = match sharing {
+        Sharing::ReadWrite => SealFlags::SEAL,
+        Sharing::ReadOnly => SealFlags::SEAL | SealFlags::FUTURE_WRITE,
+    };
+    match rustix::fs::fcntl_add_seals(fd, seals) {
+        Ok(()) => Ok(true),
+        Err(Errno::INVAL) => Ok(false),
+        Err(Errno::PERM) => {
+            let sealed = rustix::fs::fcntl_get_seals(fd)
+                .map_err(|errno| Error::from_errno("read the seals of a memory file", errno))?;
+            Ok(sealed.contains(SealFlags::FUTURE_WRITE) == (sharing == Sharing::ReadOnly))
+        }
+        Err(errno) => Err(Error::from_errno("seal a memory file", errno)),
+    }
+}
+
+/// Maps a file whole, shared.
+pub(crate) fn map_file(fd: BorrowedFd<'_>, len: usize, protection: ProtFlags) -> Result<NonNull<u8>> {
+    // Pages that are there already are mapped now: that keeps page faults (microseconds each) off the data path.
+    let is_whole = fstat(fd).is_ok_and(|status| status.st_blocks as u64 * 512 >= len as u64);
+    let flags = if is_whole { MapFlags::SHARED | MapFlags::POPULATE } else { MapFlags::SHARED };
+    // SAFETY: a fresh mapping at an address of the kernel's choice touches nothing that exists.
+    let base = unsafe { mmap(std::ptr::null_mut(), len, protection, flags, fd, 0) }
+        .map_err(|errno| Error::from_errno("map shared memory", errno))?;
+    NonNull::new(base.cast()).ok_or(Error::System { what: "map shared memory", source: Errno::FAULT })
 }
 
 /// Checks that a descriptor received from a peer may be mapped with length `expected_len`.
@@ -131,6 +183,8 @@ fn reserve(fd: &OwnedFd, size: u64) -> Result<()> {
     Ok(())
 }
 
+/// A file of ours never changes its size.
+const SIZE: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW);
 const RESERVE_STEP: u64 = 64 << 20;
 const TMPFS: u32 = libc::TMPFS_MAGIC as u32;
 const HUGETLBFS: u32 = libc::HUGETLBFS_MAGIC as u32;

@@ -18,8 +18,7 @@
 
 use std::{
     alloc::{Layout, alloc_zeroed, dealloc},
-    ffi::c_void,
-    os::fd::{AsFd, BorrowedFd, OwnedFd},
+    os::fd::{AsFd, OwnedFd},
     ptr::NonNull,
     sync::{
         Arc, Mutex,
@@ -27,10 +26,14 @@ use std::{
     },
 };
 
-use rustix::fs::fstat;
-use rustix::mm::{Advice, MapFlags, MremapFlags, ProtFlags, madvise, mmap, mremap_fixed, munmap};
+use rustix::mm::{Advice, MapFlags, MremapFlags, ProtFlags, madvise, mremap_fixed, munmap};
 
-use crate::{Error, Result, copy::copy, last_word, memfd};
+use crate::{
+    Error, Result,
+    copy::copy,
+    last_word,
+    memfd::{self, Sharing},
+};
 
 /// A block of memory: mapped and shared, on the heap, or the caller's own.
 #[derive(Clone, Debug)]
@@ -117,6 +120,11 @@ impl Memory {
         Self::map(memfd::create_sparse(name, len)?, len)
     }
 
+    /// Fresh shared memory of which [`settle`](Self::settle) decides how peers map it.
+    pub fn create_settled_later(name: &str, len: usize) -> Result<Memory> {
+        Self::map(memfd::create_settled_later(name, len)?, len)
+    }
+
     /// Memory that came from a peer, mapped after its seals, its size and its file system were checked.
     pub fn attach(descriptor: OwnedFd, len: usize) -> Result<Memory> {
         if let Err(error) = memfd::check_received(descriptor.as_fd(), len) {
@@ -129,9 +137,9 @@ impl Memory {
     /// Memory that only this process and its children have: they share what is written, also after `fork`. Pages are there
     /// once they are touched.
     pub fn family(len: usize) -> Result<Memory> {
-        let (protection, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED | MapFlags::NORESERVE);
+        let flags = MapFlags::SHARED | MapFlags::NORESERVE;
         // SAFETY: a fresh mapping at an address of the kernel's choice touches nothing that exists.
-        let base = unsafe { rustix::mm::mmap_anonymous(std::ptr::null_mut(), len, protection, flags) }
+        let base = unsafe { rustix::mm::mmap_anonymous(std::ptr::null_mut(), len, WRITABLE, flags) }
             .map_err(|errno| Error::from_errno("map family memory", errno))?;
         let base = NonNull::new(base.cast())
             .ok_or(Error::System { what: "map family memory", source: rustix::io::Errno::FAULT })?;
@@ -198,14 +206,20 @@ impl Memory {
         }
     }
 
+    /// Decides how those map this memory who get its descriptor from now on. The first word stands, until the memory is
+    /// [renewed](Self::renew). `false` if that was another, or if there is no descriptor.
+    pub fn settle(&self, sharing: Sharing) -> Result<bool> {
+        self.descriptor().map_or(Ok(false), |descriptor| memfd::settle(descriptor.as_fd(), sharing))
+    }
+
     /// Puts fresh pages with the same content under the same addresses. Whoever had the old pages mapped
     /// keeps those, and no longer shares anything with this memory.
     pub fn renew(&self, name: &str) -> Result<()> {
         let Backing::Mapped(descriptor) = &self.inner.backing else { return Ok(()) };
         let mut current = descriptor.lock().unwrap_or_else(|poison| poison.into_inner());
-        let fresh = Self::create(name, self.inner.len)?;
+        let fresh = Self::create_settled_later(name, self.inner.len)?;
         fresh.span(0, self.inner.len)?.copy_from(0, &self.span(0, self.inner.len)?, 0, self.inner.len)?;
-        let second = map_shared(fresh.inner_descriptor().as_fd(), self.inner.len)?;
+        let second = memfd::map_file(fresh.inner_descriptor().as_fd(), self.inner.len, WRITABLE)?;
         // SAFETY: M4: `second` is a mapping of this length that nobody else knows; it takes the place of
         // the old mapping, of the same length, in one call.
         let moved = unsafe {
@@ -266,7 +280,7 @@ impl Memory {
     }
 
     fn map(descriptor: OwnedFd, len: usize) -> Result<Memory> {
-        let base = map_shared(descriptor.as_fd(), len)?;
+        let base = memfd::map_file(descriptor.as_fd(), len, WRITABLE)?;
         let backing = Backing::Mapped(Mutex::new(Arc::new(descriptor)));
         Ok(Memory { inner: Arc::new(Inner { base, len, backing }) })
     }
@@ -503,16 +517,7 @@ impl Span {
     }
 }
 
-fn map_shared(descriptor: BorrowedFd<'_>, len: usize) -> Result<NonNull<u8>> {
-    let protection = ProtFlags::READ | ProtFlags::WRITE;
-    // Pages that are there already are mapped now: that keeps page faults (microseconds each) off the data path.
-    let is_whole = fstat(descriptor).is_ok_and(|status| status.st_blocks as u64 * 512 >= len as u64);
-    let flags = if is_whole { MapFlags::SHARED | MapFlags::POPULATE } else { MapFlags::SHARED };
-    // SAFETY: a fresh mapping at an address of the kernel's choice touches nothing that exists.
-    let base: *mut c_void = unsafe { mmap(std::ptr::null_mut(), len, protection, flags, descriptor, 0) }
-        .map_err(|errno| Error::from_errno("map shared memory", errno))?;
-    NonNull::new(base.cast()).ok_or(Error::System { what: "map shared memory", source: rustix::io::Errno::FAULT })
-}
+const WRITABLE: ProtFlags = ProtFlags::READ.union(ProtFlags::WRITE);
 
 #[cfg(test)]
 mod tests;

@@ -19,7 +19,8 @@ use crate::{
 
 /// Bytes per watched word.
 pub const WATCHED_WORD: usize = 4;
-const WORDS_PER_LINE: usize = 64;
+/// Watched words per line of armed bits.
+pub const WORDS_PER_LINE: usize = 64;
 
 /// The armed bits of one memory.
 #[derive(Debug, Clone)]
@@ -65,25 +66,30 @@ impl Watch {
         }
         // SeqCst: pairs with the fence in `WatchedWord::arm`.
         stored_fence();
-        let first = offset / WATCHED_WORD;
-        let last = (offset + len - 1) / WATCHED_WORD;
-        for line_index in first / WORDS_PER_LINE..=(last / WORDS_PER_LINE).min(self.lines.count() - 1) {
-            if self.lines.load(line_index, Ordering::Relaxed) == 0 {
+        for (index, mask) in lines(offset, len).take_while(|(index, _)| *index < self.lines.count()) {
+            if self.lines.load(index, Ordering::Relaxed) == 0 {
                 continue;
             }
-            let line = self.lines.word(line_index);
-            let base = line_index * WORDS_PER_LINE;
-            let low = first.max(base) - base;
-            let high = last.min(base + WORDS_PER_LINE - 1) - base;
-            let mask = (u64::MAX >> (63 - (high - low))) << low;
-            let mut bits = line.fetch_and(!mask, bit_take()) & mask;
+            let mut bits = self.lines.word(index).fetch_and(!mask, bit_take()) & mask;
             while bits != 0 {
                 let bit = bits.trailing_zeros() as usize;
                 bits &= bits - 1;
-                fired((base + bit) * WATCHED_WORD);
+                fired((index * WORDS_PER_LINE + bit) * WATCHED_WORD);
             }
         }
     }
+}
+
+/// The lines of armed bits that the bytes `offset .. offset + len` have, each with the bits of those bytes.
+pub fn lines(offset: usize, len: usize) -> impl Iterator<Item = (usize, u64)> {
+    let (first, end) = (offset / WATCHED_WORD, (offset + len).div_ceil(WATCHED_WORD));
+    let count = if len == 0 { 0 } else { end.div_ceil(WORDS_PER_LINE) - first / WORDS_PER_LINE };
+    (first / WORDS_PER_LINE..).take(count).map(move |index| {
+        let base = index * WORDS_PER_LINE;
+        let low = first.max(base) - base;
+        let high = end.min(base + WORDS_PER_LINE) - 1 - base;
+        (index, (u64::MAX >> (63 - (high - low))) << low)
+    })
 }
 
 impl WatchedWord {

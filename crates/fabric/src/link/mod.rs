@@ -29,6 +29,8 @@ use sidestep_shm::{
     Memory, Span,
     attach::{Attachment, Gate},
     doorbell::Sleeper,
+    memfd::Sharing,
+    read_only::ReadOnlyMemory,
 };
 
 use crate::{
@@ -57,7 +59,7 @@ pub const MAX_GATHERED: usize = 256 * 1024;
 pub struct Capabilities {
     /// The first part of its names, as in `shm:NAME`.
     pub scheme: &'static str,
-    /// Whether a cookie with all rights lets a peer map the pages.
+    /// Whether a cookie with all rights, or the right to read alone, lets a peer map the pages.
     pub maps: bool,
     /// Whether a put from a region is best left to [`Link::put`]; else whoever asks copies the bytes first.
     pub gathers: bool,
@@ -88,6 +90,33 @@ pub struct Pages {
     pub descriptor: Arc<OwnedFd>,
     /// Length of the memory: data, then armed bits.
     pub len: usize,
+}
+
+/// The pages of a peer's region, mapped here.
+#[derive(Debug, Clone)]
+pub enum Mapping {
+    /// For reading and writing.
+    ReadWrite(Memory),
+    /// For reading.
+    ReadOnly(ReadOnlyMemory),
+}
+
+impl Mapping {
+    /// Maps pages that a peer has sent for a cookie of these rights, after checking them.
+    pub fn attach(descriptor: OwnedFd, len: usize, rights: Rights) -> Result<Mapping> {
+        Ok(match rights.sharing() {
+            Some(Sharing::ReadWrite) => Mapping::ReadWrite(Memory::attach(descriptor, len)?),
+            _ => Mapping::ReadOnly(ReadOnlyMemory::attach(descriptor, len)?),
+        })
+    }
+
+    /// Length of the memory: data, then armed bits.
+    pub fn total_len(&self) -> usize {
+        match self {
+            Mapping::ReadWrite(memory) => memory.len(),
+            Mapping::ReadOnly(memory) => memory.len(),
+        }
+    }
 }
 
 /// What can be asked of the owner of a region.
@@ -128,7 +157,7 @@ pub enum Outcome {
     /// What the word held before.
     Value(u64),
     /// The region can be mapped: its memory, data first, then its armed bits.
-    Mapped(Memory),
+    Mapped(Mapping),
     /// The region is not mapped; the link carries every access.
     Proxied,
     /// The owner said no.
@@ -175,7 +204,7 @@ pub trait Target {
     /// A peer asks for the pages of a region: `None` if it may use the region, but not map it.
     fn grant(&self, peer: PeerId, cookie: &Cookie) -> Result<Option<Pages>, Refusal>;
     /// A peer sent the pages of a region before they were asked for.
-    fn offered(&self, peer: PeerId, cookie: &Cookie, pages: Memory);
+    fn offered(&self, peer: PeerId, cookie: &Cookie, pages: Mapping);
     /// A peer wrote or read an armed word of a region it has mapped.
     fn fired(&self, region: RegionId, offset: usize, access: Access);
     /// Armed words may have been written without a report: look at all of them.
@@ -299,9 +328,4 @@ impl AnyLink {
             AnyLink::Faulty(link) => &**link,
         }
     }
-}
-
-/// Whether a cookie with these rights lets a peer map pages: only all of them, since a mapping cannot be limited.
-pub(crate) fn may_map(rights: Rights) -> bool {
-    rights == Rights::ALL
 }

@@ -1,12 +1,12 @@
 //! What arrives: the node as the target of its link.
 
-use sidestep_shm::{Memory, Span};
+use sidestep_shm::Span;
 
 use super::NodeCore;
 use crate::{
     cookie::{Cookie, RegionId},
     error::{CloseReason, Refusal},
-    link::{Atomic, Outcome, Pages, PeerId, Target, Ticket},
+    link::{Atomic, Mapping, Outcome, Pages, PeerId, Target, Ticket},
     protocol::Message,
     tripwire::Access,
 };
@@ -59,7 +59,7 @@ impl Target for NodeCore {
         self.region(cookie)?.grant(peer, cookie, self.link().capabilities().maps)
     }
 
-    fn offered(&self, peer: PeerId, cookie: &Cookie, pages: Memory) {
+    fn offered(&self, peer: PeerId, cookie: &Cookie, pages: Mapping) {
         self.apertures.offered(peer, cookie, pages);
     }
 
@@ -76,7 +76,7 @@ impl Target for NodeCore {
     fn completed(&self, ticket: Ticket, outcome: Outcome) {
         self.scheduler.note_news();
         if let Some(completion) = self.tickets.redeem(ticket) {
-            completion.complete(outcome);
+            completion.complete(self, outcome);
         }
     }
 

@@ -150,7 +150,7 @@ impl QueueBlock {
         for at in (0..BLOCK_HEADER).step_by(8) {
             slice.word64(at)?.store(0, Ordering::Relaxed);
         }
-        Ok(QueueBlock { slice, cookie: region.issue(Rights::ALL, None), capacity, kind })
+        Ok(QueueBlock { slice, cookie: region.cookie(), capacity, kind })
     }
 
     /// What the other side must know.

@@ -16,7 +16,7 @@ use sidestep_fabric::{
     Access, CloseReason, Cookie, Refusal,
     cookie::RegionId,
     link::{
-        Atomic, Link, Outcome, Pages, PeerId, Target as LinkTarget, Ticket,
+        Atomic, Link, Mapping, Outcome, Pages, PeerId, Target as LinkTarget, Ticket,
         iwarp::{
             IwarpLink, IwarpOptions,
             control::{Control, Hello},
@@ -24,7 +24,6 @@ use sidestep_fabric::{
     },
 };
 use sidestep_iwarp::*;
-use sidestep_shm::Memory;
 
 /// The link that is attacked, and what it owns.
 pub struct Victim {
@@ -275,7 +274,7 @@ impl LinkTarget for Owner {
         self.range(cookie, 0, 0).map(|_| None)
     }
 
-    fn offered(&self, _: PeerId, _: &Cookie, _: Memory) {}
+    fn offered(&self, _: PeerId, _: &Cookie, _: Mapping) {}
 
     fn fired(&self, _: RegionId, _: usize, _: Access) {}
 

@@ -10,12 +10,12 @@ use super::{
     nodes::{PATIENCE_NS, Pair, contents, pattern, soon, while_serving},
 };
 
-/// Only a cookie with all rights is mapped, and only if the link maps.
-pub fn pages_are_mapped_for_all_rights_only(fixture: Fixture) {
+/// Only a cookie with all rights is mapped for writing, and only if the link maps.
+pub fn pages_are_mapped_for_writing_with_all_rights_only(fixture: Fixture) {
     let pair = Pair::new(fixture);
     let region = Region::new(&pair.b, 4096).expect("memory");
     assert_eq!(pair.open(&region.cookie(Rights::ALL)).expect("a good cookie").is_mapped(), pair.maps());
-    for rights in [Rights::NONE, Rights::WRITE, Rights::READ.and(Rights::WRITE)] {
+    for rights in [Rights::NONE, Rights::READ, Rights::WRITE, Rights::READ.and(Rights::WRITE)] {
         assert!(!pair.open(&region.cookie(rights)).expect("a good cookie").is_mapped());
     }
     assert!(!pair.open(&region.cookie_for(Rights::ALL, PATIENCE_NS)).expect("a good cookie").is_mapped());

@@ -19,6 +19,7 @@ pub mod message_queue;
 pub mod nodes;
 pub mod program;
 pub mod rdma;
+pub mod read_only;
 pub mod region;
 pub mod revocation;
 pub mod stranger;

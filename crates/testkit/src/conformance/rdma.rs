@@ -294,7 +294,8 @@ pub fn atomics_of_two_peers_add_up(fixture: Fixture) {
 pub fn a_death_ends_requests(fixture: Fixture) {
     let pair = Pair::new(fixture);
     let region = Region::new(&pair.b, 1 << 20).expect("memory");
-    let aperture = pair.open(&region.cookie(Rights::READ)).expect("a good cookie");
+    // Neither all rights nor the right to read alone, so that requests wait for the owner on every link.
+    let aperture = pair.open(&region.cookie(Rights::READ.and(Rights::WRITE))).expect("a good cookie");
     let local = Region::new(&pair.a, 1 << 20).expect("memory");
     let queue = RdmaQueue::new(&pair.a, 8);
     let ids: Vec<_> = (0..3).map(|_| queue.read(&aperture, 0, &local.all()).expect("room in the queue")).collect();

@@ -8,7 +8,7 @@ use std::{
 use sidestep_fabric::{
     Access, CloseReason, Cookie, Node, Refusal,
     cookie::RegionId,
-    link::{AnyLink, Atomic, Link, Outcome, Pages, PeerId, Request, Target, Ticket},
+    link::{AnyLink, Atomic, Link, Mapping, Outcome, Pages, PeerId, Request, Target, Ticket},
     protocol::{EndpointId, Message},
 };
 use sidestep_shm::Memory;
@@ -53,6 +53,8 @@ pub enum Ending {
     Value(u64),
     /// Pages came.
     Mapped,
+    /// Pages came that can only be read.
+    MappedReadOnly,
     /// No pages.
     Proxied,
     /// Refused.
@@ -193,7 +195,7 @@ impl Target for Ear {
         self.range(cookie, 0, 0).map(|_| None)
     }
 
-    fn offered(&self, _peer: PeerId, _cookie: &Cookie, _pages: Memory) {}
+    fn offered(&self, _peer: PeerId, _cookie: &Cookie, _pages: Mapping) {}
 
     fn fired(&self, region: RegionId, offset: usize, access: Access) {
         self.hear(Heard::Fired(region, offset, access));
@@ -206,10 +208,11 @@ impl Target for Ear {
             Outcome::Done => Ending::Done,
             Outcome::Bytes(bytes) => Ending::Bytes(bytes),
             Outcome::Value(value) => Ending::Value(value),
-            Outcome::Mapped(memory) => {
+            Outcome::Mapped(Mapping::ReadWrite(memory)) => {
                 *self.pages.lock().expect("no panic in an ear") = Some(memory);
                 Ending::Mapped
             }
+            Outcome::Mapped(Mapping::ReadOnly(_)) => Ending::MappedReadOnly,
             Outcome::Proxied => Ending::Proxied,
             Outcome::Refused(refusal) => Ending::Refused(refusal),
             Outcome::Closed(reason) => Ending::Closed(reason),

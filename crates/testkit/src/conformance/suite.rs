@@ -58,8 +58,21 @@ macro_rules! conformance_suite {
                     no_put_lands_after_a_revocation,
                     no_fresh_pages_are_granted_for_an_old_cookie,
                 ]
+                read_only: [
+                    reads_need_nothing_of_the_owner,
+                    a_reader_has_no_way_to_write,
+                    reads_are_in_order,
+                    a_reader_loses_access_at_the_revocation,
+                    a_reader_of_a_dropped_region_is_told,
+                    a_lifetime_keeps_pages_from_readers,
+                    the_first_pages_decide_how_a_region_is_mapped,
+                    pages_sent_ahead_are_read_at_once,
+                    a_read_fires_a_read_tripwire,
+                    a_read_of_words_armed_again_fires_again,
+                    a_death_ends_reads,
+                ]
                 aperture: [
-                    pages_are_mapped_for_all_rights_only,
+                    pages_are_mapped_for_writing_with_all_rights_only,
                     opening_waits_for_the_owner,
                     a_refusal_is_reported,
                     an_aperture_is_opened_once,
@@ -217,6 +230,7 @@ mod tests {
             include_str!("cookie.rs"),
             include_str!("region.rs"),
             include_str!("revocation.rs"),
+            include_str!("read_only.rs"),
             include_str!("aperture.rs"),
             include_str!("tripwire.rs"),
             include_str!("event_queue.rs"),

@@ -19,7 +19,7 @@ use std::{
 
 use rustix::io::Errno;
 use sidestep_shm::{
-    self as shm, Memory,
+    self as shm,
     doorbell::{Doorbell, Sleeper},
 };
 use sidestep_sys::lock::{Mutex, MutexGuard};
@@ -28,7 +28,7 @@ use self::plan::Trigger;
 use crate::{
     cookie::{Cookie, RegionId},
     error::{CloseReason, Error, Refusal, Result},
-    link::{AnyLink, Atomic, Capabilities, Link, Outcome, Pages, PeerId, Request, Target, Ticket},
+    link::{AnyLink, Atomic, Capabilities, Link, Mapping, Outcome, Pages, PeerId, Request, Target, Ticket},
     tripwire::Access,
 };
 
@@ -310,7 +310,7 @@ impl Target for LateTarget<'_> {
         self.target.grant(peer, cookie)
     }
 
-    fn offered(&self, peer: PeerId, cookie: &Cookie, pages: Memory) {
+    fn offered(&self, peer: PeerId, cookie: &Cookie, pages: Mapping) {
         self.target.offered(peer, cookie, pages);
     }
 

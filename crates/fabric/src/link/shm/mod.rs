@@ -17,7 +17,7 @@ use std::{
 };
 
 use sidestep_shm::{
-    self as shm, Memory,
+    self as shm,
     attach::{Attachment, Gate},
     doorbell::{Doorbell, Sleeper, Tokens},
     passing::{Accepted, Credentials, Lifeline, Received, Rendezvous},
@@ -32,9 +32,9 @@ use self::{
     session::{Session, lock},
 };
 use crate::{
-    cookie::{Cookie, RegionId},
+    cookie::{Cookie, RegionId, Rights},
     error::{CloseReason, Error, Result},
-    link::{Capabilities, KERNEL, Link, Outcome, Pages, PeerId, Request, Target, Ticket},
+    link::{Capabilities, KERNEL, Link, Mapping, Outcome, Pages, PeerId, Request, Target, Ticket},
     protocol::MAX_PRIVATE,
     tripwire::Access,
 };
@@ -192,7 +192,7 @@ impl ShmLink {
             self.remove(session);
             // Taken out first: the target's own locks come before this one, where requests are made.
             let unanswered = std::mem::take(&mut *lock(&session.unanswered));
-            for ticket in unanswered {
+            for (ticket, _) in unanswered {
                 target.completed(ticket, Outcome::Closed(reason));
             }
             target.closed(session.id, reason);
@@ -314,7 +314,7 @@ impl Link for ShmLink {
         // The lock keeps the order of tickets that of the frames.
         let mut unanswered = lock(&session.unanswered);
         session.send(Frame::Ask { ticket: ticket.0, cookie: *cookie, ask }, None)?;
-        unanswered.push_back(ticket);
+        unanswered.push_back((ticket, cookie.rights()));
         Ok(())
     }
 
@@ -483,26 +483,27 @@ fn handle(
         }
         Frame::Pages { cookie, len } => {
             // Pages that cannot be mapped for want of descriptors or memory are asked for when they are needed.
-            match descriptors.pop().map(|pages| Memory::attach(pages, len as usize)) {
+            match descriptors.pop().map(|pages| Mapping::attach(pages, len as usize, cookie.rights())) {
                 Some(Ok(pages)) => target.offered(session.id, &cookie, pages),
-                Some(Err(shm::Error::Foreign(what))) => return Err(CloseReason::Violation(what)),
+                Some(Err(Error::Memory(shm::Error::Foreign(what)))) => return Err(CloseReason::Violation(what)),
                 _ => {}
             }
             Ok(())
         }
         Frame::Reply { ticket, answer } => {
             // Answers come in the order of the questions.
-            if lock(&session.unanswered).pop_front() != Some(Ticket(ticket)) {
+            let asked = lock(&session.unanswered).pop_front().filter(|(asked, _)| *asked == Ticket(ticket));
+            let Some((_, rights)) = asked else {
                 return Err(CloseReason::Violation("it answered a question that was not asked"));
-            }
-            let outcome = outcome_of(answer, descriptors).unwrap_or_else(Outcome::Failed);
+            };
+            let outcome = outcome_of(answer, rights, descriptors).unwrap_or_else(Outcome::Failed);
             target.completed(Ticket(ticket), outcome);
             Ok(())
         }
     }
 }
 
-fn outcome_of(answer: Answer<'_>, descriptors: &mut Vec<OwnedFd>) -> Result<Outcome> {
+fn outcome_of(answer: Answer<'_>, rights: Rights, descriptors: &mut Vec<OwnedFd>) -> Result<Outcome> {
     Ok(match answer {
         Answer::Done => Outcome::Done,
         Answer::Bytes(bytes) => Outcome::Bytes(bytes.to_vec()),
@@ -512,7 +513,7 @@ fn outcome_of(answer: Answer<'_>, descriptors: &mut Vec<OwnedFd>) -> Result<Outc
         Answer::Mapped(len) => {
             let none = || shm::Error::from_errno("receive the pages of a region", rustix::io::Errno::MFILE);
             let pages = descriptors.pop().ok_or_else(none)?;
-            Outcome::Mapped(Memory::attach(pages, len as usize)?)
+            Outcome::Mapped(Mapping::attach(pages, len as usize, rights)?)
         }
     })
 }

@@ -37,6 +37,7 @@ use sidestep_sys::{
 
 use super::frame::{Answer, Frame, MAX_FRAME, VERSION};
 use crate::{
+    cookie::Rights,
     error::{CloseReason, Error, Result},
     link::{PeerId, Ticket},
     random::Random,
@@ -77,8 +78,8 @@ pub(crate) struct Session {
     /// Whether the kernel is asked to tell when the lifeline takes more.
     pub(crate) watches_writable: AtomicBool,
     taker: Mutex<Option<EventTaker>>,
-    /// Requests the peer has not answered, oldest first.
-    pub(crate) unanswered: Mutex<VecDeque<Ticket>>,
+    /// Requests the peer has not answered, oldest first, with the rights of their cookies.
+    pub(crate) unanswered: Mutex<VecDeque<(Ticket, Rights)>>,
     closing: Mutex<Option<CloseReason>>,
     is_closing: AtomicBool,
 }

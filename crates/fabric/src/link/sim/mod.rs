@@ -19,14 +19,14 @@ pub use self::seeded::Seeded;
 
 use std::{os::fd::AsFd, sync::Arc};
 
-use sidestep_shm::{self as shm, Memory, doorbell::Sleeper};
+use sidestep_shm::{self as shm, doorbell::Sleeper};
 use sidestep_sys::lock::{Mutex, MutexGuard};
 
 use self::world::{Ask, Bell, Item, Taken, World};
 use crate::{
     cookie::{Cookie, RegionId},
     error::{CloseReason, Error, Result},
-    link::{Capabilities, Link, Outcome, Pages, PeerId, Request, Target, Ticket},
+    link::{Capabilities, Link, Mapping, Outcome, Pages, PeerId, Request, Target, Ticket},
     protocol::MAX_PRIVATE,
     tripwire::Access,
 };
@@ -132,7 +132,7 @@ impl SimLink {
 
     fn carry_out(&self, peer: PeerId, cookie: &Cookie, ask: Ask, target: &dyn Target) -> Outcome {
         let outcome = match ask {
-            Ask::Map => target.grant(peer, cookie).map(|memory| self.map(memory)),
+            Ask::Map => target.grant(peer, cookie).map(|pages| self.map(pages, cookie)),
             Ask::Put { offset, bytes } => target.place(peer, cookie, offset, &bytes).map(|()| Outcome::Done),
             Ask::Get { offset, len } => {
                 let mut bytes = vec![0; len];
@@ -143,8 +143,8 @@ impl SimLink {
         outcome.unwrap_or_else(Outcome::Refused)
     }
 
-    fn map(&self, pages: Option<Pages>) -> Outcome {
-        match pages.filter(|_| self.net.maps).map(|pages| map_pages(&pages)) {
+    fn map(&self, pages: Option<Pages>, cookie: &Cookie) -> Outcome {
+        match pages.filter(|_| self.net.maps).map(|pages| map_pages(&pages, cookie)) {
             Some(Ok(memory)) => Outcome::Mapped(memory),
             Some(Err(error)) => Outcome::Failed(error),
             None => Outcome::Proxied,
@@ -201,7 +201,7 @@ impl Link for SimLink {
         if !self.net.maps {
             return Ok(());
         }
-        self.send(peer, Item::Pages(*cookie, map_pages(pages)?))
+        self.send(peer, Item::Pages(*cookie, map_pages(pages, cookie)?))
     }
 
     fn fire(&self, peer: PeerId, region: RegionId, offset: usize, access: Access) {
@@ -252,10 +252,10 @@ impl Link for SimLink {
 }
 
 /// Maps pages as another process would.
-fn map_pages(pages: &Pages) -> Result<Memory> {
+fn map_pages(pages: &Pages, cookie: &Cookie) -> Result<Mapping> {
     let copy = rustix::io::fcntl_dupfd_cloexec(pages.descriptor.as_fd(), 3)
         .map_err(|errno| shm::Error::from_errno("duplicate a descriptor", errno))?;
-    Ok(Memory::attach(copy, pages.len)?)
+    Mapping::attach(copy, pages.len, cookie.rights())
 }
 
 fn check(what: &'static str, must: &'static str, value: usize, limit: usize) -> Result<()> {

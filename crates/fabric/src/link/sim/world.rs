@@ -11,13 +11,13 @@ use std::{
     },
 };
 
-use sidestep_shm::{self as shm, Memory, doorbell::Doorbell};
+use sidestep_shm::{self as shm, doorbell::Doorbell};
 
 use super::{LinkId, SimOptions, seeded::Seeded};
 use crate::{
     cookie::{Cookie, RegionId},
     error::{CloseReason, Error, Result},
-    link::{Atomic, Outcome, PeerId, Ticket},
+    link::{Atomic, Mapping, Outcome, PeerId, Ticket},
     tripwire::Access,
 };
 
@@ -29,7 +29,7 @@ pub(super) enum Item {
     Ask { ticket: Ticket, cookie: Cookie, ask: Ask },
     Reply { ticket: Ticket, outcome: Outcome },
     Fired { region: RegionId, offset: usize, access: Access },
-    Pages(Cookie, Memory),
+    Pages(Cookie, Mapping),
     Closed(CloseReason),
 }
 

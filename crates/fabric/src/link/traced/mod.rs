@@ -12,7 +12,7 @@ pub use self::record::{Direction, Ended, Failure, Operation, TraceEvent, TraceRe
 
 use std::{collections::VecDeque, fmt, sync::Arc};
 
-use sidestep_shm::{Memory, doorbell::Sleeper};
+use sidestep_shm::doorbell::Sleeper;
 use sidestep_sys::{
     clock,
     lock::{Mutex, MutexGuard},
@@ -21,7 +21,7 @@ use sidestep_sys::{
 use crate::{
     cookie::{Cookie, RegionId},
     error::{CloseReason, Refusal, Result},
-    link::{AnyLink, Atomic, Capabilities, Link, Outcome, Pages, PeerId, Request, Target, Ticket},
+    link::{AnyLink, Atomic, Capabilities, Link, Mapping, Outcome, Pages, PeerId, Request, Target, Ticket},
     tripwire::Access,
 };
 
@@ -294,8 +294,8 @@ impl Target for TracedTarget<'_> {
         outcome
     }
 
-    fn offered(&self, peer: PeerId, cookie: &Cookie, pages: Memory) {
-        self.arrived(Some(peer), Operation::Offer(cookie.region(), pages.len()), None);
+    fn offered(&self, peer: PeerId, cookie: &Cookie, pages: Mapping) {
+        self.arrived(Some(peer), Operation::Offer(cookie.region(), pages.total_len()), None);
         // Given up unused where everything is to be seen: a store into them would not be.
         if !self.link.sees_all {
             self.target.offered(peer, cookie, pages);

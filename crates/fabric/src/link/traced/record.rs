@@ -130,7 +130,7 @@ impl Ended {
             Outcome::Done => Ended::Done,
             Outcome::Bytes(bytes) => Ended::Bytes(bytes.len()),
             Outcome::Value(value) => Ended::Value(*value),
-            Outcome::Mapped(memory) => Ended::Mapped(memory.len()),
+            Outcome::Mapped(memory) => Ended::Mapped(memory.total_len()),
             Outcome::Proxied => Ended::Proxied,
             Outcome::Refused(refusal) => Ended::Refused(*refusal),
             Outcome::Closed(reason) => Ended::Closed(*reason),

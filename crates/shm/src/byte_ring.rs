@@ -32,6 +32,9 @@ use crate::{Error, Result, Span, Word64};
 
 mod consumer;
 mod producer;
+mod view;
+
+pub use self::view::{PIECE, View};
 
 /// The writing end.
 #[derive(Debug)]
@@ -83,6 +86,8 @@ pub struct Consumer {
     known_tail: u64,
     /// What the producer was last told.
     published: u64,
+    /// How far a view has reached: beyond the known tail if the ring is about to change.
+    viewed: u64,
     /// A larger ring that the producer may switch to.
     next: Option<Span>,
     /// The last switch mark that was acted on.

@@ -17,16 +17,48 @@
 //! So [`Sender`] writes the peer's tail and ring and reads its own head; [`Receiver`] reads its own tail and ring and
 //! writes the peer's head. Nothing is read across but armed bits, and the tail by the step that publishes it. A queue is a stream of bytes, or has slots of a fixed
 //! size, one message each. One publish can cover many messages.
+//!
+//! # In place
+//!
+//! A stream can be written and read where its bytes lie, without a buffer of the program's own on either side:
+//!
+//! ```
+//! # use sidestep_fabric::{Result, queue::{Receiver, Sender}};
+//! /// A record is its length, in four bytes, and so many bytes.
+//! fn send_record(sender: &mut Sender, number: u64) -> Result<()> {
+//!     sender.wait_space(12, None)?;
+//!     let Some(mut space) = sender.reserve(12)? else { return Ok(()) };
+//!     space.copy_in(4, &number.to_le_bytes())?;
+//!     space.copy_in(0, &8u32.to_le_bytes())?;
+//!     space.commit(12)
+//! }
+//!
+//! /// The sum of the bytes of the next record, if it has arrived.
+//! fn take_record(receiver: &mut Receiver) -> Result<Option<u64>> {
+//!     let Some(head) = receiver.view(4)? else { return Ok(None) };
+//!     let len = u32::from_le_bytes(head.array(0)?) as usize;
+//!     // A peer may send anything: a length that no ring holds is an error of `view`.
+//!     let Some(view) = receiver.view(4 + len)? else { return Ok(None) };
+//!     let sum = |sum, piece: &[u8]| piece.iter().fold(sum, |sum, byte| sum + u64::from(*byte));
+//!     let sum = view.part(4, len)?.fold(0, sum)?;
+//!     receiver.consume(4 + len)?;
+//!     Ok(Some(sum))
+//! }
+//! ```
+//!
+//! The peer can change bytes that were not consumed, so a [`View`] loads and copies and gives no reference. A value that
+//! was loaded and checked must be used, not loaded again: above, `len`. Offsets run on around the end of the ring.
 
 mod handover;
 mod home;
 mod receiver;
+mod reserved;
 mod sender;
 mod wire;
 
-pub use sidestep_shm::byte_ring::Frozen;
+pub use sidestep_shm::byte_ring::{Frozen, View};
 
-pub use self::{handover::Handover, receiver::Receiver, sender::Sender};
+pub use self::{handover::Handover, receiver::Receiver, reserved::Reserved, sender::Sender};
 
 use std::sync::{Arc, atomic::Ordering};
 

@@ -4,7 +4,7 @@ use std::os::fd::BorrowedFd;
 
 use sidestep_shm::{
     Memory, Span,
-    byte_ring::{Consumer, Parts},
+    byte_ring::{Consumer, Parts, View},
     slot_ring::SlotConsumer,
     sync::Ordering,
     wait::{Patience, Waiter},
@@ -123,6 +123,57 @@ impl Receiver {
         let message = ring.pop(buffer)?;
         self.tell_if_due()?;
         Ok(message)
+    }
+
+    /// The bytes that have arrived, looked at where they lie, if there are at least `min`; `None` if there are fewer now
+    /// ([`wait_bytes`](Self::wait_bytes) waits for them). [`consume`](Self::consume) steps over what was dealt with. More
+    /// than the ring holds cannot be asked for.
+    #[inline]
+    pub fn view(&mut self, min: usize) -> Result<Option<View<'_>>> {
+        if !self.can_view(min)? {
+            self.was_empty()?;
+            return Ok(None);
+        }
+        Ok(Some(self.ring.consumer().latest_view()))
+    }
+
+    /// Waits until [`view`](Self::view) shows at least `min` bytes. If the connection ends before, that is an error, and
+    /// fewer bytes may still be there.
+    pub fn wait_bytes(&mut self, min: usize, deadline: Option<u64>) -> Result<()> {
+        loop {
+            let seen = self.consumer().tail_now();
+            if self.can_view(min)? {
+                return Ok(());
+            }
+            if self.consumer().end_position().is_some() {
+                return Err(Error::Frozen);
+            }
+            let Receiver { ring, home, waiter, .. } = self;
+            let ring = ring.consumer();
+            home.wait(waiter, deadline, "bytes to receive", &|| ring.producer_core(), &|| ring.tail_now() != seen)?;
+        }
+    }
+
+    #[inline]
+    fn can_view(&mut self, min: usize) -> Result<bool> {
+        let Ring::Bytes(ring) = &mut self.ring else { return Err(Error::Unsupported("streams on a queue of slots")) };
+        if ring.can_view(min)? {
+            return Ok(true);
+        }
+        // The sender may be out of space for the rest as long as it does not know of what was taken.
+        let needed = ring.untold().saturating_add(min as u64);
+        if needed > ring.capacity() as u64 {
+            self.make_room(min)?;
+        }
+        Ok(false)
+    }
+
+    #[cold]
+    fn make_room(&mut self, min: usize) -> Result<()> {
+        if min > self.consumer().largest_view() {
+            return Err(Error::Size { what: "view", must: "at most the ring", value: min });
+        }
+        if self.consumer().untold() > 0 { self.tell() } else { Ok(()) }
     }
 
     /// Copies bytes from `skip` bytes ahead without taking them.

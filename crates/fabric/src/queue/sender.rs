@@ -13,8 +13,8 @@ use sidestep_shm::{
 use sidestep_sys::cpu;
 
 use super::{
-    BLOCK_HEADER, FAMILY_WRITTEN, HEAD, HEAD_CORE, Kind, QueueBlock, QueueSpec, SWITCH, TAIL, TAIL_CORE, TAIL_NOTES,
-    WITNESS,
+    BLOCK_HEADER, FAMILY_WRITTEN, HEAD, HEAD_CORE, Kind, QueueBlock, QueueSpec, Reserved, SWITCH, TAIL, TAIL_CORE,
+    TAIL_NOTES, WITNESS,
     home::Home,
     wire::{Wire, send_ring},
 };
@@ -147,6 +147,23 @@ impl Sender {
             self.was_full()?;
         }
         Ok(count)
+    }
+
+    /// Space for at least `min` bytes, to be written where they will lie; `None` if there is less now
+    /// ([`wait_space`](Self::wait_space) waits for it). More than three quarters of the ring cannot be asked for: a
+    /// receiver tells how far it has read only now and then.
+    #[inline]
+    pub fn reserve(&mut self, min: usize) -> Result<Option<Reserved<'_>>> {
+        let Ring::Bytes(ring) = &mut self.ring else { return Err(not("a stream")) };
+        if min > ring.capacity() / 4 * 3 {
+            return Err(Error::Size { what: "reservation", must: "at most three quarters of the ring", value: min });
+        }
+        let space = ring.space(min)?;
+        if space < min {
+            self.was_full()?;
+            return Ok(None);
+        }
+        Ok(Some(Reserved::new(self, space)))
     }
 
     /// Puts bytes of a region into the ring without publishing them: one copy, from where they are.
@@ -414,7 +431,7 @@ impl Sender {
     }
 
     #[inline]
-    fn producer(&mut self) -> &mut Producer {
+    pub(super) fn producer(&mut self) -> &mut Producer {
         self.ring.producer()
     }
 

@@ -24,6 +24,7 @@ impl Consumer {
             known_tail: read,
             // B4: as if nothing had been told, so that what is consumed next is.
             published: read.saturating_sub(mask + 1),
+            viewed: read,
             next: None,
             switched: if switched <= read { switched } else { 0 },
             mask,
@@ -86,6 +87,74 @@ impl Consumer {
         Ok(count)
     }
 
+    /// A view of the readable bytes, if there are at least `min`. Looks at the producer's copy only if fewer are known.
+    #[inline]
+    pub fn view(&mut self, min: usize) -> Result<Option<View<'_>>> {
+        Ok(if self.can_view(min)? { Some(self.latest_view()) } else { None })
+    }
+
+    /// Whether there are at least `min` bytes for a view.
+    #[inline]
+    pub fn can_view(&mut self, min: usize) -> Result<bool> {
+        if self.readable() < min.max(1) as u64 {
+            self.refresh()?;
+        }
+        self.viewed = self.known_tail;
+        if self.readable() < min as u64 && self.next.is_some() {
+            self.look_across()?;
+        }
+        Ok(self.viewed - self.read >= min as u64)
+    }
+
+    /// What [`can_view`](Self::can_view) has found.
+    #[inline]
+    pub fn latest_view(&self) -> View<'_> {
+        let here = self.readable() as usize;
+        let len = self.viewed.saturating_sub(self.read) as usize;
+        let next = match &self.next {
+            Some(ring) if len > here => Some((ring, ring.len() as u64 - 1)),
+            _ => None,
+        };
+        let len = if next.is_some() { len } else { len.min(here) };
+        View { ring: &self.ring, mask: self.mask, position: self.read, len, here: here.min(len), next }
+    }
+
+    /// The largest view there can be.
+    pub fn largest_view(&self) -> usize {
+        self.next.as_ref().map_or(0, |ring| ring.len()).max(self.capacity())
+    }
+
+    /// Finds what lies behind the switch to the next ring, while bytes before it have not been read.
+    #[cold]
+    fn look_across(&mut self) -> Result<()> {
+        let Some(next) = &self.next else { return Ok(()) };
+        let mark = self.switch.load(Ordering::Acquire);
+        // `refresh` has checked the mark that it stopped at.
+        if mark == self.switched || mark.wrapping_sub(1) != self.known_tail || self.end >= End::Wanted {
+            return Ok(());
+        }
+        let mask = ring_mask(next)?;
+        // Pairs with `Producer::publish`: payload visible.
+        let tail = self.tail.load(tail_observe()) & POSITION;
+        if tail < self.known_tail || tail - self.known_tail > mask + 1 {
+            return Err(bad_tail(tail < self.known_tail));
+        }
+        self.viewed = tail;
+        Ok(())
+    }
+
+    /// What the producer says about how far it has written and whether that is the end. For comparison only.
+    #[inline]
+    pub fn tail_now(&self) -> u64 {
+        self.tail.load(Ordering::Relaxed)
+    }
+
+    /// Bytes that were consumed and that the producer has not been told of.
+    #[inline]
+    pub fn untold(&self) -> u64 {
+        self.read - self.published
+    }
+
     /// Copies bytes out and consumes them.
     #[inline]
     pub fn copy_out(&mut self, bytes: &mut [u8]) -> Result<usize> {
@@ -109,17 +178,31 @@ impl Consumer {
         Ok(count)
     }
 
-    /// Steps over at most what is readable.
+    /// Steps over at most what is readable, or was in a view.
     #[inline]
     pub fn consume(&mut self, count: usize) {
-        self.read += (count as u64).min(self.readable());
+        let here = (count as u64).min(self.readable());
+        self.read += here;
         self.position.store(self.read, Ordering::Relaxed);
+        if self.viewed > self.read && here < count as u64 {
+            self.consume_across(count as u64 - here);
+        }
+    }
+
+    /// The rest of a view that began before the switch to the next ring.
+    #[cold]
+    fn consume_across(&mut self, count: u64) {
+        // What is wrong with the producer's words is found by the next look, too.
+        if self.refresh().is_ok() {
+            self.read += count.min(self.viewed.saturating_sub(self.read)).min(self.readable());
+            self.position.store(self.read, Ordering::Relaxed);
+        }
     }
 
     /// Whether enough was consumed that the producer should be told: a quarter of the ring.
     #[inline]
     pub fn owes_head(&self) -> bool {
-        self.read - self.published > self.mask >> 2
+        self.untold() > self.mask >> 2
     }
 
     /// Tells the producer what has been consumed.
@@ -153,7 +236,7 @@ impl Consumer {
             return Ok(false);
         }
         self.publish_head();
-        self.known_tail = self.read;
+        (self.known_tail, self.viewed) = (self.read, self.read);
         self.end = End::Wanted;
         // Pairs with `Producer::take`: the head before it. One step with the freeze: what the producer finds, it finds at once.
         let held = self.tail.fetch_or(FROZEN | WANTED, tail_want());

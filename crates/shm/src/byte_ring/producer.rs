@@ -92,6 +92,31 @@ impl Producer {
         Ok(count)
     }
 
+    /// Copies bytes to `at` bytes behind the last one written, where they are part of the stream once [`advance`](Self::advance)
+    /// has passed them. They must lie in what is known to be free.
+    #[inline]
+    pub fn copy_ahead(&mut self, at: usize, bytes: &[u8]) -> Result<()> {
+        self.check_ahead(at, bytes.len())?;
+        self.place(self.written + at as u64, bytes)
+    }
+
+    /// Takes `count` bytes behind the last one written as written, without publishing them.
+    #[inline]
+    pub fn advance(&mut self, count: usize) -> Result<()> {
+        self.check_ahead(0, count)?;
+        self.written += count as u64;
+        Ok(())
+    }
+
+    #[inline]
+    fn check_ahead(&self, at: usize, len: usize) -> Result<()> {
+        let free = (self.limit - self.written) as usize;
+        if at > free || len > free - at {
+            return Err(Error::Range { offset: at, len, size: free });
+        }
+        Ok(())
+    }
+
     /// Gives the pages of what is free back to the machine, and returns how many bytes that were. By B3 nobody else touches
     /// what is free: the consumer reads before `tail`, and other producers of the family are kept out as from writing.
     #[cfg(not(loom))]

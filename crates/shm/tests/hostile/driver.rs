@@ -164,7 +164,7 @@ impl Bytes {
     fn step(&mut self, input: Input<'_>) -> Option<()> {
         let mut buffer = [7; 300];
         let Bytes { ring, larger, producer, consumer } = self;
-        match input.next()? % 16 {
+        match input.next()? % 18 {
             0..4 => {
                 let near = if input.next()? & 1 == 0 { producer.position() } else { consumer.position() };
                 ring.scribble(input, near)?;
@@ -212,6 +212,25 @@ impl Bytes {
                     within(producer.switch_to(larger.span(), 0).map(|()| 0), 0);
                 }
             }
+            15 => {
+                let (at, count, reserved) = (len(input)?, len(input)?, len(input)?);
+                let written = producer.copy_ahead(at, &buffer[..count]).and_then(|()| producer.advance(reserved));
+                // What is not known to be free is refused as a mistake of the caller.
+                within(written.or_else(|error| refused_range(error).map(drop)).map(|()| 0), 0);
+            }
+            16 => {
+                let (min, at, count) = (len(input)?, len(input)?, len(input)?);
+                if let Some(view) = unless_peer(consumer.view(min)).flatten() {
+                    assert!(view.len() >= min);
+                    within(Ok(view.len()), 3 * CAPACITY);
+                    assert_eq!(view.copy_out(at, &mut buffer[..count]).is_ok(), at + count <= view.len());
+                    let part = view.part(at, count).map(|part| part.fold(0, |sum, piece| sum + piece.len()).unwrap());
+                    assert_eq!(part.ok(), (at + count <= view.len()).then_some(count));
+                    let before = consumer.position();
+                    consumer.consume(at);
+                    assert!(consumer.position() - before <= at as u64);
+                }
+            }
             _ => {
                 // Another process takes over; a producer that is refused stays with the old one.
                 *consumer = Consumer::new(ring.parts(8)).unwrap();
@@ -222,6 +241,11 @@ impl Bytes {
         }
         Some(())
     }
+}
+
+/// A range that the caller may not use, or what else went wrong.
+fn refused_range(error: Error) -> Result<Error> {
+    if matches!(error, Error::Range { .. }) { Ok(error) } else { Err(error) }
 }
 
 struct Slots {

@@ -101,6 +101,73 @@ fn slots_arrive_whole() {
     });
 }
 
+/// Bytes are written and looked at where they lie, around the end of the ring: nobody touches one while the other does.
+#[test]
+fn bytes_are_written_and_viewed_in_place() {
+    model(|first| {
+        let (mut producer, mut consumer) = advanced(4, 3);
+        let write = move || {
+            let mut sent = 0;
+            for bytes in [&[1, 2, 3][..], &[4, 5]] {
+                if producer.space(bytes.len()).unwrap() >= bytes.len() {
+                    // In another order than they are read in.
+                    producer.copy_ahead(1, &bytes[1..]).unwrap();
+                    producer.copy_ahead(0, &bytes[..1]).unwrap();
+                    producer.advance(bytes.len()).unwrap();
+                    assert!(producer.publish(0));
+                    sent += bytes.len();
+                }
+            }
+            sent
+        };
+        let read = move || {
+            let mut received = Vec::new();
+            for min in [3, 2] {
+                view(&mut consumer, min, &mut received);
+                consumer.publish_head();
+            }
+            (consumer, received)
+        };
+        let (sent, (mut consumer, mut received)) = race(first, write, read);
+        view(&mut consumer, 0, &mut received);
+        assert!(sent >= 3, "three bytes fit");
+        assert_eq!(received, [1, 2, 3, 4, 5][..sent]);
+    });
+}
+
+/// A view reaches over the switch to a larger ring.
+#[test]
+fn a_view_reaches_over_a_switch() {
+    model(|first| {
+        let (mut producer, mut consumer) = advanced(2, 1);
+        let larger = Memory::heap(4).unwrap().span(0, 4).unwrap();
+        producer.copy_in(&[1]).unwrap();
+        assert!(producer.publish(0));
+        consumer.offer(larger.clone()).unwrap();
+        let write = move || {
+            producer.copy_in(&[2]).unwrap();
+            producer.switch_to(larger, 0).unwrap();
+            assert_eq!(producer.copy_in(&[3, 4]), Ok(2));
+            assert!(producer.publish(0));
+            assert_eq!(producer.copy_in(&[5]), Ok(1));
+            assert!(producer.publish(0));
+        };
+        let read = move || {
+            let mut received = Vec::new();
+            for min in [3, 2] {
+                view(&mut consumer, min, &mut received);
+                consumer.publish_head();
+            }
+            (consumer, received)
+        };
+        let ((), (mut consumer, mut received)) = race(first, write, read);
+        while consumer.position() < 6 {
+            view(&mut consumer, 1, &mut received);
+        }
+        assert_eq!(received, [1, 2, 3, 4, 5]);
+    });
+}
+
 /// Whoever freezes the ring: what was published before is read, and what was not comes back to the producer.
 #[test]
 fn a_freeze_loses_and_doubles_nothing() {
@@ -283,6 +350,17 @@ fn take(consumer: &mut Consumer, len: usize, received: &mut Vec<u8>) {
     let mut bytes = vec![0; len];
     let count = consumer.copy_out(&mut bytes).unwrap();
     received.extend(&bytes[..count]);
+}
+
+/// One look: takes all bytes if there are at least `min`.
+fn view(consumer: &mut Consumer, min: usize, received: &mut Vec<u8>) {
+    let Some(view) = consumer.view(min).unwrap() else { return };
+    assert!(view.len() >= min);
+    for at in 0..view.len() {
+        received.extend(view.array::<1>(at).unwrap());
+    }
+    let count = view.len();
+    consumer.consume(count);
 }
 
 fn take_all(consumer: &mut Consumer, received: &mut Vec<u8>) {

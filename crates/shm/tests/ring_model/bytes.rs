@@ -14,9 +14,13 @@ use super::{Words, cases};
 enum Operation {
     Push(usize),
     PushWhole([usize; 2], usize),
+    /// Reserves, writes the second half first, and goes on by a part of it.
+    Ahead(usize, usize),
     Publish,
     Look,
     Take(usize),
+    /// Looks at least at so many bytes where they lie, and consumes some.
+    View(usize, usize),
     Peek(usize, usize),
     Consume(usize),
     Tell,
@@ -35,6 +39,8 @@ fn operation() -> impl Strategy<Value = Operation> {
     prop_oneof![
         4 => count.clone().prop_map(Push),
         2 => ([0..9_usize, 0..9_usize], 0..9_usize).prop_map(|(parts, gap)| PushWhole(parts, parts[0] + parts[1] + gap)),
+        3 => (count.clone(), count.clone()).prop_map(|(len, used)| Ahead(len, used.min(len))),
+        3 => (0..40_usize, count.clone()).prop_map(|(min, used)| View(min, used)),
         4 => Just(Publish),
         2 => Just(Look),
         4 => count.clone().prop_map(Take),
@@ -60,6 +66,8 @@ struct Oracle {
     began: u64,
     /// Where the producer switched, until the consumer has crossed.
     switch: Option<u64>,
+    /// How far a view reached.
+    viewed: u64,
     next: u8,
 }
 
@@ -74,6 +82,7 @@ impl Oracle {
             capacity,
             began: 0,
             switch: None,
+            viewed: 0,
             next: 0,
         }
     }
@@ -111,10 +120,30 @@ impl Oracle {
     }
 
     fn consume(&mut self, count: usize) {
+        let here = self.consume_known(count);
+        if here < count && self.viewed > self.read {
+            self.look();
+            self.consume_known((count - here).min((self.viewed - self.read) as usize));
+        }
+    }
+
+    fn consume_known(&mut self, count: usize) -> usize {
         let count = count.min(self.known);
         self.published.drain(..count);
         self.known -= count;
         self.read += count as u64;
+        count
+    }
+
+    /// What a view shows that is to have at least `min` bytes.
+    fn view(&mut self, min: usize) -> Option<Vec<Option<u8>>> {
+        if self.known < min.max(1) {
+            self.look();
+        }
+        let is_across = self.known < min && self.switch.is_some();
+        let len = if is_across { self.published.len() } else { self.known };
+        self.viewed = self.read + len as u64;
+        (len >= min).then(|| self.published.iter().take(len).copied().collect())
     }
 }
 
@@ -150,6 +179,37 @@ impl Ends {
                     let end = oracle.staged.len() + stride;
                     oracle.staged.extend(parts.concat().into_iter().map(Some));
                     oracle.staged.resize(end, None);
+                }
+            }
+            Operation::Ahead(len, used) => {
+                let fits = self.producer.space(len).unwrap() >= len;
+                assert_eq!(fits, len <= oracle.space());
+                if fits {
+                    let bytes = oracle.fresh(len);
+                    let (first, second) = bytes.split_at(len / 2);
+                    self.producer.copy_ahead(first.len(), second).unwrap();
+                    self.producer.copy_ahead(0, first).unwrap();
+                    self.producer.advance(used).unwrap();
+                    oracle.staged.extend(bytes[..used].iter().copied().map(Some));
+                }
+                let free = self.producer.space(0).unwrap();
+                assert!(self.producer.copy_ahead(free, &[0]).is_err() && self.producer.advance(free + 1).is_err());
+            }
+            Operation::View(min, used) => {
+                let expected = oracle.view(min);
+                let view = self.consumer.view(min).unwrap();
+                assert_eq!(view.map(|view| view.len()), expected.as_ref().map(Vec::len));
+                if let (Some(view), Some(expected)) = (view, expected) {
+                    let mut bytes = vec![0; view.len()];
+                    view.copy_out(0, &mut bytes).unwrap();
+                    check(&bytes, &expected);
+                    let at = used.min(view.len());
+                    let rest = view.part(at, view.len() - at).unwrap();
+                    let folded = rest.fold(Vec::new(), |all, piece| [&all[..], piece].concat()).unwrap();
+                    check(&folded, &expected[at..]);
+                    assert!(view.array::<1>(view.len()).is_err() && view.part(at, view.len() - at + 1).is_err());
+                    self.consumer.consume(used);
+                    oracle.consume(used);
                 }
             }
             Operation::Publish => {
@@ -203,7 +263,7 @@ impl Ends {
             }
             Operation::ReplaceConsumer if !self.grown && self.offered.is_none() => {
                 self.consumer = Consumer::new(self.words.consumer()).unwrap();
-                oracle.known = 0;
+                (oracle.known, oracle.viewed) = (0, oracle.read);
             }
             Operation::Offer | Operation::ReplaceProducer | Operation::ReplaceConsumer => {}
         }

@@ -13,6 +13,7 @@ pub mod cookie;
 pub mod endpoint;
 pub mod event_queue;
 pub mod fixture;
+pub mod in_place;
 pub mod link;
 pub mod listener;
 pub mod message_queue;

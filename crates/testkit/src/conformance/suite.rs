@@ -182,6 +182,14 @@ macro_rules! conformance_suite {
                     bytes_on_the_way_are_not_slept_over,
                     a_queue_fits_its_region,
                 ]
+                in_place: [
+                    a_view_shows_what_has_arrived,
+                    a_reservation_is_sent_when_committed,
+                    impossible_views_and_reservations_are_refused,
+                    a_wait_for_many_bytes_ends_when_they_are_there,
+                    a_wait_for_bytes_ends_with_the_connection,
+                    a_view_reaches_into_a_larger_ring,
+                ]
                 message_queue: [
                     messages_arrive_whole,
                     a_large_message_is_refused,
@@ -238,6 +246,7 @@ mod tests {
             include_str!("endpoint.rs"),
             include_str!("listener.rs"),
             include_str!("stream.rs"),
+            include_str!("in_place.rs"),
             include_str!("message_queue.rs"),
             include_str!("program.rs"),
         ];

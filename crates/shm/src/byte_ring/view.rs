@@ -1,0 +1,104 @@
+//! The readable bytes of a ring, looked at where they lie.
+//!
+//! The bytes stay in memory that the producer can write, so a view gives no reference to them: every method loads or
+//! copies, and whoever needs a value uses the copy that it has checked. Because all access goes through these methods, the
+//! end of the ring is dealt with here: offsets count from the first readable byte, and a range that lies around the end of
+//! the ring, or in two rings because the ring grew, is as good as any other. Nothing is mapped twice and nothing is copied
+//! aside for that.
+
+use super::copy_from_ring;
+use crate::{Error, Result, Span};
+
+/// Readable bytes of a ring, from the next one on. They are consumed by [`Consumer::consume`](super::Consumer::consume),
+/// when the view is no longer needed.
+#[derive(Debug, Clone, Copy)]
+pub struct View<'a> {
+    pub(super) ring: &'a Span,
+    pub(super) mask: u64,
+    pub(super) position: u64,
+    pub(super) len: usize,
+    /// How many of the bytes lie in `ring`. The others lie in `next`.
+    pub(super) here: usize,
+    pub(super) next: Option<(&'a Span, u64)>,
+}
+
+/// Bytes that [`View::fold`] has at hand at a time: few enough for the first-level cache, enough for vector instructions.
+pub const PIECE: usize = 1024;
+
+impl<'a> View<'a> {
+    /// How many bytes.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Loads `N` bytes from offset `at` on, for `from_le_bytes` and the like.
+    #[inline]
+    pub fn array<const N: usize>(&self, at: usize) -> Result<[u8; N]> {
+        let mut bytes = [0; N];
+        self.copy_out(at, &mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// Copies bytes from offset `at` on. What arrives may be any mixture of values that were there during the call.
+    #[inline]
+    pub fn copy_out(&self, at: usize, bytes: &mut [u8]) -> Result<()> {
+        self.check(at, bytes.len())?;
+        if at + bytes.len() <= self.here {
+            return copy_from_ring(self.ring, self.mask, self.position + at as u64, bytes);
+        }
+        self.copy_out_of_two(at, bytes)
+    }
+
+    /// The `len` bytes from offset `at` on.
+    pub fn part(&self, at: usize, len: usize) -> Result<View<'a>> {
+        self.check(at, len)?;
+        let position = self.position + at as u64;
+        Ok(match self.next {
+            Some((ring, mask)) if at >= self.here => View { ring, mask, position, len, here: len, next: None },
+            _ => View { position, len, here: self.here.saturating_sub(at).min(len), ..*self },
+        })
+    }
+
+    /// Goes through all bytes in order, in pieces of [`PIECE`] bytes and a last one that may be shorter. Each piece is
+    /// loaded once, into memory of this process, so what `each` checks stays as it is during the call.
+    ///
+    /// This is how a payload is checked, hashed or searched in place: the bytes cross from the ring into the first-level
+    /// cache, and no buffer of their length is written.
+    #[inline]
+    pub fn fold<T>(&self, begin: T, mut each: impl FnMut(T, &[u8]) -> T) -> Result<T> {
+        let mut piece = [0; PIECE];
+        let (mut value, mut at) = (begin, 0);
+        while at < self.len {
+            let count = PIECE.min(self.len - at);
+            self.copy_out(at, &mut piece[..count])?;
+            value = each(value, &piece[..count]);
+            at += count;
+        }
+        Ok(value)
+    }
+
+    #[cold]
+    fn copy_out_of_two(&self, at: usize, bytes: &mut [u8]) -> Result<()> {
+        let Some((ring, mask)) = self.next else { return Err(self.outside(at, bytes.len())) };
+        let (first, rest) = bytes.split_at_mut(self.here.saturating_sub(at));
+        copy_from_ring(self.ring, self.mask, self.position + at as u64, first)?;
+        copy_from_ring(ring, mask, self.position + (at + first.len()) as u64, rest)
+    }
+
+    #[inline]
+    fn check(&self, at: usize, len: usize) -> Result<()> {
+        if at > self.len || len > self.len - at { Err(self.outside(at, len)) } else { Ok(()) }
+    }
+
+    #[cold]
+    fn outside(&self, offset: usize, len: usize) -> Error {
+        Error::Range { offset, len, size: self.len }
+    }
+}

@@ -139,6 +139,9 @@ impl Receiver {
 
     /// Waits until [`view`](Self::view) shows at least `min` bytes. If the connection ends before, that is an error, and
     /// fewer bytes may still be there.
+    ///
+    /// A sender that waits for space for `n` bytes at a time, and a receiver that waits for `min`, do not wait for each
+    /// other as long as `n + min` is at most the size of the ring.
     pub fn wait_bytes(&mut self, min: usize, deadline: Option<u64>) -> Result<()> {
         loop {
             let seen = self.consumer().tail_now();
@@ -160,20 +163,14 @@ impl Receiver {
         if ring.can_view(min)? {
             return Ok(true);
         }
-        // The sender may be out of space for the rest as long as it does not know of what was taken.
-        let needed = ring.untold().saturating_add(min as u64);
-        if needed > ring.capacity() as u64 {
-            self.make_room(min)?;
-        }
-        Ok(false)
-    }
-
-    #[cold]
-    fn make_room(&mut self, min: usize) -> Result<()> {
-        if min > self.consumer().largest_view() {
+        if min > ring.largest_view() {
             return Err(Error::Size { what: "view", must: "at most the ring", value: min });
         }
-        if self.consumer().untold() > 0 { self.tell() } else { Ok(()) }
+        // The sender may be out of space for the rest as long as it does not know of all that was taken.
+        if ring.untold() > 0 && ring.available()? > 0 {
+            self.tell_now()?;
+        }
+        Ok(false)
     }
 
     /// Copies bytes from `skip` bytes ahead without taking them.

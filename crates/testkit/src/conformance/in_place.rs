@@ -16,7 +16,7 @@ use super::{
 /// A view shows the bytes that have arrived, also around the end of the ring, and takes nothing; consuming does.
 pub fn a_view_shows_what_has_arrived(fixture: Fixture) {
     let mut channels = Channels::new(fixture, small(256), small(256));
-    let bytes = pattern(10_000, 21);
+    let bytes = pattern(9_000, 21);
     for (round, expected) in bytes.chunks(180).enumerate() {
         channels.a.sender.send(expected, soon()).expect("an empty ring");
         let len = expected.len();
@@ -91,7 +91,8 @@ pub fn impossible_views_and_reservations_are_refused(fixture: Fixture) {
     assert!(matches!(channels.b.receiver.view(1).err(), Some(Error::Unsupported(_))));
 }
 
-/// Whoever waits for many bytes is woken when they are there: as many as the ring holds, with no spinning at all.
+/// Whoever waits for many bytes is woken when they are there, with no spinning at all; the sender waits for what the
+/// ring holds beside them.
 pub fn a_wait_for_many_bytes_ends_when_they_are_there(fixture: Fixture) {
     let mut channels = Channels::new(fixture, small(256), small(256));
     let Channels { a, b, .. } = &mut channels;
@@ -102,7 +103,7 @@ pub fn a_wait_for_many_bytes_ends_when_they_are_there(fixture: Fixture) {
             let mut random = Seeded::new(5);
             let mut rest = &bytes[..];
             while !rest.is_empty() {
-                let wanted = rest.len().min(1 + random.below(192) as usize);
+                let wanted = rest.len().min(1 + random.below(64) as usize);
                 a.sender.wait_space(wanted, soon()).expect("space in time");
                 let mut space = a.sender.reserve(wanted).expect("a stream").expect("space");
                 space.copy_in(0, &rest[..wanted]).expect("inside");
@@ -115,7 +116,7 @@ pub fn a_wait_for_many_bytes_ends_when_they_are_there(fixture: Fixture) {
         let mut random = Seeded::new(6);
         let mut rest = &bytes[..];
         while !rest.is_empty() {
-            let min = rest.len().min(1 + random.below(256) as usize);
+            let min = rest.len().min(1 + random.below(192) as usize);
             b.receiver.wait_bytes(min, soon()).expect("bytes in time");
             let view = b.receiver.view(min).expect("a stream").expect("bytes");
             let mut got = vec![0; view.len()];

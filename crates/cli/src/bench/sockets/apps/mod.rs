@@ -5,6 +5,7 @@ mod database;
 mod iperf;
 pub mod kit;
 mod memcached;
+mod proxy;
 mod redis;
 pub mod rpc;
 pub mod service;
@@ -27,6 +28,18 @@ pub const BENCHES: &[Bench] = &[
         run: redis::run,
     },
     Bench { name: "nginx", about: "wrk against nginx: 1 KiB and 1 MiB files", quick: false, run: web::nginx },
+    Bench {
+        name: "proxy",
+        about: "wrk against nginx as a proxy before nginx, with processor time",
+        quick: false,
+        run: proxy::nginx,
+    },
+    Bench {
+        name: "php",
+        about: "wrk against nginx before php-fpm, with processor time",
+        quick: false,
+        run: proxy::php,
+    },
     Bench { name: "node", about: "wrk against an HTTP server in Node", quick: false, run: web::node },
     Bench { name: "memcached", about: "round trip of a get", quick: false, run: memcached::run },
     Bench {

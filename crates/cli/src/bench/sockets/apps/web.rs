@@ -49,10 +49,16 @@ fn configuration(folder: &Folder, port: u16) -> String {
         "{user} daemon off; worker_processes 1; pid {at}/pid; error_log {at}/error.log crit;\n\
          events {{ worker_connections 256; }}\n\
          http {{ access_log off; sendfile on; open_file_cache max=16; keepalive_requests 100000000;\n\
-         client_body_temp_path {at}/body; proxy_temp_path {at}/proxy; fastcgi_temp_path {at}/fastcgi;\n\
-         uwsgi_temp_path {at}/uwsgi; scgi_temp_path {at}/scgi;\n\
-         server {{ listen 127.0.0.1:{port}; root {at}; }} }}\n"
+         {}\n\
+         server {{ listen 127.0.0.1:{port}; root {at}; }} }}\n",
+        server_paths(folder)
     )
+}
+
+/// Where an nginx puts what it does not keep in memory.
+pub fn server_paths(folder: &Folder) -> String {
+    let kinds = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
+    kinds.iter().map(|kind| format!("{kind}_temp_path {}/{kind};", folder.0.display())).collect()
 }
 
 const NODE: &[Figure] = &[
@@ -81,7 +87,8 @@ pub fn node(effort: &Effort) -> Result<Vec<Outcome>> {
     })
 }
 
-fn wrk(effort: &Effort, via: Via, placement: Placement, connections: u32, address: &str) -> Result<f64> {
+/// Requests per second that `wrk` makes in a second.
+pub fn wrk(effort: &Effort, via: Via, placement: Placement, connections: u32, address: &str) -> Result<f64> {
     let mut client = command(via, placement, effort.cores, "wrk")?;
     client.args(["-t1", &format!("-c{connections}"), "-d1", address]);
     let text = output(&mut client, Duration::from_secs(20))?;

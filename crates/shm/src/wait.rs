@@ -10,7 +10,9 @@
 //! - the peer runs elsewhere: spin for about as long as a wake-up takes; after several spins in a row for
 //!   nothing, sleep at once for a while, and for twice as long if the next spin is for nothing, too;
 //! - two ends that both sleep at once wake each other for every message, though each would find the other's answer by
-//!   looking. So a rest from looking ends early if waits follow each other about as fast as wake-ups do.
+//!   looking. So a rest from looking ends early if waits follow each other about as fast as wake-ups do;
+//! - a thread that loses its core while it looks takes it from others that have work to do, and a wake-up is cheap where no
+//!   core idles: after two such losses in short order, sleep at once for a while, however well looking pays otherwise.
 
 use crate::sync::spin_loop;
 use sidestep_sys::{clock, cpu};
@@ -60,6 +62,8 @@ const FIRST_YIELDS: u32 = 8;
 const TOGETHER: u32 = 128;
 /// Only if one came at least this often.
 const BUSY_NS: u64 = 50_000;
+/// Two losses of the core within this time are no coincidence: an interrupt, or a kernel thread, comes some times a second.
+const LOST_TWICE_NS: u64 = 10_000_000;
 /// How long to stay where a move led to, at first; twice as long after every move that the next one follows soon.
 const STAY_NS: u64 = 1_000_000;
 const MOST_STAYS: u32 = 8;
@@ -78,12 +82,46 @@ pub struct Waiter {
     waited_at: u64,
     quick: u32,
     early: u32,
+    crowd: Crowd,
     /// Answered yields since the last try to move away, and when that was.
     together: u32,
     counted_since: u64,
     /// When the next try may be made, and how many came soon after the one before.
     move_after: u64,
     moves: u32,
+}
+
+/// What one waiter knows of others that want its core.
+#[derive(Debug, Clone, Default)]
+struct Crowd {
+    /// When the core was last lost while looking.
+    lost_at: u64,
+    /// Looking is left to threads that have a core to themselves, until then at the least.
+    is_here: bool,
+    until: u64,
+    /// Times in a row that this was so; each doubles the next.
+    times: u32,
+}
+
+impl Crowd {
+    /// The core was lost while looking. `true`: do not look for a while, which is `rest` at first.
+    fn takes_core(&mut self, now: u64, rest: u64) -> bool {
+        let soon = now.saturating_sub(std::mem::replace(&mut self.lost_at, now)) < LOST_TWICE_NS;
+        // A crowd that has been gone for as long as it was here is another one.
+        let again = now.saturating_sub(self.until) < rest << self.times;
+        if !soon && !again {
+            return false;
+        }
+        self.times = if again { (self.times + 1).min(MOST_DOUBLED) } else { 0 };
+        (self.is_here, self.until) = (true, now + (rest << self.times));
+        true
+    }
+
+    /// Whether it is still here, as far as anyone knows.
+    fn stays(&mut self, now: u64) -> bool {
+        self.is_here &= now < self.until;
+        self.is_here
+    }
 }
 
 impl Waiter {
@@ -120,7 +158,7 @@ impl Waiter {
     /// Whether looking did not pay lately, so that a sleep is likely.
     #[inline]
     pub fn is_resting(&self) -> bool {
-        self.sleep_at_once_until != 0
+        self.sleep_at_once_until != 0 || self.crowd.is_here
     }
 
     #[inline(never)]
@@ -130,7 +168,7 @@ impl Waiter {
         peer_core: impl Fn() -> u32,
         mut news: impl FnMut() -> bool,
     ) -> bool {
-        if self.is_resting() && !self.ends_rest(clock::now(), peer_core() == cpu::current_core()) {
+        if self.is_resting() && !self.looks_again(clock::now(), peer_core() == cpu::current_core()) {
             return news();
         }
         // A peer on this core mostly answers within a few yields. No clock for those: it lies in pages of its own, which
@@ -151,7 +189,7 @@ impl Waiter {
         }
         let start = clock::now();
         let end = deadline.unwrap_or(u64::MAX).min(start.saturating_add(self.patience.look));
-        let mut now = start;
+        let (mut now, mut ticks) = (start, cpu::ticks());
         while now < end {
             if peer_core() == cpu::current_core() {
                 rustix::thread::sched_yield();
@@ -164,23 +202,34 @@ impl Waiter {
                     self.found_together();
                     return true;
                 }
-                now = after;
+                (now, ticks) = (after, cpu::ticks());
             } else {
+                let mut has_lost_core = false;
                 for _ in 0..16 {
                     if news() {
                         self.found();
                         return true;
                     }
                     spin_loop();
+                    let before = std::mem::replace(&mut ticks, cpu::ticks());
+                    has_lost_core |= cpu::is_switch(ticks.wrapping_sub(before));
                 }
                 now = clock::now();
+                if has_lost_core && self.crowd.takes_core(now, self.patience.no_spin) {
+                    return news();
+                }
             }
         }
         self.missed(now);
         news()
     }
 
-    /// A wait begins while looking rests: whether it is time to look again.
+    /// A wait begins while looking rests, for whatever reason: whether it is time to look again.
+    fn looks_again(&mut self, now: u64, together: bool) -> bool {
+        !self.crowd.stays(now) && (self.sleep_at_once_until == 0 || self.ends_rest(now, together))
+    }
+
+    /// A wait begins while looking rests because it did not pay: whether it is time to look again.
     fn ends_rest(&mut self, now: u64, together: bool) -> bool {
         let took = now.saturating_sub(std::mem::replace(&mut self.waited_at, now));
         if now < self.sleep_at_once_until {
@@ -258,6 +307,14 @@ impl Waiter {
         self.move_after = now + (STAY_NS << self.moves);
         cpu::move_away()
     }
+}
+
+/// The core by which to wait for several peers: this thread's own, if one of them was there last, since that one may need it
+/// to go on, whoever else may write first; else that of none.
+#[inline]
+pub fn nearest_core(peers: impl IntoIterator<Item = u32>) -> u32 {
+    let own = cpu::current_core();
+    if peers.into_iter().any(|core| core == own) { own } else { u32::MAX }
 }
 
 #[cfg(test)]

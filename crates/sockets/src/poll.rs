@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use sidestep_shm::wait::Waiter;
+use sidestep_shm::wait::{Waiter, nearest_core};
 use sidestep_sys::{clock, cpu};
 
 use crate::{
@@ -305,7 +305,7 @@ impl List {
     fn look_longer(&mut self, fds: &[libc::pollfd], deadline: Option<u64>) -> Result<bool> {
         let List { ringed, fds: kernel_fds, .. } = self;
         let mut looked = cpu::ticks();
-        let core = || ringed.first().map_or(u32::MAX, |ringed| ringed.carrier.peer_core());
+        let core = || nearest_core(ringed.iter().map(|ringed| ringed.carrier.peer_core()));
         let found = WAITER.with_borrow_mut(|waiter| {
             waiter.get_or_insert_with(|| Waiter::with(config().patience)).look(deadline, core, || {
                 if ringed.iter().any(|ringed| ringed.events(fds[ringed.at].events) != 0) {

@@ -17,7 +17,7 @@ struct End {
 
 impl End {
     fn waits(&mut self, now: u64) {
-        let looks = !self.waiter.is_resting() || self.waiter.ends_rest(now, false);
+        let looks = !self.waiter.is_resting() || self.waiter.looks_again(now, false);
         (self.began, self.looks_until) = (now, now + if looks { self.waiter.patience.look } else { 0 });
     }
 
@@ -111,4 +111,37 @@ fn a_rest_from_yielding_holds_while_the_peer_is_on_this_core() {
     assert!(!times().any(|now| waiter.ends_rest(now, true)));
     waiter.waited_at = begin;
     assert!(times().any(|now| waiter.ends_rest(now, false)));
+}
+
+#[test]
+fn who_loses_the_core_twice_does_not_look_for_a_while() {
+    let (rest, begin) = (Patience::DEFAULT.no_spin, 1_000_000_000);
+    let mut waiter = Waiter::default();
+    assert!(!waiter.crowd.takes_core(begin, rest), "once may be an interrupt");
+    assert!(waiter.crowd.takes_core(begin + 1_000_000, rest));
+    let now = begin + 1_000_000;
+    assert!(waiter.is_resting());
+    waiter.found();
+    assert!(waiter.is_resting(), "what a brief look finds tells nothing of others that want the core");
+    // Not even if waits follow each other quickly.
+    assert!(!(1..rest / 1_000).any(|wait| waiter.looks_again(now + wait * 1_000, false)));
+    assert!(waiter.looks_again(now + rest, false) && !waiter.is_resting());
+}
+
+#[test]
+fn a_crowd_that_stays_is_looked_for_ever_more_rarely() {
+    let (rest, mut now) = (Patience::DEFAULT.no_spin, 1_000_000_000);
+    let mut waiter = Waiter::default();
+    waiter.crowd.takes_core(now, rest);
+    let mut rests = Vec::new();
+    for _ in 0..12 {
+        now += 1_000;
+        assert!(waiter.crowd.takes_core(now, rest));
+        rests.push(waiter.crowd.until - now);
+        now = waiter.crowd.until;
+    }
+    assert_eq!((rests[0], rests[1]), (rest, 2 * rest));
+    assert_eq!(rests.last(), Some(&(rest << MOST_DOUBLED)));
+    // It has gone for longer than it was here.
+    assert!(!waiter.crowd.takes_core(now + (rest << MOST_DOUBLED), rest));
 }

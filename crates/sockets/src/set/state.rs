@@ -10,7 +10,7 @@ use std::{
 };
 
 use sidestep_fabric::{Berth, EventQueue, Node, event::SourceId};
-use sidestep_shm::wait::{Patience, Waiter};
+use sidestep_shm::wait::{Patience, Waiter, nearest_core};
 use sidestep_sys::cpu;
 use sidestep_vi::Nic;
 
@@ -457,7 +457,7 @@ impl State {
         let State { members, active, carried, waiter, looked, nic, node, .. } = self;
         let nic = nic.as_ref().filter(|_| *carried > active.len());
         let ring = |id: &u32| members.get(*id).and_then(|member| member.ring.as_ref());
-        let core = || active.last().and_then(ring).map_or(u32::MAX, |ring| ring.carrier.peer_core());
+        let core = || nearest_core(active.iter().filter_map(ring).map(|ring| ring.carrier.peer_core()));
         let node = node.as_ref().filter(|_| *carried > active.len());
         if waiter.is_resting() {
             // The sleep that follows sees what the kernel has.

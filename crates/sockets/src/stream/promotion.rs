@@ -70,14 +70,15 @@ impl Stream {
         self.publish_counts();
     }
 
-    /// Counts a turn of a young stream, and says whether it is old enough for an offer. A call may be counted twice.
+    /// Counts a turn of a young stream, and says whether it is old enough for an offer. A call may be counted twice. One that
+    /// the program has shut down on this side has had its last turn: what is still to come is mostly its end.
     #[inline]
     pub fn turns_old(&self, direction: usize) -> bool {
         let turns = self.turns.load(Ordering::Relaxed);
         if turns & 1 != direction as u32 || turns == 0 {
             self.turns.store((turns & !1) + 2 + direction as u32, Ordering::Relaxed);
         }
-        turns / 2 >= TURNS
+        turns / 2 >= TURNS && !self.is_shut.load(Ordering::Relaxed)
             || self.over_tcp[direction].load(Ordering::Relaxed) >= BULK
             || config().promote == Promote::Eager
     }

@@ -273,12 +273,13 @@ impl Set {
     pub fn closed(&self, fd: i32, stream: &Stream, last: bool) {
         let set = self.fd.load(Ordering::Relaxed);
         let mut state = lock(&self.state);
-        let ids: Vec<u32> = state
-            .members
-            .iter()
-            .filter(|(_, member)| member.stream.index == stream.index && (last || member.fd == fd))
-            .map(|(id, _)| id)
-            .collect();
+        let own = |member: &Member| member.stream.index == stream.index && (last || member.fd == fd);
+        let by_number = state.members.id(fd).filter(|id| state.members.get(*id).is_some_and(own));
+        let ids: Vec<u32> = match by_number.filter(|_| stream.had_one_number()) {
+            // No look at thousands of members for each of them.
+            Some(id) => vec![id],
+            None => state.members.iter().filter(|(_, member)| own(member)).map(|(id, _)| id).collect(),
+        };
         for id in ids {
             let present = state.members.get(id).is_some_and(|member| member.present);
             if !present && !last {

@@ -38,7 +38,7 @@ mod number;
 mod parting;
 mod promotion;
 
-pub use number::InKernel;
+pub use number::{InKernel, Passing};
 
 /// One connection. Lives for ever and is used again; see [`table`].
 #[derive(Debug)]

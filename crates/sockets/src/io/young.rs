@@ -6,7 +6,7 @@ use std::io::{IoSlice, IoSliceMut};
 use crate::{
     control::Control,
     kernel::{self, Errno, Result},
-    stream::{InKernel, READ, Stream, WRITE},
+    stream::{Passing, READ, Stream, WRITE},
     table,
 };
 
@@ -25,7 +25,6 @@ pub fn receive(
     if is_odd() || stream.inherited_bytes() > 0 || stream.turns_old(READ) {
         return None;
     }
-    let _in_use = stream.in_use();
     let call = begin(fd, stream, READ)?;
     let outcome = from_kernel(stream.fd(), parts, flags, control);
     call.end(outcome.unwrap_or(0));
@@ -39,7 +38,6 @@ pub fn send(fd: i32, stream: &'static Stream, parts: &[IoSlice<'_>], flags: i32)
     if len > KERNEL_PIECE || stream.turns_old(WRITE) {
         return None;
     }
-    let _in_use = stream.in_use();
     let call = begin(fd, stream, WRITE)?;
     let outcome = kernel::send(stream.fd(), parts, flags | libc::MSG_NOSIGNAL);
     if matches!(outcome, Ok(count) if count < len) || outcome == Err(Errno(libc::EAGAIN)) {
@@ -50,8 +48,8 @@ pub fn send(fd: i32, stream: &'static Stream, parts: &[IoSlice<'_>], flags: i32)
 }
 
 /// Begins a call that sits in the kernel. `None`: the stream has grown older meanwhile, or the number leads elsewhere.
-fn begin(fd: i32, stream: &'static Stream, direction: usize) -> Option<InKernel> {
-    let call = stream.in_kernel(direction);
+fn begin(fd: i32, stream: &'static Stream, direction: usize) -> Option<Passing> {
+    let call = stream.in_passing(direction);
     // SeqCst: whoever opens the direction, or announces a switch, has made the stream older first. It sees this count, or this
     // sees that.
     (stream.is_young() && table::slot(fd).is_some_and(|slot| slot.is(stream))).then_some(call)

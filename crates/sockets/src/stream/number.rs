@@ -27,6 +27,29 @@ impl Drop for InUse {
     }
 }
 
+/// A call uses the stream and sits in the kernel for one direction, from its beginning to its end.
+#[derive(Debug)]
+pub struct Passing(&'static Stream, usize, Note);
+
+impl Passing {
+    /// The call has carried so many bytes.
+    pub fn end(self, bytes: usize) {
+        let _inside = Inside::enter();
+        if jump::strike(self.2) {
+            self.0.count(self.1, bytes);
+            self.0.in_kernel[self.1].fetch_sub(1, Ordering::SeqCst);
+            self.0.drop_user();
+        }
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for Passing {
+    fn drop(&mut self) {
+        Passing(self.0, self.1, self.2).end(0);
+    }
+}
+
 /// A call sits in the kernel for one direction.
 #[derive(Debug)]
 pub struct InKernel(&'static Stream, usize, Note);
@@ -92,7 +115,15 @@ impl Stream {
         InKernel(self, direction, jump::note(What::InKernel(self, direction)))
     }
 
-    /// Such a call was left by a jump. What the kernel carried last may not have been counted: the kernel has.
+    /// Both of these at once, for a call that does nothing else.
+    pub fn in_passing(&'static self, direction: usize) -> Passing {
+        let _inside = Inside::enter();
+        self.users.fetch_add(1, Ordering::SeqCst);
+        self.in_kernel[direction].fetch_add(1, Ordering::SeqCst);
+        Passing(self, direction, jump::note_each([What::Use(self), What::InKernel(self, direction)].into_iter()))
+    }
+
+    /// A call that sat in the kernel was left by a jump. What the kernel carried last may not have been counted: the kernel has.
     #[cold]
     pub fn left_kernel(&'static self, direction: usize) {
         let others = self.in_kernel[direction].fetch_sub(1, Ordering::SeqCst) != 1;

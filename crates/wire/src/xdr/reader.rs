@@ -51,6 +51,26 @@ impl<'a> Reader<'a> {
         Ok(i64::from_be_bytes(self.take()?))
     }
 
+    /// An integer of 8 bits, in the four bytes of an int.
+    pub fn i8(&mut self) -> Result<i8, Error> {
+        self.narrow("char")
+    }
+
+    /// An unsigned integer of 8 bits, in the four bytes of an int.
+    pub fn u8(&mut self) -> Result<u8, Error> {
+        self.narrow("unsigned char")
+    }
+
+    /// An integer of 16 bits, in the four bytes of an int.
+    pub fn i16(&mut self) -> Result<i16, Error> {
+        self.narrow("short")
+    }
+
+    /// An unsigned integer of 16 bits, in the four bytes of an int.
+    pub fn u16(&mut self) -> Result<u16, Error> {
+        self.narrow("unsigned short")
+    }
+
     /// A single-precision number.
     pub fn f32(&mut self) -> Result<f32, Error> {
         Ok(f32::from_be_bytes(self.take()?))
@@ -185,6 +205,11 @@ impl<'a> Reader<'a> {
             items.push(item(self)?);
         }
         Ok(items)
+    }
+
+    fn narrow<T: TryFrom<i32>>(&mut self, name: &'static str) -> Result<T, Error> {
+        let found = self.i32()?;
+        T::try_from(found).map_err(|_| Error::Value { name, found })
     }
 
     #[inline]

@@ -51,6 +51,26 @@ impl<'a> Writer<'a> {
         self.put(&value.to_be_bytes())
     }
 
+    /// An integer of 8 bits, in the four bytes of an int.
+    pub fn i8(&mut self, value: i8) -> Result<(), Error> {
+        self.i32(value.into())
+    }
+
+    /// An unsigned integer of 8 bits, in the four bytes of an int.
+    pub fn u8(&mut self, value: u8) -> Result<(), Error> {
+        self.i32(value.into())
+    }
+
+    /// An integer of 16 bits, in the four bytes of an int.
+    pub fn i16(&mut self, value: i16) -> Result<(), Error> {
+        self.i32(value.into())
+    }
+
+    /// An unsigned integer of 16 bits, in the four bytes of an int.
+    pub fn u16(&mut self, value: u16) -> Result<(), Error> {
+        self.i32(value.into())
+    }
+
     /// A single-precision number.
     pub fn f32(&mut self, value: f32) -> Result<(), Error> {
         self.put(&value.to_be_bytes())

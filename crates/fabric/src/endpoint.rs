@@ -59,6 +59,8 @@ struct State {
     closed: Option<Closed>,
     close_sent: bool,
     subscription: Option<Subscription>,
+    /// Queues of this connection that are event sources: they report its end, too.
+    queues: Vec<Subscription>,
     resources: Vec<Box<dyn Any + Send>>,
 }
 
@@ -290,9 +292,20 @@ impl EndpointCore {
             state.closed = Some(Closed { error, message });
         }
         self.over.store(true, Ordering::Release);
-        if let Some(subscription) = &state.subscription {
+        state.subscription.iter().chain(&state.queues).for_each(|subscription| _ = subscription.post());
+    }
+
+    /// Reports the end of the connection, now if it has come.
+    pub(crate) fn subscribe_end(&self, subscription: Subscription) {
+        let mut state = self.lock();
+        if state.closed.is_some() {
             subscription.post();
         }
+        state.queues.push(subscription);
+    }
+
+    pub(crate) fn unsubscribe_end(&self, subscription: &Subscription) {
+        self.lock().queues.retain(|known| !known.is(subscription));
     }
 }
 

@@ -1,8 +1,8 @@
 //! Event queues: where any number of sources report, and one place to wait.
 //!
-//! A source (a tripwire, an RDMA queue, an endpoint, or the program itself) has at most one entry in the queue, so the
-//! queue cannot overflow and costs the same whatever the number of sources. Clear before look: when an event is handed
-//! out its source may report again, so whatever happens after that is not lost.
+//! A source (a tripwire, an RDMA queue, an endpoint, either side of a message queue, or the program itself) has at most
+//! one entry in the queue, so the queue cannot overflow and costs the same whatever the number of sources. Clear before
+//! look: when an event is handed out its source may report again, so whatever happens after that is not lost.
 //!
 //! A queue is also a descriptor that is readable when the queue may have events ([`EventQueue::descriptor`]), and has a
 //! *polled* variant that never makes a peer ring a doorbell.
@@ -20,9 +20,10 @@ use sidestep_shm::{
 use sidestep_sys::lock::{Mutex, MutexGuard};
 
 use crate::{
-    endpoint::Endpoint,
+    endpoint::{Endpoint, EndpointCore},
     error::{Error, Result},
     node::Node,
+    queue::{Receiver, Sender},
     rdma::RdmaQueue,
     tripwire::{Tripwire, TripwireCore},
 };
@@ -86,6 +87,8 @@ struct Entry {
 #[derive(Debug)]
 enum Source {
     Tripwire(Arc<TripwireCore>),
+    /// One side of a message queue: its word, and the end of its connection.
+    Queue(Arc<TripwireCore>, Arc<EndpointCore>),
     /// Reports by itself; nothing to do when its event is taken.
     Plain,
 }
@@ -134,6 +137,47 @@ impl EventQueue {
         id
     }
 
+    /// Reports that something has arrived for a receiver, or that its connection has ended; at once if that is so already.
+    ///
+    /// When its event is taken the source is armed again, so the program then takes everything that is there:
+    ///
+    /// ```
+    /// # use sidestep_fabric::{Error, EventQueue, Node, Result, queue::Receiver};
+    /// fn serve(node: &Node, receivers: &mut [Receiver], mut take: impl FnMut(usize, &[u8])) -> Result<()> {
+    ///     let events = EventQueue::new(node);
+    ///     for (token, receiver) in receivers.iter_mut().enumerate() {
+    ///         events.attach_receiver(receiver, token as u64)?;
+    ///     }
+    ///     let mut buffer = [0; 4096];
+    ///     loop {
+    ///         let token = events.wait(None)?.token as usize;
+    ///         while receivers[token].has_news() {
+    ///             let count = receivers[token].try_receive(&mut buffer)?;
+    ///             take(token, &buffer[..count]);
+    ///         }
+    ///         if receivers[token].is_over() {
+    ///             return Ok(());
+    ///         }
+    ///     }
+    /// }
+    /// ```
+    pub fn attach_receiver(&self, receiver: &mut Receiver, token: u64) -> Result<SourceId> {
+        receiver.attach(self, token)
+    }
+
+    /// Reports that there is space again, after a try to send, or to reserve, that found too little; and the end of the
+    /// connection. One event follows each such try at most, and none while there is space enough.
+    pub fn attach_sender(&self, sender: &mut Sender, token: u64) -> Result<SourceId> {
+        sender.attach(self, token)
+    }
+
+    pub(crate) fn attach_queue(&self, tripwire: &Tripwire, endpoint: &Arc<EndpointCore>, token: u64) -> SourceId {
+        let (id, subscription) = self.add(token, Source::Queue(tripwire.core().clone(), endpoint.clone()));
+        tripwire.core().subscribe(subscription.clone());
+        endpoint.subscribe_end(subscription);
+        id
+    }
+
     /// A source of the program's own, for [`deliver`](Self::deliver).
     pub fn attach(&self, token: u64) -> SourceId {
         self.add(token, Source::Plain).0
@@ -149,11 +193,16 @@ impl EventQueue {
             let mut sources = self.core.sources();
             let Some(entry) = sources.entry(id) else { return };
             entry.generation = entry.generation.wrapping_add(1);
-            if let Source::Tripwire(tripwire) = std::mem::replace(&mut entry.source, Source::Plain) {
-                tripwire.unsubscribe();
-                tripwire.disarm();
-            }
             let mark = entry.mark.take();
+            match std::mem::replace(&mut entry.source, Source::Plain) {
+                Source::Tripwire(tripwire) => tripwire.silence(),
+                Source::Queue(tripwire, endpoint) => {
+                    tripwire.silence();
+                    let mark = mark.clone();
+                    mark.map(|mark| endpoint.unsubscribe_end(&Subscription { queue: self.core.clone(), mark }));
+                }
+                Source::Plain => {}
+            }
             sources.free.push(id.index() as u32);
             mark
         };
@@ -268,7 +317,7 @@ impl EventQueueCore {
             let mut sources = self.sources();
             // Detached meanwhile: its number may belong to another by now.
             let Some(entry) = sources.entry(id) else { continue };
-            if let Source::Tripwire(tripwire) = &entry.source {
+            if let Source::Tripwire(tripwire) | Source::Queue(tripwire, _) = &entry.source {
                 tripwire.take();
             }
             return Some(Event { token: entry.token, source: id });
@@ -298,6 +347,11 @@ impl SourceId {
 }
 
 impl Subscription {
+    /// Whether this and the other are of one source.
+    pub(crate) fn is(&self, other: &Subscription) -> bool {
+        Arc::ptr_eq(&self.mark, &other.mark)
+    }
+
     /// Reports. The node wakes sleepers after it has dispatched, so this only rings the queue's own descriptor.
     pub(crate) fn post(&self) -> bool {
         let posted = self.queue.pending.post(&self.mark);

@@ -99,6 +99,12 @@ impl Tripwire {
         Ok(Tripwire { core, node: node.clone() })
     }
 
+    /// Another tripwire on the same word.
+    pub(crate) fn beside(&self, mode: Mode) -> Result<Tripwire> {
+        let word = self.core.region.slice(self.core.offset, WATCHED_WORD)?;
+        Self::on_slice(&self.node, &word, 0, self.core.access, mode)
+    }
+
     /// Arms it. Look at the word once more afterwards: a write before this moment does not fire.
     pub fn arm(&self) {
         self.core.arm();
@@ -198,6 +204,12 @@ impl TripwireCore {
 
     pub(crate) fn subscribe(&self, subscription: Subscription) {
         *self.subscription.lock().expect("no panic while subscribed") = Some(subscription);
+    }
+
+    /// Reports no more, and fires no more.
+    pub(crate) fn silence(&self) {
+        self.unsubscribe();
+        self.disarm();
     }
 
     pub(crate) fn unsubscribe(&self) {

@@ -15,8 +15,9 @@ use sidestep_sys::clock;
 use crate::{
     endpoint::EndpointCore,
     error::{CloseReason, Error, Result},
+    event::{EventQueue, SourceId},
     node::Node,
-    tripwire::Tripwire,
+    tripwire::{Mode, Tripwire},
 };
 
 /// The means of waiting for one word of the own block.
@@ -81,6 +82,23 @@ impl Home {
         match self {
             Home::Node { endpoint, .. } => endpoint.check_open(),
             Home::Alone(_) => Ok(()),
+        }
+    }
+
+    /// Makes this side of the queue an event source: it reports writes to its word, and the end of the connection.
+    pub(crate) fn attach(&self, queue: &EventQueue, token: u64, mode: Mode) -> Result<(SourceId, Tripwire)> {
+        let Home::Node { endpoint, tripwire, .. } = self else {
+            return Err(Error::Unsupported("events of a queue that another process made"));
+        };
+        let own = tripwire.beside(mode)?;
+        Ok((queue.attach_queue(&own, endpoint, token), own))
+    }
+
+    /// Reports to the event queue that this side is attached to, whatever the peer does.
+    pub(crate) fn report(&self, source: &Tripwire) {
+        source.core().fire();
+        if let Home::Node { node, .. } = self {
+            node.wake();
         }
     }
 

@@ -17,7 +17,9 @@ use super::{
 };
 use crate::{
     error::{Error, Result},
+    event::{EventQueue, SourceId},
     region::{Region, RegionSlice},
+    tripwire::{Mode, Tripwire},
 };
 
 /// Receives. One thread at a time; several threads share it under a lock of their own.
@@ -31,6 +33,8 @@ pub struct Receiver {
     idle: u32,
     /// Own memory, which the peer may read when this process is gone.
     witness: sidestep_shm::Word64,
+    /// Reports arrivals to an event queue.
+    reporter: Option<Tripwire>,
 }
 
 #[derive(Debug)]
@@ -73,7 +77,18 @@ impl Receiver {
         };
         let core = wire.word(HEAD_CORE)?;
         let witness = memory.word64(offset + WITNESS)?;
-        Ok(Receiver { ring, wire, home, waiter: Waiter::default(), core, idle: 0, witness })
+        Ok(Receiver { ring, wire, home, waiter: Waiter::default(), core, idle: 0, witness, reporter: None })
+    }
+
+    /// Reports to an event queue as [`EventQueue::attach_receiver`] says.
+    pub(crate) fn attach(&mut self, queue: &EventQueue, token: u64) -> Result<SourceId> {
+        let (id, reporter) = self.home.attach(queue, token, Mode::Repeating)?;
+        reporter.arm();
+        if self.consumer().has_news() {
+            self.home.report(&reporter);
+        }
+        self.reporter = Some(reporter);
+        Ok(id)
     }
 
     /// How patient waits are before they sleep.
@@ -238,6 +253,11 @@ impl Receiver {
     #[inline]
     pub fn has_news(&mut self) -> bool {
         self.consumer().has_news()
+    }
+
+    /// Whether the connection has ended and nothing is left to receive.
+    pub fn is_over(&mut self) -> bool {
+        self.home.check_open().is_err() && !self.has_news()
     }
 
     /// Bytes that can be received at the moment.

@@ -22,7 +22,9 @@ use crate::{
     aperture::Aperture,
     cookie::Rights,
     error::{Error, Result},
+    event::{EventQueue, SourceId},
     region::Region,
+    tripwire::{Mode, Tripwire},
 };
 
 /// Sends. One thread at a time; several threads share it under a lock of their own.
@@ -37,6 +39,8 @@ pub struct Sender {
     head: Word64,
     refused: u32,
     current: Current,
+    /// Reports space to an event queue, after a try that found too little.
+    reporter: Option<Tripwire>,
 }
 
 #[derive(Debug)]
@@ -97,7 +101,28 @@ impl Sender {
             Kind::Stream => Ring::Bytes(Producer::new(parts)?),
             Kind::Slots(stride) => Ring::Slots(SlotProducer::new(parts, stride as usize)?),
         };
-        Ok(Sender { ring, wire, home, waiter: Waiter::default(), peer_core, head, refused: 0, current })
+        let waiter = Waiter::default();
+        Ok(Sender { ring, wire, home, waiter, peer_core, head, refused: 0, current, reporter: None })
+    }
+
+    /// Reports to an event queue as [`EventQueue::attach_sender`] says.
+    pub(crate) fn attach(&mut self, queue: &EventQueue, token: u64) -> Result<SourceId> {
+        let (id, reporter) = self.home.attach(queue, token, Mode::Once)?;
+        self.reporter = Some(reporter);
+        if self.space()? == 0 {
+            self.report_space();
+        }
+        Ok(id)
+    }
+
+    /// Lets the event queue, if there is one, know of the next space.
+    fn report_space(&mut self) {
+        let Some(reporter) = &self.reporter else { return };
+        reporter.arm();
+        let known = self.ring.producer().known_head();
+        if self.head.load(Ordering::Relaxed) != known {
+            self.home.report(reporter);
+        }
     }
 
     /// How patient waits are before they sleep.
@@ -447,6 +472,7 @@ impl Sender {
         if self.producer().has_ended() {
             return Err(Error::Frozen);
         }
+        self.report_space();
         self.refused += 1;
         if self.refused % BREATH == 0 {
             self.home.breathe()?;

@@ -67,6 +67,11 @@ impl Producer {
         self.written
     }
 
+    /// How far the consumer is known to have read.
+    pub fn known_head(&self) -> u64 {
+        self.known_head
+    }
+
     /// Where the next byte to write belongs, for hints to the processor.
     #[cfg(not(loom))]
     #[inline]

@@ -19,6 +19,7 @@ pub mod listener;
 pub mod message_queue;
 pub mod nodes;
 pub mod program;
+pub mod queue_events;
 pub mod rdma;
 pub mod read_only;
 pub mod region;

@@ -190,6 +190,14 @@ macro_rules! conformance_suite {
                     a_wait_for_bytes_ends_with_the_connection,
                     a_view_reaches_into_a_larger_ring,
                 ]
+                queue_events: [
+                    a_receiver_reports_arrivals,
+                    a_receiver_reports_what_is_there_already,
+                    a_sender_reports_space,
+                    queues_report_the_end,
+                    a_detached_queue_is_silent,
+                    no_arrival_and_no_space_is_slept_over,
+                ]
                 message_queue: [
                     messages_arrive_whole,
                     a_large_message_is_refused,
@@ -247,6 +255,7 @@ mod tests {
             include_str!("listener.rs"),
             include_str!("stream.rs"),
             include_str!("in_place.rs"),
+            include_str!("queue_events.rs"),
             include_str!("message_queue.rs"),
             include_str!("program.rs"),
         ];

@@ -49,7 +49,7 @@ pub use crate::{
     event::{Event, EventQueue},
     listener::{Listener, Request},
     node::Node,
-    rdma::RdmaQueue,
+    rdma::{Group, RdmaQueue},
     region::{Region, RegionSlice},
     tripwire::{Access, Mode, Tripwire},
 };

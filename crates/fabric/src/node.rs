@@ -240,7 +240,7 @@ impl Node {
         }
         // Where nothing is mapped, transfers go on with what has come for them, or with room on the link.
         if core.maps || core.scheduler.is_due(any) {
-            any |= core.scheduler.run(self);
+            any |= core.scheduler.run();
         }
         if any {
             self.notify();

@@ -1,4 +1,7 @@
 //! The scheduler of RDMA queues: those with work to do are served round-robin, a quantum each.
+//!
+//! Between two turns of a queue every other queue has at most one, and a turn moves at most one quantum. A queue that the link
+//! had no room for is first when there is some. Only a small request of a queue without others is done at once, like a store.
 
 use std::{
     collections::VecDeque,
@@ -8,20 +11,41 @@ use std::{
     },
 };
 
-use sidestep_sys::lock::Mutex;
+use sidestep_sys::lock::{Mutex, MutexGuard};
 
-use crate::{node::Node, rdma::RdmaCore};
+use crate::rdma::RdmaCore;
 
 /// Bytes a queue may move before the next one has its turn.
 pub(crate) const QUANTUM: usize = 256 * 1024;
 
+/// Bytes that a request may have to be done before its queue's turn, while other queues wait for theirs: about as many as
+/// are copied in the time that a turn costs beside its copy.
+const SMALL: usize = 4096;
+
 /// Polls without news between looks at queues that wait for the link.
 const IDLE_POLLS: usize = 8;
 
+/// What is served in turns.
+pub(crate) trait Serve {
+    /// Does up to `quantum` bytes of work.
+    fn serve(self: &Arc<Self>, quantum: usize) -> Served;
+}
+
+/// How a turn went.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Served {
+    /// Whether anything moved.
+    pub(crate) moved: bool,
+    /// Whether it is to have another turn.
+    pub(crate) more: bool,
+    /// Whether the link took less than it was given.
+    pub(crate) stalled: bool,
+}
+
 /// Queues with requests that are not done.
-#[derive(Debug, Default)]
-pub(crate) struct Scheduler {
-    active: Mutex<VecDeque<Arc<RdmaCore>>>,
+#[derive(Debug)]
+pub(crate) struct Scheduler<Q = RdmaCore> {
+    active: Mutex<VecDeque<Arc<Q>>>,
     count: AtomicUsize,
     /// Polls that found nothing for them.
     idle: AtomicUsize,
@@ -31,12 +55,29 @@ pub(crate) struct Scheduler {
     is_stalled: AtomicBool,
 }
 
-impl Scheduler {
+impl<Q> Default for Scheduler<Q> {
+    fn default() -> Self {
+        Scheduler {
+            active: Mutex::default(),
+            count: AtomicUsize::new(0),
+            idle: AtomicUsize::new(0),
+            has_news: AtomicBool::new(false),
+            is_stalled: AtomicBool::new(false),
+        }
+    }
+}
+
+impl<Q: Serve> Scheduler<Q> {
     /// Adds a queue to the end of the round.
-    pub(crate) fn activate(&self, queue: Arc<RdmaCore>) {
-        let mut active = self.active.lock().expect("no panic in scheduler");
-        active.push_back(queue);
-        self.count.store(active.len(), Ordering::Release);
+    pub(crate) fn activate(&self, queue: Arc<Q>) {
+        self.change(|active| active.push_back(queue));
+    }
+
+    /// Whether a queue may do so many bytes before its turn: few, or no other queue waits. `counted`: the queue itself is one
+    /// of those that the scheduler knows of.
+    pub(crate) fn may_overtake(&self, bytes: usize, counted: bool) -> bool {
+        let others = self.count.load(Ordering::Relaxed).saturating_sub(usize::from(counted));
+        bytes <= if others == 0 { QUANTUM } else { SMALL }
     }
 
     /// A request has ended, or a peer or a region of it is gone.
@@ -44,9 +85,11 @@ impl Scheduler {
         self.has_news.store(true, Ordering::Release);
     }
 
-    /// A queue found the link full.
-    pub(crate) fn note_stalled(&self) {
-        self.is_stalled.store(true, Ordering::Release);
+    /// A queue may have found the link full.
+    pub(crate) fn note_stalled(&self, stalled: bool) {
+        if stalled {
+            self.is_stalled.store(true, Ordering::Release);
+        }
     }
 
     /// Whether queues that wait for the link are to be looked at, after a poll that found something or not: when there are
@@ -65,36 +108,38 @@ impl Scheduler {
     }
 
     /// Serves each active queue once. `true` if anything moved.
-    pub(crate) fn run(&self, node: &Node) -> bool {
-        let turns = self.count.load(Ordering::Acquire);
+    pub(crate) fn run(&self) -> bool {
         let mut any = false;
-        for _ in 0..turns {
+        let mut without_room = Vec::new();
+        for _ in 0..self.count.load(Ordering::Acquire) {
             // The lock is not held while a queue is served: posts of other threads go on.
-            let Some(queue) = self.next() else { break };
-            let (moved, more) = queue.serve(node, QUANTUM);
-            any |= moved;
-            if more {
+            let Some(queue) = self.change(VecDeque::pop_front) else { break };
+            let served = queue.serve(QUANTUM);
+            any |= served.moved;
+            self.note_stalled(served.stalled);
+            if served.stalled && !served.moved {
+                without_room.push(queue);
+            } else if served.more {
                 self.activate(queue);
             }
         }
-        // Where the link has little room, another one is the first to use it next time.
-        if turns > 1 {
-            let mut active = self.active.lock().expect("no panic in scheduler");
-            if let Some(first) = active.pop_front() {
-                active.push_back(first);
-            }
+        if !without_room.is_empty() {
+            self.change(|active| without_room.into_iter().rev().for_each(|queue| active.push_front(queue)));
         }
         any
     }
 
-    fn next(&self) -> Option<Arc<RdmaCore>> {
-        let mut active = self.active.lock().expect("no panic in scheduler");
-        let queue = active.pop_front();
+    fn change<T>(&self, change: impl FnOnce(&mut VecDeque<Arc<Q>>) -> T) -> T {
+        let mut active: MutexGuard<'_, _> = self.active.lock().expect("no panic in scheduler");
+        let changed = change(&mut active);
         self.count.store(active.len(), Ordering::Release);
-        queue
+        changed
     }
 }
 
 fn take(flag: &AtomicBool) -> bool {
     flag.load(Ordering::Relaxed) && flag.swap(false, Ordering::AcqRel)
 }
+
+#[cfg(test)]
+mod tests;

@@ -21,6 +21,7 @@ pub mod nodes;
 pub mod program;
 pub mod queue_events;
 pub mod rdma;
+pub mod rdma_group;
 pub mod read_only;
 pub mod region;
 pub mod revocation;

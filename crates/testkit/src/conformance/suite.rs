@@ -136,6 +136,14 @@ macro_rules! conformance_suite {
                     a_death_ends_requests,
                     a_queue_is_shared_by_threads,
                 ]
+                rdma_group: [
+                    a_gather_list_arrives_as_one,
+                    a_scatter_list_is_filled,
+                    a_group_is_in_order,
+                    a_group_is_posted_whole,
+                    a_failure_flushes_the_rest_of_a_group,
+                    a_group_is_served_in_one_turn,
+                ]
                 endpoint: [
                     messages_are_whole_and_in_order,
                     a_large_message_is_refused,
@@ -251,6 +259,7 @@ mod tests {
             include_str!("tripwire.rs"),
             include_str!("event_queue.rs"),
             include_str!("rdma.rs"),
+            include_str!("rdma_group.rs"),
             include_str!("endpoint.rs"),
             include_str!("listener.rs"),
             include_str!("stream.rs"),

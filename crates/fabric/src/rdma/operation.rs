@@ -1,0 +1,91 @@
+//! What a request does, where this process does it by itself: to memory that is mapped.
+
+use std::sync::atomic::{Ordering, fence};
+
+use crate::{
+    aperture::Aperture,
+    error::Result,
+    link::{Atomic, Outcome},
+    region::{RegionSlice, perform},
+    tripwire::Access,
+};
+
+use super::pieces::Pieces;
+
+#[derive(Debug)]
+pub(super) enum Operation {
+    Write(Pieces),
+    Immediate(u32),
+    Read(Pieces),
+    Atomic(Atomic, RegionSlice),
+}
+
+impl Operation {
+    /// Whether it brings bytes that a later request may send.
+    pub(super) fn fetches(&self) -> bool {
+        matches!(self, Operation::Read(_) | Operation::Atomic(..))
+    }
+
+    /// Whether the memory is mapped for it.
+    pub(super) fn is_mapped(&self, target: &Aperture) -> bool {
+        target.is_mapped() || matches!(self, Operation::Read(_)) && target.readable().is_some()
+    }
+
+    /// Lets the owner know of what it watches, when bytes at `offset` of memory that is mapped have been moved.
+    pub(super) fn report(&self, target: &Aperture, offset: usize, len: usize) {
+        match self {
+            Operation::Read(_) if !target.is_mapped() => target.report_reads(offset, len),
+            Operation::Read(_) => target.fire(offset, len, Access::Read),
+            _ => target.fire(offset, len, Access::Write),
+        }
+    }
+
+    /// Moves bytes `from .. from + count` of the request, at `offset` of memory that is mapped.
+    #[inline]
+    pub(super) fn move_bytes(&self, target: &Aperture, offset: usize, from: usize, count: usize) -> Result<()> {
+        let Some(mapped) = target.mapped() else {
+            if let (Operation::Read(into), Some(readable)) = (self, target.readable()) {
+                let mut done = offset + from;
+                for (span, at, len) in into.runs(from, count) {
+                    readable.copy_to(done, span, at, len)?;
+                    done += len;
+                }
+            }
+            return Ok(());
+        };
+        match self {
+            Operation::Write(source) => source.write_to(&mapped.data, offset + from, from, count)?,
+            Operation::Read(into) => {
+                let mut done = offset + from;
+                for (span, at, len) in into.runs(from, count) {
+                    span.copy_from(at, &mapped.data, done, len)?;
+                    done += len;
+                }
+                // The reads of a queue are in order. Pairs with the owner's Release stores.
+                fence(Ordering::Acquire);
+            }
+            // Pairs with the owner's Acquire load: what the queue wrote before is visible.
+            Operation::Immediate(value) => mapped.memory.word32(offset)?.store(*value, Ordering::Release),
+            Operation::Atomic(atomic, into) => {
+                let held = perform(&mapped.memory.word64(offset)?, *atomic);
+                into.word64(0)?.store(held, Ordering::Release);
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the link's answer to the piece that starts at `at`.
+    pub(super) fn take(&self, at: usize, outcome: Outcome) -> Result<()> {
+        match (outcome, self) {
+            (Outcome::Refused(refusal), _) => Err(refusal.into()),
+            (Outcome::Closed(reason), _) => Err(reason.into()),
+            (Outcome::Failed(error), _) => Err(error),
+            (Outcome::Bytes(bytes), Operation::Read(into)) => into.copy_in(at, &bytes),
+            (Outcome::Value(held), Operation::Atomic(_, into)) => {
+                into.word64(0)?.store(held, Ordering::Release);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+}

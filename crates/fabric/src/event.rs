@@ -198,8 +198,9 @@ impl EventQueue {
                 Source::Tripwire(tripwire) => tripwire.silence(),
                 Source::Queue(tripwire, endpoint) => {
                     tripwire.silence();
-                    let mark = mark.clone();
-                    mark.map(|mark| endpoint.unsubscribe_end(&Subscription { queue: self.core.clone(), mark }));
+                    if let Some(mark) = mark.clone() {
+                        endpoint.unsubscribe_end(&Subscription { queue: self.core.clone(), mark });
+                    }
                 }
                 Source::Plain => {}
             }

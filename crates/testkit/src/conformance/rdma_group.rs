@@ -86,7 +86,9 @@ pub fn a_group_is_posted_whole(fixture: Fixture) {
     let queue = RdmaQueue::new(&pair.a, 3);
     let group = |count: usize| {
         let mut group = Group::new();
-        (0..count).for_each(|at| drop(group.immediate(&aperture, 4 * at, 7).expect("inside")));
+        for at in 0..count {
+            group.immediate(&aperture, 4 * at, 7).expect("inside");
+        }
         group
     };
     assert_eq!(queue.post(group(4)).err(), Some(Error::Full { what: "the RDMA queue", limit: 3 }));
@@ -109,7 +111,9 @@ pub fn a_failure_flushes_the_rest_of_a_group(fixture: Fixture) {
     let queue = RdmaQueue::new(&pair.a, 8);
     region.revoke().expect("a revocation");
     let mut group = Group::new();
-    (0..3).for_each(|at| drop(group.immediate(&aperture, 4 * at, 7).expect("inside")));
+    for at in 0..3 {
+        group.immediate(&aperture, 4 * at, 7).expect("inside");
+    }
     let last = queue.post(group).expect("room in the queue");
     assert!(matches!(pair.wait(&queue, last), Err(Error::Flushed(_))));
     assert_eq!((contents(&region), queue.totals()), (vec![0; 64], (0, 0)));

@@ -27,8 +27,9 @@ use crate::{
     cookie::{Cookie, Rights},
     endpoint::Endpoint,
     error::{CloseReason, Error, Refusal, Result},
-    link::{Mapping, Outcome, PeerId, Request},
+    link::{Mapping, Outcome, Request},
     node::Node,
+    peer::PeerId,
     ticket::Completion,
     tripwire::Access,
 };
@@ -162,7 +163,7 @@ impl Aperture {
     pub fn flush(&self, deadline: Option<u64>) -> Result<()> {
         let mut waiter = Waiter::default();
         self.node.wait_until(&mut waiter, deadline, "stores to arrive", &mut || {
-            self.node.core().link().push();
+            self.node.peer(self.core.peer).push();
             let all = self.core.in_flight.load(Ordering::Acquire) == 0;
             self.core.check_failed()?;
             Ok(all.then_some(()))
@@ -193,7 +194,7 @@ impl Aperture {
         if landed() {
             return true;
         }
-        self.node.core().link().push();
+        self.node.peer(self.core.peer).push();
         self.node.progress_kernel();
         landed()
     }
@@ -269,12 +270,12 @@ impl Aperture {
     /// Reports one armed word that this side has cleared.
     #[cold]
     pub(crate) fn report(&self, word: usize, access: Access) {
-        self.node.core().link().fire(self.core.peer, self.core.cookie.region(), word, access);
+        self.node.peer(self.core.peer).fire(self.core.cookie.region(), word, access);
     }
 
     fn put(&self, offset: usize, bytes: &[u8]) -> Result<()> {
         self.core.check_failed()?;
-        let limit = self.node.core().link().capabilities().max_transfer;
+        let limit = self.node.peer(self.core.peer).capabilities().max_transfer;
         for (index, piece) in bytes.chunks(limit).enumerate() {
             let at = (offset + index * limit) as u64;
             self.core.in_flight.fetch_add(1, Ordering::AcqRel);

@@ -13,8 +13,8 @@ use sidestep_sys::{
 
 use crate::{
     error::Result,
-    link::PeerId,
     node::Node,
+    peer::PeerId,
     queue::{BLOCK_HEADER, Kind, QueueBlock},
     region::{RegionCore, RegionTable},
 };

@@ -84,12 +84,11 @@ impl Berth {
     }
 
     fn see_to(&self, tokens: &[u64]) {
-        if let Some(other) = self.node.companion() {
-            // What only the kernel tells of it may have ended this sleep, or another one before.
-            other.progress_kernel();
-        }
         if tokens.contains(&KERNEL) {
             self.node.progress_kernel();
+        } else if self.node.is_served() {
+            // What only the kernel tells of may have ended this sleep, or another one before.
+            self.node.progress_served();
         } else if !tokens.is_empty() || self.node.has_news() {
             self.node.progress();
         }

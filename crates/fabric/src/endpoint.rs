@@ -25,10 +25,10 @@ use crate::{
     cookie::{Cookie, Rights},
     error::{CloseReason, Error, Result},
     event::Subscription,
-    link::PeerId,
     listener::{ConnectRequest, ListenerCore},
-    node::{Node, NodeCore},
-    protocol::{EndpointId, MAX_NAME, MAX_PRIVATE, Message},
+    node::{LinkIndex, Node, NodeCore},
+    peer::PeerId,
+    protocol::{EndpointId, MAX_PRIVATE, Message},
     region::Region,
 };
 
@@ -74,7 +74,8 @@ struct Closed {
 pub const INBOX: usize = 256;
 
 impl Node {
-    /// Connects to whoever listens under a name such as `shm:echo`, with private data for the listener.
+    /// Connects to whoever listens under a name such as `shm:echo`, whose scheme picks the link, with private data for the
+    /// listener.
     pub fn connect(&self, name: &str, private: &[u8], deadline: Option<u64>) -> Result<Endpoint> {
         let endpoint = self.begin_connect(name, private)?;
         endpoint.wait_connected(deadline)?;
@@ -88,24 +89,14 @@ impl Node {
 
     /// As `begin_connect`, for private data that depends on the peer, such as blocks lent for it.
     pub fn begin_connect_with(&self, name: &str, private: impl FnOnce(PeerId) -> Result<Vec<u8>>) -> Result<Endpoint> {
-        let name = self.local_name(name)?;
-        let peer = self.core().link().connect(name)?;
+        let (attached, name) = self.core().links.named(name)?;
+        let peer = PeerId::new(attached.index, attached.as_link().connect(name)?);
         let private = private(peer)?;
         check_private(&private)?;
         let core = self.core().endpoints.insert(peer);
         let endpoint = Endpoint { core, node: self.clone() };
         self.post(peer, Message::Connect { from: endpoint.core.id, name, private: &private })?;
         Ok(endpoint)
-    }
-
-    /// The part of a name after the scheme, which must be the link's.
-    pub(crate) fn local_name<'a>(&self, name: &'a str) -> Result<&'a str> {
-        let scheme = self.core().link().capabilities().scheme;
-        let must = "SCHEME:NAME with this link's scheme (shm for shared memory) and 1 to 64 bytes of name";
-        match name.strip_prefix(scheme).and_then(|rest| rest.strip_prefix(':')) {
-            Some(rest) if !rest.is_empty() && rest.len() <= MAX_NAME && !rest.contains('\0') => Ok(rest),
-            _ => Err(Error::Name { name: name.to_string(), must }),
-        }
     }
 }
 
@@ -258,6 +249,10 @@ impl Drop for Endpoint {
 }
 
 impl EndpointCore {
+    pub(crate) fn peer(&self) -> PeerId {
+        self.peer
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().expect("no panic in an endpoint")
     }
@@ -313,8 +308,11 @@ impl EndpointCore {
 #[derive(Debug, Default)]
 pub(crate) struct Endpoints {
     table: Mutex<Table>,
-    listeners: Mutex<HashMap<String, Arc<ListenerCore>>>,
+    listeners: Mutex<Listeners>,
 }
+
+/// By link, and by the name there.
+type Listeners = HashMap<(LinkIndex, String), Arc<ListenerCore>>;
 
 #[derive(Debug, Default)]
 struct Table {
@@ -349,12 +347,12 @@ impl Endpoints {
         core
     }
 
-    pub(crate) fn listen(&self, name: &str, listener: &Arc<ListenerCore>) {
-        self.listeners().insert(name.to_string(), listener.clone());
+    pub(crate) fn listen(&self, at: &(LinkIndex, String), listener: &Arc<ListenerCore>) {
+        self.listeners().insert(at.clone(), listener.clone());
     }
 
-    pub(crate) fn unlisten(&self, name: &str) {
-        self.listeners().remove(name);
+    pub(crate) fn unlisten(&self, at: &(LinkIndex, String)) {
+        self.listeners().remove(at);
     }
 
     /// A message about endpoints has arrived.
@@ -416,10 +414,10 @@ impl Endpoints {
     }
 
     fn handle_connect(&self, node: &NodeCore, peer: PeerId, from: EndpointId, name: &str, private: &[u8]) {
-        let known = self.listeners().get(name).cloned();
+        let find = |name: String| self.listeners().get(&(peer.link(), name)).cloned();
         // A name of the network is not always the one that was listened under.
-        let other = || node.link().local_name(peer, name).and_then(|name| self.listeners().get(&name).cloned());
-        let listener = known.or_else(other);
+        let other = || node.links.peer(peer).local_name(name).and_then(find);
+        let listener = find(name.to_string()).or_else(other);
         let taken = listener.is_some_and(|listener| listener.offer(ConnectRequest::new(peer, from, private)));
         if !taken {
             let refusal = Message::Refuse { to: from, nobody_listens: true, private: name.as_bytes() };
@@ -479,7 +477,7 @@ impl Endpoints {
         self.table.lock().expect("no panic in endpoint table")
     }
 
-    fn listeners(&self) -> MutexGuard<'_, HashMap<String, Arc<ListenerCore>>> {
+    fn listeners(&self) -> MutexGuard<'_, Listeners> {
         self.listeners.lock().expect("no panic in listener table")
     }
 }

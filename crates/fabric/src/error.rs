@@ -37,6 +37,14 @@ pub enum Error {
         /// What a name looks like.
         must: &'static str,
     },
+    /// No link has the scheme of the name.
+    #[error("there is no link {scheme:?} here, only {known}")]
+    Scheme {
+        /// What was given.
+        scheme: String,
+        /// What could have been.
+        known: String,
+    },
     /// The deadline passed.
     #[error("nothing happened before the deadline while waiting for {0}")]
     TimedOut(&'static str),

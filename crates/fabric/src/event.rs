@@ -243,7 +243,7 @@ impl EventQueue {
         let mut waiter = Waiter::default();
         self.node.wait_until(&mut waiter, deadline, "an event", &mut || {
             // It may be the end of a transfer.
-            self.node.core().link().push();
+            self.node.core().links.push();
             Ok(self.core.take())
         })
     }

@@ -26,6 +26,7 @@ pub mod link;
 pub mod listener;
 pub mod node;
 mod outbox;
+pub mod peer;
 pub mod protocol;
 pub mod queue;
 mod random;
@@ -47,8 +48,10 @@ pub use crate::{
     endpoint::Endpoint,
     error::{CloseReason, Error, Refusal, Result},
     event::{Event, EventQueue},
+    link::LinkOptions,
     listener::{Listener, Request},
     node::Node,
+    peer::{Peer, PeerId},
     rdma::{Group, RdmaQueue},
     region::{Region, RegionSlice},
     tripwire::{Access, Mode, Tripwire},

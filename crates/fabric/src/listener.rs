@@ -9,8 +9,8 @@ use crate::{
     endpoint::{Endpoint, check_private},
     error::{CloseReason, Error, Result},
     event::Subscription,
-    link::PeerId,
-    node::Node,
+    node::{LinkIndex, Node},
+    peer::PeerId,
     protocol::{EndpointId, Message},
 };
 
@@ -18,7 +18,8 @@ use crate::{
 #[derive(Debug)]
 pub struct Listener {
     core: Arc<ListenerCore>,
-    name: String,
+    /// The link it listens on, and its name there.
+    at: (LinkIndex, String),
     node: Node,
 }
 
@@ -53,13 +54,13 @@ const BACKLOG: usize = 1024;
 const BACKLOG_OF_PEER: usize = 128;
 
 impl Node {
-    /// Listens under a name such as `shm:echo`.
+    /// Listens under a name such as `shm:echo`; its scheme picks the link.
     pub fn listen(&self, name: &str) -> Result<Listener> {
-        let local = self.local_name(name)?;
-        self.core().link().listen(local)?;
-        let core = Arc::new(ListenerCore::default());
-        self.core().endpoints.listen(local, &core);
-        Ok(Listener { core, name: local.to_string(), node: self.clone() })
+        let (attached, local) = self.core().links.named(name)?;
+        attached.as_link().listen(local)?;
+        let (core, at) = (Arc::new(ListenerCore::default()), (attached.index, local.to_string()));
+        self.core().endpoints.listen(&at, &core);
+        Ok(Listener { core, at, node: self.clone() })
     }
 }
 
@@ -97,8 +98,9 @@ impl Listener {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        self.node.core().link().unlisten(&self.name);
-        self.node.core().endpoints.unlisten(&self.name);
+        let core = self.node.core();
+        core.links.at(self.at.0).as_link().unlisten(&self.at.1);
+        core.endpoints.unlisten(&self.at);
         while self.take().is_some() {}
     }
 }

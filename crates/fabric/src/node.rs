@@ -1,44 +1,33 @@
-//! A node: one process's attachment to a link. It owns the tables that what arrives is looked up in, makes progress,
-//! and is where every thread of the process sleeps.
-//!
-//! # Sleeping
-//!
-//! One sleeper at a time, the *leader*, sleeps on the link's descriptors; the others sleep on a condition. Whoever
-//! dispatches something raises the epoch and wakes both. No wake-up is lost:
-//!
-//! - news from a peer: the leader announces sleep and then looks at the link again (`set_sleeping`, `has_news`);
-//! - news from a thread of this process: a sleeper counts itself in, and then compares the epoch and looks at its own
-//!   condition; a dispatcher raises the epoch, and then looks at the count.
+//! A node: one process's attachment to one link or several. It owns the tables that what arrives is looked up in, makes
+//! progress, and is where every thread of the process sleeps (`sleeping`).
 
 mod arrival;
+mod links;
+mod sleeping;
 
-use std::{
-    os::fd::{AsFd, BorrowedFd},
-    sync::{
-        Arc, Condvar, Mutex, MutexGuard, OnceLock,
-        atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence},
-    },
-    time::Duration,
+pub(crate) use self::{
+    arrival::Arrivals,
+    links::{Attached, LinkIndex, Links, Look},
 };
 
-use sidestep_shm::{
-    doorbell::{Doorbell, Sleeper, Tokens},
-    wait::Waiter,
+use std::sync::{
+    Arc, Mutex,
+    atomic::{AtomicBool, AtomicU32, Ordering},
 };
+
+use sidestep_shm::wait::Waiter;
 use sidestep_sys::{clock, cpu};
 
+use self::sleeping::Sleeping;
 use crate::{
     aperture::{ApertureCore, Apertures},
     arena::Arenas,
     cookie::{Cookie, RegionId},
     endpoint::Endpoints,
-    error::{CloseReason, Error, Refusal, Result},
-    link::{
-        AnyLink, KERNEL, Link, PeerId, Request, Target, Ticket,
-        iwarp::{IwarpLink, IwarpOptions},
-        shm::ShmLink,
-    },
+    error::{Error, Refusal, Result},
+    link::{AnyLink, Capabilities, LinkOptions, Outcome, Request, Ticket},
     outbox::{Held, Outbox},
+    peer::{Peer, PeerId},
     protocol::Message,
     region::{RegionCore, RegionSlice, RegionTable},
     scheduler::Scheduler,
@@ -46,7 +35,7 @@ use crate::{
     ticket::{Completion, Tickets},
 };
 
-/// A process's attachment to a link. Clones are the same node.
+/// A process's attachment to the links that it uses. Clones are the same node.
 #[derive(Debug, Clone)]
 pub struct Node {
     core: Arc<NodeCore>,
@@ -54,9 +43,7 @@ pub struct Node {
 
 #[derive(Debug)]
 pub(crate) struct NodeCore {
-    link: AnyLink,
-    /// Whether the link maps memory.
-    maps: bool,
+    pub(crate) links: Links,
     regions: RegionTable,
     pub(crate) endpoints: Endpoints,
     pub(crate) apertures: Apertures,
@@ -67,29 +54,9 @@ pub(crate) struct NodeCore {
     poller: Mutex<Poller>,
     /// Polls that another thread was in the way of.
     contended: AtomicU32,
-    /// Raised by every dispatch.
-    epoch: AtomicU64,
-    /// Threads that sleep or are about to.
-    sleepers: AtomicU32,
-    /// Whether some event queue is also a descriptor, so that news must always ring.
-    ringing: AtomicBool,
-    leader: Mutex<Leader>,
-    followers: Condvar,
-    sleeper: Arc<Sleeper>,
-    /// Wakes the leader from within the process.
-    bell: Doorbell,
+    sleeping: Sleeping,
     /// A thread that polls while the program does not, for links that need one.
     service: Option<Service>,
-    /// Another node whose news ends sleeps in berths of this one.
-    companion: OnceLock<Node>,
-}
-
-#[derive(Debug, Default)]
-struct Leader {
-    asleep: bool,
-    followers: u32,
-    /// Threads that sleep in berths.
-    outside: u32,
 }
 
 #[derive(Debug, Default)]
@@ -103,31 +70,25 @@ const IDLE_POLLS: u32 = 64;
 const KERNEL_LOOK_NS: u64 = 1_000_000;
 /// Polls in vain because of another thread before the core is given away.
 const YIELD_AFTER: u32 = 16;
-/// The longest a sleeper stays away while the link is full.
-const FULL_LINK_NS: u64 = 50_000;
-/// The longest a sleeper stays away from its own condition.
-const LONGEST_SLEEP_NS: u64 = 10_000_000_000;
-
 impl Node {
     /// A node on shared memory, for processes of this user on this host.
     pub fn new() -> Result<Node> {
-        Self::with_link(AnyLink::Shm(ShmLink::new()?))
+        Self::open(&["shm"], &LinkOptions::default())
     }
 
-    /// A node on iWARP over TCP, for processes of other hosts too. Its names are `iwarp:HOST:PORT`.
-    pub fn iwarp(options: IwarpOptions) -> Result<Node> {
-        Self::with_link(AnyLink::Iwarp(IwarpLink::new(options)?))
+    /// A node on the links of these schemes ([`crate::link::SCHEMES`]): `shm`, for processes of this user on this host; `iwarp`,
+    /// over TCP, for processes of other hosts too, with names as `iwarp:HOST:PORT`. The scheme of a name picks the link.
+    pub fn open(schemes: &[&str], options: &LinkOptions) -> Result<Node> {
+        Self::with_links(schemes.iter().map(|scheme| AnyLink::open(scheme, options)).collect::<Result<_>>()?)
     }
 
-    /// A node on a given link.
-    pub fn with_link(link: AnyLink) -> Result<Node> {
-        let (sleeper, bell) = (Arc::new(Sleeper::new()?), Doorbell::new()?);
-        sleeper.add_doorbell(bell.as_fd(), u64::MAX)?;
-        link.as_link().watch(&sleeper)?;
-        let service = if link.as_link().needs_service() { Some(Service::new()?) } else { None };
+    /// A node on given links, each of another scheme.
+    pub fn with_links(links: Vec<AnyLink>) -> Result<Node> {
+        let (links, sleeping) = (Links::new(links)?, Sleeping::new()?);
+        links.watch(&sleeping.sleeper)?;
+        let service = if links.served { Some(Service::new()?) } else { None };
         let core = NodeCore {
-            maps: link.as_link().capabilities().maps,
-            link,
+            links,
             regions: RegionTable::default(),
             endpoints: Endpoints::default(),
             apertures: Apertures::default(),
@@ -137,15 +98,8 @@ impl Node {
             scheduler: Scheduler::default(),
             poller: Mutex::default(),
             contended: AtomicU32::new(0),
-            epoch: AtomicU64::new(0),
-            sleepers: AtomicU32::new(0),
-            ringing: AtomicBool::new(false),
-            leader: Mutex::default(),
-            followers: Condvar::new(),
-            sleeper,
-            bell,
+            sleeping,
             service,
-            companion: OnceLock::new(),
         };
         let node = Node { core: Arc::new(core) };
         if let Some(service) = &node.core.service {
@@ -158,15 +112,20 @@ impl Node {
         Node { core }
     }
 
-    /// The link underneath.
-    pub fn link(&self) -> &AnyLink {
-        &self.core.link
+    /// The schemes of its links, the first one first.
+    pub fn schemes(&self) -> impl Iterator<Item = &'static str> {
+        self.core.links.iter().map(|attached| attached.capabilities.scheme)
+    }
+
+    /// What the link of a scheme can do.
+    pub fn capabilities(&self, scheme: &str) -> Result<Capabilities> {
+        Ok(self.core.links.of_scheme(scheme)?.capabilities)
     }
 
     /// Carries out what has arrived and what was asked for. Never blocks. Every call that polls or waits does this too;
     /// a program that computes for long calls it now and then, or keeps a thread in [`serve`](Self::serve).
     pub fn progress(&self) -> bool {
-        self.make_progress(false)
+        self.make_progress(Look::Memory)
     }
 
     /// Makes progress until `stop` is true: the body of a progress thread, for one-sided service while the program is
@@ -186,7 +145,7 @@ impl Node {
         Ok(())
     }
 
-    /// Ends the thread that polls while the program does not, if the link has one: peers are served by calls alone from now
+    /// Ends the thread that polls while the program does not, if a link needs one: peers are served by calls alone from now
     /// on. For a process that must have no threads but its own.
     pub fn end_service(&self) {
         if let Some(service) = &self.core.service {
@@ -204,28 +163,33 @@ impl Node {
 
     /// As `progress`, and looks at the kernel's descriptors in any case.
     pub fn progress_kernel(&self) -> bool {
-        self.make_progress(true)
+        self.make_progress(Look::Kernel)
     }
 
-    fn make_progress(&self, kernel: bool) -> bool {
+    /// As `progress`, and looks at the kernel's descriptors of those links on which memory tells nothing.
+    pub fn progress_served(&self) -> bool {
+        self.make_progress(Look::Served)
+    }
+
+    fn make_progress(&self, look: Look) -> bool {
         if let Some(service) = &self.core.service {
             service.note_poll();
         }
-        self.serve_once(kernel)
+        self.serve_once(look)
     }
 
     /// As `make_progress`, by the thread that stays away while the program polls.
-    pub(crate) fn serve_once(&self, kernel: bool) -> bool {
+    pub(crate) fn serve_once(&self, look: Look) -> bool {
         let core = &*self.core;
         let mut any = false;
         if let Ok(mut poller) = core.poller.try_lock() {
-            let kernel = kernel || poller.kernel_is_due();
-            any = core.link().poll(core, kernel);
+            let look = if poller.kernel_is_due() { Look::Kernel } else { look };
+            any = core.poll_links(look);
             // A poll that found nothing has put off nothing.
             if any {
                 core.settle();
             }
-            if core.ringing.load(Ordering::Relaxed) {
+            if core.sleeping.is_ringing() {
                 any |= core.arm_descriptors();
             }
             if any {
@@ -236,10 +200,10 @@ impl Node {
             std::thread::yield_now();
         }
         if !core.outbox.is_empty() {
-            any |= core.outbox.flush(core.link(), |ticket, outcome| core.completed(ticket, outcome));
+            any |= core.outbox.flush(&core.links, |ticket, outcome| core.completed(ticket, outcome));
         }
         // Where nothing is mapped, transfers go on with what has come for them, or with room on the link.
-        if core.maps || core.scheduler.is_due(any) {
+        if core.links.maps || core.scheduler.is_due(any) {
             any |= core.scheduler.run();
         }
         if any {
@@ -280,9 +244,9 @@ impl Node {
         let _attending = core.service.as_ref().map(Service::attend);
         // Where memory tells nothing, a poll is the only look, and a dear one. A peer on this core runs only if this thread
         // gives the core away: before that it is in vain.
-        let mut looked = deadline.is_none() && self.is_served() && core.link().shares_core(cpu::current_core());
+        let mut looked = deadline.is_none() && self.is_served() && core.links.shares_core(cpu::current_core());
         loop {
-            let epoch = core.epoch.load(Ordering::Acquire);
+            let epoch = core.sleeping.epoch();
             if !std::mem::take(&mut looked) {
                 self.progress();
             }
@@ -295,12 +259,12 @@ impl Node {
             // Where memory tells nothing, a poll is the only look.
             let news = || {
                 looked = self.is_served() && self.progress();
-                looked || core.link().has_news() || core.epoch.load(Ordering::Relaxed) != epoch
+                looked || core.links.has_news() || core.sleeping.epoch() != epoch
             };
             // A peer on this core runs only if this thread gives the core away.
             let peer_core = || {
                 let own = cpu::current_core();
-                if core.link().shares_core(own) { own } else { u32::MAX }
+                if core.links.shares_core(own) { own } else { u32::MAX }
             };
             if !waiter.look(deadline, peer_core, news)
                 && let Some(answer) = self.block(deadline, check)?
@@ -310,168 +274,14 @@ impl Node {
         }
     }
 
-    /// Sleeps once. An answer that was there before sleeping is returned.
-    pub(crate) fn block<T>(
-        &self,
-        deadline: Option<u64>,
-        check: &mut dyn FnMut() -> Result<Option<T>>,
-    ) -> Result<Option<T>> {
-        let core = &*self.core;
-        let _attending = core.service.as_ref().map(Service::attend);
-        core.sleepers.fetch_add(1, Ordering::SeqCst);
-        fence(Ordering::SeqCst);
-        let epoch = core.epoch.load(Ordering::Acquire);
-        let outcome = check().and_then(|answer| {
-            if answer.is_none() {
-                // A full link does not ring when it has room again.
-                let longest = if core.outbox.is_empty() { LONGEST_SLEEP_NS } else { FULL_LINK_NS };
-                let latest = clock::now() + longest;
-                self.sleep_once(deadline.map_or(latest, |deadline| deadline.min(latest)), epoch)?;
-            }
-            Ok(answer)
-        });
-        core.sleepers.fetch_sub(1, Ordering::SeqCst);
-        outcome
-    }
-
-    fn sleep_once(&self, deadline: u64, epoch: u64) -> Result<()> {
-        let core = &*self.core;
-        let mut leader = core.leader();
-        if leader.asleep {
-            if core.epoch.load(Ordering::Acquire) == epoch {
-                leader.followers += 1;
-                let left = Duration::from_nanos(deadline.saturating_sub(clock::now()));
-                let mut woken = core.followers.wait_timeout(leader, left).expect("no panic while leading");
-                woken.0.followers -= 1;
-            }
-            return Ok(());
-        }
-        leader.asleep = true;
-        drop(leader);
-        core.link().set_sleeping(true);
-        let mut tokens = Tokens::new();
-        let mut outcome = Ok(());
-        if !core.link().has_news() && core.epoch.load(Ordering::Acquire) == epoch {
-            outcome = core.sleeper.sleep(Some(deadline), &mut tokens);
-        }
-        let mut leader = core.leader();
-        leader.asleep = false;
-        if leader.outside == 0 && !core.ringing.load(Ordering::Relaxed) {
-            core.link().set_sleeping(false);
-        }
-        if leader.followers > 0 {
-            // One of them leads on.
-            core.followers.notify_all();
-        }
-        drop(leader);
-        // What memory tells is left to the caller, who may find what it waits for without it: after a sleep every line of
-        // memory is far away.
-        if tokens.contains(&KERNEL) {
-            self.progress_kernel();
-        } else if core.ringing.load(Ordering::Relaxed) {
-            self.progress();
-        }
-        Ok(outcome?)
-    }
-
-    /// The number that names the line to a peer, where lines have one: see [`Link::caller`].
-    pub fn caller(&self, peer: PeerId) -> Option<u64> {
-        self.core.link().caller(peer)
-    }
-
     /// Whether this and the other are one node.
     pub fn is(&self, other: &Node) -> bool {
         Arc::ptr_eq(&self.core, &other.core)
     }
 
-    /// From now on whoever sleeps in a berth of this node is woken by news of the other one, too, and sees to it; and the
-    /// epoch and the news of this node are those of both. Once, and before the first berth is made.
-    pub fn accompany(&self, other: &Node) {
-        let _ = self.core.companion.set(other.clone());
-    }
-
-    pub(crate) fn companion(&self) -> Option<&Node> {
-        self.core.companion.get()
-    }
-
-    /// Whether peers of this node are served by its polls.
+    /// Whether peers of some link are served by its polls.
     pub(crate) fn is_served(&self) -> bool {
-        self.core.service.is_some()
-    }
-
-    /// Raised by everything that is dispatched in this process.
-    #[inline]
-    pub fn epoch(&self) -> u64 {
-        let own = self.core.epoch.load(Ordering::Acquire);
-        self.companion().map_or(own, |other| own.wrapping_add(other.epoch()))
-    }
-
-    /// Whether memory tells of news that no progress has seen. A cheap guess.
-    #[inline]
-    pub fn has_news(&self) -> bool {
-        self.core.link().has_news() || self.companion().is_some_and(Node::has_news)
-    }
-
-    pub(crate) fn add_outside(&self) {
-        self.core.sleepers.fetch_add(1, Ordering::SeqCst);
-        self.core.leader().outside += 1;
-        fence(Ordering::SeqCst);
-        self.core.link().set_sleeping(true);
-        if let Some(other) = self.companion() {
-            other.add_outside();
-        }
-    }
-
-    pub(crate) fn remove_outside(&self) {
-        let mut leader = self.core.leader();
-        leader.outside -= 1;
-        if leader.outside == 0 && !leader.asleep && !self.core.ringing.load(Ordering::Relaxed) {
-            self.core.link().set_sleeping(false);
-        }
-        drop(leader);
-        self.core.sleepers.fetch_sub(1, Ordering::SeqCst);
-        if let Some(other) = self.companion() {
-            other.remove_outside();
-        }
-    }
-
-    pub(crate) fn watch(&self, sleeper: &Arc<Sleeper>) -> Result<()> {
-        sleeper.add_doorbell(self.core.bell.as_fd(), u64::MAX)?;
-        self.core.link().watch(sleeper)?;
-        self.companion().map_or(Ok(()), |other| other.watch(sleeper))
-    }
-
-    pub(crate) fn sleep_descriptor(&self) -> BorrowedFd<'_> {
-        self.core.sleeper.as_fd()
-    }
-
-    pub(crate) fn drain_sleep_descriptor(&self) {
-        let mut tokens = Tokens::new();
-        let _ = self.core.sleeper.sleep(Some(0), &mut tokens);
-    }
-
-    /// The next news rings. `true` if there is some already.
-    pub(crate) fn set_ringing_once(&self) -> bool {
-        if let Some(service) = &self.core.service {
-            service.sleeps_outside();
-        }
-        self.core.link().set_sleeping(true);
-        self.core.link().has_news()
-    }
-
-    /// After a sleep on the descriptor outside this node: empties it and sees to what came.
-    pub(crate) fn finish_ringing(&self) {
-        self.drain_sleep_descriptor();
-        if !self.core.ringing.load(Ordering::Relaxed) {
-            self.core.link().set_sleeping(false);
-        }
-        self.progress_kernel();
-    }
-
-    /// From now on all news rings.
-    pub(crate) fn set_ringing(&self) {
-        self.core.ringing.store(true, Ordering::Relaxed);
-        self.core.link().set_sleeping(true);
+        self.core.links.served
     }
 
     /// Starts a request; `completion` learns how it ends.
@@ -482,7 +292,7 @@ impl Node {
         request: Request<'_>,
         completion: Completion,
     ) -> Result<()> {
-        self.start(completion, |link, ticket| link.request(peer, ticket, cookie, request))
+        self.start(peer, completion, |peer, ticket| peer.request(ticket, cookie, request))
     }
 
     /// Starts a put of bytes that lie in a region; `completion` learns how it ends.
@@ -494,12 +304,17 @@ impl Node {
         source: &RegionSlice,
         completion: Completion,
     ) -> Result<()> {
-        self.start(completion, |link, ticket| link.put(peer, ticket, cookie, offset, source))
+        self.start(peer, completion, |peer, ticket| peer.put(ticket, cookie, offset, source))
     }
 
-    fn start(&self, completion: Completion, ask: impl FnOnce(&dyn Link, Ticket) -> Result<()>) -> Result<()> {
+    fn start(
+        &self,
+        peer: PeerId,
+        completion: Completion,
+        ask: impl FnOnce(Peer<'_>, Ticket) -> Result<()>,
+    ) -> Result<()> {
         let ticket = self.core.tickets.issue(completion);
-        let started = ask(self.core.link(), ticket);
+        let started = ask(self.peer(peer), ticket);
         if started.is_err() {
             self.core.tickets.redeem(ticket);
         }
@@ -517,7 +332,7 @@ impl Node {
         if !self.core.outbox.is_clear(peer) {
             return Err(Error::Full { what: "the link", limit: 0 });
         }
-        self.core.link().post(peer, &message.to_bytes())
+        self.peer(peer).post(&message.to_bytes())
     }
 
     /// Whether the link has taken everything that was meant for a peer.
@@ -545,12 +360,12 @@ impl Node {
 
     /// Sends the pages of a region ahead, if the cookie lets a peer map them.
     pub(crate) fn offer(&self, peer: PeerId, region: &RegionCore, cookie: &Cookie) -> Result<()> {
-        if !self.core.link().capabilities().maps {
-            let here = self.core.link().is_here(peer);
-            return if here { Ok(()) } else { Err(Error::Closed(CloseReason::Died)) };
+        let to = self.peer(peer);
+        if !to.maps() {
+            return to.check_here();
         }
         match region.grant(peer, cookie, true)? {
-            Some(pages) => self.core.link().offer(peer, cookie, &pages),
+            Some(pages) => to.offer(cookie, &pages),
             None => Ok(()),
         }
     }
@@ -566,22 +381,6 @@ impl Node {
 }
 
 impl NodeCore {
-    /// Says that something changed that a sleeping thread may wait for.
-    pub(crate) fn notify(&self) {
-        self.epoch.fetch_add(1, Ordering::AcqRel);
-        // SeqCst: pairs with `block`: either the sleeper sees the epoch, or this sees the sleeper.
-        fence(Ordering::SeqCst);
-        if self.sleepers.load(Ordering::Relaxed) != 0 {
-            let leader = self.leader();
-            if leader.followers > 0 {
-                self.followers.notify_all();
-            }
-            if leader.asleep || leader.outside > 0 {
-                self.bell.ring();
-            }
-        }
-    }
-
     /// Tells the owner of a region that is mapped for reading that words of a line that it watches were read.
     pub(crate) fn report_read(&self, aperture: &Arc<ApertureCore>, line: usize, words: (usize, usize)) {
         let (peer, cookie) = aperture.names();
@@ -595,7 +394,7 @@ impl NodeCore {
 
     /// Keeps or sends what must arrive. If it is kept, sleepers must look after it from now on.
     fn send(&self, peer: PeerId, held: Held, bound: bool) -> Result<()> {
-        let sent = self.outbox.send(self.link(), peer, held, bound);
+        let sent = self.outbox.send(self.links.peer(peer), peer, held, bound);
         self.push_unattended();
         if !self.outbox.is_empty() {
             self.notify();
@@ -603,70 +402,19 @@ impl NodeCore {
         sent
     }
 
-    /// Where a thread serves the link: lets nothing be put off that a sleeper may wait for, since it does not poll.
-    fn push_unattended(&self) {
-        if self.somebody_sleeps() {
-            self.link().push();
+    fn poll_links(&self, look: Look) -> bool {
+        self.links.poll(look, |link| Arrivals::new(self, link))
+    }
+
+    fn completed(&self, ticket: Ticket, outcome: Outcome) {
+        self.scheduler.note_news();
+        if let Some(completion) = self.tickets.redeem(ticket) {
+            completion.complete(self, outcome);
         }
-    }
-
-    /// After a poll that found something: nothing is put off that a sleeper waits for, and while nobody sleeps the kernel
-    /// need not be told what this thread finds by itself.
-    fn settle(&self) {
-        let Some(service) = &self.service else { return };
-        if self.somebody_sleeps() {
-            self.link().push();
-        } else if !self.ringing.load(Ordering::Relaxed)
-            && !service.has_outside()
-            && self.link().attend()
-            && self.somebody_sleeps()
-        {
-            self.link().set_sleeping(true);
-        }
-    }
-
-    /// Whether a thread sleeps on a link that is served, or is about to; it has not polled since.
-    ///
-    /// SeqCst: pairs with `block` and with the service: either they find what was done before this, or this sees them.
-    fn somebody_sleeps(&self) -> bool {
-        let Some(service) = &self.service else { return false };
-        let others_sleep = || {
-            let leader = self.leader();
-            leader.asleep || leader.followers > 0 || leader.outside > 0
-        };
-        service.is_serving() || (self.sleepers.load(Ordering::Relaxed) != 0 && others_sleep())
-    }
-
-    fn leader(&self) -> MutexGuard<'_, Leader> {
-        self.leader.lock().expect("no panic while leading")
-    }
-
-    pub(crate) fn link(&self) -> &dyn Link {
-        self.link.as_link()
     }
 
     pub(crate) fn post(&self, peer: PeerId, message: Message<'_>) -> Result<()> {
         self.send(peer, Held::Post(message.to_bytes()), false)
-    }
-
-    /// With an event queue that is also a descriptor: makes the next news ring. News that keeps coming while this is
-    /// done rings at once, so that the program looks again.
-    fn arm_descriptors(&self) -> bool {
-        let mut any = false;
-        for _ in 0..4 {
-            self.link().set_sleeping(true);
-            if !self.link().has_news() {
-                return any;
-            }
-            any |= self.link().poll(self, false);
-        }
-        self.bell.ring();
-        any
-    }
-
-    /// Wakes whoever sleeps on the node's descriptor by itself.
-    pub(crate) fn ring(&self) {
-        self.bell.ring();
     }
 
     fn region(&self, cookie: &Cookie) -> Result<Arc<RegionCore>, Refusal> {

@@ -13,7 +13,9 @@ use sidestep_sys::lock::{Mutex, MutexGuard};
 use crate::{
     cookie::Cookie,
     error::{Error, Result},
-    link::{Link, Outcome, PeerId, Request, Ticket},
+    link::{Outcome, Request, Ticket},
+    node::Links,
+    peer::{Peer, PeerId},
 };
 
 /// What waits for room.
@@ -49,10 +51,10 @@ impl Outbox {
     }
 
     /// Sends, or keeps if the link is full or something is kept already. With `bound`, an overfull outbox is an error.
-    pub(crate) fn send(&self, link: &dyn Link, peer: PeerId, held: Held, bound: bool) -> Result<()> {
+    pub(crate) fn send(&self, to: Peer<'_>, peer: PeerId, held: Held, bound: bool) -> Result<()> {
         let mut all = self.lock();
         if !all.contains_key(&peer) {
-            match held.attempt(link, peer) {
+            match held.attempt(to) {
                 Err(Error::Full { .. }) => {}
                 outcome => return outcome,
             }
@@ -67,13 +69,13 @@ impl Outbox {
     }
 
     /// Tries again. `true` if anything went; `lost` learns of stores that failed for good.
-    pub(crate) fn flush(&self, link: &dyn Link, mut lost: impl FnMut(Ticket, Outcome)) -> bool {
+    pub(crate) fn flush(&self, links: &Links, mut lost: impl FnMut(Ticket, Outcome)) -> bool {
         let mut any = false;
         let mut gone = Vec::new();
         let mut all = self.lock();
         all.retain(|peer, queue| {
             while let Some(held) = queue.front() {
-                match held.attempt(link, *peer) {
+                match held.attempt(links.peer(*peer)) {
                     Err(Error::Full { .. }) => break,
                     Ok(()) => drop(queue.pop_front()),
                     Err(error) => gone.extend(queue.pop_front().map(|held| (held, error))),
@@ -98,14 +100,14 @@ impl Outbox {
 }
 
 impl Held {
-    fn attempt(&self, link: &dyn Link, peer: PeerId) -> Result<()> {
+    fn attempt(&self, to: Peer<'_>) -> Result<()> {
         match self {
-            Held::Post(bytes) => link.post(peer, bytes),
+            Held::Post(bytes) => to.post(bytes),
             Held::Store { ticket, cookie, offset, bytes } => {
-                link.request(peer, *ticket, cookie, Request::Put { offset: *offset, bytes })
+                to.request(*ticket, cookie, Request::Put { offset: *offset, bytes })
             }
             Held::Fetch { ticket, cookie, offset, len } => {
-                link.request(peer, *ticket, cookie, Request::Get { offset: *offset, len: *len })
+                to.request(*ticket, cookie, Request::Get { offset: *offset, len: *len })
             }
         }
     }

@@ -175,7 +175,7 @@ impl RdmaQueue {
 
     /// Lets the link put off nothing that a request may wait for.
     fn push(&self) {
-        self.node.core().link().push();
+        self.node.core().links.push();
     }
 }
 

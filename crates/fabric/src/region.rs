@@ -34,8 +34,9 @@ pub(crate) use self::{layout::Layout, table::RegionTable};
 use crate::{
     cookie::{Cookie, RegionId, Rights},
     error::{Refusal, Result},
-    link::{Atomic, Pages, PeerId},
+    link::{Atomic, Pages},
     node::Node,
+    peer::PeerId,
     tripwire::Access,
     watchers::Watchers,
 };

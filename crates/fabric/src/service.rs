@@ -22,7 +22,7 @@ use sidestep_sys::{clock, cpu, lock::Mutex};
 
 use crate::{
     error::Result,
-    node::{Node, NodeCore},
+    node::{Look, Node, NodeCore},
 };
 
 /// What the node keeps of its thread. Dropping it ends the thread.
@@ -77,7 +77,8 @@ impl Service {
         let (pause, serve) = (Sleeper::new()?, Arc::new(Sleeper::new()?));
         pause.add_doorbell(self.shared.bell.as_fd(), BELL)?;
         serve.add_doorbell(self.shared.bell.as_fd(), BELL)?;
-        node.core().link().watch(&serve)?;
+        // Only links whose peers wait for this thread end its sleep.
+        node.core().links.served().try_for_each(|link| link.watch(&serve))?;
         let (core, shared) = (Arc::downgrade(node.core()), self.shared.clone());
         let thread = std::thread::Builder::new().name("sidestep-service".into());
         let started = thread.spawn(move || run(&core, &shared, &pause, &serve));
@@ -180,7 +181,7 @@ fn run(core: &Weak<NodeCore>, shared: &Shared, pause: &Sleeper, serve: &Sleeper)
             return;
         }
         let outcome = if shared.is_attended() {
-            node.core().link().push();
+            node.core().links.push();
             drop(node);
             // A program that polls needs nobody for long; one that waits may compute next.
             let polls = shared.dismissed.load(Ordering::Relaxed);
@@ -191,8 +192,8 @@ fn run(core: &Weak<NodeCore>, shared: &Shared, pause: &Sleeper, serve: &Sleeper)
             // Release: whoever sees this one sees that it was not dismissed yet.
             shared.serving.store(true, Ordering::Release);
             fence(Ordering::SeqCst);
-            node.core().link().set_sleeping(true);
-            node.core().link().push();
+            node.core().links.served().for_each(|link| link.set_sleeping(true));
+            node.core().links.push();
             drop(node);
             pause_ns = SHORT_PAUSE_NS;
             let slept = serve.sleep(Some(clock::now() + LONGEST_SLEEP_NS), &mut tokens);
@@ -200,7 +201,7 @@ fn run(core: &Weak<NodeCore>, shared: &Shared, pause: &Sleeper, serve: &Sleeper)
             // Who waits or polls has seen it by now, too, and is quicker.
             if !shared.is_attended()
                 && let Some(node) = core.upgrade().map(Node::from_core)
-                && node.serve_once(true)
+                && node.serve_once(Look::Served)
             {
                 fence(Ordering::SeqCst);
                 if shared.outside.load(Ordering::SeqCst) {

@@ -12,11 +12,7 @@ use std::{
 use fuzz_entry::iwarp_peer::{LEN, PATIENCE, Peer, Victim, good_cookie, hello};
 use sidestep_fabric::{
     CloseReason,
-    link::{
-        Link,
-        iwarp::{IwarpOptions, control::Control},
-        sim::Seeded,
-    },
+    link::{Link, LinkOptions, iwarp::control::Control, sim::Seeded},
 };
 use sidestep_iwarp::{Event, Operation, Stag};
 
@@ -28,7 +24,7 @@ const TAG: Stag = Stag(5);
 /// Bytes that are no set-up, and set-up that never ends.
 #[test]
 fn bytes_that_are_no_set_up() {
-    let victim = Victim::new(IwarpOptions { setup_timeout: Duration::from_millis(300), ..IwarpOptions::default() });
+    let victim = Victim::new(LinkOptions { setup_timeout: Duration::from_millis(300), ..LinkOptions::default() });
     let mut witness = Peer::established(&victim);
     let mut random = Seeded::new(1);
     for round in 0..40 {
@@ -48,7 +44,7 @@ fn bytes_that_are_no_set_up() {
 /// A peer that speaks iWARP and not the protocol of the fabric is refused.
 #[test]
 fn another_hello_is_refused() {
-    let victim = Victim::new(IwarpOptions::default());
+    let victim = Victim::new(LinkOptions::default());
     for private in [&b""[..], b"SdFb", &[0; 12], &[0xff; 500]] {
         let mut peer = Peer::new(&victim, private);
         peer.drive(&victim, |peer| peer.events.iter().any(|event| matches!(event, Event::Rejected { .. })));
@@ -59,7 +55,7 @@ fn another_hello_is_refused() {
 /// Many that connect and say nothing keep nobody out.
 #[test]
 fn silent_peers_keep_nobody_out() {
-    let victim = Victim::new(IwarpOptions::default());
+    let victim = Victim::new(LinkOptions::default());
     let mut silent = Vec::new();
     for _ in 0..300 {
         silent.push(TcpStream::connect(victim.address).expect("someone who listens"));
@@ -94,7 +90,7 @@ fn forbidden_segments_are_terminated() {
             }
         }),
     ];
-    let victim = Victim::new(IwarpOptions::default());
+    let victim = Victim::new(LinkOptions::default());
     let mut witness = Peer::established(&victim);
     for (what, attack) in attacks {
         let ended = victim.owner.closed.lock().unwrap().len();
@@ -113,7 +109,7 @@ fn forbidden_segments_are_terminated() {
 /// A corrupted frame is caught by its checksum.
 #[test]
 fn a_corrupted_frame_is_caught() {
-    let victim = Victim::new(IwarpOptions::default());
+    let victim = Victim::new(LinkOptions::default());
     let mut peer = Peer::established(&victim);
     // The rest of a frame whose length and checksum do not belong together.
     peer.send_raw(&[0, 10, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 0, 0, 0, 0]);

@@ -8,10 +8,7 @@ use std::{
 
 use sidestep_fabric::{
     Aperture, Channel, ChannelOptions, CloseReason, Cookie, Endpoint, Error, Listener, Node, RdmaQueue, Region, Rights,
-    link::{
-        AnyLink,
-        iwarp::{IwarpLink, IwarpOptions},
-    },
+    link::{AnyLink, LinkOptions, iwarp::IwarpLink},
 };
 use sidestep_sys::clock;
 use sidestep_testkit::{
@@ -40,7 +37,7 @@ fn loss_delay_and_reordering_are_not_seen() {
     }) else {
         return;
     };
-    let pair = Pair::new(&hosts, IwarpOptions::default());
+    let pair = Pair::new(&hosts, LinkOptions::default());
     pair.transfer(if full() { 64 << 20 } else { 2 << 20 });
     pair.exchange_messages(if full() { 2000 } else { 100 });
     let (passed, lost, overtaken) = hosts.relay().expect("a relay").counts();
@@ -64,7 +61,7 @@ fn packets_dropped_by_the_kernel_are_not_missed() {
     if let Err(why) = ruled {
         return println!("skipped: packets cannot be dropped here: {why}");
     }
-    let pair = Pair::new(&hosts, IwarpOptions::default());
+    let pair = Pair::new(&hosts, LinkOptions::default());
     pair.transfer(if full() { 32 << 20 } else { 2 << 20 });
 }
 
@@ -75,7 +72,7 @@ fn a_channel_under_rain() {
     else {
         return;
     };
-    let (a, b) = (node(&hosts, 0, IwarpOptions::default()), node(&hosts, 1, IwarpOptions::default()));
+    let (a, b) = (node(&hosts, 0, LinkOptions::default()), node(&hosts, 1, LinkOptions::default()));
     let name = "iwarp:10.77.0.2:9100";
     let listener = b.listen(name).expect("a free port");
     let bytes = pattern(if full() { 4 << 20 } else { 256 << 10 }, 5);
@@ -103,7 +100,7 @@ fn a_channel_under_rain() {
 #[test]
 fn a_cable_that_comes_back() {
     let Some(hosts) = with_cable() else { return };
-    let pair = Pair::new(&hosts, IwarpOptions::default());
+    let pair = Pair::new(&hosts, LinkOptions::default());
     pair.transfer(64 << 10);
     hosts.host(1).run(&["ip", "link", "set", "wire", "down"]).expect("a cable to pull");
     let writing = pair.queue.write(&pair.source.slice(0, 4096).expect("inside"), &pair.aperture, 0).expect("room");
@@ -119,7 +116,7 @@ fn a_peer_that_vanishes_is_given_up() {
     let silence = Duration::from_secs(if full() { 8 } else { 4 });
     for busy in [false, true] {
         let Some(hosts) = with_relay(Weather::default()) else { return };
-        let pair = Pair::new(&hosts, IwarpOptions { silence, ..IwarpOptions::default() });
+        let pair = Pair::new(&hosts, LinkOptions { silence, ..LinkOptions::default() });
         pair.transfer(4096);
         hosts.relay().expect("a relay").cut(true);
         let began = Instant::now();
@@ -139,7 +136,7 @@ fn a_peer_that_vanishes_is_given_up() {
 #[test]
 fn a_peer_that_is_killed() {
     let Some(hosts) = with_cable() else { return };
-    let node = node(&hosts, 0, IwarpOptions::default());
+    let node = node(&hosts, 0, LinkOptions::default());
     for round in 0..if full() { 50 } else { 5 } {
         let holder = hosts.host(1).id().to_string();
         let mut child = Child::start("owner", &[&holder]);
@@ -169,7 +166,7 @@ fn a_peer_that_is_killed() {
 /// Serves one region on the other host, until it is killed.
 fn owner(role: Role) {
     hosts::enter(role.number(0) as u32).expect("a host");
-    let node = Node::iwarp(IwarpOptions::default()).expect("a node");
+    let node = Node::open(&["iwarp"], &LinkOptions::default()).expect("a node");
     let listener = node.listen("iwarp:0.0.0.0:9200").expect("a free port");
     let region = Region::new(&node, OWNED).expect("memory");
     role.control.say("here");
@@ -191,7 +188,7 @@ struct Pair {
 }
 
 impl Pair {
-    fn new(hosts: &Hosts, options: IwarpOptions) -> Pair {
+    fn new(hosts: &Hosts, options: LinkOptions) -> Pair {
         let (a, b) = (node(hosts, 0, options), node(hosts, 1, options));
         let name = "iwarp:10.77.0.2:9000";
         let listener = b.listen(name).expect("a free port");
@@ -240,9 +237,9 @@ impl Pair {
     }
 }
 
-fn node(hosts: &Hosts, index: usize, options: IwarpOptions) -> Node {
+fn node(hosts: &Hosts, index: usize, options: LinkOptions) -> Node {
     let link = IwarpLink::on(options, hosts.network(index)).expect("an iWARP link");
-    Node::with_link(AnyLink::Iwarp(link)).expect("a node")
+    Node::with_links(vec![AnyLink::Iwarp(link)]).expect("a node")
 }
 
 fn with_cable() -> Option<Hosts> {

@@ -9,7 +9,7 @@ use std::{
     thread,
 };
 
-use sidestep_fabric::{Aperture, Cookie, Endpoint, Node, RdmaQueue, Region, Rights, link::iwarp::IwarpOptions};
+use sidestep_fabric::{Aperture, Cookie, Endpoint, LinkOptions, Node, RdmaQueue, Region, Rights};
 use sidestep_sys::clock;
 use sidestep_testkit::process::PATIENCE_NS;
 
@@ -94,7 +94,7 @@ fn pair() -> Pair {
 }
 
 fn iwarp() -> Node {
-    Node::iwarp(IwarpOptions::default()).unwrap()
+    Node::open(&["iwarp"], &LinkOptions::default()).unwrap()
 }
 
 fn soon() -> Option<u64> {

@@ -17,8 +17,7 @@ use std::{
 };
 
 use sidestep_fabric::{
-    Aperture, ArenaBlock, Endpoint, Error, Listener, Node, Request,
-    link::PeerId,
+    Aperture, ArenaBlock, Endpoint, Error, Listener, Node, PeerId, Request,
     queue::{self, Kind, QueueSpec},
 };
 use sidestep_shm::{Word64, passing::MAX_NUMBER};
@@ -228,7 +227,7 @@ impl Engine {
         }
         let user = user::own()?;
         numbers::choose();
-        let node = Node::new().ok()?;
+        let node = via::node()?;
         let identity = Identity([RENDEZVOUS, random()?[0] & MAX_NUMBER | 1]);
         let listener = node.listen(&format!("shm:{}", identity.name())).ok()?;
         let registry = registry::file::of_user()?;
@@ -253,9 +252,7 @@ impl Engine {
 
     /// The process is about to be where no thread of the engine may be.
     pub fn end_threads(&self) {
-        if let Some(via) = &self.via {
-            via.end_threads();
-        }
+        self.node.end_service();
     }
 
     /// A stream waits to be asked.
@@ -349,7 +346,7 @@ impl Engine {
 
     /// Says on a stream's socket that the line to this peer is where it is asked for.
     fn put_notice(&self, peer: PeerId, stream: &Stream) -> Result<(), Error> {
-        let caller = self.node.caller(peer).ok_or(Error::Unsupported("a line without a number"))?;
+        let caller = self.node.peer(peer).caller().ok_or(Error::Unsupported("a line without a number"))?;
         let put = Notice::Asker(caller).put(stream.fd());
         put.then_some(()).ok_or(Error::Unsupported("a connection whose rate its program has set"))
     }
@@ -431,7 +428,7 @@ impl Engine {
     /// The same, if who asks has proven that it holds the other end; then the stream says that this process answers.
     fn proven(&self, request: &Request, own: &Key) -> Option<&'static Stream> {
         let stream = self.awaiting(own)?;
-        let caller = self.node.caller(request.peer()?)?;
+        let caller = self.node.peer(request.peer()?).caller()?;
         if !self.board.has(&own.reversed(), Notice::Asker(caller)) {
             stream.set_reason(Reason::Unproven);
             return None;

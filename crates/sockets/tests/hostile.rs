@@ -113,7 +113,7 @@ fn ask(node: &Node, key: &Key, identity: Identity, fd: i32) -> (Endpoint, ArenaB
 fn ask_with(node: &Node, key: &Key, identity: Identity, notice: impl FnOnce(u64)) -> (Endpoint, ArenaBlock) {
     let mut block = None;
     let endpoint = node.begin_connect_with(&format!("shm:{}", identity.name()), |peer| {
-        notice(node.caller(peer).unwrap());
+        notice(node.peer(peer).caller().unwrap());
         let lent = node.lend_block(peer, 64 << 10, Kind::Stream)?;
         let mut hello = Vec::new();
         for word in [HANDSHAKE, 0].iter().chain(&key.to_words()) {

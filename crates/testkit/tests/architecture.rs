@@ -122,6 +122,39 @@ fn unsafe_code_lives_where_it_may() {
     assert!(wrong.is_empty(), "files that permit unsafe code and may not: {wrong:#?}");
 }
 
+/// A link is a scheme to everything above the fabric, and a property of a peer: only the fabric, its tests and this crate name
+/// the types.
+#[test]
+fn nothing_above_the_fabric_names_a_link() {
+    const TYPES: [&str; 6] = ["AnyLink", "ShmLink", "IwarpLink", "TracedLink", "link::shm", "link::iwarp"];
+    let mut wrong = Vec::new();
+    for (name, text) in rust_files() {
+        let below = ["crates/fabric/", "crates/testkit/"].iter().any(|folder| name.starts_with(folder));
+        if below || !(name.contains("/src/") || name.contains("/examples/")) {
+            continue;
+        }
+        for (number, line) in text.lines().enumerate() {
+            if TYPES.iter().any(|link| line.contains(link)) {
+                wrong.push(format!("{name}:{}", number + 1));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "types of links are named in: {wrong:#?}");
+}
+
+/// What every link must do is little; the rest has a default, or is of links that map.
+#[test]
+fn a_link_has_few_required_methods() {
+    let text = fs::read_to_string(root().join("crates/fabric/src/link/mod.rs")).expect("readable");
+    let body = text.split("\npub trait Link").nth(1).and_then(|rest| rest.split("\n}\n").next()).expect("the trait");
+    let required = body.split("\n    fn ").skip(1).filter(|method| {
+        let head = method.find([';', '{']).map(|at| method.as_bytes()[at]);
+        head == Some(b';')
+    });
+    let count = required.count();
+    assert!((1..=12).contains(&count), "{count} required methods");
+}
+
 #[test]
 fn exceptions_exist() {
     for place in UNSAFE_EXCEPTIONS {

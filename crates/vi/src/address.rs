@@ -2,6 +2,8 @@
 
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
 
+use sidestep_fabric::link::Capabilities;
+
 use crate::{
     attributes::MAX_DISCRIMINATOR,
     error::{Error, Result},
@@ -23,18 +25,19 @@ impl NetAddress {
     }
 
     /// The name under which the fabric knows who waits here.
-    pub(crate) fn name(&self, scheme: &str) -> Result<String> {
+    pub(crate) fn name(&self, link: &Capabilities) -> Result<String> {
         if self.discriminator.len() > MAX_DISCRIMINATOR {
             return Err(Error::Invalid("a discriminator of this length"));
         }
-        if scheme == IWARP {
+        let scheme = link.scheme;
+        if link.distant {
             return Ok(format!("{scheme}:{}/via-{}", self.socket(&self.discriminator), hash(&self.discriminator)));
         }
         Ok(format!("{scheme}:via-{}", digest(&self.discriminator)))
     }
 
     /// The name under which two peers meet, whoever comes first.
-    pub(crate) fn meeting(&self, other: &NetAddress, scheme: &str) -> Result<String> {
+    pub(crate) fn meeting(&self, other: &NetAddress, link: &Capabilities) -> Result<String> {
         if self.discriminator.len().max(other.discriminator.len()) > MAX_DISCRIMINATOR {
             return Err(Error::Invalid("a discriminator of this length"));
         }
@@ -43,7 +46,8 @@ impl NetAddress {
             (one, two) = (two, one);
         }
         let both = [&(one.len() as u32).to_le_bytes()[..], one, two].concat();
-        if scheme == IWARP {
+        let scheme = link.scheme;
+        if link.distant {
             // Between hosts, the one whose discriminator comes first is where they meet.
             let host = if *one == self.discriminator { self } else { other };
             return Ok(format!("{scheme}:{}/viapeer-{}", host.socket(one), hash(&both)));
@@ -51,7 +55,7 @@ impl NetAddress {
         Ok(format!("{scheme}:viapeer-{}", digest(&both)))
     }
 
-    /// Where a TCP socket for a discriminator is: `HOST:PORT` if it begins so, with or without more behind a slash, or the
+    /// Names between hosts are those of TCP sockets. Where one for a discriminator is: `HOST:PORT` if it begins so, with or without more behind a slash, or the
     /// port of this host if it is a decimal number, or else a port that follows from its bytes.
     fn socket(&self, discriminator: &[u8]) -> String {
         let text = std::str::from_utf8(discriminator).unwrap_or_default();
@@ -99,8 +103,6 @@ fn fnv(bytes: &[u8]) -> u128 {
     bytes.iter().fold(BASIS, |hash, byte| (hash ^ u128::from(*byte)).wrapping_mul(PRIME))
 }
 
-/// The scheme whose names are those of TCP sockets.
-pub(crate) const IWARP: &str = "iwarp";
 /// The ports that discriminators are spread over.
 const FIRST_PORT: u16 = 20_000;
 const PORTS: u16 = 12_000;
@@ -109,27 +111,33 @@ const PORTS: u16 = 12_000;
 mod tests {
     use super::*;
 
+    fn link(scheme: &'static str, distant: bool) -> Capabilities {
+        Capabilities { scheme, distant, served: distant, gathers: false, max_transfer: 1, max_message: 1 }
+    }
+
     #[test]
     fn names_between_hosts_are_sockets() {
-        let name = |host: &[u8], discriminator: &[u8]| NetAddress::new(host, discriminator).name("iwarp").unwrap();
+        let name = |host: &[u8], discriminator: &[u8]| {
+            NetAddress::new(host, discriminator).name(&link("iwarp", true)).unwrap()
+        };
         assert!(name(&[10, 0, 0, 1], b"4791").starts_with("iwarp:10.0.0.1:4791/via-h"));
         assert!(name(&[], b"4791").starts_with("iwarp:0.0.0.0:4791/via-h"));
         assert!(name(&[10, 0, 0, 1], b"127.0.0.9:99/x").starts_with("iwarp:127.0.0.9:99/via-h"));
         assert!(name(&[10, 0, 0, 1], b"printer").starts_with("iwarp:10.0.0.1:2"));
         assert!(name(&[255; 4], &[255; 64]).len() <= 6 + 64);
         let (a, b) = (NetAddress::new(&[10, 0, 0, 1], b"a"), NetAddress::new(&[10, 0, 0, 2], b"b"));
-        assert_eq!(a.meeting(&b, "iwarp").unwrap(), b.meeting(&a, "iwarp").unwrap());
-        assert!(a.meeting(&b, "iwarp").unwrap().starts_with("iwarp:10.0.0.1:"));
+        assert_eq!(a.meeting(&b, &link("iwarp", true)).unwrap(), b.meeting(&a, &link("iwarp", true)).unwrap());
+        assert!(a.meeting(&b, &link("iwarp", true)).unwrap().starts_with("iwarp:10.0.0.1:"));
     }
 
     #[test]
     fn both_sides_meet_under_one_name() {
         let (a, b) = (NetAddress::new(&[127, 0, 0, 1], b"a"), NetAddress::new(&[127, 0, 0, 1], &[7; 60]));
-        assert_eq!(a.meeting(&b, "shm").unwrap(), b.meeting(&a, "shm").unwrap());
-        assert!(a.meeting(&b, "shm").unwrap().len() <= 64);
-        assert!(b.name("shm").unwrap().len() <= 64);
-        assert_ne!(a.name("shm").unwrap(), b.name("shm").unwrap());
-        assert!(NetAddress::new(&[], &[0; 65]).name("shm").is_err());
+        assert_eq!(a.meeting(&b, &link("shm", false)).unwrap(), b.meeting(&a, &link("shm", false)).unwrap());
+        assert!(a.meeting(&b, &link("shm", false)).unwrap().len() <= 64);
+        assert!(b.name(&link("shm", false)).unwrap().len() <= 64);
+        assert_ne!(a.name(&link("shm", false)).unwrap(), b.name(&link("shm", false)).unwrap());
+        assert!(NetAddress::new(&[], &[0; 65]).name(&link("shm", false)).is_err());
         assert!(a.is_here(&[]) && !NetAddress::new(&[192, 0, 2, 1], b"").is_here(&[127, 0, 0, 1]));
     }
 }

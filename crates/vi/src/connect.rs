@@ -35,7 +35,7 @@ impl Nic {
         if !local.is_here(self.core.address()) {
             return Err(Error::Invalid("an address of another host"));
         }
-        let listener = self.core.listener(&local.name(self.core.scheme())?)?;
+        let listener = self.core.listener(&local.name(&self.core.link)?)?;
         loop {
             let request = listener.wait(deadline)?;
             // A request that is not of VIA is dropped, which refuses it.
@@ -49,12 +49,12 @@ impl Nic {
 impl Nic {
     /// Begins to listen at an address of this NIC, for [`poll_request`](Self::poll_request).
     pub fn listen(&self, local: &NetAddress) -> Result<()> {
-        self.core.listener(&local.name(self.core.scheme())?).map(drop)
+        self.core.listener(&local.name(&self.core.link)?).map(drop)
     }
 
     /// The next request at an address of this NIC, if there is one.
     pub fn poll_request(&self, local: &NetAddress) -> Result<Option<ConnectionRequest>> {
-        let listener = self.core.listener(&local.name(self.core.scheme())?)?;
+        let listener = self.core.listener(&local.name(&self.core.link)?)?;
         while let Some(request) = listener.poll() {
             if let Ok(greeting) = Greeting::from_bytes(request.private()) {
                 return Ok(Some(ConnectionRequest { request: Some(request), greeting, local: local.clone() }));
@@ -123,8 +123,8 @@ impl Vi {
     /// Asks whoever waits at `remote` for a connection, and waits for the answer.
     pub fn connect(&self, local: &NetAddress, remote: &NetAddress, deadline: Option<u64>) -> Result<RemoteAttributes> {
         let nic = &self.core.nic;
-        let name = remote.name(nic.scheme())?;
-        if !nic.reaches_hosts() && !remote.is_here(nic.address()) {
+        let name = remote.name(&nic.link)?;
+        if !nic.link.distant && !remote.is_here(nic.address()) {
             return Err(Error::NotReachable);
         }
         let attributes = begin(self)?;
@@ -155,7 +155,7 @@ pub struct Connecting {
 impl Vi {
     /// Asks whoever waits at `remote` for a connection, and returns at once.
     pub fn begin_connect(&self, local: &NetAddress, remote: &NetAddress) -> Result<Connecting> {
-        let name = remote.name(self.core.nic.scheme())?;
+        let name = remote.name(&self.core.nic.link)?;
         let attributes = begin(self)?;
         match ask(self, &name, &attributes, local) {
             Ok(asked) => Ok(Connecting { vi: self.clone(), asked: Some(asked) }),

@@ -5,36 +5,29 @@
 
 use std::env;
 
+use sidestep_fabric::link::SCHEMES;
+
 use crate::error::{Error, Result};
 
-/// What carries the connections of a NIC.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum DeviceKind {
-    /// Memory that the processes of this host share.
-    Shm,
-    /// iWARP over TCP, which reaches other hosts too.
-    Iwarp,
-}
-
-/// A device, and whether it belongs to one thread.
+/// A device, as the scheme of the link that carries its connections, and whether it belongs to one thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Device {
-    pub(crate) kind: DeviceKind,
+    pub(crate) scheme: &'static str,
     pub(crate) single: bool,
 }
 
 /// The names that programs use for the first device of a host, and those of this provider.
-const KNOWN: [(&str, DeviceKind); 10] = [
-    ("nic0", DeviceKind::Shm),
-    ("shm", DeviceKind::Shm),
-    ("VINIC", DeviceKind::Shm),
-    ("VINIC0", DeviceKind::Shm),
-    ("via0", DeviceKind::Shm),
-    ("/dev/via_lo", DeviceKind::Shm),
-    ("/dev/via_eth0", DeviceKind::Shm),
-    ("/dev/clanvi0", DeviceKind::Shm),
-    ("iwarp", DeviceKind::Iwarp),
-    ("iwarp0", DeviceKind::Iwarp),
+const KNOWN: [(&str, &str); 10] = [
+    ("nic0", "shm"),
+    ("shm", "shm"),
+    ("VINIC", "shm"),
+    ("VINIC0", "shm"),
+    ("via0", "shm"),
+    ("/dev/via_lo", "shm"),
+    ("/dev/via_eth0", "shm"),
+    ("/dev/clanvi0", "shm"),
+    ("iwarp", "iwarp"),
+    ("iwarp0", "iwarp"),
 ];
 
 /// Behind the name of a device: for one thread.
@@ -50,18 +43,16 @@ impl Device {
             Some(device) => (device, true),
             None => (name, false),
         };
-        let kind = find(device, &own).ok_or_else(|| Error::NoDevice(device.into()))?;
-        Ok(Device { kind, single })
+        let scheme = find(device, &own).ok_or_else(|| Error::NoDevice(device.into()))?;
+        Ok(Device { scheme, single })
     }
 }
 
-fn find(device: &str, own: &str) -> Option<DeviceKind> {
+fn find(device: &str, own: &str) -> Option<&'static str> {
     let own = own.split(',').filter_map(|entry| entry.rsplit_once('=')).find(|(name, _)| *name == device);
     match own {
-        Some((_, "shm")) => Some(DeviceKind::Shm),
-        Some((_, "iwarp")) => Some(DeviceKind::Iwarp),
-        Some(_) => None,
-        None => KNOWN.iter().find(|(name, _)| *name == device).map(|(_, kind)| *kind),
+        Some((_, scheme)) => SCHEMES.into_iter().find(|known| *known == scheme),
+        None => KNOWN.iter().find(|(name, _)| *name == device).map(|(_, scheme)| *scheme),
     }
 }
 
@@ -72,9 +63,9 @@ mod tests {
     #[test]
     fn each_row_of_names_has_one_device() {
         for name in ["nic0", "VINIC", "VINIC0", "/dev/via_lo", "/dev/via_eth0", "/dev/clanvi0", "via0", "shm"] {
-            assert_eq!(find(name, ""), Some(DeviceKind::Shm), "{name}");
+            assert_eq!(find(name, ""), Some("shm"), "{name}");
         }
-        assert_eq!([find("iwarp", ""), find("iwarp0", "")], [Some(DeviceKind::Iwarp); 2]);
+        assert_eq!([find("iwarp", ""), find("iwarp0", "")], [Some("iwarp"); 2]);
         for name in ["", "nic1", "VINIC1", "iwarp1", "/dev/clanvi1", "/dev/via_eth1", "/dev/null", "a\nb", "nic0 "] {
             assert_eq!(find(name, ""), None, "{name}");
         }
@@ -83,14 +74,14 @@ mod tests {
     #[test]
     fn a_site_has_names_of_its_own() {
         let own = "/dev/lanai=shm,wan0=iwarp,nic0=iwarp,odd=token";
-        assert_eq!([find("/dev/lanai", own), find("shm", own)], [Some(DeviceKind::Shm); 2]);
-        assert_eq!([find("wan0", own), find("nic0", own)], [Some(DeviceKind::Iwarp); 2]);
+        assert_eq!([find("/dev/lanai", own), find("shm", own)], [Some("shm"); 2]);
+        assert_eq!([find("wan0", own), find("nic0", own)], [Some("iwarp"); 2]);
         assert_eq!([find("odd", own), find("nic1", own)], [None; 2]);
     }
 
     #[test]
     fn a_suffix_gives_it_to_one_thread() {
-        assert_eq!(Device::named("nic0,single"), Ok(Device { kind: DeviceKind::Shm, single: true }));
+        assert_eq!(Device::named("nic0,single"), Ok(Device { scheme: "shm", single: true }));
         assert_eq!(Device::named("nic7,single"), Err(Error::NoDevice("nic7".into())));
     }
 }

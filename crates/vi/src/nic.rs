@@ -8,7 +8,7 @@ use std::{
     },
 };
 
-use sidestep_fabric::{EventQueue, Listener, Node, link::iwarp::IwarpOptions};
+use sidestep_fabric::{EventQueue, LinkOptions, Listener, Node, link::Capabilities};
 use sidestep_shm::Memory;
 use sidestep_sys::{
     lock::{Guard, Lock, Mutex, Threads},
@@ -17,13 +17,12 @@ use sidestep_sys::{
 };
 
 use crate::{
-    address,
     attributes::{
         MAX_CQ_ENTRIES, MAX_CQS, MAX_DESCRIPTORS, MAX_DISCRIMINATOR, MAX_PTAGS, MAX_REGION_BYTES, MAX_REGIONS,
         MAX_SEGMENTS, MAX_TRANSFER, MAX_VIS, MemAttributes, ViAttributes,
     },
     cq::Cq,
-    device::{Device, DeviceKind},
+    device::Device,
     error::{Error, Result},
     memory::{Buffer, MemHandle, MemoryTable, Ptag},
     names,
@@ -41,6 +40,8 @@ pub struct Nic {
 #[derive(Debug)]
 pub(crate) struct NicCore {
     pub(crate) node: Node,
+    /// What the link can do that carries its connections.
+    pub(crate) link: Capabilities,
     name: String,
     address: Vec<u8>,
     pub(crate) memory: MemoryTable,
@@ -97,23 +98,22 @@ impl Nic {
     /// device), or on iWARP over TCP (`iwarp`), which reaches other hosts too. With `,single` behind the name it belongs to
     /// the thread that opens it: no lock takes an atomic step, there is no service thread, and a call of another thread panics.
     pub fn open(name: &str) -> Result<Nic> {
-        let Device { kind, single } = Device::named(name)?;
-        let node = match kind {
-            DeviceKind::Shm => Node::new()?,
-            DeviceKind::Iwarp => Node::iwarp(IwarpOptions::default())?,
-        };
-        Self::within(node, name, if single { Threads::this() } else { Threads::ANY })
+        let Device { scheme, single } = Device::named(name)?;
+        let node = Node::open(&[scheme], &LinkOptions::default())?;
+        Self::within(node, scheme, name, if single { Threads::this() } else { Threads::ANY })
     }
 
-    /// A NIC on a given node of the fabric.
-    pub fn on(node: Node, name: &str) -> Result<Nic> {
-        Self::within(node, name, Threads::ANY)
+    /// A NIC on a given node of the fabric, on its link of this scheme.
+    pub fn on(node: Node, scheme: &str, name: &str) -> Result<Nic> {
+        Self::within(node, scheme, name, Threads::ANY)
     }
 
-    fn within(node: Node, name: &str, threads: Threads) -> Result<Nic> {
+    fn within(node: Node, scheme: &str, name: &str, threads: Threads) -> Result<Nic> {
+        let link = node.capabilities(scheme)?;
         let endings = EventQueue::new(&node);
         let core = NicCore {
             node,
+            link,
             name: name.to_string(),
             address: names::own_address(),
             memory: MemoryTable::new(),
@@ -132,6 +132,11 @@ impl Nic {
     /// The node of the fabric underneath.
     pub fn node(&self) -> &Node {
         &self.core.node
+    }
+
+    /// Whether its peers may be on other hosts, and their memory is not mapped.
+    pub fn is_distant(&self) -> bool {
+        self.core.link.distant
     }
 
     /// What it can do.
@@ -329,15 +334,5 @@ impl NicCore {
     /// The address as it is compared.
     pub(crate) fn address(&self) -> &[u8] {
         &self.address
-    }
-
-    /// Whether its link goes to other hosts.
-    pub(crate) fn reaches_hosts(&self) -> bool {
-        self.scheme() == address::IWARP
-    }
-
-    /// The link's part of names.
-    pub(crate) fn scheme(&self) -> &'static str {
-        self.node.link().as_link().capabilities().scheme
     }
 }

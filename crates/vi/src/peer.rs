@@ -39,8 +39,8 @@ impl Vi {
     /// Asks to be connected with the VI that asks for this one. Returns at once.
     pub fn connect_peer(&self, local: &NetAddress, remote: &NetAddress, deadline: Option<u64>) -> Result<()> {
         let nic = &self.core.nic;
-        let name = local.meeting(remote, nic.scheme())?;
-        if !nic.reaches_hosts() && !remote.is_here(nic.address()) {
+        let name = local.meeting(remote, &nic.link)?;
+        if !nic.link.distant && !remote.is_here(nic.address()) {
             return Err(Error::NotReachable);
         }
         connect::begin(self)?;

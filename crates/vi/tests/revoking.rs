@@ -2,9 +2,12 @@
 
 use std::thread;
 
-use sidestep_fabric::Node;
+use sidestep_fabric::{Node, link::AnyLink};
 use sidestep_testkit::{
-    conformance::fixture::{self, Fixture},
+    conformance::{
+        fixture::{self, Fixture},
+        nodes::scheme_of,
+    },
     process::{PATIENCE_NS, full},
 };
 use sidestep_vi::{Buffer, Descriptor, MemAttributes, Memory, NetAddress, Nic, Status, Vi, ViAttributes, clock};
@@ -33,7 +36,7 @@ fn nothing_is_written_after_deregistering_by_the_service_thread() {
 fn without_placing_no_peer_maps_receive_memory() {
     for placing in [true, false] {
         let mut links = fixture::shm(2).links;
-        let nics = [(); 2].map(|()| Nic::on(Node::with_link(links.remove(0)).unwrap(), "nic0").unwrap());
+        let nics = [(); 2].map(|()| nic_on(links.remove(0)));
         let tags = [nics[0].create_ptag().unwrap(), nics[1].create_ptag().unwrap()];
         let vis = [0, 1].map(|side: usize| nics[side].create_vi(&ViAttributes::new(tags[side]), None, None).unwrap());
         vis[1].set_placing(placing);
@@ -76,7 +79,7 @@ fn mappings(buffer: &Buffer) -> usize {
 
 fn write_and_take_back(fixture: Fixture, serve: bool) {
     let mut links = fixture(2).links;
-    let nics = [(); 2].map(|()| Nic::on(Node::with_link(links.remove(0)).unwrap(), "nic0").unwrap());
+    let nics = [(); 2].map(|()| nic_on(links.remove(0)));
     if serve {
         nics[1].serve().unwrap();
     }
@@ -137,4 +140,9 @@ fn connect(server: &Nic, [client, accepting]: &[Vi; 2], name: &str) {
         scope.spawn(|| server.connect_wait(&point, soon()).unwrap().accept(accepting).unwrap());
         client.connect(&NetAddress::default(), &point, soon()).unwrap();
     });
+}
+
+fn nic_on(link: AnyLink) -> Nic {
+    let node = Node::with_links(vec![link]).unwrap();
+    Nic::on(node.clone(), scheme_of(&node), "nic0").unwrap()
 }

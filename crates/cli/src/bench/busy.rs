@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use rustix::io::Errno;
-use sidestep_fabric::{Node, link::iwarp::IwarpOptions};
+use sidestep_fabric::{LinkOptions, Node};
 
 use super::clock::{self, Stopwatch};
 use super::control::Peer;
@@ -56,7 +56,7 @@ const fn part(row: &'static str, wait: Wait) -> Part {
 }
 
 fn on_iwarp() -> Result<Node> {
-    Ok(Node::iwarp(IwarpOptions::default())?)
+    Ok(Node::open(&["iwarp"], &LinkOptions::default())?)
 }
 
 fn one_sided(pair: iwarp::Connected, peer: Peer) -> Result<Box<dyn Exercise>> {

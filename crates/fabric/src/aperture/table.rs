@@ -14,7 +14,8 @@ use super::{ApertureCore, Reports, State};
 use crate::{
     cookie::{Cookie, RegionId},
     error::CloseReason,
-    link::{Mapping, Outcome, PeerId},
+    link::{Mapping, Outcome},
+    peer::PeerId,
 };
 
 /// The apertures of a node. Mapped ones are kept for the next use of the same cookie.

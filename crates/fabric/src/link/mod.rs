@@ -1,7 +1,11 @@
 //! Links: what carries the fabric between two nodes.
 //!
 //! A link knows peers (the process at the other end), not endpoints: those are made above it from its messages.
-//! Everything that arrives is handed to a [`Target`], the node, which alone knows regions and checks cookies.
+//! Everything that arrives is handed to a [`Target`], the node, which alone knows regions and checks cookies. A link whose
+//! peers map each other's memory is also a [`Maps`].
+//!
+//! A node has one link or several, each with another [scheme](Capabilities::scheme). Nothing above the fabric names the type
+//! of a link: it says `shm` or `iwarp`, or begins a name so.
 //!
 //! # Contract
 //!
@@ -19,11 +23,14 @@
 
 pub mod faulty;
 pub mod iwarp;
+mod options;
 pub mod shm;
 pub mod sim;
 pub mod traced;
 
-use std::{os::fd::OwnedFd, sync::Arc};
+pub use self::options::LinkOptions;
+
+use std::{fmt, os::fd::OwnedFd, sync::Arc};
 
 use sidestep_shm::{
     Memory, Span,
@@ -40,9 +47,10 @@ use crate::{
     tripwire::Access,
 };
 
-/// A process at the other end of a link, as this node numbers it.
+/// A process at the other end of a link, as the link numbers it. A node with several links knows it by a
+/// [`PeerId`](crate::PeerId).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct PeerId(pub u32);
+pub struct PeerNumber(pub u32);
 
 /// Connects a request with its outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -59,8 +67,11 @@ pub const MAX_GATHERED: usize = 256 * 1024;
 pub struct Capabilities {
     /// The first part of its names, as in `shm:NAME`.
     pub scheme: &'static str,
-    /// Whether a cookie with all rights, or the right to read alone, lets a peer map the pages.
-    pub maps: bool,
+    /// Whether its peers may be on other hosts.
+    pub distant: bool,
+    /// Whether its peers wait for [`Link::poll`] to be called here, so that a node keeps a thread that does while the program
+    /// does not.
+    pub served: bool,
     /// Whether a put from a region is best left to [`Link::put`]; else whoever asks copies the bytes first.
     pub gathers: bool,
     /// The most bytes of one put or get.
@@ -172,11 +183,11 @@ pub enum Outcome {
 /// hold locks of its own while it calls `place`, `fetch`, `atomic` and `grant`, which call no link.
 pub trait Target {
     /// A peer has connected.
-    fn opened(&self, peer: PeerId);
+    fn opened(&self, peer: PeerNumber);
     /// A message has arrived.
-    fn message(&self, peer: PeerId, bytes: &[u8]);
+    fn message(&self, peer: PeerNumber, bytes: &[u8]);
     /// A peer asks to write.
-    fn place(&self, peer: PeerId, cookie: &Cookie, offset: u64, bytes: &[u8]) -> Result<(), Refusal>;
+    fn place(&self, peer: PeerNumber, cookie: &Cookie, offset: u64, bytes: &[u8]) -> Result<(), Refusal>;
     /// Whether [`land`](Self::land) may be called; a target that wants to see every byte itself says no.
     fn lands(&self) -> bool {
         false
@@ -185,7 +196,7 @@ pub trait Target {
     /// place for them. What watches them is told by [`landed`](Self::landed), when all of a segment is there.
     fn land(
         &self,
-        peer: PeerId,
+        peer: PeerNumber,
         cookie: &Cookie,
         (offset, len): (u64, usize),
         fill: &mut dyn FnMut(&Span),
@@ -198,13 +209,13 @@ pub trait Target {
         let _ = (cookie, offset, len);
     }
     /// A peer asks to read into `bytes`.
-    fn fetch(&self, peer: PeerId, cookie: &Cookie, offset: u64, bytes: &mut [u8]) -> Result<(), Refusal>;
+    fn fetch(&self, peer: PeerNumber, cookie: &Cookie, offset: u64, bytes: &mut [u8]) -> Result<(), Refusal>;
     /// A peer asks for an atomic operation.
-    fn atomic(&self, peer: PeerId, cookie: &Cookie, offset: u64, atomic: Atomic) -> Result<u64, Refusal>;
+    fn atomic(&self, peer: PeerNumber, cookie: &Cookie, offset: u64, atomic: Atomic) -> Result<u64, Refusal>;
     /// A peer asks for the pages of a region: `None` if it may use the region, but not map it.
-    fn grant(&self, peer: PeerId, cookie: &Cookie) -> Result<Option<Pages>, Refusal>;
+    fn grant(&self, peer: PeerNumber, cookie: &Cookie) -> Result<Option<Pages>, Refusal>;
     /// A peer sent the pages of a region before they were asked for.
-    fn offered(&self, peer: PeerId, cookie: &Cookie, pages: Mapping);
+    fn offered(&self, peer: PeerNumber, cookie: &Cookie, pages: Mapping);
     /// A peer wrote or read an armed word of a region it has mapped.
     fn fired(&self, region: RegionId, offset: usize, access: Access);
     /// Armed words may have been written without a report: look at all of them.
@@ -212,11 +223,11 @@ pub trait Target {
     /// A request has ended.
     fn completed(&self, ticket: Ticket, outcome: Outcome);
     /// A peer is gone; nothing of it follows.
-    fn closed(&self, peer: PeerId, reason: CloseReason);
+    fn closed(&self, peer: PeerNumber, reason: CloseReason);
 }
 
 /// What every link provides.
-pub trait Link: Send + Sync {
+pub trait Link: fmt::Debug + Send + Sync {
     /// What this link can do.
     fn capabilities(&self) -> Capabilities;
     /// Lets peers connect under a name, until `unlisten`.
@@ -224,36 +235,28 @@ pub trait Link: Send + Sync {
     /// Stops that. Peers that are there stay.
     fn unlisten(&self, name: &str);
     /// Connects to whoever listens under a name. A live peer of that name is used again.
-    fn connect(&self, name: &str) -> Result<PeerId>;
+    fn connect(&self, name: &str) -> Result<PeerNumber>;
     /// The name under which this side listens, for one that a peer used and nobody here listens under.
-    fn local_name(&self, peer: PeerId, name: &str) -> Option<String> {
+    fn local_name(&self, peer: PeerNumber, name: &str) -> Option<String> {
         let _ = (peer, name);
         None
     }
     /// Sends a message.
-    fn post(&self, peer: PeerId, bytes: &[u8]) -> Result<()>;
+    fn post(&self, peer: PeerNumber, bytes: &[u8]) -> Result<()>;
     /// Starts a request to a region of the peer.
-    fn request(&self, peer: PeerId, ticket: Ticket, cookie: &Cookie, request: Request<'_>) -> Result<()>;
+    fn request(&self, peer: PeerNumber, ticket: Ticket, cookie: &Cookie, request: Request<'_>) -> Result<()>;
     /// Starts a put of bytes that lie in a region, and stay there until it ends. A link that [gathers](Capabilities::gathers)
     /// sends them from there.
-    fn put(&self, peer: PeerId, ticket: Ticket, cookie: &Cookie, offset: u64, source: &RegionSlice) -> Result<()> {
+    fn put(&self, peer: PeerNumber, ticket: Ticket, cookie: &Cookie, offset: u64, source: &RegionSlice) -> Result<()> {
         let mut bytes = vec![0; source.len()];
         source.span()?.copy_out(0, &mut bytes)?;
         self.request(peer, ticket, cookie, Request::Put { offset, bytes: &bytes })
     }
-    /// Gives a peer the pages of a region before it asks, so that it can map them while this process is busy. A link that
-    /// does not map does nothing.
-    fn offer(&self, peer: PeerId, cookie: &Cookie, pages: &Pages) -> Result<()> {
-        let _ = (peer, cookie, pages);
-        Ok(())
-    }
-    /// Whether the peer is there; one whose end has been told of is not. Links that map say so by [`offer`](Self::offer).
-    fn is_here(&self, peer: PeerId) -> bool {
+    /// Whether the peer is there; one whose end has been told of is not. Links that map say so by [`Maps::offer`].
+    fn is_here(&self, peer: PeerNumber) -> bool {
         let _ = peer;
         true
     }
-    /// Tells the owner of a mapped region that an armed word of it was written or read.
-    fn fire(&self, peer: PeerId, region: RegionId, offset: usize, access: Access);
     /// Collects what has arrived; with `kernel`, also what only the kernel knows of. `true` if there was anything.
     fn poll(&self, target: &dyn Target, kernel: bool) -> bool;
     /// A cheap guess whether `poll` would find something that memory can tell.
@@ -276,56 +279,93 @@ pub trait Link: Send + Sync {
     /// Does at once what the link puts off for a moment to save messages: somebody waits for the end of a request, or nobody
     /// may poll for a while.
     fn push(&self) {}
-    /// Whether peers wait for `poll` to be called here, so that a node keeps a thread that does while the program does not.
-    fn needs_service(&self) -> bool {
-        false
+    /// What it adds, if its peers map each other's memory.
+    fn maps(&self) -> Option<&dyn Maps> {
+        None
     }
+    /// The number that names the line to a peer, and no other line of this host, for as long as it lives: who connected has
+    /// given it to its end, and the kernel has told it to the other. For proofs that somebody speaks on this very line.
+    fn caller(&self, peer: PeerNumber) -> Option<u64> {
+        let _ = peer;
+        None
+    }
+    /// Ends the connection with a peer. `closed` follows.
+    fn close(&self, peer: PeerNumber, reason: CloseReason);
+}
+
+/// What links add whose peers map each other's memory. A cookie with all rights, or the right
+/// to read alone, lets a peer map the pages.
+pub trait Maps {
+    /// Gives a peer the pages of a region before it asks, so that it can map them while this process is busy.
+    fn offer(&self, peer: PeerNumber, cookie: &Cookie, pages: &Pages) -> Result<()>;
+    /// Tells the owner of a mapped region that an armed word of it was written or read.
+    fn fire(&self, peer: PeerNumber, region: RegionId, offset: usize, access: Access);
     /// Where a peer copies into and out of this process through the kernel, if the link's peers are processes of this host
     /// whose threads can be told.
-    fn gate(&self, peer: PeerId) -> Option<Arc<Gate>> {
+    fn gate(&self, peer: PeerNumber) -> Option<Arc<Gate>> {
         let _ = peer;
         None
     }
     /// Where this process copies into and out of a peer, if the kernel lets it. Tried once: the peer must have asked for its
     /// `gate` before.
-    fn attachment(&self, peer: PeerId) -> Option<Arc<Attachment>> {
+    fn attachment(&self, peer: PeerNumber) -> Option<Arc<Attachment>> {
         let _ = peer;
         None
     }
-    /// The number that names the line to a peer, and no other line of this host, for as long as it lives: who connected has
-    /// given it to its end, and the kernel has told it to the other. For proofs that somebody speaks on this very line.
-    fn caller(&self, peer: PeerId) -> Option<u64> {
+    /// What another process of this owner needs to wake a peer, and to be woken by it.
+    fn wake_path(&self, peer: PeerNumber) -> Result<WakePath> {
         let _ = peer;
-        None
+        Err(Error::Unsupported("handing over a queue"))
     }
-    /// Ends the connection with a peer. `closed` follows.
-    fn close(&self, peer: PeerId, reason: CloseReason);
 }
 
-/// Any link; upper layers name no other type.
+/// The means by which two processes wake each other, as descriptors.
+#[derive(Debug)]
+pub struct WakePath {
+    /// Memory of this side that the peer writes, and the other way round.
+    pub pair_memory: [OwnedFd; 2],
+    /// The doorbell of this side, and that of the peer.
+    pub doorbells: [OwnedFd; 2],
+    /// The connection that ends with either process.
+    pub lifeline: OwnedFd,
+}
+
+/// The schemes of the links that [`AnyLink::open`] makes.
+pub const SCHEMES: [&str; 2] = ["shm", "iwarp"];
+
+/// Any link.
 #[derive(Debug)]
 pub enum AnyLink {
     /// Shared memory between processes of one host.
     Shm(shm::ShmLink),
     /// iWARP over TCP, between hosts.
     Iwarp(iwarp::IwarpLink),
-    /// Simulated, inside one process.
-    Sim(sim::SimLink),
-    /// Another link, with a record of everything that passes.
-    Traced(Box<traced::TracedLink>),
-    /// Another link, with failures on demand.
-    Faulty(Box<faulty::FaultyLink>),
+    /// One that wraps another, or that is not of this crate.
+    Other(Box<dyn Link>),
 }
 
 impl AnyLink {
+    /// A link of this process by its scheme: one of [`SCHEMES`].
+    pub fn open(scheme: &str, options: &LinkOptions) -> Result<AnyLink> {
+        match scheme {
+            "shm" => Ok(AnyLink::Shm(shm::ShmLink::new()?)),
+            "iwarp" => Ok(AnyLink::Iwarp(iwarp::IwarpLink::new(*options)?)),
+            _ => Err(Error::Scheme { scheme: scheme.to_string(), known: SCHEMES.join(", ") }),
+        }
+    }
+
+    /// A link of another type.
+    pub fn other(link: impl Link + 'static) -> AnyLink {
+        AnyLink::Other(Box::new(link))
+    }
+
     /// The link behind the name.
+    #[inline]
     pub fn as_link(&self) -> &dyn Link {
         match self {
             AnyLink::Shm(link) => link,
             AnyLink::Iwarp(link) => link,
-            AnyLink::Sim(link) => link,
-            AnyLink::Traced(link) => &**link,
-            AnyLink::Faulty(link) => &**link,
+            AnyLink::Other(link) => &**link,
         }
     }
 }

@@ -1,30 +1,48 @@
-//! What arrives: the node as the target of its link.
+//! What arrives: the node as the target of one of its links.
 
 use sidestep_shm::Span;
 
-use super::NodeCore;
+use super::{LinkIndex, NodeCore};
 use crate::{
     cookie::{Cookie, RegionId},
     error::{CloseReason, Refusal},
-    link::{Atomic, Mapping, Outcome, Pages, PeerId, Target, Ticket},
+    link::{Atomic, Mapping, Outcome, Pages, PeerNumber, Target, Ticket},
+    peer::PeerId,
     protocol::Message,
     tripwire::Access,
 };
 
-impl Target for NodeCore {
-    fn opened(&self, _peer: PeerId) {}
+/// What arrives over one link.
+pub(crate) struct Arrivals<'a> {
+    node: &'a NodeCore,
+    link: LinkIndex,
+}
 
-    fn message(&self, peer: PeerId, bytes: &[u8]) {
-        self.scheduler.note_news();
+impl<'a> Arrivals<'a> {
+    pub(crate) fn new(node: &'a NodeCore, link: LinkIndex) -> Arrivals<'a> {
+        Arrivals { node, link }
+    }
+
+    fn id(&self, peer: PeerNumber) -> PeerId {
+        PeerId::new(self.link, peer)
+    }
+}
+
+impl Target for Arrivals<'_> {
+    fn opened(&self, _peer: PeerNumber) {}
+
+    fn message(&self, peer: PeerNumber, bytes: &[u8]) {
+        let (node, peer) = (self.node, self.id(peer));
+        node.scheduler.note_news();
         match Message::parse(bytes) {
-            Ok(Message::Revoked { region, generation }) => self.apertures.revoked(peer, region, generation),
-            Ok(message) => self.endpoints.handle(self, peer, message),
-            Err(what) => self.link().close(peer, CloseReason::Violation(what)),
+            Ok(Message::Revoked { region, generation }) => node.apertures.revoked(peer, region, generation),
+            Ok(message) => node.endpoints.handle(node, peer, message),
+            Err(what) => node.links.peer(peer).close(CloseReason::Violation(what)),
         }
     }
 
-    fn place(&self, _peer: PeerId, cookie: &Cookie, offset: u64, bytes: &[u8]) -> Result<(), Refusal> {
-        self.region(cookie)?.place(cookie, offset, bytes)
+    fn place(&self, _peer: PeerNumber, cookie: &Cookie, offset: u64, bytes: &[u8]) -> Result<(), Refusal> {
+        self.node.region(cookie)?.place(cookie, offset, bytes)
     }
 
     fn lands(&self) -> bool {
@@ -33,57 +51,56 @@ impl Target for NodeCore {
 
     fn land(
         &self,
-        _peer: PeerId,
+        _peer: PeerNumber,
         cookie: &Cookie,
         place: (u64, usize),
         fill: &mut dyn FnMut(&Span),
     ) -> Result<(), Refusal> {
-        self.region(cookie)?.land(cookie, place, fill)
+        self.node.region(cookie)?.land(cookie, place, fill)
     }
 
     fn landed(&self, cookie: &Cookie, offset: u64, len: usize) {
-        if let Ok(region) = self.region(cookie) {
+        if let Ok(region) = self.node.region(cookie) {
             region.touched(offset as usize, len, Access::Write);
         }
     }
 
-    fn fetch(&self, _peer: PeerId, cookie: &Cookie, offset: u64, bytes: &mut [u8]) -> Result<(), Refusal> {
-        self.region(cookie)?.fetch(cookie, offset, bytes)
+    fn fetch(&self, _peer: PeerNumber, cookie: &Cookie, offset: u64, bytes: &mut [u8]) -> Result<(), Refusal> {
+        self.node.region(cookie)?.fetch(cookie, offset, bytes)
     }
 
-    fn atomic(&self, _peer: PeerId, cookie: &Cookie, offset: u64, atomic: Atomic) -> Result<u64, Refusal> {
-        self.region(cookie)?.atomic(cookie, offset, atomic)
+    fn atomic(&self, _peer: PeerNumber, cookie: &Cookie, offset: u64, atomic: Atomic) -> Result<u64, Refusal> {
+        self.node.region(cookie)?.atomic(cookie, offset, atomic)
     }
 
-    fn grant(&self, peer: PeerId, cookie: &Cookie) -> Result<Option<Pages>, Refusal> {
-        self.region(cookie)?.grant(peer, cookie, self.link().capabilities().maps)
+    fn grant(&self, peer: PeerNumber, cookie: &Cookie) -> Result<Option<Pages>, Refusal> {
+        let peer = self.id(peer);
+        self.node.region(cookie)?.grant(peer, cookie, self.node.links.peer(peer).maps())
     }
 
-    fn offered(&self, peer: PeerId, cookie: &Cookie, pages: Mapping) {
-        self.apertures.offered(peer, cookie, pages);
+    fn offered(&self, peer: PeerNumber, cookie: &Cookie, pages: Mapping) {
+        self.node.apertures.offered(self.id(peer), cookie, pages);
     }
 
     fn fired(&self, region: RegionId, offset: usize, access: Access) {
-        if let Some(region) = self.regions.find(region) {
+        if let Some(region) = self.node.regions.find(region) {
             region.fired(offset, access);
         }
     }
 
     fn fired_unknown(&self) {
-        self.regions.all().iter().for_each(|region| region.fired_unknown());
+        self.node.regions.all().iter().for_each(|region| region.fired_unknown());
     }
 
     fn completed(&self, ticket: Ticket, outcome: Outcome) {
-        self.scheduler.note_news();
-        if let Some(completion) = self.tickets.redeem(ticket) {
-            completion.complete(self, outcome);
-        }
+        self.node.completed(ticket, outcome);
     }
 
-    fn closed(&self, peer: PeerId, reason: CloseReason) {
-        self.scheduler.note_news();
-        self.endpoints.peer_closed(peer, reason);
-        self.apertures.peer_closed(peer, reason);
-        self.arenas.peer_closed(&self.regions, peer);
+    fn closed(&self, peer: PeerNumber, reason: CloseReason) {
+        let (node, peer) = (self.node, self.id(peer));
+        node.scheduler.note_news();
+        node.endpoints.peer_closed(peer, reason);
+        node.apertures.peer_closed(peer, reason);
+        node.arenas.peer_closed(&node.regions, peer);
     }
 }

@@ -25,7 +25,10 @@ use crate::{
     aperture::Aperture,
     endpoint::Endpoint,
     error::{Error, Result},
-    link::{AnyLink, shm::session},
+    link::{
+        WakePath,
+        shm::session::{self, duplicate},
+    },
     region::Layout,
     tripwire::Access,
 };
@@ -52,21 +55,14 @@ impl Handover {
         theirs: &QueueSpec,
         family: &Memory,
     ) -> Result<Handover> {
-        let AnyLink::Shm(link) = endpoint.node().link() else {
-            return Err(Error::Unsupported("handing over a queue"));
-        };
         let mapped = aperture.mapped().ok_or(Error::Unsupported("handing over a queue that is not mapped"))?;
-        let session = link.session(endpoint.peer())?;
-        let peer = session.theirs().ok_or(Error::Unsupported("handing over a queue before the peer has answered"))?;
-        let memories = [ours.slice().core().data.memory(), &mapped.memory, family, session.ours(), &peer.memory];
+        let WakePath { pair_memory, doorbells, lifeline } = endpoint.node().peer(endpoint.peer()).wake_path()?;
         let mut descriptors = Vec::with_capacity(DESCRIPTORS);
-        for memory in memories {
+        for memory in [ours.slice().core().data.memory(), &mapped.memory, family] {
             let pages = memory.descriptor().ok_or(Error::Unsupported("handing over memory that is not shared"))?;
             descriptors.push(duplicate(pages.as_fd())?);
         }
-        descriptors.push(duplicate(session.doorbell.as_fd())?);
-        descriptors.push(duplicate(peer.doorbell.as_fd())?);
-        descriptors.push(duplicate(session.lifeline.as_fd())?);
+        descriptors.extend(pair_memory.into_iter().chain(doorbells).chain([lifeline]));
         let state = [ours.spec().to_bytes(), theirs.to_bytes()].concat();
         Ok(Handover { descriptors, state })
     }
@@ -125,9 +121,4 @@ impl Handover {
 fn watched(watch: &Watch, offset: usize) -> Result<sidestep_shm::watch::WatchedWord> {
     let range = crate::error::Refusal::Range { offset: offset as u64, len: 8 };
     Ok(watch.word(offset).ok_or(range)?)
-}
-
-fn duplicate(descriptor: std::os::fd::BorrowedFd<'_>) -> Result<OwnedFd> {
-    let copy = rustix::io::fcntl_dupfd_cloexec(descriptor, 3);
-    copy.map_err(|errno| sidestep_shm::Error::from_errno("duplicate a descriptor", errno).into())
 }

@@ -130,7 +130,7 @@ impl Home {
     ) -> Result<()> {
         // Where a peer cannot reach memory by itself, news comes with a poll.
         let served = match self {
-            Home::Node { node, .. } if node.is_served() => Some(node),
+            Home::Node { node, endpoint, .. } if node.peer(endpoint.peer()).is_served() => Some(node),
             _ => None,
         };
         loop {

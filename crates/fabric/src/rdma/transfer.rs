@@ -147,7 +147,7 @@ impl Transfer {
     fn ask(&self, buffer: &mut Vec<u8>, completion: Completion) -> Result<usize> {
         let Work { operation, target, offset, len } = &self.work;
         let (node, peer, cookie) = (target.node(), target.peer(), target.cookie());
-        let Capabilities { max_transfer, gathers, .. } = node.core().link().capabilities();
+        let Capabilities { max_transfer, gathers, .. } = node.peer(peer).capabilities();
         let (offset, rest) = ((offset + self.begun) as u64, len - self.begun);
         let count = first_part(rest, max_transfer);
         let word;

@@ -74,8 +74,7 @@ fn turns(queues: usize, steps: &[Step]) -> Vec<Turn> {
         }
     }
     assert!(queues.iter().all(|queue| queue.state.lock().unwrap().bytes == 0), "all work is done");
-    let turns = log.lock().unwrap().clone();
-    turns
+    std::mem::take(&mut *log.lock().unwrap())
 }
 
 /// The most turns that another queue had while one waited.

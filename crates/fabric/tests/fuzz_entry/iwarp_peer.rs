@@ -16,9 +16,9 @@ use sidestep_fabric::{
     Access, CloseReason, Cookie, Refusal,
     cookie::RegionId,
     link::{
-        Atomic, Link, Mapping, Outcome, Pages, PeerId, Target as LinkTarget, Ticket,
+        Atomic, Link, LinkOptions, Mapping, Outcome, Pages, PeerNumber, Target as LinkTarget, Ticket,
         iwarp::{
-            IwarpLink, IwarpOptions,
+            IwarpLink,
             control::{Control, Hello},
         },
     },
@@ -35,7 +35,7 @@ pub struct Victim {
 /// Owns [`LEN`] bytes under one cookie.
 pub struct Owner {
     pub bytes: Mutex<[u8; LEN]>,
-    pub closed: Mutex<Vec<(PeerId, CloseReason)>>,
+    pub closed: Mutex<Vec<(PeerNumber, CloseReason)>>,
     pub messages: Mutex<Vec<Vec<u8>>>,
 }
 
@@ -76,7 +76,7 @@ pub fn hello() -> Vec<u8> {
 }
 
 impl Victim {
-    pub fn new(options: IwarpOptions) -> Victim {
+    pub fn new(options: LinkOptions) -> Victim {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let link = IwarpLink::new(options).expect("a link");
         let [low, middle, high, _] = std::process::id().to_le_bytes();
@@ -248,33 +248,33 @@ impl Owner {
 }
 
 impl LinkTarget for Owner {
-    fn opened(&self, _: PeerId) {}
+    fn opened(&self, _: PeerNumber) {}
 
-    fn message(&self, _: PeerId, bytes: &[u8]) {
+    fn message(&self, _: PeerNumber, bytes: &[u8]) {
         self.messages.lock().expect("no panic").push(bytes.to_vec());
     }
 
-    fn place(&self, _: PeerId, cookie: &Cookie, offset: u64, bytes: &[u8]) -> Result<(), Refusal> {
+    fn place(&self, _: PeerNumber, cookie: &Cookie, offset: u64, bytes: &[u8]) -> Result<(), Refusal> {
         let range = self.range(cookie, offset, bytes.len())?;
         self.bytes.lock().expect("no panic")[range].copy_from_slice(bytes);
         Ok(())
     }
 
-    fn fetch(&self, _: PeerId, cookie: &Cookie, offset: u64, bytes: &mut [u8]) -> Result<(), Refusal> {
+    fn fetch(&self, _: PeerNumber, cookie: &Cookie, offset: u64, bytes: &mut [u8]) -> Result<(), Refusal> {
         let range = self.range(cookie, offset, bytes.len())?;
         bytes.copy_from_slice(&self.bytes.lock().expect("no panic")[range]);
         Ok(())
     }
 
-    fn atomic(&self, _: PeerId, cookie: &Cookie, offset: u64, _: Atomic) -> Result<u64, Refusal> {
+    fn atomic(&self, _: PeerNumber, cookie: &Cookie, offset: u64, _: Atomic) -> Result<u64, Refusal> {
         self.range(cookie, offset, 8).map(|_| 0)
     }
 
-    fn grant(&self, _: PeerId, cookie: &Cookie) -> Result<Option<Pages>, Refusal> {
+    fn grant(&self, _: PeerNumber, cookie: &Cookie) -> Result<Option<Pages>, Refusal> {
         self.range(cookie, 0, 0).map(|_| None)
     }
 
-    fn offered(&self, _: PeerId, _: &Cookie, _: Mapping) {}
+    fn offered(&self, _: PeerNumber, _: &Cookie, _: Mapping) {}
 
     fn fired(&self, _: RegionId, _: usize, _: Access) {}
 
@@ -282,7 +282,7 @@ impl LinkTarget for Owner {
 
     fn completed(&self, _: Ticket, _: Outcome) {}
 
-    fn closed(&self, peer: PeerId, reason: CloseReason) {
+    fn closed(&self, peer: PeerNumber, reason: CloseReason) {
         self.closed.lock().expect("no panic").push((peer, reason));
     }
 }

@@ -13,10 +13,8 @@ use std::sync::OnceLock;
 use sidestep_fabric::{
     Cookie,
     link::{
-        iwarp::{
-            IwarpOptions,
-            control::{Control, Hello},
-        },
+        LinkOptions,
+        iwarp::control::{Control, Hello},
         shm::frame::{Frame, MAX_FRAME},
     },
     protocol::Message,
@@ -93,7 +91,7 @@ pub fn iwarp_link(data: &[u8]) {
     use sidestep_iwarp::{Operation, Stag};
 
     static VICTIM: OnceLock<Victim> = OnceLock::new();
-    let victim = VICTIM.get_or_init(|| Victim::new(IwarpOptions::default()));
+    let victim = VICTIM.get_or_init(|| Victim::new(LinkOptions::default()));
     let mut peer = Peer::established(victim);
     let mut rest = data;
     let mut byte = || {

@@ -32,8 +32,8 @@ const NONE: FaultPlan = FaultPlan {
 /// Two nodes on a simulated network, the first one with faults.
 fn nodes(plan: FaultPlan) -> (Node, Node) {
     let mut links = fixture::sim(2, SimOptions::default()).links;
-    let b = Node::with_link(links.remove(1)).unwrap();
-    (Node::with_link(fixture::faulty(links.remove(0), plan)).unwrap(), b)
+    let b = Node::with_links(vec![links.remove(1)]).unwrap();
+    (Node::with_links(vec![fixture::faulty(links.remove(0), plan)]).unwrap(), b)
 }
 
 fn limit_reached(error: &Error) -> bool {
@@ -203,8 +203,8 @@ fn a_revocation_that_finds_the_link_full_is_told_all_the_same() {
     let mut links = fixture::sim(2, SimOptions { maps: true, ..SimOptions::default() }).links;
     // The acceptance, then the news of the revocation.
     let plan = FaultPlan { full_post: When::Nth(2), ..NONE };
-    let b = Node::with_link(fixture::faulty(links.remove(1), plan)).unwrap();
-    let a = Node::with_link(links.remove(0)).unwrap();
+    let b = Node::with_links(vec![fixture::faulty(links.remove(1), plan)]).unwrap();
+    let a = Node::with_links(vec![links.remove(0)]).unwrap();
     let (to_b, _to_a, ..) = connect(&a, &b);
     let mut region = Region::new(&b, 64).unwrap();
     let aperture = sidestep_fabric::Aperture::begin(&to_b, &region.cookie(Rights::ALL)).unwrap();
@@ -257,7 +257,7 @@ fn restless(count: usize) -> Links {
 fn spurious_news_and_wakes_change_nothing() {
     tripwire::no_wake_up_is_lost_between_threads(restless);
     stream::no_byte_is_slept_over(restless);
-    let mut nodes = restless(2).links.into_iter().map(|link| Node::with_link(link).unwrap());
+    let mut nodes = restless(2).links.into_iter().map(|link| Node::with_links(vec![link]).unwrap());
     let (a, b) = (nodes.next().unwrap(), nodes.next().unwrap());
     let (to_b, to_a, ..) = connect(&a, &b);
     assert!(matches!(to_a.wait_message(Some(sidestep_sys::clock::now() + 2_000_000)), Err(Error::TimedOut(_))));

@@ -22,9 +22,9 @@ use sidestep_testkit::conformance::{
 fn traced(maps: bool, wrap: impl Fn(TracedLink) -> TracedLink) -> (Node, Node, Arc<Trace>) {
     let mut made = fixture::sim(2, SimOptions { maps, ..SimOptions::default() });
     let trace = Trace::new(1000);
-    let b = Node::with_link(made.links.remove(1)).unwrap();
+    let b = Node::with_links(vec![made.links.remove(1)]).unwrap();
     let link = wrap(TracedLink::new(made.links.remove(0), trace.clone()));
-    (Node::with_link(AnyLink::from(link)).unwrap(), b, trace)
+    (Node::with_links(vec![AnyLink::from(link)]).unwrap(), b, trace)
 }
 
 fn lines(trace: &Trace) -> Vec<String> {
@@ -139,7 +139,7 @@ fn a_trace_keeps_the_last_records_and_hands_out_each() {
         count.fetch_add(1, Ordering::Relaxed);
     });
     let link = fixture::sim(1, SimOptions::default()).links.remove(0);
-    let node = Node::with_link(TracedLink::new(link, trace.clone()).into()).unwrap();
+    let node = Node::with_links(vec![TracedLink::new(link, trace.clone()).into()]).unwrap();
     let names = ["sim:a", "sim:b", "sim:c", "sim:d", "sim:e"];
     let _listeners: Vec<_> = names.iter().map(|name| node.listen(name).unwrap()).collect();
     let kept: Vec<_> = trace.records().iter().map(|record| record.event.to_string()).collect();

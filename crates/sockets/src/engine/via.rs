@@ -2,8 +2,8 @@
 //! is given a ticket, and where the NIC of the other process is. It connects a VI there, and names the stream by the
 //! ticket, in the discriminator of its own address. Then both tell where their boards are.
 //!
-//! The NIC is that of the engine's own node, on shared memory, or one on iWARP, whose node then wakes whoever sleeps at the
-//! engine's. Anybody on the host can connect to its port; a request without a ticket is refused.
+//! The NIC is on the engine's own node, which has a second link for it if that is iWARP: whoever sleeps at the engine's node is
+//! woken by both. Anybody on the host can connect to its port then; a request without a ticket is refused.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -13,7 +13,7 @@ use std::{
 
 use sidestep_sys::lock::Mutex;
 
-use sidestep_fabric::{Endpoint, Error, Node, link::iwarp::IwarpOptions};
+use sidestep_fabric::{Endpoint, Error, LinkOptions, Node};
 use sidestep_vi::{Connecting, ConnectionRequest, NetAddress, Nic};
 
 use super::{Engine, HANDSHAKE, notice_of, of_key, proof, proof::Notice, random, short_of};
@@ -73,6 +73,8 @@ const ANSWER_LEN: usize = 4 * 8;
 /// Tickets and processes that are remembered.
 const MOST_TICKETS: usize = 4096;
 const MOST_WITHOUT: usize = 1024;
+/// The link over which processes find each other.
+const RENDEZVOUS_LINK: &str = "shm";
 /// Where ports are tried: those that are given to anybody.
 const FIRST_PORT: u64 = 49_152;
 const PORTS: u64 = 11_000;
@@ -86,32 +88,22 @@ impl Exchange {
         if config().carrier == config::Carrier::Ring {
             return None;
         }
-        let (nic, address, port) = match config().nic {
+        let nic = Nic::on(node.clone(), scheme(), "sockets").ok()?;
+        let (address, port) = match config().nic {
             Device::Shm => {
-                let nic = Nic::on(node.clone(), "sockets").ok()?;
                 let address = address_of(identity, 0);
                 nic.listen(&address).ok()?;
-                (nic, address, 0)
+                (address, 0)
             }
-            Device::Iwarp => {
-                let nic = Nic::on(iwarp_node()?, "sockets").ok()?;
-                let (address, port) = (0..TRIES).find_map(|_| {
-                    let port = FIRST_PORT + random()?[0] % PORTS;
-                    let address = address_of(identity, port);
-                    nic.listen(&address).ok()?;
-                    Some((address, port))
-                })?;
-                node.accompany(nic.node());
-                (nic, address, port)
-            }
+            Device::Iwarp => (0..TRIES).find_map(|_| {
+                let port = FIRST_PORT + random()?[0] % PORTS;
+                let address = address_of(identity, port);
+                nic.listen(&address).ok()?;
+                Some((address, port))
+            })?,
         };
         let (pending, tickets, without) = (Mutex::default(), Mutex::default(), Mutex::default());
         Some(Exchange { nic, address, port, pending, tickets, without })
-    }
-
-    /// Ends the thread of the NIC's node.
-    pub fn end_threads(&self) {
-        self.nic.node().end_service();
     }
 
     /// Asks the process at the other end of a stream. `false`: it does not speak VIA.
@@ -156,9 +148,6 @@ impl Exchange {
 
     /// Takes up requests and answers that have come.
     pub fn pump(&self, engine: &Engine) {
-        if self.port != 0 {
-            self.nic.node().progress_kernel();
-        }
         while let Ok(Some(request)) = self.nic.poll_request(&self.address) {
             self.answer(engine, request);
         }
@@ -296,12 +285,26 @@ fn address_of(Identity(words): Identity, port: u64) -> NetAddress {
     NetAddress::new(&[], &bytes)
 }
 
-/// A node on iWARP. Its thread hears no signals: they are the program's.
-fn iwarp_node() -> Option<Node> {
-    let before = kernel::block(Mask::ALL);
-    let node = Node::iwarp(IwarpOptions { setup_timeout: SETUP, ..IwarpOptions::default() });
-    kernel::set_mask(before);
-    node.ok()
+/// A node of the fabric for an engine: on shared memory, where processes find each other, and on the link of the NIC if that
+/// is another. A thread that such a link needs hears no signals: they are the program's.
+pub fn node() -> Option<Node> {
+    let other = Some(scheme()).filter(|scheme| config().carrier != config::Carrier::Ring && *scheme != RENDEZVOUS_LINK);
+    let with_other = other.and_then(|other| {
+        let before = kernel::block(Mask::ALL);
+        let options = LinkOptions { setup_timeout: SETUP, ..LinkOptions::default() };
+        let node = Node::open(&[RENDEZVOUS_LINK, other], &options);
+        kernel::set_mask(before);
+        node.ok()
+    });
+    with_other.or_else(|| Node::new().ok())
+}
+
+/// The scheme of the link that the NIC is on.
+fn scheme() -> &'static str {
+    match config().nic {
+        Device::Shm => RENDEZVOUS_LINK,
+        Device::Iwarp => "iwarp",
+    }
 }
 
 fn question(key: &Key) -> Vec<u8> {

@@ -504,8 +504,8 @@ fn detach(news: &EventQueue, ring: &Ring) {
 
 /// Where memory of peers is not mapped: lets what has come into that of this process.
 fn look_at_wire(nic: &Nic) {
-    if !nic.node().link().as_link().capabilities().maps {
-        nic.node().progress_kernel();
+    if nic.is_distant() {
+        nic.node().progress_served();
     }
 }
 

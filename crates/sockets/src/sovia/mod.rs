@@ -129,7 +129,7 @@ impl Link {
     /// One that is not connected; its receives are posted.
     pub fn new(nic: &Nic, options: Options) -> sidestep_vi::Result<Arc<Link>> {
         let ptag = nic.create_ptag()?;
-        let distant = !nic.node().link().as_link().capabilities().maps;
+        let distant = nic.is_distant();
         let options = if distant { options.over_a_wire() } else { options };
         let rdma = !distant;
         let attributes = ViAttributes { rdma_write: rdma, rdma_read: rdma, ..ViAttributes::new(ptag) };
@@ -246,7 +246,7 @@ impl Link {
         self.lost.load(Ordering::Relaxed)
     }
 
-    /// Whether the peer's memory is not mapped.
+    /// Whether the peer may be on another host, so that its memory is not mapped.
     pub fn is_distant(&self) -> bool {
         self.distant
     }
@@ -317,7 +317,7 @@ impl Link {
     pub fn peer_core(&self) -> u32 {
         if self.distant {
             let own = cpu::current_core();
-            let shared = self.nic.node().link().as_link().shares_core(own);
+            let shared = self.vi.peer().is_some_and(|peer| self.nic.node().peer(peer).shares_core(own));
             return if shared { own } else { u32::MAX };
         }
         self.vi.peer_core()
@@ -327,7 +327,7 @@ impl Link {
     #[inline]
     fn look_at_wire(&self) {
         if self.distant && !crate::engine::is_disabled() {
-            self.nic.node().progress_kernel();
+            self.nic.node().progress_served();
         }
     }
 

@@ -7,7 +7,7 @@ use sidestep_sys::clock;
 
 use super::{
     fixture::Fixture,
-    nodes::{PATIENCE_NS, Pair, contents, pattern, soon, while_serving},
+    nodes::{PATIENCE_NS, Pair, contents, pattern, scheme_of, soon, while_serving},
 };
 
 /// Only a cookie with all rights is mapped for writing, and only if the link maps.
@@ -140,7 +140,7 @@ pub fn stores_are_seen_in_order(fixture: Fixture) {
 /// A store larger than any transfer of the link arrives whole.
 pub fn a_large_store_arrives_whole(fixture: Fixture) {
     let pair = Pair::new(fixture);
-    let len = 3 * pair.a.link().as_link().capabilities().max_transfer + 17;
+    let len = 3 * pair.a.capabilities(scheme_of(&pair.a)).expect("its own link").max_transfer + 17;
     let (region, aperture) = pair.target(len + 100);
     let bytes = pattern(len, 9);
     store(&pair, || aperture.write(33, &bytes));

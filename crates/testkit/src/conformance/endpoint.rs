@@ -218,8 +218,8 @@ pub fn resources_are_given_back_when_the_peer_dies(fixture: Fixture) {
 /// A message for an earlier session of a slot is dropped, and so is one from a peer whose endpoint it is not.
 pub fn stale_and_foreign_messages_are_dropped(fixture: Fixture) {
     let mut links = fixture(3).links;
-    let node = Node::with_link(links.remove(2)).expect("a node");
-    let name = name_on(node.link());
+    let node = Node::with_links(vec![links.remove(2)]).expect("a node");
+    let name = name_on(&node);
     let listener = node.listen(&name).expect("a name that is free");
     let local = name.split_once(':').expect("a scheme").1;
     let (one, two) = (Stranger::reach(links.remove(1), local), Stranger::reach(links.remove(0), local));
@@ -257,8 +257,8 @@ pub fn stale_and_foreign_messages_are_dropped(fixture: Fixture) {
 /// A peer that breaks the protocol ends its own connections, and nobody else's.
 pub fn a_broken_message_ends_its_own_connection(fixture: Fixture) {
     let mut links = fixture(3).links;
-    let node = Node::with_link(links.remove(2)).expect("a node");
-    let good = Node::with_link(links.remove(1)).expect("a node");
+    let node = Node::with_links(vec![links.remove(2)]).expect("a node");
+    let good = Node::with_links(vec![links.remove(1)]).expect("a node");
     let (to_node, to_good, _listener, name) = super::nodes::connect(&good, &node);
     let local = name.split_once(':').expect("a scheme").1;
     let stranger = Stranger::reach(links.remove(0), local);

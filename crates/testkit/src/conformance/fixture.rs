@@ -5,10 +5,11 @@ use std::sync::{
     atomic::{AtomicU32, Ordering},
 };
 
+use sidestep_fabric::Node;
 use sidestep_fabric::link::{
-    AnyLink,
+    AnyLink, LinkOptions,
     faulty::{FaultPlan, FaultyLink, When},
-    iwarp::{IwarpLink, IwarpOptions},
+    iwarp::IwarpLink,
     shm::ShmLink,
     sim::{LinkId, SimNet, SimOptions},
     traced::{Trace, TracedLink},
@@ -24,6 +25,8 @@ pub type Fixture = fn(usize) -> Links;
 pub struct Links {
     /// The links.
     pub links: Vec<AnyLink>,
+    /// A second link for each node, of another scheme, if they are to have two.
+    pub beside: Vec<AnyLink>,
     /// Kills the process of the link of this index.
     pub kill: Option<Kill>,
 }
@@ -34,7 +37,7 @@ pub type Kill = Box<dyn Fn(usize) + Send + Sync>;
 /// Shared memory.
 pub fn shm(count: usize) -> Links {
     let link = |_| AnyLink::Shm(ShmLink::new().expect("a shared-memory link"));
-    Links { links: (0..count).map(link).collect(), kill: None }
+    Links { links: (0..count).map(link).collect(), beside: Vec::new(), kill: None }
 }
 
 /// A simulated link without mapped memory.
@@ -91,33 +94,33 @@ pub fn faulty_shm_late(count: usize) -> Links {
 
 /// iWARP over the loopback interface.
 pub fn iwarp(count: usize) -> Links {
-    iwarp_with(count, IwarpOptions::default())
+    iwarp_with(count, LinkOptions::default())
 }
 
 /// iWARP with markers as the standard has them.
 pub fn iwarp_markers(count: usize) -> Links {
-    iwarp_with(count, IwarpOptions { markers: Some(512), ..IwarpOptions::default() })
+    iwarp_with(count, LinkOptions { markers: Some(512), ..LinkOptions::default() })
 }
 
 /// iWARP with markers so dense that many a word comes in two pieces, in small frames.
 pub fn iwarp_dense(count: usize) -> Links {
-    iwarp_with(count, IwarpOptions { markers: Some(100), frame: 1460, ..IwarpOptions::default() })
+    iwarp_with(count, LinkOptions { markers: Some(100), frame: 1460, ..LinkOptions::default() })
 }
 
 /// iWARP without checksums.
 pub fn iwarp_plain(count: usize) -> Links {
-    iwarp_with(count, IwarpOptions { crc: false, ..IwarpOptions::default() })
+    iwarp_with(count, LinkOptions { crc: false, ..LinkOptions::default() })
 }
 
 /// iWARP links of this host.
-pub fn iwarp_with(count: usize, options: IwarpOptions) -> Links {
+pub fn iwarp_with(count: usize, options: LinkOptions) -> Links {
     iwarp_links((0..count).map(|_| IwarpLink::new(options).expect("an iWARP link")).collect())
 }
 
 fn iwarp_links(links: Vec<IwarpLink>) -> Links {
     let cords: Vec<_> = links.iter().map(IwarpLink::cord).collect();
     let kill: Kill = Box::new(move |index| cords[index].cut());
-    Links { links: links.into_iter().map(AnyLink::Iwarp).collect(), kill: Some(kill) }
+    Links { links: links.into_iter().map(AnyLink::Iwarp).collect(), beside: Vec::new(), kill: Some(kill) }
 }
 
 /// iWARP between two hosts; on one, if two cannot be made here, which is said.
@@ -130,7 +133,7 @@ pub fn iwarp_two_hosts(count: usize) -> Links {
     match hosts {
         None => iwarp(count),
         Some(hosts) => {
-            let link = |index| IwarpLink::on(IwarpOptions::default(), hosts.network(index % 2)).expect("an iWARP link");
+            let link = |index| IwarpLink::on(LinkOptions::default(), hosts.network(index % 2)).expect("an iWARP link");
             iwarp_links((0..count).map(link).collect())
         }
     }
@@ -146,13 +149,28 @@ pub fn traced_iwarp(count: usize) -> Links {
     iwarp(count).wrapped(|link| TracedLink::new(link, Trace::new(TRACED)).into())
 }
 
+/// Shared memory, on nodes that are on iWARP too.
+pub fn shm_and_iwarp(count: usize) -> Links {
+    shm(count).beside(iwarp(count))
+}
+
+/// iWARP, on nodes that are on shared memory too.
+pub fn iwarp_and_shm(count: usize) -> Links {
+    iwarp(count).beside(shm(count))
+}
+
+/// A simulated link with mapped memory, on nodes that are also on one without.
+pub fn two_sims(count: usize) -> Links {
+    sim_mapped(count).beside(sim(count, SimOptions { scheme: "sim2", max_delay: 2, seed: 15, ..SimOptions::default() }))
+}
+
 /// Links of a simulated network.
 pub fn sim(count: usize, options: SimOptions) -> Links {
     let net = SimNet::new(options);
     let links: Vec<_> = (0..count).map(|_| net.link().expect("a simulated link")).collect();
     let ids: Vec<LinkId> = links.iter().map(|link| link.id()).collect();
     let kill: Kill = Box::new(move |index| net.kill(ids[index]));
-    Links { links: links.into_iter().map(AnyLink::Sim).collect(), kill: Some(kill) }
+    Links { links: links.into_iter().map(AnyLink::other).collect(), beside: Vec::new(), kill: Some(kill) }
 }
 
 /// A link with faults.
@@ -163,7 +181,19 @@ pub fn faulty(link: AnyLink, plan: FaultPlan) -> AnyLink {
 impl Links {
     /// The same links, each wrapped in another.
     pub fn wrapped(self, wrap: impl Fn(AnyLink) -> AnyLink) -> Links {
-        Links { links: self.links.into_iter().map(wrap).collect(), kill: self.kill }
+        Links { links: self.links.into_iter().map(wrap).collect(), ..self }
+    }
+
+    /// The same links, with one of the others beside each.
+    pub fn beside(self, other: Links) -> Links {
+        Links { beside: other.links, ..self }
+    }
+
+    /// A node on each of the links, and on the one beside it.
+    pub fn into_nodes(self) -> (Vec<Node>, Option<Kill>) {
+        let mut beside = self.beside.into_iter();
+        let node = |link| Node::with_links([link].into_iter().chain(beside.next()).collect()).expect("a node");
+        (self.links.into_iter().map(node).collect(), self.kill)
     }
 }
 

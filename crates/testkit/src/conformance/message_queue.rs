@@ -117,7 +117,7 @@ pub fn a_channel_carries_private_data(fixture: Fixture) {
     let channels = Channels::new(fixture, small(1024), small(1024));
     assert_eq!((channels.a.private(), channels.b.private()), (b"to a".to_vec(), b"to b".to_vec()));
     let two = nodes(fixture, 2);
-    let name = name_on(two[1].link());
+    let name = name_on(&two[1]);
     let listener = two[1].listen(&name).expect("a name that is free");
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -145,7 +145,7 @@ pub fn a_request_for_something_else_is_refused(fixture: Fixture) {
 /// Blocks are used again, and nothing of the former connection is seen in the next.
 pub fn blocks_are_used_again_clean(fixture: Fixture) {
     let two = nodes(fixture, 2);
-    let name = name_on(two[1].link());
+    let name = name_on(&two[1]);
     let listener = two[1].listen(&name).expect("a name that is free");
     std::thread::scope(|scope| {
         scope.spawn(|| {

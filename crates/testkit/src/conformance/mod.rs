@@ -17,6 +17,7 @@ pub mod in_place;
 pub mod link;
 pub mod listener;
 pub mod message_queue;
+pub mod node;
 pub mod nodes;
 pub mod program;
 pub mod queue_events;

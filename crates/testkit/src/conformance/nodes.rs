@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use sidestep_fabric::{
-    Aperture, CloseReason, Cookie, Endpoint, Listener, Node, RdmaQueue, Region, Result, link::AnyLink, rdma::RequestId,
+    Aperture, CloseReason, Cookie, Endpoint, Listener, Node, RdmaQueue, Region, Result, Rights, rdma::RequestId,
 };
 use sidestep_sys::clock;
 
@@ -25,6 +25,7 @@ pub struct Pair {
     /// The node that accepted.
     pub b: Node,
     kill: Option<Kill>,
+    _beside: Option<Beside>,
 }
 
 /// The deadline of a call that a correct link ends long before.
@@ -39,12 +40,17 @@ pub fn at_once() -> Option<u64> {
 
 /// So many nodes that can reach each other.
 pub fn nodes(fixture: Fixture, count: usize) -> Vec<Node> {
-    fixture(count).links.into_iter().map(|link| Node::with_link(link).expect("a node")).collect()
+    fixture(count).into_nodes().0
 }
 
-/// A fresh name with the scheme of a link.
-pub fn name_on(link: &AnyLink) -> String {
-    format!("{}:{}", link.as_link().capabilities().scheme, unique_name())
+/// A fresh name on the first link of a node.
+pub fn name_on(node: &Node) -> String {
+    format!("{}:{}", scheme_of(node), unique_name())
+}
+
+/// The scheme of the first link of a node.
+pub fn scheme_of(node: &Node) -> &'static str {
+    node.schemes().next().expect("a node has a link")
 }
 
 /// Drives nodes in turn until `found` has an answer.
@@ -80,7 +86,7 @@ pub fn while_serving<T>(node: &Node, body: impl FnOnce() -> T) -> T {
 
 /// Connects two nodes: the end of the first, the end of the second, and where it listens.
 pub fn connect(a: &Node, b: &Node) -> (Endpoint, Endpoint, Listener, String) {
-    let name = name_on(b.link());
+    let name = name_on(b);
     let listener = b.listen(&name).expect("a name that is free");
     let (to_b, to_a) = connect_to(a, b, &listener, &name);
     (to_b, to_a, listener, name)
@@ -98,11 +104,11 @@ pub fn connect_to(a: &Node, b: &Node, listener: &Listener, name: &str) -> (Endpo
 impl Pair {
     /// Two connected nodes.
     pub fn new(fixture: Fixture) -> Pair {
-        let mut made = fixture(2);
-        let b = Node::with_link(made.links.remove(1)).expect("a node");
-        let a = Node::with_link(made.links.remove(0)).expect("a node");
+        let (mut nodes, kill) = fixture(2).into_nodes();
+        let (b, a) = (nodes.remove(1), nodes.remove(0));
         let (to_b, to_a, listener, name) = connect(&a, &b);
-        Pair { to_b, to_a, listener, name, a, b, kill: made.kill }
+        let beside = Beside::new(&a, &b);
+        Pair { to_b, to_a, listener, name, a, b, kill, _beside: beside }
     }
 
     /// Another connection between the two.
@@ -117,12 +123,13 @@ impl Pair {
 
     /// Whether the link maps memory.
     pub fn maps(&self) -> bool {
-        self.a.link().as_link().capabilities().maps
+        self.a.peer(self.to_b.peer()).maps()
     }
 
     /// Whether a node is served while its program is busy.
     pub fn is_served(&self) -> bool {
-        self.a.link().as_link().needs_service()
+        // The thread that serves one link carries out what it finds on the others.
+        self.a.schemes().any(|scheme| self.a.capabilities(scheme).is_ok_and(|link| link.served))
     }
 
     /// Opens a region of `b` at `a`.
@@ -138,7 +145,7 @@ impl Pair {
     /// A fresh region of `b` with zeros, and `a`'s aperture to it.
     pub fn target(&self, len: usize) -> (Region, Aperture) {
         let region = Region::new(&self.b, len).expect("memory");
-        let aperture = self.open(&region.cookie(sidestep_fabric::Rights::ALL)).expect("a good cookie");
+        let aperture = self.open(&region.cookie(Rights::ALL)).expect("a good cookie");
         (region, aperture)
     }
 
@@ -174,9 +181,54 @@ impl Pair {
             Some(kill) => kill(1),
             None => {
                 // The same to the peer: the kernel closes what the process held, and no message of goodbye is sent.
-                self.b.link().as_link().close(self.to_a.peer(), CloseReason::Here);
+                self.b.peer(self.to_a.peer()).close(CloseReason::Here);
                 self.b.progress();
             }
+        }
+    }
+}
+
+/// A connection over the second link of two nodes. Whatever happens on the first one, it carries messages and stores before and
+/// after.
+struct Beside {
+    to_b: Endpoint,
+    to_a: Endpoint,
+    region: Region,
+    aperture: Aperture,
+    _listener: Listener,
+    nodes: [Node; 2],
+}
+
+impl Beside {
+    /// `None` if the nodes have one link.
+    fn new(a: &Node, b: &Node) -> Option<Beside> {
+        let name = format!("{}:{}", b.schemes().nth(1)?, unique_name());
+        let listener = b.listen(&name).expect("a name that is free");
+        let (to_b, to_a) = connect_to(a, b, &listener, &name);
+        let region = Region::new(b, 64).expect("memory");
+        let aperture = Aperture::begin(&to_b, &region.cookie(Rights::ALL)).expect("an open connection");
+        drive(&[a, b], "an aperture", || aperture.is_open().expect("a good cookie").then_some(()));
+        let beside = Beside { to_b, to_a, region, aperture, _listener: listener, nodes: [a.clone(), b.clone()] };
+        beside.check(1);
+        Some(beside)
+    }
+
+    fn check(&self, value: u64) {
+        let both = self.nodes.each_ref();
+        for (from, to) in [(&self.to_b, &self.to_a), (&self.to_a, &self.to_b)] {
+            from.post(&value.to_le_bytes()).expect("the other link stands");
+            let message = drive(&both, "a message", || to.poll_message().expect("the other link stands"));
+            assert_eq!(message, value.to_le_bytes());
+        }
+        self.aperture.store64(8, value).expect("the other link stands");
+        drive(&both, "a store", || (contents(&self.region)[8..16] == value.to_le_bytes()).then_some(()));
+    }
+}
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            self.check(2);
         }
     }
 }

@@ -151,7 +151,10 @@ pub fn a_full_queue_says_so(fixture: Fixture) {
     for value in 1..=3 {
         queue.immediate(&aperture, 0, value).expect("room in the queue");
     }
-    assert_eq!(queue.immediate(&aperture, 0, 4).err(), Some(Error::Full { what: "the RDMA queue", limit: 3 }));
+    let full = Some(Error::Full { what: "the RDMA queue", limit: 3 });
+    // An owner that is served may have answered already: then there is room for a while.
+    let tries = if pair.is_served() { 1_000_000 } else { 1 };
+    assert!((0..tries).any(|_| queue.immediate(&aperture, 0, 4).err() == full), "a queue that takes everything");
     let soon_over = Some(clock::now() + 1_000_000);
     let early = queue.wait_space(soon_over);
     assert!(pair.is_served() || matches!(early, Err(Error::TimedOut(_))));

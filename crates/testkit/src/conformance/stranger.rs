@@ -8,7 +8,7 @@ use std::{
 use sidestep_fabric::{
     Access, CloseReason, Cookie, Node, Refusal,
     cookie::RegionId,
-    link::{AnyLink, Atomic, Link, Mapping, Outcome, Pages, PeerId, Request, Target, Ticket},
+    link::{AnyLink, Atomic, Link, Mapping, Outcome, Pages, PeerNumber, Request, Target, Ticket},
     protocol::{EndpointId, Message},
 };
 use sidestep_shm::Memory;
@@ -23,9 +23,9 @@ use super::{
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Heard {
     /// A peer connected.
-    Opened(PeerId),
+    Opened(PeerNumber),
     /// A message.
-    Message(PeerId, Vec<u8>),
+    Message(PeerNumber, Vec<u8>),
     /// A write was asked for.
     Place(u64, Vec<u8>),
     /// A read was asked for.
@@ -39,7 +39,7 @@ pub enum Heard {
     /// A request has ended.
     Completed(Ticket, Ending),
     /// A peer is gone.
-    Closed(PeerId, CloseReason),
+    Closed(PeerNumber, CloseReason),
 }
 
 /// How a request ended, in a form that can be compared.
@@ -81,7 +81,7 @@ pub struct Stranger {
     /// What it hears.
     pub ear: Ear,
     /// Whom it is connected to.
-    pub peer: PeerId,
+    pub peer: PeerNumber,
     next_ticket: u64,
 }
 
@@ -154,29 +154,29 @@ impl Ear {
 }
 
 impl Target for Ear {
-    fn opened(&self, peer: PeerId) {
+    fn opened(&self, peer: PeerNumber) {
         self.hear(Heard::Opened(peer));
     }
 
-    fn message(&self, peer: PeerId, bytes: &[u8]) {
+    fn message(&self, peer: PeerNumber, bytes: &[u8]) {
         self.hear(Heard::Message(peer, bytes.to_vec()));
     }
 
-    fn place(&self, _peer: PeerId, cookie: &Cookie, offset: u64, bytes: &[u8]) -> Result<(), Refusal> {
+    fn place(&self, _peer: PeerNumber, cookie: &Cookie, offset: u64, bytes: &[u8]) -> Result<(), Refusal> {
         self.hear(Heard::Place(offset, bytes.to_vec()));
         let range = self.range(cookie, offset, bytes.len())?;
         self.bytes.lock().expect("no panic in an ear")[range].copy_from_slice(bytes);
         Ok(())
     }
 
-    fn fetch(&self, _peer: PeerId, cookie: &Cookie, offset: u64, bytes: &mut [u8]) -> Result<(), Refusal> {
+    fn fetch(&self, _peer: PeerNumber, cookie: &Cookie, offset: u64, bytes: &mut [u8]) -> Result<(), Refusal> {
         self.hear(Heard::Fetch(offset, bytes.len()));
         let range = self.range(cookie, offset, bytes.len())?;
         bytes.copy_from_slice(&self.bytes.lock().expect("no panic in an ear")[range]);
         Ok(())
     }
 
-    fn atomic(&self, _peer: PeerId, cookie: &Cookie, offset: u64, atomic: Atomic) -> Result<u64, Refusal> {
+    fn atomic(&self, _peer: PeerNumber, cookie: &Cookie, offset: u64, atomic: Atomic) -> Result<u64, Refusal> {
         self.hear(Heard::Atomic(offset, atomic));
         let range = self.range(cookie, offset, 8)?;
         let word = &mut self.bytes.lock().expect("no panic in an ear")[range];
@@ -190,12 +190,12 @@ impl Target for Ear {
         Ok(held)
     }
 
-    fn grant(&self, _peer: PeerId, cookie: &Cookie) -> Result<Option<Pages>, Refusal> {
+    fn grant(&self, _peer: PeerNumber, cookie: &Cookie) -> Result<Option<Pages>, Refusal> {
         self.hear(Heard::Grant);
         self.range(cookie, 0, 0).map(|_| None)
     }
 
-    fn offered(&self, _peer: PeerId, _cookie: &Cookie, _pages: Mapping) {}
+    fn offered(&self, _peer: PeerNumber, _cookie: &Cookie, _pages: Mapping) {}
 
     fn fired(&self, region: RegionId, offset: usize, access: Access) {
         self.hear(Heard::Fired(region, offset, access));
@@ -221,7 +221,7 @@ impl Target for Ear {
         self.hear(Heard::Completed(ticket, ending));
     }
 
-    fn closed(&self, peer: PeerId, reason: CloseReason) {
+    fn closed(&self, peer: PeerNumber, reason: CloseReason) {
         self.hear(Heard::Closed(peer, reason));
     }
 }

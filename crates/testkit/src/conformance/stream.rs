@@ -183,7 +183,7 @@ pub fn a_death_ends_waits(fixture: Fixture) {
         match &kill {
             Some(kill) => kill(1),
             None => {
-                nodes[1].link().as_link().close(b.endpoint.peer(), CloseReason::Here);
+                nodes[1].peer(b.endpoint.peer()).close(CloseReason::Here);
                 nodes[1].progress();
             }
         }
@@ -337,10 +337,9 @@ pub fn small(capacity: usize) -> ChannelOptions {
 impl Channels {
     /// A channel whose queue towards `a` is as `at_a` says, and the one towards `b` as `at_b`.
     pub fn new(fixture: Fixture, at_a: ChannelOptions, at_b: ChannelOptions) -> Channels {
-        let mut made = fixture(2);
-        let b = Node::with_link(made.links.remove(1)).expect("a node");
-        let a = Node::with_link(made.links.remove(0)).expect("a node");
-        let name = name_on(b.link());
+        let (mut made, kill) = fixture(2).into_nodes();
+        let (b, a) = (made.remove(1), made.remove(0));
+        let name = name_on(&b);
         let listener = b.listen(&name).expect("a name that is free");
         let (to_b, to_a) = std::thread::scope(|scope| {
             let connecting = scope.spawn(|| Channel::connect(&a, &name, at_a, b"to b", soon()));
@@ -350,7 +349,7 @@ impl Channels {
             drive(&[&b], "the other end", || connecting.is_finished().then_some(()));
             (connecting.join().expect("a thread that ends").expect("someone who accepts"), to_a)
         });
-        Channels { a: to_b, b: to_a, nodes: [a, b], kill: made.kill }
+        Channels { a: to_b, b: to_a, nodes: [a, b], kill }
     }
 
     /// Drives both nodes once.

@@ -174,6 +174,14 @@ macro_rules! conformance_suite {
                     waits_end_at_their_deadline,
                     requests_wait_in_order,
                 ]
+                node: [
+                    the_scheme_picks_the_link,
+                    an_unknown_scheme_is_a_clear_error,
+                    peers_of_all_links_report_to_one_event_queue,
+                    all_links_carry_messages_at_once,
+                    a_sleeper_is_woken_by_every_link,
+                    a_death_on_one_link_leaves_the_others,
+                ]
                 stream: [
                     bytes_arrive_in_order,
                     a_full_ring_takes_no_more,
@@ -262,6 +270,7 @@ mod tests {
             include_str!("rdma_group.rs"),
             include_str!("endpoint.rs"),
             include_str!("listener.rs"),
+            include_str!("node.rs"),
             include_str!("stream.rs"),
             include_str!("in_place.rs"),
             include_str!("queue_events.rs"),

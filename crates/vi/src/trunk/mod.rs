@@ -18,8 +18,7 @@ use std::sync::{
 };
 
 use sidestep_fabric::{
-    Aperture, ArenaBlock, Endpoint, Node,
-    link::PeerId,
+    Aperture, ArenaBlock, Endpoint, Node, PeerId,
     queue::{self, Kind, Monitor, QueueSpec},
 };
 
@@ -66,7 +65,7 @@ pub(crate) struct Trunk {
     attachment: OnceLock<Arc<Attachment>>,
     block: ArenaBlock,
     node: Node,
-    peer: PeerId,
+    pub(crate) peer: PeerId,
 }
 
 /// A region of the peer that receives or RDMA targets lie in.
@@ -124,7 +123,7 @@ impl Trunk {
             wanted: Mutex::default(),
             joined: OnceLock::new(),
             joining: Mutex::default(),
-            gate: node.link().as_link().gate(peer),
+            gate: node.peer(peer).gate(),
             attachment: OnceLock::new(),
             block,
             node: node.clone(),
@@ -154,7 +153,7 @@ impl Trunk {
             queue::attach(endpoint, self.block.block(), &aperture, theirs, &queue::private_family()?)?;
         self.inward().attach(receiver);
         self.outward().attach(sender);
-        if let Some(attachment) = self.node.link().as_link().attachment(self.peer) {
+        if let Some(attachment) = self.node.peer(self.peer).attachment() {
             let _ = self.attachment.set(attachment);
         }
         let _ = self.joined.set((*theirs, aperture));
@@ -283,7 +282,7 @@ impl Trunk {
     #[cold]
     fn break_off(&self, what: &'static str, lines: Vec<Arc<ViCore>>) {
         let reason = sidestep_fabric::CloseReason::Violation(what);
-        self.node.link().as_link().close(self.peer, reason);
+        self.node.peer(self.peer).close(reason);
         lines.iter().for_each(|vi| vi.lose(Loss::BROKEN));
     }
 

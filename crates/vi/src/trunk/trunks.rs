@@ -9,7 +9,7 @@ use std::sync::{
     atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
-use sidestep_fabric::{Node, link::PeerId};
+use sidestep_fabric::{Node, PeerId};
 use sidestep_shm::attach::Gate;
 use sidestep_sys::{
     cpu,

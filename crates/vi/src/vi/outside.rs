@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use sidestep_fabric::PeerId;
 use sidestep_shm::{Word64, attach::Attachment};
 
 use crate::{
@@ -155,6 +156,11 @@ impl Vi {
     /// Sees to connections of the NIC that have ended. `false`: this one has.
     pub fn is_connected(&self) -> bool {
         self.state() == ViState::Connected
+    }
+
+    /// The process at the other end, to be asked about at the NIC's node ([`Nic::node`]).
+    pub fn peer(&self) -> Option<PeerId> {
+        self.core.first_trunk().map(|trunk| trunk.peer)
     }
 
     /// The core on which the peer last ran.

@@ -1,6 +1,6 @@
 //! Both ways to connect.
 
-use sidestep_testkit::conformance::fixture::Fixture;
+use sidestep_testkit::conformance::{fixture::Fixture, nodes::scheme_of};
 use sidestep_vi::{Error, NetAddress, Reliability, ViState};
 
 use super::pair::{Options, Pair, address, in_ms, one, soon};
@@ -41,7 +41,7 @@ pub fn nobody_is_no_match(fixture: Fixture) {
     assert_eq!(pair.a.vi.connect(&address(), &pair.address, in_ms(0)), Err(Error::NoMatch));
     assert_eq!(pair.a.vi.connect(&address(), &pair.address, in_ms(20)), Err(Error::NoMatch));
     // Where other hosts are asked at all, the answer of one without a listener is the same.
-    let (host, expected) = match pair.a.nic.node().link().as_link().capabilities().scheme {
+    let (host, expected) = match scheme_of(pair.a.nic.node()) {
         "iwarp" => ([127, 0, 0, 9], Error::NoMatch),
         _ => ([192, 0, 2, 1], Error::NotReachable),
     };

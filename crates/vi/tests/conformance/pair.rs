@@ -5,9 +5,12 @@ use std::{
     thread,
 };
 
-use sidestep_fabric::{CloseReason, Node};
+use sidestep_fabric::CloseReason;
 use sidestep_testkit::{
-    conformance::fixture::{Fixture, Kill, unique_name},
+    conformance::{
+        fixture::{Fixture, Kill, unique_name},
+        nodes::scheme_of,
+    },
     process::PATIENCE_NS,
 };
 use sidestep_vi::{
@@ -86,9 +89,10 @@ impl Side {
 
 impl Pair {
     pub fn new(fixture: Fixture, options: Options) -> Pair {
-        let mut made = fixture(2);
+        let (mut nodes, kill) = fixture(2).into_nodes();
         let mut side = || {
-            let nic = Nic::on(Node::with_link(made.links.remove(0)).expect("a node"), "nic0").expect("a NIC");
+            let node = nodes.remove(0);
+            let nic = Nic::on(node.clone(), scheme_of(&node), "nic0").expect("a NIC");
             let ptag = nic.create_ptag().expect("a tag");
             let vi = {
                 let attributes = ViAttributes {
@@ -102,7 +106,7 @@ impl Pair {
             Side { nic, ptag, vi }
         };
         let (a, b) = (side(), side());
-        let pair = Pair { a, b, address: address(), kill: made.kill };
+        let pair = Pair { a, b, address: address(), kill };
         if options.connect {
             pair.join(&pair.a.vi, &pair.b.vi);
         }
@@ -176,7 +180,7 @@ impl Pair {
     pub fn settle_stream(&self) {
         let (a, b) = (self.a.nic.node(), self.b.nic.node());
         let discriminator = String::from_utf8_lossy(&self.address.discriminator);
-        let (true, Some((socket, _))) = (a.link().as_link().needs_service(), discriminator.split_once('/')) else {
+        let (true, Some((socket, _))) = (self.a.nic.is_distant(), discriminator.split_once('/')) else {
             return;
         };
         let name = format!("iwarp:{socket}/settle");
@@ -199,8 +203,8 @@ impl Pair {
             Some(kill) => kill(1),
             None => {
                 let node = self.b.nic.node();
-                for peer in 0..4 {
-                    node.link().as_link().close(sidestep_fabric::link::PeerId(peer), CloseReason::Here);
+                if let Some(peer) = self.b.vi.peer() {
+                    node.peer(peer).close(CloseReason::Here);
                 }
                 node.progress();
             }

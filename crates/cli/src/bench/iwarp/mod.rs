@@ -7,7 +7,7 @@ mod write;
 pub use read::ReadEnd;
 
 use anyhow::{Context, Result};
-use sidestep_fabric::{Aperture, Cookie, Endpoint, Node, Region, Rights, link::iwarp::IwarpOptions};
+use sidestep_fabric::{Aperture, Cookie, Endpoint, LinkOptions, Node, Region, Rights};
 
 use super::clock;
 use super::path::{Bench, Offer, Opening, Operation, Part, Path, Wait, Work};
@@ -130,7 +130,7 @@ const NO_CRC: Parameters = Parameters { crc: false, markers: 0, seen: false };
 impl Parameters {
     fn node(self) -> Result<Node> {
         let markers = (self.markers != 0).then_some(self.markers);
-        Ok(Node::iwarp(IwarpOptions { crc: self.crc, markers, ..IwarpOptions::default() })?)
+        Ok(Node::open(&["iwarp"], &LinkOptions { crc: self.crc, markers, ..LinkOptions::default() })?)
     }
 }
 

@@ -28,7 +28,7 @@ use self::plan::Trigger;
 use crate::{
     cookie::{Cookie, RegionId},
     error::{CloseReason, Error, Refusal, Result},
-    link::{AnyLink, Atomic, Capabilities, Link, Mapping, Outcome, Pages, PeerId, Request, Target, Ticket},
+    link::{AnyLink, Atomic, Capabilities, Link, Mapping, Maps, Outcome, Pages, PeerNumber, Request, Target, Ticket},
     tripwire::Access,
 };
 
@@ -49,7 +49,7 @@ pub struct FaultyLink {
     spurious_wakes: Trigger,
     bell: Doorbell,
     /// Messages and requests so far, by peer.
-    operations: Mutex<HashMap<PeerId, u64>>,
+    operations: Mutex<HashMap<PeerNumber, u64>>,
     late: Mutex<Late>,
     held: AtomicUsize,
     /// Held by the thread that polls: what a peer sent is handled in order.
@@ -61,8 +61,8 @@ pub struct FaultyLink {
 struct Late {
     poll: u64,
     /// Whose answer a ticket waits for.
-    asked: HashMap<Ticket, PeerId>,
-    held: BTreeMap<PeerId, VecDeque<(u64, Delivery)>>,
+    asked: HashMap<Ticket, PeerNumber>,
+    held: BTreeMap<PeerNumber, VecDeque<(u64, Delivery)>>,
 }
 
 #[derive(Debug)]
@@ -117,7 +117,7 @@ impl FaultyLink {
     }
 
     /// Counts an operation that the link took, and breaks the connection after the last one the plan allows.
-    fn count(&self, peer: PeerId) {
+    fn count(&self, peer: PeerNumber) {
         let Some(limit) = self.plan.close_after else { return };
         let mut operations = self.operations.lock().expect("no panic in a faulty link");
         let count = operations.entry(peer).or_default();
@@ -128,7 +128,7 @@ impl FaultyLink {
     }
 
     /// Holds a delivery back.
-    fn hold(&self, peer: PeerId, delivery: Delivery) {
+    fn hold(&self, peer: PeerNumber, delivery: Delivery) {
         let mut late = self.late();
         let due = late.poll + self.plan.delay_polls;
         late.held.entry(peer).or_default().push_back((due, delivery));
@@ -136,11 +136,11 @@ impl FaultyLink {
     }
 
     /// The next delivery that is due, of any peer.
-    fn next_due(&self) -> Option<(PeerId, Delivery)> {
+    fn next_due(&self) -> Option<(PeerNumber, Delivery)> {
         let mut late = self.late();
         let now = late.poll;
         let due =
-            |(_, queue): &(&PeerId, &VecDeque<(u64, Delivery)>)| queue.front().is_some_and(|(due, _)| *due <= now);
+            |(_, queue): &(&PeerNumber, &VecDeque<(u64, Delivery)>)| queue.front().is_some_and(|(due, _)| *due <= now);
         let peer = *late.held.iter().find(due)?.0;
         let queue = late.held.get_mut(&peer)?;
         let (_, delivery) = queue.pop_front()?;
@@ -165,14 +165,14 @@ impl Link for FaultyLink {
         self.link().unlisten(name);
     }
 
-    fn connect(&self, name: &str) -> Result<PeerId> {
+    fn connect(&self, name: &str) -> Result<PeerNumber> {
         if self.refuse_connect.pull() {
             return Err(Error::NobodyListens(name.to_string()));
         }
         self.link().connect(name)
     }
 
-    fn post(&self, peer: PeerId, bytes: &[u8]) -> Result<()> {
+    fn post(&self, peer: PeerNumber, bytes: &[u8]) -> Result<()> {
         if self.full_post.pull() {
             return Err(full());
         }
@@ -184,7 +184,7 @@ impl Link for FaultyLink {
         Ok(())
     }
 
-    fn request(&self, peer: PeerId, ticket: Ticket, cookie: &Cookie, request: Request<'_>) -> Result<()> {
+    fn request(&self, peer: PeerNumber, ticket: Ticket, cookie: &Cookie, request: Request<'_>) -> Result<()> {
         if self.full_request.pull() {
             return Err(full());
         }
@@ -203,16 +203,8 @@ impl Link for FaultyLink {
         started
     }
 
-    fn is_here(&self, peer: PeerId) -> bool {
+    fn is_here(&self, peer: PeerNumber) -> bool {
         self.link().is_here(peer)
-    }
-
-    fn offer(&self, peer: PeerId, cookie: &Cookie, pages: &Pages) -> Result<()> {
-        self.link().offer(peer, cookie, pages)
-    }
-
-    fn fire(&self, peer: PeerId, region: RegionId, offset: usize, access: Access) {
-        self.link().fire(peer, region, offset, access);
     }
 
     fn poll(&self, target: &dyn Target, kernel: bool) -> bool {
@@ -247,16 +239,12 @@ impl Link for FaultyLink {
         self.link().watch(sleeper)
     }
 
-    fn caller(&self, peer: PeerId) -> Option<u64> {
+    fn caller(&self, peer: PeerNumber) -> Option<u64> {
         self.link().caller(peer)
     }
 
-    fn local_name(&self, peer: PeerId, name: &str) -> Option<String> {
+    fn local_name(&self, peer: PeerNumber, name: &str) -> Option<String> {
         self.link().local_name(peer, name)
-    }
-
-    fn needs_service(&self) -> bool {
-        self.link().needs_service()
     }
 
     fn set_sleeping(&self, sleeping: bool) {
@@ -274,8 +262,24 @@ impl Link for FaultyLink {
         self.link().push();
     }
 
-    fn close(&self, peer: PeerId, reason: CloseReason) {
+    fn maps(&self) -> Option<&dyn Maps> {
+        self.link().maps().map(|_| self as &dyn Maps)
+    }
+
+    fn close(&self, peer: PeerNumber, reason: CloseReason) {
         self.link().close(peer, reason);
+    }
+}
+
+impl Maps for FaultyLink {
+    fn offer(&self, peer: PeerNumber, cookie: &Cookie, pages: &Pages) -> Result<()> {
+        self.link().maps().map_or(Ok(()), |maps| maps.offer(peer, cookie, pages))
+    }
+
+    fn fire(&self, peer: PeerNumber, region: RegionId, offset: usize, access: Access) {
+        if let Some(maps) = self.link().maps() {
+            maps.fire(peer, region, offset, access);
+        }
     }
 }
 
@@ -286,31 +290,31 @@ struct LateTarget<'a> {
 }
 
 impl Target for LateTarget<'_> {
-    fn opened(&self, peer: PeerId) {
+    fn opened(&self, peer: PeerNumber) {
         self.link.hold(peer, Delivery::Opened);
     }
 
-    fn message(&self, peer: PeerId, bytes: &[u8]) {
+    fn message(&self, peer: PeerNumber, bytes: &[u8]) {
         self.link.hold(peer, Delivery::Message(bytes.to_vec()));
     }
 
-    fn place(&self, peer: PeerId, cookie: &Cookie, offset: u64, bytes: &[u8]) -> Result<(), Refusal> {
+    fn place(&self, peer: PeerNumber, cookie: &Cookie, offset: u64, bytes: &[u8]) -> Result<(), Refusal> {
         self.target.place(peer, cookie, offset, bytes)
     }
 
-    fn fetch(&self, peer: PeerId, cookie: &Cookie, offset: u64, bytes: &mut [u8]) -> Result<(), Refusal> {
+    fn fetch(&self, peer: PeerNumber, cookie: &Cookie, offset: u64, bytes: &mut [u8]) -> Result<(), Refusal> {
         self.target.fetch(peer, cookie, offset, bytes)
     }
 
-    fn atomic(&self, peer: PeerId, cookie: &Cookie, offset: u64, atomic: Atomic) -> Result<u64, Refusal> {
+    fn atomic(&self, peer: PeerNumber, cookie: &Cookie, offset: u64, atomic: Atomic) -> Result<u64, Refusal> {
         self.target.atomic(peer, cookie, offset, atomic)
     }
 
-    fn grant(&self, peer: PeerId, cookie: &Cookie) -> Result<Option<Pages>, Refusal> {
+    fn grant(&self, peer: PeerNumber, cookie: &Cookie) -> Result<Option<Pages>, Refusal> {
         self.target.grant(peer, cookie)
     }
 
-    fn offered(&self, peer: PeerId, cookie: &Cookie, pages: Mapping) {
+    fn offered(&self, peer: PeerNumber, cookie: &Cookie, pages: Mapping) {
         self.target.offered(peer, cookie, pages);
     }
 
@@ -330,14 +334,14 @@ impl Target for LateTarget<'_> {
         }
     }
 
-    fn closed(&self, peer: PeerId, reason: CloseReason) {
+    fn closed(&self, peer: PeerNumber, reason: CloseReason) {
         self.link.hold(peer, Delivery::Closed(reason));
     }
 }
 
 impl From<FaultyLink> for AnyLink {
     fn from(link: FaultyLink) -> AnyLink {
-        AnyLink::Faulty(Box::new(link))
+        AnyLink::other(link)
     }
 }
 

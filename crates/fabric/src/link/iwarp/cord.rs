@@ -6,12 +6,12 @@ use std::{
 };
 
 use super::session::Session;
-use crate::link::PeerId;
+use crate::link::PeerNumber;
 
 /// All streams of a link.
 #[derive(Debug)]
 pub struct Cord {
-    pub(super) sessions: Arc<RwLock<BTreeMap<PeerId, Arc<Session>>>>,
+    pub(super) sessions: Arc<RwLock<BTreeMap<PeerNumber, Arc<Session>>>>,
 }
 
 impl Cord {

@@ -11,8 +11,8 @@ use sidestep_shm::{
     doorbell::{Doorbell, Sleeper},
 };
 
-use super::{address::Address, network::Network, options::IwarpOptions, socket};
-use crate::error::Result;
+use super::{address::Address, network::Network, socket};
+use crate::{error::Result, link::LinkOptions};
 
 /// The listening sockets of a link.
 #[derive(Debug)]
@@ -85,7 +85,7 @@ impl Listeners {
     }
 
     /// The next peer that has arrived at a port. When the descriptors are used up, one peer is turned away.
-    pub(super) fn accept(&mut self, token: u64, options: &IwarpOptions) -> Option<OwnedFd> {
+    pub(super) fn accept(&mut self, token: u64, options: &LinkOptions) -> Option<OwnedFd> {
         let port = self.ports.values().find(|port| port.token == token)?;
         match socket::accept(port.socket.as_fd(), options) {
             Ok(accepted) => accepted,

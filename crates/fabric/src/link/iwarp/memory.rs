@@ -19,13 +19,13 @@ use super::{
 use crate::{
     cookie::{Cookie, Rights},
     error::Refusal,
-    link::{PeerId, Target},
+    link::{PeerNumber, Target},
 };
 
 /// What a connection keeps of memory.
 #[derive(Debug)]
 pub(super) struct Memory {
-    peer: PeerId,
+    peer: PeerNumber,
     bound: BTreeMap<Stag, Bound>,
     /// The tag of this side's read buffers.
     pub(super) sink: Stag,
@@ -82,7 +82,7 @@ const MAX_GETS: usize = 64;
 const KEPT_BUFFERS: usize = 16;
 
 impl Memory {
-    pub(super) fn new(peer: PeerId, sink: Stag) -> Memory {
+    pub(super) fn new(peer: PeerNumber, sink: Stag) -> Memory {
         Memory {
             peer,
             bound: BTreeMap::new(),
@@ -250,7 +250,7 @@ impl Memory {
         &mut self,
         stag: Stag,
         units: u64,
-        work: impl FnOnce(PeerId, &Cookie) -> Result<T, Refusal>,
+        work: impl FnOnce(PeerNumber, &Cookie) -> Result<T, Refusal>,
     ) -> Option<T> {
         let peer = self.peer;
         let bound = self.bound.get_mut(&stag).filter(|bound| !bound.refused)?;
@@ -267,7 +267,7 @@ impl Memory {
     }
 
     /// Whose cookie a tag stands for, if something may be carried out under it.
-    pub(super) fn holder(&self, stag: Stag) -> Option<(PeerId, Cookie)> {
+    pub(super) fn holder(&self, stag: Stag) -> Option<(PeerNumber, Cookie)> {
         let bound = self.bound.get(&stag).filter(|bound| !bound.refused && !self.closed)?;
         Some((self.peer, bound.cookie))
     }

@@ -29,7 +29,6 @@ mod lent;
 mod listeners;
 mod memory;
 mod network;
-mod options;
 mod polling;
 mod reception;
 mod session;
@@ -40,7 +39,6 @@ mod timer;
 pub use self::{
     cord::Cord,
     network::{HostNetwork, Network},
-    options::IwarpOptions,
 };
 
 use std::{
@@ -70,21 +68,20 @@ use self::{
     timer::Timer,
 };
 use crate::{
-    cookie::{Cookie, RegionId},
+    cookie::Cookie,
     error::{CloseReason, Error, Result},
-    link::{Capabilities, KERNEL, Link, MAX_GATHERED, PeerId, Request, Target, Ticket},
+    link::{Capabilities, KERNEL, Link, LinkOptions, MAX_GATHERED, PeerNumber, Request, Target, Ticket},
     protocol::MAX_PRIVATE,
     region::RegionSlice,
-    tripwire::Access,
 };
 
 /// iWARP over TCP.
 #[derive(Debug)]
 pub struct IwarpLink {
-    options: IwarpOptions,
+    options: LinkOptions,
     network: Arc<dyn Network>,
     began: u64,
-    sessions: Arc<RwLock<BTreeMap<PeerId, Arc<Session>>>>,
+    sessions: Arc<RwLock<BTreeMap<PeerNumber, Arc<Session>>>>,
     listeners: Mutex<Listeners>,
     next_peer: AtomicU32,
     /// Every stream and listener, the timer and the bell.
@@ -112,12 +109,12 @@ const TIMER: u64 = u64::MAX - 1;
 
 impl IwarpLink {
     /// A link for this process.
-    pub fn new(options: IwarpOptions) -> Result<IwarpLink> {
+    pub fn new(options: LinkOptions) -> Result<IwarpLink> {
         Self::on(options, Arc::new(HostNetwork))
     }
 
     /// A link on a given network.
-    pub fn on(options: IwarpOptions, network: Arc<dyn Network>) -> Result<IwarpLink> {
+    pub fn on(options: LinkOptions, network: Arc<dyn Network>) -> Result<IwarpLink> {
         options.check()?;
         let ready = Sleeper::new()?;
         let began = clock::now();
@@ -149,7 +146,7 @@ impl IwarpLink {
     }
 
     /// What it was made with.
-    pub fn options(&self) -> &IwarpOptions {
+    pub fn options(&self) -> &LinkOptions {
         &self.options
     }
 
@@ -157,14 +154,14 @@ impl IwarpLink {
         Around { ready: &self.ready, began: self.began }
     }
 
-    fn session(&self, peer: PeerId) -> Result<Arc<Session>> {
+    fn session(&self, peer: PeerNumber) -> Result<Arc<Session>> {
         let sessions = self.sessions.read().expect("no panic in session table");
         // It was there when its number was given out, and it ends by itself or with its process.
         sessions.get(&peer).cloned().ok_or(Error::Closed(CloseReason::Died))
     }
 
     fn add(&self, name: Option<String>, socket: OwnedFd) -> Result<Arc<Session>> {
-        let id = PeerId(self.next_peer.fetch_add(1, Ordering::Relaxed));
+        let id = PeerNumber(self.next_peer.fetch_add(1, Ordering::Relaxed));
         let around = self.around();
         let state = match name {
             Some(_) => State::initiate(id, &self.options, around.now())?,
@@ -186,7 +183,7 @@ impl IwarpLink {
 
     fn ask<'a>(
         &self,
-        peer: PeerId,
+        peer: PeerNumber,
         ask: impl FnOnce(&mut State) -> Result<Option<(BufferId, Lent<'a>)>>,
     ) -> Result<()> {
         let session = self.session(peer)?;
@@ -212,7 +209,8 @@ impl Link for IwarpLink {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             scheme: "iwarp",
-            maps: false,
+            distant: true,
+            served: true,
             gathers: true,
             max_transfer: MAX_TRANSFER,
             max_message: MAX_MESSAGE,
@@ -227,7 +225,7 @@ impl Link for IwarpLink {
         self.listeners().remove(name, &self.ready);
     }
 
-    fn connect(&self, name: &str) -> Result<PeerId> {
+    fn connect(&self, name: &str) -> Result<PeerNumber> {
         let address = Address::parse(name)?;
         let sessions = self.sessions.read().expect("no panic in session table");
         let known =
@@ -240,20 +238,20 @@ impl Link for IwarpLink {
         Ok(self.add(Some(address.text.to_string()), socket)?.id)
     }
 
-    fn local_name(&self, _peer: PeerId, name: &str) -> Option<String> {
+    fn local_name(&self, _peer: PeerNumber, name: &str) -> Option<String> {
         self.listeners().local_name(name)
     }
 
-    fn is_here(&self, peer: PeerId) -> bool {
+    fn is_here(&self, peer: PeerNumber) -> bool {
         self.session(peer).is_ok_and(|session| session.is_live())
     }
 
-    fn post(&self, peer: PeerId, bytes: &[u8]) -> Result<()> {
+    fn post(&self, peer: PeerNumber, bytes: &[u8]) -> Result<()> {
         check("message", "at most 4224 bytes", bytes.len(), MAX_MESSAGE)?;
         self.session(peer)?.post(bytes, self.around())
     }
 
-    fn request(&self, peer: PeerId, ticket: Ticket, cookie: &Cookie, request: Request<'_>) -> Result<()> {
+    fn request(&self, peer: PeerNumber, ticket: Ticket, cookie: &Cookie, request: Request<'_>) -> Result<()> {
         let len = match request {
             Request::Put { bytes, .. } => bytes.len(),
             Request::Get { len, .. } => len,
@@ -264,7 +262,7 @@ impl Link for IwarpLink {
     }
 
     /// Memory that no peer can write is sent from where it lies; of other memory, a copy is if it gets a checksum.
-    fn put(&self, peer: PeerId, ticket: Ticket, cookie: &Cookie, offset: u64, source: &RegionSlice) -> Result<()> {
+    fn put(&self, peer: PeerNumber, ticket: Ticket, cookie: &Cookie, offset: u64, source: &RegionSlice) -> Result<()> {
         check("transfer", "at most 262144 bytes", source.len(), MAX_GATHERED)?;
         let lent = Lent::Part(&source.core().data, source.offset(), source.len());
         let mut still = None;
@@ -273,9 +271,6 @@ impl Link for IwarpLink {
             state.put(ticket, cookie, offset, lent, still.is_some())
         })
     }
-
-    /// Nothing is mapped, so nothing is ever armed at a peer.
-    fn fire(&self, _peer: PeerId, _region: RegionId, _offset: usize, _access: Access) {}
 
     fn poll(&self, target: &dyn Target, kernel: bool) -> bool {
         let Ok(mut polling) = self.polling.try_lock() else { return false };
@@ -317,11 +312,7 @@ impl Link for IwarpLink {
         }
     }
 
-    fn needs_service(&self) -> bool {
-        true
-    }
-
-    fn close(&self, peer: PeerId, reason: CloseReason) {
+    fn close(&self, peer: PeerNumber, reason: CloseReason) {
         let Ok(session) = self.session(peer) else { return };
         if session.close(reason, self.around()) {
             self.timer.set(session.timeout());

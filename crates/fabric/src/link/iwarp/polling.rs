@@ -10,7 +10,7 @@ use super::{
     listeners::LISTENER,
     session::{Around, Found, Session},
 };
-use crate::link::{PeerId, Target};
+use crate::link::{PeerNumber, Target};
 
 /// What the thread that polls keeps from one poll to the next.
 #[derive(Debug, Default)]
@@ -157,7 +157,7 @@ impl IwarpLink {
                 BELL => self.is_due.load(Ordering::Acquire),
                 TIMER => self.handle_timer(target),
                 token if token & LISTENER != 0 => self.accept(token),
-                peer => self.session(PeerId(peer as u32)).is_ok_and(|session| {
+                peer => self.session(PeerNumber(peer as u32)).is_ok_and(|session| {
                     let found = self.look_closely(&session, self.around(), target);
                     self.note_core(heard, &session);
                     if !found.over {

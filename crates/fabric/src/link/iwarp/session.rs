@@ -30,13 +30,13 @@ use super::{
 };
 use crate::{
     error::{CloseReason, Result},
-    link::{PeerId, Target},
+    link::{PeerNumber, Target},
 };
 
 /// A connection with a peer.
 #[derive(Debug)]
 pub(super) struct Session {
-    pub(super) id: PeerId,
+    pub(super) id: PeerNumber,
     /// The `HOST:PORT` it was reached under, if this side connected.
     pub(super) name: Option<String>,
     pub(super) socket: OwnedFd,
@@ -95,7 +95,7 @@ const BULK: usize = 4096;
 
 impl Session {
     pub(super) fn new(
-        id: PeerId,
+        id: PeerNumber,
         name: Option<String>,
         socket: OwnedFd,
         state: State,

@@ -14,8 +14,11 @@ use rustix::{
 use sidestep_shm as shm;
 use sidestep_sys::descriptor;
 
-use super::{network::Network, options::IwarpOptions};
-use crate::error::{Error, Result};
+use super::network::Network;
+use crate::{
+    error::{Error, Result},
+    link::LinkOptions,
+};
 
 /// A socket on which peers arrive.
 pub(super) fn listen(network: &dyn Network, address: SocketAddr, name: &str) -> Result<OwnedFd> {
@@ -34,7 +37,7 @@ pub(super) fn listen(network: &dyn Network, address: SocketAddr, name: &str) -> 
 }
 
 /// The next peer that has arrived.
-pub(super) fn accept(listener: BorrowedFd<'_>, options: &IwarpOptions) -> Result<Option<OwnedFd>, Errno> {
+pub(super) fn accept(listener: BorrowedFd<'_>, options: &LinkOptions) -> Result<Option<OwnedFd>, Errno> {
     match net::accept_with(listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
         Ok(socket) => {
             let socket = descriptor::keep(socket);
@@ -53,7 +56,7 @@ pub(super) fn connect(
     network: &dyn Network,
     addresses: &[SocketAddr],
     name: &str,
-    options: &IwarpOptions,
+    options: &LinkOptions,
 ) -> Result<OwnedFd> {
     let mut last = Errno::CONNREFUSED;
     for address in addresses.iter().flat_map(|address| network.connect_to(*address)) {
@@ -69,7 +72,7 @@ pub(super) fn connect(
     })
 }
 
-fn connect_one(network: &dyn Network, address: &SocketAddr, options: &IwarpOptions) -> Result<OwnedFd, Errno> {
+fn connect_one(network: &dyn Network, address: &SocketAddr, options: &LinkOptions) -> Result<OwnedFd, Errno> {
     let socket = network.socket(address).map_err(errno_of)?;
     tune(&socket, options)?;
     match net::connect(&socket, address) {
@@ -101,7 +104,7 @@ fn errno_of(error: std::io::Error) -> Errno {
 }
 
 /// Messages go out at once, and a peer that vanished is found out.
-fn tune(socket: &OwnedFd, options: &IwarpOptions) -> Result<(), Errno> {
+fn tune(socket: &OwnedFd, options: &LinkOptions) -> Result<(), Errno> {
     sockopt::set_tcp_nodelay(socket, true)?;
     sockopt::set_socket_keepalive(socket, true)?;
     let probe = (options.silence / (PROBES + 1)).max(Duration::from_secs(1));

@@ -21,13 +21,12 @@ use super::{
     hosting::Hosting,
     lent::Lent,
     memory::Memory,
-    options::IwarpOptions,
     session::Around,
 };
 use crate::{
     cookie::Cookie,
     error::{CloseReason, Error, Result},
-    link::{Outcome, PeerId, Request, Target, Ticket},
+    link::{LinkOptions, Outcome, PeerNumber, Request, Target, Ticket},
     random::Random,
 };
 
@@ -93,7 +92,7 @@ const RECEIVES: usize = 4;
 
 impl State {
     /// The side that connects.
-    pub(super) fn initiate(peer: PeerId, options: &IwarpOptions, now: Duration) -> Result<State> {
+    pub(super) fn initiate(peer: PeerNumber, options: &LinkOptions, now: Duration) -> Result<State> {
         let config = config(peer, options);
         let connection = Connection::initiate(config.clone(), &HELLO.to_bytes(), now);
         let connection = connection.map_err(|_| Error::Unsupported("private data of this length"))?;
@@ -103,12 +102,12 @@ impl State {
     }
 
     /// The side that was reached.
-    pub(super) fn respond(peer: PeerId, options: &IwarpOptions, now: Duration) -> State {
+    pub(super) fn respond(peer: PeerNumber, options: &LinkOptions, now: Duration) -> State {
         let config = config(peer, options);
         State::new(peer, Connection::respond(config.clone(), now), config.identity)
     }
 
-    fn new(peer: PeerId, connection: Connection, identity: StreamIdentity) -> State {
+    fn new(peer: PeerNumber, connection: Connection, identity: StreamIdentity) -> State {
         let mut table = MemoryTable::new();
         let region = iwarp::Region {
             base: TaggedOffset(0),
@@ -317,7 +316,7 @@ impl State {
     }
 }
 
-fn config(peer: PeerId, options: &IwarpOptions) -> iwarp::Config {
+fn config(peer: PeerNumber, options: &LinkOptions) -> iwarp::Config {
     let domain = iwarp::DomainId(1);
     iwarp::Config {
         identity: StreamIdentity { domain, stream: StreamId(u64::from(peer.0)) },

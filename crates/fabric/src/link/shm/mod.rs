@@ -34,7 +34,7 @@ use self::{
 use crate::{
     cookie::{Cookie, RegionId, Rights},
     error::{CloseReason, Error, Result},
-    link::{Capabilities, KERNEL, Link, Mapping, Outcome, Pages, PeerId, Request, Target, Ticket},
+    link::{Capabilities, KERNEL, Link, Mapping, Maps, Outcome, Pages, PeerNumber, Request, Target, Ticket, WakePath},
     protocol::MAX_PRIVATE,
     tripwire::Access,
 };
@@ -98,7 +98,7 @@ impl ShmLink {
         })
     }
 
-    pub(crate) fn session(&self, peer: PeerId) -> Result<Arc<Session>> {
+    pub(crate) fn session(&self, peer: PeerNumber) -> Result<Arc<Session>> {
         let sessions = self.all();
         // Sessions are in order of their numbers, which only grow.
         match sessions.binary_search_by_key(&peer, |session| session.id) {
@@ -113,8 +113,8 @@ impl ShmLink {
     }
 
     /// Takes up a session on a lifeline; one that was accepted greets first.
-    fn open(&self, name: Option<&str>, lifeline: Lifeline) -> Result<PeerId> {
-        let id = PeerId(self.next_peer.fetch_add(1, Ordering::Relaxed));
+    fn open(&self, name: Option<&str>, lifeline: Lifeline) -> Result<PeerNumber> {
+        let id = PeerNumber(self.next_peer.fetch_add(1, Ordering::Relaxed));
         let session = Arc::new(Session::open(id, name.map(str::to_string), lifeline)?);
         let token = u64::from(id.0);
         self.kernel.add_level(session.lifeline.as_fd(), token)?;
@@ -258,7 +258,8 @@ impl Link for ShmLink {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             scheme: "shm",
-            maps: true,
+            distant: false,
+            served: false,
             gathers: false,
             max_transfer: MAX_TRANSFER,
             max_message: MAX_PRIVATE + 128,
@@ -282,7 +283,7 @@ impl Link for ShmLink {
         }
     }
 
-    fn connect(&self, name: &str) -> Result<PeerId> {
+    fn connect(&self, name: &str) -> Result<PeerNumber> {
         let known = self.all().iter().find(|session| session.is_behind(name)).map(|session| session.id);
         match known {
             Some(peer) => Ok(peer),
@@ -296,14 +297,14 @@ impl Link for ShmLink {
         }
     }
 
-    fn post(&self, peer: PeerId, bytes: &[u8]) -> Result<()> {
+    fn post(&self, peer: PeerNumber, bytes: &[u8]) -> Result<()> {
         let session = self.session(peer)?;
         session.send(Frame::Post(bytes), None)?;
         self.push_outgoing(&session);
         Ok(())
     }
 
-    fn request(&self, peer: PeerId, ticket: Ticket, cookie: &Cookie, request: Request<'_>) -> Result<()> {
+    fn request(&self, peer: PeerNumber, ticket: Ticket, cookie: &Cookie, request: Request<'_>) -> Result<()> {
         let session = self.session(peer)?;
         let ask = match request {
             Request::Map => Ask::Map,
@@ -316,17 +317,6 @@ impl Link for ShmLink {
         session.send(Frame::Ask { ticket: ticket.0, cookie: *cookie, ask }, None)?;
         unanswered.push_back((ticket, cookie.rights()));
         Ok(())
-    }
-
-    fn offer(&self, peer: PeerId, cookie: &Cookie, pages: &Pages) -> Result<()> {
-        let frame = Frame::Pages { cookie: *cookie, len: pages.len as u64 };
-        self.session(peer)?.send(frame, Some(pages.descriptor.clone()))
-    }
-
-    fn fire(&self, peer: PeerId, region: RegionId, offset: usize, access: Access) {
-        if let Ok(session) = self.session(peer) {
-            session.fire(event_of(region, offset, access));
-        }
     }
 
     fn poll(&self, target: &dyn Target, kernel: bool) -> bool {
@@ -377,22 +367,43 @@ impl Link for ShmLink {
         }
     }
 
-    fn gate(&self, peer: PeerId) -> Option<Arc<Gate>> {
-        self.session(peer).ok()?.gate()
+    fn maps(&self) -> Option<&dyn Maps> {
+        Some(self)
     }
 
-    fn attachment(&self, peer: PeerId) -> Option<Arc<Attachment>> {
-        self.session(peer).ok()?.attachment()
-    }
-
-    fn caller(&self, peer: PeerId) -> Option<u64> {
+    fn caller(&self, peer: PeerNumber) -> Option<u64> {
         self.session(peer).ok()?.lifeline.caller()
     }
 
-    fn close(&self, peer: PeerId, reason: CloseReason) {
+    fn close(&self, peer: PeerNumber, reason: CloseReason) {
         if let Ok(session) = self.session(peer) {
             session.close(reason);
         }
+    }
+}
+
+impl Maps for ShmLink {
+    fn offer(&self, peer: PeerNumber, cookie: &Cookie, pages: &Pages) -> Result<()> {
+        let frame = Frame::Pages { cookie: *cookie, len: pages.len as u64 };
+        self.session(peer)?.send(frame, Some(pages.descriptor.clone()))
+    }
+
+    fn fire(&self, peer: PeerNumber, region: RegionId, offset: usize, access: Access) {
+        if let Ok(session) = self.session(peer) {
+            session.fire(event_of(region, offset, access));
+        }
+    }
+
+    fn gate(&self, peer: PeerNumber) -> Option<Arc<Gate>> {
+        self.session(peer).ok()?.gate()
+    }
+
+    fn attachment(&self, peer: PeerNumber) -> Option<Arc<Attachment>> {
+        self.session(peer).ok()?.attachment()
+    }
+
+    fn wake_path(&self, peer: PeerNumber) -> Result<WakePath> {
+        self.session(peer)?.wake_path()
     }
 }
 

@@ -39,7 +39,7 @@ use super::frame::{Answer, Frame, MAX_FRAME, VERSION};
 use crate::{
     cookie::Rights,
     error::{CloseReason, Error, Result},
-    link::{PeerId, Ticket},
+    link::{PeerNumber, Ticket, WakePath},
     random::Random,
 };
 
@@ -55,7 +55,7 @@ const MAX_OUTGOING_BYTES: usize = 8 << 20;
 
 #[derive(Debug)]
 pub(crate) struct Session {
-    pub(crate) id: PeerId,
+    pub(crate) id: PeerNumber,
     /// The name it was reached under, if this side connected.
     name: Mutex<Option<String>>,
     pub(crate) lifeline: Lifeline,
@@ -109,7 +109,7 @@ struct Outgoing {
 impl Session {
     /// A session with the process at the other end of a lifeline. Who accepted it greets; who connected answers the
     /// greeting, since descriptors are let through to the other side only when that has looked who is here.
-    pub(crate) fn open(id: PeerId, name: Option<String>, lifeline: Lifeline) -> Result<Session> {
+    pub(crate) fn open(id: PeerNumber, name: Option<String>, lifeline: Lifeline) -> Result<Session> {
         let ours = Memory::create("sidestep-pair", PAIR_LEN)?;
         let doorbell = PairBell::new()?;
         let accepted = name.is_none().then(clock::now);
@@ -343,13 +343,23 @@ impl Session {
         theirs.attachment.get_or_init(probe).clone()
     }
 
-    /// What another process of this owner needs to wake the peer and be woken.
+    /// The peer's memory and doorbell, once it has greeted.
     pub(crate) fn theirs(&self) -> Option<&Theirs> {
         self.theirs.get()
     }
 
-    pub(crate) fn ours(&self) -> &Memory {
-        &self.ours
+    /// What another process of this owner needs to wake the peer and be woken.
+    pub(crate) fn wake_path(&self) -> Result<WakePath> {
+        let peer = self.theirs().ok_or(Error::Unsupported("handing over a queue before the peer has answered"))?;
+        let pages = |memory: &Memory| {
+            let pages = memory.descriptor().ok_or(Error::Unsupported("handing over memory that is not shared"))?;
+            duplicate(pages.as_fd())
+        };
+        Ok(WakePath {
+            pair_memory: [pages(&self.ours)?, pages(&peer.memory)?],
+            doorbells: [duplicate(self.doorbell.as_fd())?, duplicate(peer.doorbell.as_fd())?],
+            lifeline: duplicate(self.lifeline.as_fd())?,
+        })
     }
 
     /// Marks the session as over; the next poll reports it.
@@ -389,6 +399,12 @@ fn greet(lifeline: &Lifeline, ours: &Memory, doorbell: &PairBell) -> Result<()> 
 /// The wake-up words of a pair memory, for a process that holds its descriptors only.
 pub(crate) fn wake_words(ours: &Memory, theirs: &Memory) -> Result<(SleepWord, RescanWord)> {
     Ok((EventTaker::sleep_word_of(ours, PAIR_EVENTS)?, RescanWord::new(theirs, PAIR_EVENTS)?))
+}
+
+/// Another descriptor of the same thing.
+pub(crate) fn duplicate(descriptor: BorrowedFd<'_>) -> Result<OwnedFd> {
+    let copy = rustix::io::fcntl_dupfd_cloexec(descriptor, 3);
+    copy.map_err(|errno| shm::Error::from_errno("duplicate a descriptor", errno).into())
 }
 
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -26,7 +26,7 @@ use self::world::{Ask, Bell, Item, Taken, World};
 use crate::{
     cookie::{Cookie, RegionId},
     error::{CloseReason, Error, Result},
-    link::{Capabilities, Link, Mapping, Outcome, Pages, PeerId, Request, Target, Ticket},
+    link::{Capabilities, Link, Mapping, Maps, Outcome, Pages, PeerNumber, Request, Target, Ticket},
     protocol::MAX_PRIVATE,
     tripwire::Access,
 };
@@ -34,6 +34,8 @@ use crate::{
 /// How a simulated network behaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SimOptions {
+    /// The first part of its names: a node can be on several networks, if each has another.
+    pub scheme: &'static str,
     /// Whether regions can be mapped.
     pub maps: bool,
     /// Where the generator of delays starts.
@@ -47,6 +49,7 @@ pub struct SimOptions {
 /// The network that the simulated links of a process share.
 #[derive(Debug)]
 pub struct SimNet {
+    scheme: &'static str,
     maps: bool,
     world: Mutex<World>,
 }
@@ -75,14 +78,14 @@ const BELL: u64 = 0;
 
 impl Default for SimOptions {
     fn default() -> Self {
-        SimOptions { maps: false, seed: 1, max_delay: 0, max_in_flight: 4096 }
+        SimOptions { scheme: "sim", maps: false, seed: 1, max_delay: 0, max_in_flight: 4096 }
     }
 }
 
 impl SimNet {
     /// A network without links.
     pub fn new(options: SimOptions) -> Arc<SimNet> {
-        Arc::new(SimNet { maps: options.maps, world: Mutex::new(World::new(options)) })
+        Arc::new(SimNet { scheme: options.scheme, maps: options.maps, world: Mutex::new(World::new(options)) })
     }
 
     /// A new link on this network.
@@ -109,11 +112,11 @@ impl SimLink {
         self.id
     }
 
-    fn send(&self, peer: PeerId, item: Item) -> Result<()> {
+    fn send(&self, peer: PeerNumber, item: Item) -> Result<()> {
         self.net.world().send(self.id, peer, item)
     }
 
-    fn deliver(&self, peer: PeerId, item: Item, target: &dyn Target) {
+    fn deliver(&self, peer: PeerNumber, item: Item, target: &dyn Target) {
         match item {
             Item::Opened => target.opened(peer),
             Item::Message(bytes) => target.message(peer, &bytes),
@@ -130,7 +133,7 @@ impl SimLink {
         }
     }
 
-    fn carry_out(&self, peer: PeerId, cookie: &Cookie, ask: Ask, target: &dyn Target) -> Outcome {
+    fn carry_out(&self, peer: PeerNumber, cookie: &Cookie, ask: Ask, target: &dyn Target) -> Outcome {
         let outcome = match ask {
             Ask::Map => target.grant(peer, cookie).map(|pages| self.map(pages, cookie)),
             Ask::Put { offset, bytes } => target.place(peer, cookie, offset, &bytes).map(|()| Outcome::Done),
@@ -160,8 +163,14 @@ impl Drop for SimLink {
 
 impl Link for SimLink {
     fn capabilities(&self) -> Capabilities {
-        let maps = self.net.maps;
-        Capabilities { scheme: "sim", maps, gathers: false, max_transfer: MAX_TRANSFER, max_message: MAX_MESSAGE }
+        Capabilities {
+            scheme: self.net.scheme,
+            distant: false,
+            served: false,
+            gathers: false,
+            max_transfer: MAX_TRANSFER,
+            max_message: MAX_MESSAGE,
+        }
     }
 
     fn listen(&self, name: &str) -> Result<()> {
@@ -172,16 +181,16 @@ impl Link for SimLink {
         self.net.world().unlisten(self.id, name);
     }
 
-    fn connect(&self, name: &str) -> Result<PeerId> {
+    fn connect(&self, name: &str) -> Result<PeerNumber> {
         self.net.world().connect(self.id, name)
     }
 
-    fn post(&self, peer: PeerId, bytes: &[u8]) -> Result<()> {
+    fn post(&self, peer: PeerNumber, bytes: &[u8]) -> Result<()> {
         check("message", "at most 4224 bytes", bytes.len(), MAX_MESSAGE)?;
         self.send(peer, Item::Message(bytes.to_vec()))
     }
 
-    fn request(&self, peer: PeerId, ticket: Ticket, cookie: &Cookie, request: Request<'_>) -> Result<()> {
+    fn request(&self, peer: PeerNumber, ticket: Ticket, cookie: &Cookie, request: Request<'_>) -> Result<()> {
         let ask = match request {
             Request::Map => Ask::Map,
             Request::Put { offset, bytes } => {
@@ -195,18 +204,6 @@ impl Link for SimLink {
             Request::Atomic { offset, atomic } => Ask::Atomic { offset, atomic },
         };
         self.send(peer, Item::Ask { ticket, cookie: *cookie, ask })
-    }
-
-    fn offer(&self, peer: PeerId, cookie: &Cookie, pages: &Pages) -> Result<()> {
-        if !self.net.maps {
-            return Ok(());
-        }
-        self.send(peer, Item::Pages(*cookie, map_pages(pages, cookie)?))
-    }
-
-    fn fire(&self, peer: PeerId, region: RegionId, offset: usize, access: Access) {
-        // A peer that is gone watches nothing.
-        let _ = self.send(peer, Item::Fired { region, offset, access });
     }
 
     fn poll(&self, target: &dyn Target, _kernel: bool) -> bool {
@@ -246,8 +243,23 @@ impl Link for SimLink {
         self.bell.set_sleeping(sleeping);
     }
 
-    fn close(&self, peer: PeerId, reason: CloseReason) {
+    fn maps(&self) -> Option<&dyn Maps> {
+        self.net.maps.then_some(self as &dyn Maps)
+    }
+
+    fn close(&self, peer: PeerNumber, reason: CloseReason) {
         self.net.world().close(self.id, peer, reason);
+    }
+}
+
+impl Maps for SimLink {
+    fn offer(&self, peer: PeerNumber, cookie: &Cookie, pages: &Pages) -> Result<()> {
+        self.send(peer, Item::Pages(*cookie, map_pages(pages, cookie)?))
+    }
+
+    fn fire(&self, peer: PeerNumber, region: RegionId, offset: usize, access: Access) {
+        // A peer that is gone watches nothing.
+        let _ = self.send(peer, Item::Fired { region, offset, access });
     }
 }
 

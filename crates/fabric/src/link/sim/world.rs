@@ -17,7 +17,7 @@ use super::{LinkId, SimOptions, seeded::Seeded};
 use crate::{
     cookie::{Cookie, RegionId},
     error::{CloseReason, Error, Result},
-    link::{Atomic, Mapping, Outcome, PeerId, Ticket},
+    link::{Atomic, Mapping, Outcome, PeerNumber, Ticket},
     tripwire::Access,
 };
 
@@ -73,7 +73,7 @@ pub(super) struct World {
 #[derive(Debug)]
 struct Station {
     bell: Arc<Bell>,
-    wires: BTreeMap<PeerId, Wire>,
+    wires: BTreeMap<PeerNumber, Wire>,
     next_peer: u32,
     /// Polls so far.
     step: u64,
@@ -84,7 +84,7 @@ struct Wire {
     /// The name it was reached under, if this side connected.
     name: Option<String>,
     /// The other end: which station, and as whom it knows this one.
-    other: (LinkId, PeerId),
+    other: (LinkId, PeerNumber),
     /// What comes from the other end, and the step at which it is here.
     arriving: VecDeque<(u64, Item)>,
     /// Requests of this side, oldest first.
@@ -150,7 +150,7 @@ impl World {
         }
     }
 
-    pub(super) fn connect(&mut self, link: LinkId, name: &str) -> Result<PeerId> {
+    pub(super) fn connect(&mut self, link: LinkId, name: &str) -> Result<PeerNumber> {
         let here = self.station(link)?;
         let known = here.wires.iter().find(|(_, wire)| wire.name.as_deref() == Some(name) && wire.closing.is_none());
         if let Some((peer, _)) = known {
@@ -165,7 +165,7 @@ impl World {
     }
 
     /// Puts something on the wire to a peer.
-    pub(super) fn send(&mut self, link: LinkId, peer: PeerId, item: Item) -> Result<()> {
+    pub(super) fn send(&mut self, link: LinkId, peer: PeerNumber, item: Item) -> Result<()> {
         let other = self.wire(link, peer)?.other;
         // Answers and reports are never refused: nobody could ask for them again.
         if matches!(item, Item::Message(_) | Item::Ask { .. }) {
@@ -182,7 +182,7 @@ impl World {
     }
 
     /// Ends the connection with a peer from this side.
-    pub(super) fn close(&mut self, link: LinkId, peer: PeerId, reason: CloseReason) {
+    pub(super) fn close(&mut self, link: LinkId, peer: PeerNumber, reason: CloseReason) {
         let Ok(wire) = self.wire(link, peer) else { return };
         wire.closing = Some(reason);
         let other = wire.other;
@@ -201,14 +201,14 @@ impl World {
     }
 
     /// Begins a poll, which is one step of this station's time; whom it has wires to.
-    pub(super) fn begin_step(&mut self, link: LinkId) -> Vec<PeerId> {
+    pub(super) fn begin_step(&mut self, link: LinkId) -> Vec<PeerNumber> {
         let Ok(station) = self.station(link) else { return Vec::new() };
         station.step += 1;
         station.wires.keys().copied().collect()
     }
 
     /// The next thing that has arrived from a peer.
-    pub(super) fn take(&mut self, link: LinkId, peer: PeerId) -> Option<Taken> {
+    pub(super) fn take(&mut self, link: LinkId, peer: PeerNumber) -> Option<Taken> {
         let station = self.station(link).ok()?;
         let step = station.step;
         let wire = station.wires.get_mut(&peer)?;
@@ -230,7 +230,7 @@ impl World {
         Some(taken)
     }
 
-    fn put(&mut self, to: (LinkId, PeerId), item: Item) {
+    fn put(&mut self, to: (LinkId, PeerNumber), item: Item) {
         let delay = self.random.below(u64::from(self.options.max_delay) + 1);
         let Ok(station) = self.station(to.0) else { return };
         let due = station.step + 1 + delay;
@@ -242,17 +242,23 @@ impl World {
         self.publish(to.0);
     }
 
-    fn string(&mut self, link: LinkId, peer: PeerId, name: Option<&str>, other: (LinkId, PeerId)) -> Result<()> {
+    fn string(
+        &mut self,
+        link: LinkId,
+        peer: PeerNumber,
+        name: Option<&str>,
+        other: (LinkId, PeerNumber),
+    ) -> Result<()> {
         let name = name.map(str::to_string);
         let wire = Wire { name, other, arriving: VecDeque::new(), unanswered: VecDeque::new(), closing: None };
         self.station(link)?.wires.insert(peer, wire);
         Ok(())
     }
 
-    fn next_peer(&mut self, link: LinkId) -> Result<PeerId> {
+    fn next_peer(&mut self, link: LinkId) -> Result<PeerNumber> {
         let station = self.station(link)?;
         station.next_peer += 1;
-        Ok(PeerId(station.next_peer - 1))
+        Ok(PeerNumber(station.next_peer - 1))
     }
 
     fn publish(&mut self, link: LinkId) {
@@ -267,7 +273,7 @@ impl World {
     }
 
     /// The open wire to a peer.
-    fn wire(&mut self, link: LinkId, peer: PeerId) -> Result<&mut Wire> {
+    fn wire(&mut self, link: LinkId, peer: PeerNumber) -> Result<&mut Wire> {
         let wire = self.station(link)?.wires.get_mut(&peer).ok_or(Error::Closed(CloseReason::Here))?;
         match wire.closing {
             Some(reason) => Err(Error::Closed(reason)),

@@ -21,7 +21,7 @@ use sidestep_sys::{
 use crate::{
     cookie::{Cookie, RegionId},
     error::{CloseReason, Refusal, Result},
-    link::{AnyLink, Atomic, Capabilities, Link, Mapping, Outcome, Pages, PeerId, Request, Target, Ticket},
+    link::{AnyLink, Atomic, Capabilities, Link, Mapping, Maps, Outcome, Pages, PeerNumber, Request, Target, Ticket},
     tripwire::Access,
 };
 
@@ -124,7 +124,7 @@ impl TracedLink {
     /// Records a call when it has returned.
     fn called<T>(
         &self,
-        peer: Option<PeerId>,
+        peer: Option<PeerNumber>,
         operation: Operation,
         ticket: Option<Ticket>,
         call: impl FnOnce(&dyn Link) -> Result<T>,
@@ -140,7 +140,7 @@ impl Link for TracedLink {
     fn capabilities(&self) -> Capabilities {
         let inner = self.inner.as_link().capabilities();
         // Puts from regions come as requests, which are recorded.
-        Capabilities { maps: inner.maps && !self.sees_all, gathers: false, ..inner }
+        Capabilities { gathers: false, ..inner }
     }
 
     fn listen(&self, name: &str) -> Result<()> {
@@ -154,7 +154,7 @@ impl Link for TracedLink {
         });
     }
 
-    fn connect(&self, name: &str) -> Result<PeerId> {
+    fn connect(&self, name: &str) -> Result<PeerNumber> {
         let outcome = self.inner.as_link().connect(name);
         let peer = outcome.as_ref().ok().copied();
         let failure = outcome.as_ref().err().cloned().map(Failure::Link);
@@ -163,32 +163,17 @@ impl Link for TracedLink {
         outcome
     }
 
-    fn post(&self, peer: PeerId, bytes: &[u8]) -> Result<()> {
+    fn post(&self, peer: PeerNumber, bytes: &[u8]) -> Result<()> {
         self.called(Some(peer), Operation::Post(bytes.len()), None, |link| link.post(peer, bytes))
     }
 
-    fn request(&self, peer: PeerId, ticket: Ticket, cookie: &Cookie, request: Request<'_>) -> Result<()> {
+    fn request(&self, peer: PeerNumber, ticket: Ticket, cookie: &Cookie, request: Request<'_>) -> Result<()> {
         let operation = Operation::of_request(cookie.region(), &request);
         self.called(Some(peer), operation, Some(ticket), |link| link.request(peer, ticket, cookie, request))
     }
 
-    fn is_here(&self, peer: PeerId) -> bool {
+    fn is_here(&self, peer: PeerNumber) -> bool {
         self.inner.as_link().is_here(peer)
-    }
-
-    fn offer(&self, peer: PeerId, cookie: &Cookie, pages: &Pages) -> Result<()> {
-        if self.sees_all {
-            return Ok(());
-        }
-        let operation = Operation::Offer(cookie.region(), pages.len);
-        self.called(Some(peer), operation, None, |link| link.offer(peer, cookie, pages))
-    }
-
-    fn fire(&self, peer: PeerId, region: RegionId, offset: usize, access: Access) {
-        let _ = self.called(Some(peer), Operation::Fire(region, offset, access), None, |link| {
-            link.fire(peer, region, offset, access);
-            Ok(())
-        });
     }
 
     fn poll(&self, target: &dyn Target, kernel: bool) -> bool {
@@ -207,16 +192,12 @@ impl Link for TracedLink {
         self.inner.as_link().watch(sleeper)
     }
 
-    fn caller(&self, peer: PeerId) -> Option<u64> {
+    fn caller(&self, peer: PeerNumber) -> Option<u64> {
         self.inner.as_link().caller(peer)
     }
 
-    fn local_name(&self, peer: PeerId, name: &str) -> Option<String> {
+    fn local_name(&self, peer: PeerNumber, name: &str) -> Option<String> {
         self.inner.as_link().local_name(peer, name)
-    }
-
-    fn needs_service(&self) -> bool {
-        self.inner.as_link().needs_service()
     }
 
     fn set_sleeping(&self, sleeping: bool) {
@@ -231,9 +212,32 @@ impl Link for TracedLink {
         self.inner.as_link().push();
     }
 
-    fn close(&self, peer: PeerId, reason: CloseReason) {
+    fn maps(&self) -> Option<&dyn Maps> {
+        let maps = !self.sees_all && self.inner.as_link().maps().is_some();
+        maps.then_some(self as &dyn Maps)
+    }
+
+    fn close(&self, peer: PeerNumber, reason: CloseReason) {
         let _ = self.called(Some(peer), Operation::Close(reason), None, |link| {
             link.close(peer, reason);
+            Ok(())
+        });
+    }
+}
+
+impl Maps for TracedLink {
+    fn offer(&self, peer: PeerNumber, cookie: &Cookie, pages: &Pages) -> Result<()> {
+        let operation = Operation::Offer(cookie.region(), pages.len);
+        self.called(Some(peer), operation, None, |link| {
+            link.maps().map_or(Ok(()), |maps| maps.offer(peer, cookie, pages))
+        })
+    }
+
+    fn fire(&self, peer: PeerNumber, region: RegionId, offset: usize, access: Access) {
+        let _ = self.called(Some(peer), Operation::Fire(region, offset, access), None, |link| {
+            if let Some(maps) = link.maps() {
+                maps.fire(peer, region, offset, access);
+            }
             Ok(())
         });
     }
@@ -246,12 +250,12 @@ struct TracedTarget<'a> {
 }
 
 impl TracedTarget<'_> {
-    fn arrived(&self, peer: Option<PeerId>, operation: Operation, ticket: Option<Ticket>) {
+    fn arrived(&self, peer: Option<PeerNumber>, operation: Operation, ticket: Option<Ticket>) {
         let event = TraceEvent { direction: Direction::In, peer, operation, ticket, failure: None };
         self.link.trace.add(event);
     }
 
-    fn asked<T>(&self, peer: PeerId, operation: Operation, outcome: &Result<T, Refusal>) {
+    fn asked<T>(&self, peer: PeerNumber, operation: Operation, outcome: &Result<T, Refusal>) {
         let failure = outcome.as_ref().err().copied().map(Failure::Refusal);
         let event = TraceEvent { direction: Direction::In, peer: Some(peer), operation, ticket: None, failure };
         self.link.trace.add(event);
@@ -259,42 +263,42 @@ impl TracedTarget<'_> {
 }
 
 impl Target for TracedTarget<'_> {
-    fn opened(&self, peer: PeerId) {
+    fn opened(&self, peer: PeerNumber) {
         self.arrived(Some(peer), Operation::Opened, None);
         self.target.opened(peer);
     }
 
-    fn message(&self, peer: PeerId, bytes: &[u8]) {
+    fn message(&self, peer: PeerNumber, bytes: &[u8]) {
         self.arrived(Some(peer), Operation::Post(bytes.len()), None);
         self.target.message(peer, bytes);
     }
 
-    fn place(&self, peer: PeerId, cookie: &Cookie, offset: u64, bytes: &[u8]) -> Result<(), Refusal> {
+    fn place(&self, peer: PeerNumber, cookie: &Cookie, offset: u64, bytes: &[u8]) -> Result<(), Refusal> {
         let outcome = self.target.place(peer, cookie, offset, bytes);
         self.asked(peer, Operation::Put(cookie.region(), offset, bytes.len()), &outcome);
         outcome
     }
 
-    fn fetch(&self, peer: PeerId, cookie: &Cookie, offset: u64, bytes: &mut [u8]) -> Result<(), Refusal> {
+    fn fetch(&self, peer: PeerNumber, cookie: &Cookie, offset: u64, bytes: &mut [u8]) -> Result<(), Refusal> {
         let outcome = self.target.fetch(peer, cookie, offset, bytes);
         self.asked(peer, Operation::Get(cookie.region(), offset, bytes.len()), &outcome);
         outcome
     }
 
-    fn atomic(&self, peer: PeerId, cookie: &Cookie, offset: u64, atomic: Atomic) -> Result<u64, Refusal> {
+    fn atomic(&self, peer: PeerNumber, cookie: &Cookie, offset: u64, atomic: Atomic) -> Result<u64, Refusal> {
         let outcome = self.target.atomic(peer, cookie, offset, atomic);
         self.asked(peer, Operation::Atomic(cookie.region(), offset, atomic, outcome.ok()), &outcome);
         outcome
     }
 
-    fn grant(&self, peer: PeerId, cookie: &Cookie) -> Result<Option<Pages>, Refusal> {
+    fn grant(&self, peer: PeerNumber, cookie: &Cookie) -> Result<Option<Pages>, Refusal> {
         let outcome = self.target.grant(peer, cookie).map(|memory| memory.filter(|_| !self.link.sees_all));
         let given = outcome.as_ref().ok().map(Option::is_some);
         self.asked(peer, Operation::Map(cookie.region(), given), &outcome);
         outcome
     }
 
-    fn offered(&self, peer: PeerId, cookie: &Cookie, pages: Mapping) {
+    fn offered(&self, peer: PeerNumber, cookie: &Cookie, pages: Mapping) {
         self.arrived(Some(peer), Operation::Offer(cookie.region(), pages.total_len()), None);
         // Given up unused where everything is to be seen: a store into them would not be.
         if !self.link.sees_all {
@@ -322,7 +326,7 @@ impl Target for TracedTarget<'_> {
         self.target.completed(ticket, outcome);
     }
 
-    fn closed(&self, peer: PeerId, reason: CloseReason) {
+    fn closed(&self, peer: PeerNumber, reason: CloseReason) {
         self.arrived(Some(peer), Operation::Close(reason), None);
         self.target.closed(peer, reason);
     }
@@ -330,6 +334,6 @@ impl Target for TracedTarget<'_> {
 
 impl From<TracedLink> for AnyLink {
     fn from(link: TracedLink) -> AnyLink {
-        AnyLink::Traced(Box::new(link))
+        AnyLink::other(link)
     }
 }

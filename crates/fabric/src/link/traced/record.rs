@@ -5,7 +5,7 @@ use std::fmt;
 use crate::{
     cookie::RegionId,
     error::{CloseReason, Error, Refusal},
-    link::{Atomic, Outcome, PeerId, Request, Ticket},
+    link::{Atomic, Outcome, PeerNumber, Request, Ticket},
     tripwire::Access,
 };
 
@@ -32,7 +32,7 @@ pub struct TraceEvent {
     /// A call of this node, or something that arrived.
     pub direction: Direction,
     /// With whom, where that is known.
-    pub peer: Option<PeerId>,
+    pub peer: Option<PeerNumber>,
     /// What.
     pub operation: Operation,
     /// Connects a request with its outcome.
@@ -152,7 +152,7 @@ impl fmt::Display for TraceEvent {
             Direction::Out => ">",
             Direction::In => "<",
         })?;
-        if let Some(PeerId(peer)) = self.peer {
+        if let Some(PeerNumber(peer)) = self.peer {
             write!(out, " p{peer}")?;
         }
         match (&self.operation, self.ticket) {
@@ -221,8 +221,13 @@ mod tests {
     use super::*;
 
     fn text(direction: Direction, peer: u32, operation: Operation, ticket: Option<u64>) -> String {
-        let event =
-            TraceEvent { direction, peer: Some(PeerId(peer)), operation, ticket: ticket.map(Ticket), failure: None };
+        let event = TraceEvent {
+            direction,
+            peer: Some(PeerNumber(peer)),
+            operation,
+            ticket: ticket.map(Ticket),
+            failure: None,
+        };
         event.to_string()
     }
 
@@ -238,7 +243,7 @@ mod tests {
         assert_eq!(text(Direction::In, 3, done, Some(4)), "< p3 t4 = 9");
         let event = TraceEvent {
             direction: Direction::In,
-            peer: Some(PeerId(2)),
+            peer: Some(PeerNumber(2)),
             operation: put,
             ticket: None,
             failure: Some(Failure::Refusal(Refusal::Expired)),

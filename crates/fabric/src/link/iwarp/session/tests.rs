@@ -9,7 +9,10 @@ use rustix::{
 };
 
 use super::*;
-use crate::{Node, link::iwarp::options::IwarpOptions};
+use crate::{
+    link::LinkOptions,
+    node::{Arrivals, LinkIndex, Node},
+};
 
 /// A stream that the kernel has given up, since its peer took nothing for too long; nobody was told yet.
 fn given_up() -> OwnedFd {
@@ -36,10 +39,10 @@ fn a_write_that_is_told_of_the_failure_does_not_hide_it() {
     let node = Node::new().unwrap();
     let ready = Sleeper::new().unwrap();
     let around = Around { ready: &ready, began: clock::now() };
-    let state = State::initiate(PeerId(1), &IwarpOptions::default(), around.now()).unwrap();
-    let session = Session::new(PeerId(1), None, given_up(), state, around).unwrap();
+    let state = State::initiate(PeerNumber(1), &LinkOptions::default(), around.now()).unwrap();
+    let session = Session::new(PeerNumber(1), None, given_up(), state, around).unwrap();
     assert_eq!(session.lock().cannot_send, Some(rustix::io::Errno::TIMEDOUT));
-    let found = session.poll(around, &**node.core());
+    let found = session.poll(around, &Arrivals::new(node.core(), LinkIndex::default()));
     assert!(found.over && found.gone);
     assert_eq!(session.lock().ended, Some(CloseReason::Link("the peer no longer answers")));
 }

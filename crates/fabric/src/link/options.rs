@@ -1,12 +1,13 @@
-//! How an iWARP link behaves.
+//! How a link behaves.
 
 use std::time::Duration;
 
 use crate::error::{Error, Result};
 
-/// The parameters of a link over iWARP. What the peer wants may differ; see each field for what is agreed then.
+/// The parameters of links between hosts; others take no notice of them. What the peer wants may differ; see each field
+/// for what is agreed then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct IwarpOptions {
+pub struct LinkOptions {
     /// Ask for a checksum over every frame. It is used if either end asks.
     pub crc: bool,
     /// Ask the peer for markers so many bytes apart, a multiple of four from 16 to 65532; 512 is the standard. Each
@@ -22,9 +23,9 @@ pub struct IwarpOptions {
     pub silence: Duration,
 }
 
-impl Default for IwarpOptions {
+impl Default for LinkOptions {
     fn default() -> Self {
-        IwarpOptions {
+        LinkOptions {
             crc: true,
             markers: None,
             frame: FRAME,
@@ -35,7 +36,8 @@ impl Default for IwarpOptions {
     }
 }
 
-impl IwarpOptions {
+impl LinkOptions {
+    /// Whether they make sense.
     pub(super) fn check(&self) -> Result<()> {
         if let Some(bytes) = self.markers
             && sidestep_iwarp::Interval::new(bytes).is_err()

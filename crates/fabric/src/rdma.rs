@@ -50,14 +50,13 @@ pub struct RequestId(u32);
 impl RdmaQueue {
     /// A queue for at most `limit` requests that have not ended.
     pub fn new(node: &Node, limit: usize) -> RdmaQueue {
-        let core = Arc::new(RdmaCore::new(limit.clamp(1, 1 << 20)));
-        RdmaQueue { _handle: Arc::new(Handle(core.clone())), core, node: node.clone() }
+        Self::numbered_from(node, limit, 1)
     }
 
-    /// As if `id` were the last request: for tests of the wrap-around.
-    #[doc(hidden)]
-    pub fn start_after(&self, id: u32) {
-        self.core.start_after(id);
+    /// As [`new`](Self::new), with the number of the first request. Numbers wrap, and so may begin anywhere.
+    pub fn numbered_from(node: &Node, limit: usize, first: u32) -> RdmaQueue {
+        let core = Arc::new(RdmaCore::new(limit.clamp(1, 1 << 20), first));
+        RdmaQueue { _handle: Arc::new(Handle(core.clone())), core, node: node.clone() }
     }
 
     /// Writes `source` to `offset` of the target. The source must not change until the request has ended.

@@ -16,12 +16,12 @@ use std::{
 
 use sidestep_fabric::{
     Aperture, Channel, ChannelOptions, Node, Region,
-    link::sim::Seeded,
     queue::{self, Handover, Kind, QueueBlock, QueueSpec, Receiver, Sender},
 };
 use sidestep_shm::wait::Patience;
 use sidestep_sys::clock;
 use sidestep_testkit::process::{Child, PATIENCE_NS, Role, enter, full, seed};
+use sidestep_testkit::seeded::Seeded;
 
 use pattern::{check, pattern};
 

@@ -25,10 +25,11 @@ use rustix::{
     fs::{OFlags, fcntl_setfl},
     io::write,
 };
-use sidestep_fabric::{Channel, ChannelOptions, Node, link::sim::Seeded, queue::Kind};
+use sidestep_fabric::{Channel, ChannelOptions, Node, queue::Kind};
 use sidestep_shm::pair_bell::PairBell;
 use sidestep_sys::clock;
 use sidestep_testkit::process::{Child, PATIENCE_NS, Role, enter, full, seed};
+use sidestep_testkit::seeded::Seeded;
 
 use attacks::{babble, flood, scribble_beside_traffic, scribble_by_hand};
 use raw::Raw;

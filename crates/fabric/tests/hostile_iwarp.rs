@@ -12,9 +12,10 @@ use std::{
 use fuzz_entry::iwarp_peer::{LEN, PATIENCE, Peer, Victim, good_cookie, hello};
 use sidestep_fabric::{
     CloseReason,
-    link::{Link, LinkOptions, iwarp::control::Control, sim::Seeded},
+    link::{Link, LinkOptions, iwarp::control::Control},
 };
 use sidestep_iwarp::{Event, Operation, Stag};
+use sidestep_testkit::seeded::Seeded;
 
 /// What a peer does that it may not, and what that is.
 type Attack<'a> = (&'a str, &'a dyn Fn(&mut Peer));

@@ -239,7 +239,7 @@ impl Pair {
 
 fn node(hosts: &Hosts, index: usize, options: LinkOptions) -> Node {
     let link = IwarpLink::on(options, hosts.network(index)).expect("an iWARP link");
-    Node::with_links(vec![AnyLink::Iwarp(link)]).expect("a node")
+    Node::with_links(vec![AnyLink::Iwarp(Box::new(link))]).expect("a node")
 }
 
 fn with_cable() -> Option<Hosts> {

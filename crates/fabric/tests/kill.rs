@@ -13,9 +13,10 @@ use std::{
     time::Duration,
 };
 
-use sidestep_fabric::{CloseReason, Endpoint, Error, Node, link::sim::Seeded};
+use sidestep_fabric::{CloseReason, Endpoint, Error, Node};
 use sidestep_sys::clock;
 use sidestep_testkit::process::{Census, Child, PATIENCE_NS, Role, enter, full, resident_kb, seed};
+use sidestep_testkit::seeded::Seeded;
 
 use traffic::{ACTIVITIES, LAST_WORDS, Traffic};
 

@@ -12,6 +12,8 @@
 
 pub mod conformance;
 pub mod hosts;
+pub mod links;
 pub mod process;
+pub mod seeded;
 pub mod shared;
 pub mod sockets;

@@ -13,8 +13,8 @@ use std::{
     time::Duration,
 };
 
-use sidestep_fabric::link::sim::Seeded;
 use sidestep_testkit::process::{Census, Child, Role, enter, full, resident_kb, seed};
+use sidestep_testkit::seeded::Seeded;
 use sidestep_vi::{NetAddress, Nic, ViAttributes, clock};
 
 use traffic::{ACTIVITIES, Activity, Station};

@@ -9,7 +9,7 @@ mod pair;
 
 use std::collections::VecDeque;
 
-use sidestep_fabric::link::sim::Seeded;
+use sidestep_testkit::seeded::Seeded;
 use sidestep_testkit::{
     conformance::fixture::{self, Fixture},
     process::full,

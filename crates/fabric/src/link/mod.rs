@@ -21,11 +21,9 @@
 //! - After `set_sleeping(true)`, any later news makes one of the descriptors given by `watch` ready.
 //! - `poll` never blocks.
 
-pub mod faulty;
 pub mod iwarp;
 mod options;
 pub mod shm;
-pub mod sim;
 pub mod traced;
 
 pub use self::options::LinkOptions;
@@ -339,7 +337,7 @@ pub enum AnyLink {
     /// Shared memory between processes of one host.
     Shm(shm::ShmLink),
     /// iWARP over TCP, between hosts.
-    Iwarp(iwarp::IwarpLink),
+    Iwarp(Box<iwarp::IwarpLink>),
     /// One that wraps another, or that is not of this crate.
     Other(Box<dyn Link>),
 }
@@ -349,7 +347,7 @@ impl AnyLink {
     pub fn open(scheme: &str, options: &LinkOptions) -> Result<AnyLink> {
         match scheme {
             "shm" => Ok(AnyLink::Shm(shm::ShmLink::new()?)),
-            "iwarp" => Ok(AnyLink::Iwarp(iwarp::IwarpLink::new(*options)?)),
+            "iwarp" => Ok(AnyLink::Iwarp(Box::new(iwarp::IwarpLink::new(*options)?))),
             _ => Err(Error::Scheme { scheme: scheme.to_string(), known: SCHEMES.join(", ") }),
         }
     }
@@ -364,7 +362,7 @@ impl AnyLink {
     pub fn as_link(&self) -> &dyn Link {
         match self {
             AnyLink::Shm(link) => link,
-            AnyLink::Iwarp(link) => link,
+            AnyLink::Iwarp(link) => &**link,
             AnyLink::Other(link) => &**link,
         }
     }

@@ -71,10 +71,12 @@ impl Serve for RdmaCore {
 }
 
 impl RdmaCore {
-    pub(super) fn new(limit: usize) -> RdmaCore {
+    /// With the number of its first request.
+    pub(super) fn new(limit: usize, first: u32) -> RdmaCore {
+        let before = first.wrapping_sub(1);
         RdmaCore {
-            state: Mutex::default(),
-            ended: AtomicU32::new(0),
+            state: Mutex::new(State { last_posted: before, ..State::default() }),
+            ended: AtomicU32::new(before),
             counted: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
             limit,
@@ -84,12 +86,6 @@ impl RdmaCore {
 
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().expect("no panic in an RDMA queue")
-    }
-
-    /// As if `id` were the last request.
-    pub(super) fn start_after(&self, id: u32) {
-        self.lock().last_posted = id;
-        self.ended.store(id, Ordering::Release);
     }
 
     pub(super) fn has_ended(&self, id: RequestId) -> bool {

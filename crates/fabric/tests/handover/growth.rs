@@ -2,10 +2,10 @@
 
 use sidestep_fabric::{
     Aperture, Channel, ChannelOptions, Error, Node, Region,
-    link::sim::Seeded,
     queue::{Kind, QueueBlock, QueueSpec},
 };
 use sidestep_testkit::process::{Child, Role, full, seed};
+use sidestep_testkit::seeded::Seeded;
 
 use crate::{
     pattern::{check, pattern},

@@ -8,15 +8,13 @@ use std::{
 
 use sidestep_fabric::{
     Channel, ChannelOptions, Cookie, Node, Region, Rights,
-    link::{
-        shm::frame::{Answer, Ask, Frame},
-        sim::Seeded,
-    },
+    link::shm::frame::{Answer, Ask, Frame},
     protocol::{EndpointId, Message},
     queue::Kind,
 };
 use sidestep_shm::{Memory, event_ring::EventPoster, pair_bell::PairBell, passing::Lifeline};
 use sidestep_sys::clock;
+use sidestep_testkit::seeded::Seeded;
 use sidestep_testkit::shared::shared_memories;
 
 use crate::raw::{Raw, any_descriptor, cookie};

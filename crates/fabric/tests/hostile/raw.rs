@@ -5,10 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use sidestep_fabric::{
     Cookie,
-    link::{
-        shm::frame::{Frame, MAX_FRAME, VERSION},
-        sim::Seeded,
-    },
+    link::shm::frame::{Frame, MAX_FRAME, VERSION},
     protocol::{EndpointId, Message},
     queue::{Kind, QueueSpec},
 };
@@ -18,6 +15,7 @@ use sidestep_shm::{
     passing::{Lifeline, Received},
     watch::watch_len,
 };
+use sidestep_testkit::seeded::Seeded;
 
 /// One connection by hand.
 pub struct Raw {

@@ -6,11 +6,12 @@ use std::{sync::atomic::Ordering, thread, time::Duration};
 
 use sidestep_fabric::{
     Access, Aperture, Channel, ChannelOptions, Cookie, EventQueue, Mode, Node, Region, Rights, Tripwire,
-    channel::private_of, link::sim::Seeded, queue::Kind,
+    channel::private_of, queue::Kind,
 };
 use sidestep_shm::{Word32, wait::Patience};
 use sidestep_sys::clock;
 use sidestep_testkit::process::{Child, PATIENCE_NS, Role, seed};
+use sidestep_testkit::seeded::Seeded;
 
 use crate::soon;
 

@@ -13,12 +13,12 @@ use sidestep_fabric::{
     Aperture, Channel, ChannelOptions, Cookie, Endpoint, Error, Listener, Node, RdmaQueue, Region, Request, Result,
     Rights,
     channel::private_of,
-    link::sim::Seeded,
     queue::{Kind, Receiver, Sender},
 };
 use sidestep_shm::Memory;
 use sidestep_sys::clock;
 use sidestep_testkit::process::{PATIENCE, PATIENCE_NS};
+use sidestep_testkit::seeded::Seeded;
 
 /// How many kinds of activity there are; a set of them is a number of this many bits.
 pub const ACTIVITIES: u64 = 4;

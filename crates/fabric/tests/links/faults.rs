@@ -2,18 +2,16 @@
 
 use std::sync::atomic::Ordering;
 
-use sidestep_fabric::{
-    CloseReason, Error, Node, RdmaQueue, Region, Rights,
-    link::{
-        faulty::{FaultPlan, INJECTED, When},
-        sim::SimOptions,
-    },
-};
+use sidestep_fabric::{CloseReason, Error, Node, RdmaQueue, Region, Rights};
 use sidestep_shm as shm;
 use sidestep_testkit::conformance::{
     Links, fixture, message_queue,
     nodes::{connect, contents, drive, pattern, soon},
     program, rdma, stream, tripwire,
+};
+use sidestep_testkit::links::{
+    faulty::{FaultPlan, INJECTED, When},
+    sim::SimOptions,
 };
 
 const NONE: FaultPlan = FaultPlan {

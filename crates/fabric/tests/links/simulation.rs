@@ -2,12 +2,12 @@
 
 use sidestep_fabric::{
     CloseReason, Error,
-    link::{
-        Link, Request,
-        sim::{SimNet, SimOptions},
-    },
+    link::{Link, Request},
 };
-use sidestep_testkit::conformance::stranger::{Ear, Heard, good_cookie};
+use sidestep_testkit::{
+    conformance::stranger::{Ear, Heard, good_cookie},
+    links::sim::{SimNet, SimOptions},
+};
 
 #[test]
 fn a_delivery_takes_its_steps_and_keeps_its_order() {

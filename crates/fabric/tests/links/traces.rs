@@ -9,13 +9,15 @@ use sidestep_fabric::{
     Access, Mode, Node, RdmaQueue, Region, Rights, Tripwire,
     link::{
         AnyLink,
-        sim::SimOptions,
         traced::{Trace, TracedLink},
     },
 };
-use sidestep_testkit::conformance::{
-    fixture,
-    nodes::{connect_to, drive},
+use sidestep_testkit::{
+    conformance::{
+        fixture,
+        nodes::{connect_to, drive},
+    },
+    links::sim::SimOptions,
 };
 
 /// Two nodes on a simulated network without delay, the first one traced.

@@ -1,21 +1,27 @@
 //! Where links come from.
 
 use std::sync::{
-    OnceLock,
+    Arc, OnceLock,
     atomic::{AtomicU32, Ordering},
 };
 
-use sidestep_fabric::Node;
-use sidestep_fabric::link::{
-    AnyLink, LinkOptions,
-    faulty::{FaultPlan, FaultyLink, When},
-    iwarp::IwarpLink,
-    shm::ShmLink,
-    sim::{LinkId, SimNet, SimOptions},
-    traced::{Trace, TracedLink},
+use sidestep_fabric::{
+    Node,
+    link::{
+        AnyLink, LinkOptions,
+        iwarp::{HostNetwork, IwarpLink, Network},
+        traced::{Trace, TracedLink},
+    },
 };
 
-use crate::hosts::Hosts;
+use crate::{
+    hosts::Hosts,
+    links::{
+        cuttable::CuttableNetwork,
+        faulty::{FaultPlan, FaultyLink, When},
+        sim::{LinkId, SimNet, SimOptions},
+    },
+};
 
 /// Makes so many links that can reach each other.
 pub type Fixture = fn(usize) -> Links;
@@ -36,7 +42,7 @@ pub type Kill = Box<dyn Fn(usize) + Send + Sync>;
 
 /// Shared memory.
 pub fn shm(count: usize) -> Links {
-    let link = |_| AnyLink::Shm(ShmLink::new().expect("a shared-memory link"));
+    let link = |_| AnyLink::open("shm", &LinkOptions::default()).expect("a shared-memory link");
     Links { links: (0..count).map(link).collect(), beside: Vec::new(), kill: None }
 }
 
@@ -114,13 +120,16 @@ pub fn iwarp_plain(count: usize) -> Links {
 
 /// iWARP links of this host.
 pub fn iwarp_with(count: usize, options: LinkOptions) -> Links {
-    iwarp_links((0..count).map(|_| IwarpLink::new(options).expect("an iWARP link")).collect())
+    let host: Arc<dyn Network> = Arc::new(HostNetwork);
+    iwarp_links(options, (0..count).map(|_| host.clone()))
 }
 
-fn iwarp_links(links: Vec<IwarpLink>) -> Links {
-    let cords: Vec<_> = links.iter().map(IwarpLink::cord).collect();
-    let kill: Kill = Box::new(move |index| cords[index].cut());
-    Links { links: links.into_iter().map(AnyLink::Iwarp).collect(), beside: Vec::new(), kill: Some(kill) }
+/// A link on each of these networks; a dead process is one whose streams have been cut.
+fn iwarp_links(options: LinkOptions, networks: impl Iterator<Item = Arc<dyn Network>>) -> Links {
+    let networks: Vec<_> = networks.map(CuttableNetwork::new).collect();
+    let on = |network: &Arc<CuttableNetwork>| IwarpLink::on(options, network.clone()).expect("an iWARP link");
+    let links = networks.iter().map(|network| AnyLink::Iwarp(Box::new(on(network)))).collect();
+    Links { links, beside: Vec::new(), kill: Some(Box::new(move |index| networks[index].cut())) }
 }
 
 /// iWARP between two hosts; on one, if two cannot be made here, which is said.
@@ -132,10 +141,7 @@ pub fn iwarp_two_hosts(count: usize) -> Links {
     });
     match hosts {
         None => iwarp(count),
-        Some(hosts) => {
-            let link = |index| IwarpLink::on(LinkOptions::default(), hosts.network(index % 2)).expect("an iWARP link");
-            iwarp_links((0..count).map(link).collect())
-        }
+        Some(hosts) => iwarp_links(LinkOptions::default(), (0..count).map(|index| hosts.network(index % 2))),
     }
 }
 

@@ -1,8 +1,8 @@
 //! Streams that are written and read where their bytes lie.
 
+use crate::seeded::Seeded;
 use sidestep_fabric::{
     Aperture, ChannelOptions, CloseReason, Error, Region,
-    link::sim::Seeded,
     queue::{BLOCK_HEADER, Kind, QueueBlock},
 };
 use sidestep_shm::wait::Patience;

@@ -242,6 +242,6 @@ pub fn contents(region: &Region) -> Vec<u8> {
 
 /// Bytes that differ from place to place and from seed to seed.
 pub fn pattern(len: usize, seed: u64) -> Vec<u8> {
-    let mut random = sidestep_fabric::link::sim::Seeded::new(seed);
+    let mut random = crate::seeded::Seeded::new(seed);
     (0..len).map(|_| random.next_u64() as u8).collect()
 }

@@ -1,11 +1,12 @@
 //! Random programs of fabric operations against an oracle that is two arrays of bytes.
 
-use sidestep_fabric::{Aperture, Error, RdmaQueue, Region, RegionSlice, link::sim::Seeded, rdma::RequestId};
+use sidestep_fabric::{Aperture, Error, RdmaQueue, Region, RegionSlice, rdma::RequestId};
 
 use super::{
     fixture::Fixture,
     nodes::{Pair, contents, pattern},
 };
+use crate::seeded::Seeded;
 
 /// One operation of a program, at `a`.
 #[derive(Debug, Clone, Copy)]

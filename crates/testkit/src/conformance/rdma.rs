@@ -130,8 +130,7 @@ pub fn an_immediate_comes_after_its_write(fixture: Fixture) {
 pub fn ids_wrap(fixture: Fixture) {
     let pair = Pair::new(fixture);
     let (region, aperture) = pair.target(4096);
-    let queue = RdmaQueue::new(&pair.a, 16);
-    queue.start_after(u32::MAX - 5);
+    let queue = RdmaQueue::numbered_from(&pair.a, 16, u32::MAX - 4);
     let ids: Vec<_> = (0..12).map(|value| queue.immediate(&aperture, 4 * value, 1).expect("room")).collect();
     pair.wait(&queue, ids[11]).expect("all of them");
     for id in ids {

@@ -1,9 +1,9 @@
 //! Message queues that carry a stream of bytes.
 
+use crate::seeded::Seeded;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use sidestep_fabric::{
     Aperture, Channel, ChannelOptions, CloseReason, Error, Node, Region, Rights,
-    link::sim::Seeded,
     queue::{BLOCK_HEADER, Frozen, Kind, QueueBlock, QueueSpec},
 };
 use sidestep_shm::wait::Patience;

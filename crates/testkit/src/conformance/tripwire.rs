@@ -256,7 +256,7 @@ fn exchange(fixture: Fixture, rounds: u64, waiters: usize) {
                 }
             });
             scope.spawn(move || {
-                let mut random = sidestep_fabric::link::sim::Seeded::new(index as u64);
+                let mut random = crate::seeded::Seeded::new(index as u64);
                 for round in 1..=rounds {
                     aperture.store64(offset, round).expect("a store");
                     // Now and then long enough for the waiter to sleep.

@@ -11,11 +11,11 @@ use std::{
     thread::JoinHandle,
 };
 
+use crate::seeded::Seeded;
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     io::Errno,
 };
-use sidestep_fabric::link::sim::Seeded;
 use sidestep_sys::clock;
 
 /// What happens to packets, in each direction.

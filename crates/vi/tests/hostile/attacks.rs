@@ -7,10 +7,10 @@ use std::{
 
 use sidestep_fabric::{
     Aperture, Node,
-    link::sim::Seeded,
     queue::{self, Kind, QueueSpec},
 };
 use sidestep_shm::Memory;
+use sidestep_testkit::seeded::Seeded;
 use sidestep_testkit::shared::shared_memories;
 use sidestep_vi::{Descriptor, MemAttributes, NetAddress, Nic, Reliability, ViAttributes, clock};
 

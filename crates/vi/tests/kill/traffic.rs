@@ -6,7 +6,7 @@ use std::{
     sync::atomic::{AtomicBool, Ordering},
 };
 
-use sidestep_fabric::link::sim::Seeded;
+use sidestep_testkit::seeded::Seeded;
 use sidestep_vi::{
     Completion, Cq, Descriptor, Error, FlowControl, MemAttributes, MemHandle, Memory, NetAddress, Nic, Ptag, Queue,
     Reliability, Segment, Status, Vi, ViAttributes, ViState, clock,

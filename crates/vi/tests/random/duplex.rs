@@ -3,8 +3,8 @@
 
 use std::collections::VecDeque;
 
-use sidestep_fabric::link::sim::Seeded;
 use sidestep_testkit::conformance::fixture::Fixture;
+use sidestep_testkit::seeded::Seeded;
 use sidestep_vi::{
     Buffer, Completion, Cq, Descriptor, FlowControl, MemHandle, Queue, Reliability, Segment, Status, Vi, ViState,
 };

@@ -21,7 +21,6 @@ mod address;
 mod answers;
 mod asks;
 pub mod control;
-mod cord;
 mod holding;
 mod hosting;
 mod input;
@@ -36,10 +35,7 @@ mod socket;
 mod state;
 mod timer;
 
-pub use self::{
-    cord::Cord,
-    network::{HostNetwork, Network},
-};
+pub use self::network::{HostNetwork, Network};
 
 use std::{
     collections::BTreeMap,
@@ -81,7 +77,7 @@ pub struct IwarpLink {
     options: LinkOptions,
     network: Arc<dyn Network>,
     began: u64,
-    sessions: Arc<RwLock<BTreeMap<PeerNumber, Arc<Session>>>>,
+    sessions: RwLock<BTreeMap<PeerNumber, Arc<Session>>>,
     listeners: Mutex<Listeners>,
     next_peer: AtomicU32,
     /// Every stream and listener, the timer and the bell.
@@ -125,7 +121,7 @@ impl IwarpLink {
             options,
             network,
             began,
-            sessions: Arc::default(),
+            sessions: RwLock::default(),
             listeners: Mutex::new(Listeners::new()?),
             next_peer: AtomicU32::new(1),
             ready,
@@ -138,11 +134,6 @@ impl IwarpLink {
             polling: Mutex::default(),
             is_muted: AtomicBool::new(false),
         })
-    }
-
-    /// Holds all streams of the link, for tests that cut them.
-    pub fn cord(&self) -> Cord {
-        Cord { sessions: self.sessions.clone() }
     }
 
     /// What it was made with.
@@ -162,7 +153,8 @@ impl IwarpLink {
 
     fn add(&self, name: Option<String>, socket: OwnedFd) -> Result<Arc<Session>> {
         let id = PeerNumber(self.next_peer.fetch_add(1, Ordering::Relaxed));
-        let around = self.around();
+        let (around, socket) = (self.around(), Arc::new(socket));
+        self.network.opened(&socket);
         let state = match name {
             Some(_) => State::initiate(id, &self.options, around.now())?,
             None => State::respond(id, &self.options, around.now()),

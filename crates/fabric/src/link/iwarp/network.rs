@@ -1,6 +1,6 @@
 //! How a link reaches the network: the seam behind which tests put hosts of their own.
 
-use std::{fmt, io, net::SocketAddr, os::fd::OwnedFd};
+use std::{fmt, io, net::SocketAddr, os::fd::OwnedFd, sync::Arc};
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, socket_with};
 use sidestep_sys::descriptor;
@@ -18,6 +18,11 @@ pub trait Network: fmt::Debug + Send + Sync {
     /// Where to look for whoever listens at an address that someone named.
     fn connect_to(&self, address: SocketAddr) -> Vec<SocketAddr> {
         vec![address]
+    }
+
+    /// The link has a new stream, connected or accepted. It is closed when the link lets go of it.
+    fn opened(&self, stream: &Arc<OwnedFd>) {
+        let _ = stream;
     }
 }
 

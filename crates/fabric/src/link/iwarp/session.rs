@@ -10,6 +10,7 @@
 
 use std::{
     os::fd::{AsFd, OwnedFd},
+    sync::Arc,
     time::Duration,
 };
 
@@ -39,7 +40,7 @@ pub(super) struct Session {
     pub(super) id: PeerNumber,
     /// The `HOST:PORT` it was reached under, if this side connected.
     pub(super) name: Option<String>,
-    pub(super) socket: OwnedFd,
+    pub(super) socket: Arc<OwnedFd>,
     state: Mutex<State>,
     pub(super) input: Mutex<Input>,
 }
@@ -97,7 +98,7 @@ impl Session {
     pub(super) fn new(
         id: PeerNumber,
         name: Option<String>,
-        socket: OwnedFd,
+        socket: Arc<OwnedFd>,
         state: State,
         around: Around<'_>,
     ) -> Result<Session> {
@@ -165,11 +166,6 @@ impl Session {
             state.lose(CloseReason::Link("its stream cannot be watched"));
         }
         added.is_ok()
-    }
-
-    /// Ends the stream without a word.
-    pub(super) fn cut(&self) {
-        socket::cut(&self.socket);
     }
 
     /// The core on which its packets are received.

@@ -143,11 +143,6 @@ pub(super) fn finish(socket: &OwnedFd) {
     let _ = net::shutdown(socket, Shutdown::Write);
 }
 
-/// Closes both halves.
-pub(super) fn cut(socket: &OwnedFd) {
-    let _ = net::shutdown(socket, Shutdown::Both);
-}
-
 /// Makes the close of the descriptor a reset.
 pub(super) fn make_reset(socket: &OwnedFd) {
     let _ = sockopt::set_socket_linger(socket, Some(Duration::ZERO));

@@ -1,6 +1,6 @@
 //! What a simulated network holds: a station per link, a wire per direction between two of them, and who listens.
 //!
-//! All of it lies behind one lock, so that every operation is one step; no [`Target`](crate::link::Target) is called
+//! All of it lies behind one lock, so that every operation is one step; no [`Target`](sidestep_fabric::link::Target) is called
 //! with the lock held.
 
 use std::{
@@ -13,8 +13,9 @@ use std::{
 
 use sidestep_shm::{self as shm, doorbell::Doorbell};
 
-use super::{LinkId, SimOptions, seeded::Seeded};
-use crate::{
+use super::{LinkId, SimOptions};
+use crate::seeded::Seeded;
+use sidestep_fabric::{
     cookie::{Cookie, RegionId},
     error::{CloseReason, Error, Result},
     link::{Atomic, Mapping, Outcome, PeerNumber, Ticket},

@@ -25,7 +25,7 @@ use sidestep_shm::{
 use sidestep_sys::lock::{Mutex, MutexGuard};
 
 use self::plan::Trigger;
-use crate::{
+use sidestep_fabric::{
     cookie::{Cookie, RegionId},
     error::{CloseReason, Error, Refusal, Result},
     link::{AnyLink, Atomic, Capabilities, Link, Mapping, Maps, Outcome, Pages, PeerNumber, Request, Target, Ticket},

@@ -12,10 +12,7 @@
 //! With [`SimOptions::maps`] a region's pages are mapped a second time for the peer, as another process would have
 //! them: revoking moves the owner away from them. A link that is dropped dies, as its process would.
 
-mod seeded;
 mod world;
-
-pub use self::seeded::Seeded;
 
 use std::{os::fd::AsFd, sync::Arc};
 
@@ -23,7 +20,7 @@ use sidestep_shm::{self as shm, doorbell::Sleeper};
 use sidestep_sys::lock::{Mutex, MutexGuard};
 
 use self::world::{Ask, Bell, Item, Taken, World};
-use crate::{
+use sidestep_fabric::{
     cookie::{Cookie, RegionId},
     error::{CloseReason, Error, Result},
     link::{Capabilities, Link, Mapping, Maps, Outcome, Pages, PeerNumber, Request, Target, Ticket},

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use sidestep_sys::lock::Mutex;
 
-use crate::link::sim::Seeded;
+use crate::seeded::Seeded;
 
 /// When a fault happens, counted over the calls it could happen to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

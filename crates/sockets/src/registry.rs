@@ -13,9 +13,18 @@
 //!   0x321000 news: 1,024 x 128 bytes       of each process: how often it has written to the kernel
 //! ```
 //!
-//! A place is claimed by swapping its claim word from 0, and given back by storing 0. The places of a dead process are
-//! given back by others: a process lives as long as its rendezvous is bound. Names of rendezvous are those of a network
-//! namespace, so a process of another one is never taken for dead.
+//! A place is claimed by a swap of its claim word, and given back by another. The places of a dead process are given back by
+//! others: a process lives as long as its rendezvous is bound. Names of rendezvous are those of a network namespace, so a
+//! process of another one is never taken for dead.
+//!
+//! Several may find the same process dead, and one of them so late that the place is the next one's by then. So every use of
+//! a process's place has a *generation*, which is in its claim word and in those of its sockets: what is given back is given
+//! back of one generation only.
+//!
+//! ```text
+//!   claim of a process   bits 0-31 pid, bit 32 claimed, bit 33 its identity is there, bits 34-63 generation, also when free
+//!   claim of a socket    bits 0-15 place of its process plus 1, bits 16-45 generation of that; 0 when free
+//! ```
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -39,6 +48,7 @@ pub struct Registry {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Process {
     index: usize,
+    generation: u64,
 }
 
 /// A place of one socket of this process.
@@ -121,7 +131,7 @@ pub struct Snapshot {
 
 const MAGIC: u64 = u64::from_le_bytes(*b"SIDESTEP");
 /// Raised by every change of the layout.
-pub const VERSION: u64 = 2;
+pub const VERSION: u64 = 3;
 const PROCESSES: usize = 1024;
 const PROCESS_WORDS: usize = 16;
 const PID: usize = 3;
@@ -187,15 +197,18 @@ impl Registry {
 
     fn claim(&self, identity: Identity, number: u32) -> Option<Process> {
         for index in 0..PROCESSES {
-            let claim = self.process_word(index, 0);
-            if claim.load(Relaxed) == 0 && claim.compare_swap(0, u64::from(number) | CLAIMED) == 0 {
+            let word = self.process_word(index, 0);
+            let free = word.load(Relaxed);
+            let claim = (free & !IN_USE).wrapping_add(GENERATION) | u64::from(number) | CLAIMED;
+            if free & IN_USE == 0 && word.compare_swap(free, claim) == free {
                 (TOTALS..PROCESS_WORDS).for_each(|at| self.process_word(index, at).store(0, Relaxed));
                 self.process_word(index, PID).store(u64::from(number), Relaxed);
                 self.process_word(index, NETWORK).store(kernel::network_namespace(), Relaxed);
                 self.process_word(index, PIDS).store(kernel::namespace("pid"), Relaxed);
                 self.process_word(index, 1).store(identity.0[0], Relaxed);
-                self.process_word(index, 2).store(identity.0[1], Release);
-                return Some(Process { index });
+                self.process_word(index, 2).store(identity.0[1], Relaxed);
+                word.store(claim | READY, Release);
+                return Some(Process::of_claim(index, claim));
             }
         }
         None
@@ -209,8 +222,15 @@ impl Registry {
 
     /// The process whose socket has this key.
     pub fn process_of(&self, key: &Key) -> Option<Process> {
-        let claim = self.socket_word(self.index_of(key)?, 0).load(Acquire);
-        (1..=PROCESSES as u64).contains(&claim).then(|| Process { index: claim as usize - 1 })
+        self.owner(self.socket_word(self.index_of(key)?, 0).load(Acquire))
+    }
+
+    /// The process that has claimed a socket's place with this word, if it is still in its own.
+    fn owner(&self, claim: u64) -> Option<Process> {
+        let index = (claim & OWNER).checked_sub(1).filter(|index| *index < PROCESSES as u64)? as usize;
+        let of_process = self.process_word(index, 0).load(Acquire);
+        let process = Process::of_claim(index, of_process);
+        (of_process & READY != 0 && process.socket_claim() == claim).then_some(process)
     }
 
     /// The place of the socket with this key.
@@ -232,8 +252,9 @@ impl Registry {
     /// Why the process with this number has no engine, if it left word.
     pub fn excuse_of(&self, number: u32) -> Option<Reason> {
         let word = |index, at| self.process_word(index, at).load(Acquire);
-        let excused =
-            |index: &usize| word(*index, PID) == u64::from(number) && word(*index, 0) != 0 && word(*index, 1) == 0;
+        let excused = |index: &usize| {
+            word(*index, 0) & READY != 0 && word(*index, PID) == u64::from(number) && word(*index, 1) == NO_RENDEZVOUS
+        };
         let index = (0..PROCESSES).find(excused)?;
         Some(Reason::from_code(word(index, 2).saturating_sub(1) as u8))
     }
@@ -258,8 +279,10 @@ impl Registry {
 
     /// Takes this process and its sockets out.
     pub fn withdraw(&self, process: Process) {
-        self.clear_sockets_of(process.index);
-        self.free_process(process.index);
+        let claim = self.process_word(process.index, 0).load(Acquire);
+        if Process::of_claim(process.index, claim) == process {
+            self.give_back(process.index, claim);
+        }
     }
 
     /// Gives back the places of processes that are gone.
@@ -271,7 +294,7 @@ impl Registry {
     /// Gives back the places of the process with this identity, where nobody was met.
     pub fn sweep_one(&self, identity: Identity) {
         let here = [kernel::network_namespace(), kernel::namespace("pid")];
-        if let Some(index) = (0..PROCESSES).find(|index| self.identity(*index) == identity) {
+        for index in (0..PROCESSES).filter(|index| self.identity(*index) == identity) {
             self.bury(index, here);
         }
     }
@@ -279,19 +302,32 @@ impl Registry {
     /// Gives back the places of a process that is known to be gone, seen from these namespaces.
     fn bury(&self, index: usize, [network, pids]: [u64; 2]) -> bool {
         let word = |at| self.process_word(index, at).load(Acquire);
-        let identity = self.identity(index);
-        if word(0) == 0 || identity.0[1] == 0 {
+        let claim = word(0);
+        if claim & READY == 0 {
             return false;
         }
+        let identity = self.identity(index);
         let gone = match identity.0[0] {
             NO_RENDEZVOUS => word(PIDS) == pids && !kernel::is_alive(word(PID)),
             _ => word(NETWORK) == network && !identity.is_alive(),
         };
-        if gone {
-            self.clear_sockets_of(index);
-            self.free_process(index);
+        gone && self.give_back(index, claim)
+    }
+
+    /// Gives back the place of a process, as it was claimed with this word, and those of its sockets. `false`: that was done
+    /// before.
+    fn give_back(&self, index: usize, claim: u64) -> bool {
+        if claim & IN_USE == 0 || self.process_word(index, 0).compare_swap(claim, claim & !IN_USE) != claim {
+            return false;
         }
-        gone
+        let of_socket = Process::of_claim(index, claim).socket_claim();
+        for socket in 0..SOCKETS {
+            let word = self.socket_word(socket, 0);
+            if word.load(Relaxed) == of_socket {
+                word.compare_swap(of_socket, 0);
+            }
+        }
+        true
     }
 
     fn identity(&self, index: usize) -> Identity {
@@ -301,10 +337,13 @@ impl Registry {
     /// A place for a socket of this process.
     pub fn add(&self, process: Process, key: &Key) -> Option<Entry> {
         let words = key.to_words();
-        let mine = process.index as u64 + 1;
+        let mine = process.socket_claim();
         for index in probes(&words) {
-            let claim = self.socket_word(index, 0);
-            if claim.load(Relaxed) != 0 || claim.compare_swap(0, mine) != 0 {
+            let word = self.socket_word(index, 0);
+            let claim = word.load(Relaxed);
+            // Who gave its process's place back may have died before it gave back this one.
+            let free = claim == 0 || self.owner(claim).is_none();
+            if !free || word.compare_swap(claim, mine) != claim {
                 continue;
             }
             for at in 7..SOCKET_WORDS {
@@ -370,9 +409,8 @@ impl Registry {
             if !fits || self.socket_word(index, Field::State as usize).load(Acquire) & WILLING == 0 {
                 continue;
             }
-            let process = (claim - 1) as usize;
-            if process < PROCESSES && self.process_word(process, 0).load(Acquire) != 0 {
-                return Some(self.identity(process));
+            if let Some(process) = self.owner(claim) {
+                return Some(self.identity(process.index));
             }
         }
         None
@@ -382,15 +420,12 @@ impl Registry {
     pub fn snapshot(&self) -> Vec<Snapshot> {
         let (mut all, here) = (Vec::new(), kernel::namespace("pid"));
         for index in 0..SOCKETS {
-            let claim = self.socket_word(index, 0).load(Acquire);
-            if claim == 0 || claim > PROCESSES as u64 {
-                continue;
-            }
+            let Some(owner) = self.owner(self.socket_word(index, 0).load(Acquire)) else { continue };
             // A number of another namespace says nothing here.
-            if self.process_word(claim as usize - 1, PIDS).load(Relaxed) != here {
+            if self.process_word(owner.index, PIDS).load(Relaxed) != here {
                 continue;
             }
-            let process = self.process_word(claim as usize - 1, PID).load(Relaxed) as u32;
+            let process = self.process_word(owner.index, PID).load(Relaxed) as u32;
             let words: [u64; SOCKET_WORDS] = std::array::from_fn(|at| self.socket_word(index, at).load(Relaxed));
             let state = words[Field::State as usize];
             all.push(Snapshot {
@@ -406,19 +441,6 @@ impl Registry {
         all
     }
 
-    fn clear_sockets_of(&self, process: usize) {
-        for index in 0..SOCKETS {
-            if self.socket_word(index, 0).load(Relaxed) == process as u64 + 1 {
-                self.remove(Entry { index });
-            }
-        }
-    }
-
-    fn free_process(&self, index: usize) {
-        self.process_word(index, 2).store(0, Relaxed);
-        self.process_word(index, 0).store(0, Release);
-    }
-
     fn process_word(&self, index: usize, at: usize) -> Word64 {
         self.words.word(FIRST_PROCESS + index * PROCESS_WORDS + at)
     }
@@ -429,6 +451,16 @@ impl Registry {
 }
 
 impl Process {
+    /// The use of a place that began with this claim.
+    fn of_claim(index: usize, claim: u64) -> Process {
+        Process { index, generation: claim / GENERATION }
+    }
+
+    /// The claim of its sockets.
+    fn socket_claim(self) -> u64 {
+        self.generation << OWNER.count_ones() | (self.index as u64 + 1)
+    }
+
     /// Its number among the places of processes.
     pub fn index(self) -> usize {
         self.index
@@ -462,8 +494,15 @@ fn probes(words: &[u64; 6]) -> impl Iterator<Item = usize> {
     (0..PROBES).map(move |step| first.wrapping_add(step) % SOCKETS)
 }
 
-/// Set in a claim, so that process number 0 claims, too.
+/// Set in the claim of a process, so that number 0 claims, too.
 const CLAIMED: u64 = 1 << 32;
+/// Set in it once the identity is there.
+const READY: u64 = 1 << 33;
+/// What is added to it for every use of the place, and the bits below, which are 0 while nobody uses it.
+const GENERATION: u64 = 1 << 34;
+const IN_USE: u64 = GENERATION - 1;
+/// The bits of a socket's claim that say which process has it.
+const OWNER: u64 = 0xffff;
 
 #[cfg(test)]
 mod tests;

@@ -287,8 +287,7 @@ fn an_answer_is_not_believed_from_who_holds_neither_end() {
         after += usize::from(!answered.is_empty());
         assert_eq!(calls::paths(ours), Some((false, false)));
     }
-    // Its place may be taken back by a test beside this one.
-    assert!(matches!(reason_of(&registry, ours), Some(Reason::Unproven) | None));
+    assert_eq!(reason_of(&registry, ours), Some(Reason::Unproven));
     registry.withdraw(process);
     calls::close(ours).unwrap();
 }

@@ -207,9 +207,10 @@ fn is_proper(status: &Stat, user: u32) -> bool {
         && [0, HINT_LEN as u64].contains(&(status.st_size as u64))
 }
 
-/// Processes of other IPC namespaces cannot attach to the same segment: they have a file of their own.
+/// Processes of other IPC namespaces cannot attach to the same segment, and those of other versions of the layout could not
+/// read it: they have a file of their own.
 fn file_name(user: u32) -> String {
-    format!("{user}-{}", kernel::namespace("ipc"))
+    format!("{user}-{}-{VERSION}", kernel::namespace("ipc"))
 }
 
 fn read(file: &OwnedFd) -> Option<Hint> {

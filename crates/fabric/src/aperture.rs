@@ -7,6 +7,7 @@
 //! A region whose pages are mapped for reading takes no stores; RDMA queues read it without its owner. Else nothing is read
 //! through an aperture but the armed bits.
 
+mod location;
 mod mapped;
 mod reports;
 mod table;
@@ -18,11 +19,12 @@ use std::sync::{
 
 use sidestep_shm::{Word64, wait::Waiter};
 
-pub(crate) use self::table::Apertures;
 use self::{
+    location::Location,
     mapped::{Mapped, Readable},
     reports::Reports,
 };
+pub(crate) use self::{location::Reach, table::Apertures};
 use crate::{
     cookie::{Cookie, Rights},
     endpoint::Endpoint,
@@ -55,6 +57,7 @@ pub(crate) struct ApertureCore {
     landed: AtomicU64,
     failed: OnceLock<Error>,
     reports: Reports,
+    location: Location,
 }
 
 #[derive(Debug)]
@@ -114,7 +117,7 @@ impl Aperture {
 
     /// Whether reads go straight to memory, and need nothing of the owner.
     pub fn reads_directly(&self) -> bool {
-        self.is_mapped() || self.readable().is_some()
+        self.is_mapped() || self.readable().is_some() || self.is_reached()
     }
 
     /// Stores bytes. Visible to the owner in the order of the calls; fires what watches the words written.
@@ -219,6 +222,11 @@ impl Aperture {
         }
     }
 
+    /// Whether the memory is reached through the kernel.
+    pub(crate) fn is_reached(&self) -> bool {
+        self.core.location.is_known()
+    }
+
     pub(crate) fn readable(&self) -> Option<&Readable> {
         match self.core.state.get() {
             Some(State::Readable(readable)) => Some(readable),
@@ -304,6 +312,11 @@ impl ApertureCore {
     /// What it is an aperture of: a region of a peer, by its cookie.
     pub(crate) fn names(&self) -> (PeerId, Cookie) {
         (self.peer, self.cookie)
+    }
+
+    /// Whether the owner serves every access.
+    pub(crate) fn is_proxied(&self) -> bool {
+        matches!(self.state.get(), Some(State::Proxied)) && self.check_usable().is_ok()
     }
 
     /// The owner has heard of a read of a line of watched words. `true` if they were read again meanwhile, and it is still to

@@ -409,7 +409,7 @@ impl Endpoints {
                     self.peer_side_closed(&core);
                 }
             }
-            Message::Revoked { .. } => {}
+            Message::Revoked { .. } | Message::Locate { .. } | Message::Located { .. } => {}
         }
     }
 

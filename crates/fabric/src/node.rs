@@ -381,6 +381,23 @@ impl Node {
 }
 
 impl NodeCore {
+    /// Asks where the memory lies that is behind an aperture, if this side might copy there through the kernel.
+    pub(crate) fn ask_location(&self, aperture: &ApertureCore) {
+        let (peer, cookie) = aperture.names();
+        if self.links.peer(peer).maps() && aperture.is_proxied() {
+            // A peer that is gone does not answer.
+            let _ = self.post(peer, Message::Locate { cookie });
+        }
+    }
+
+    /// Tells a peer where memory of the program lies, if it may copy there through the kernel; else it goes on by messages.
+    fn tell_location(&self, peer: PeerId, cookie: &Cookie) {
+        let location = || self.region(cookie).ok()?.locate(cookie, &self.links.peer(peer).gate()?);
+        if let Some((address, turn)) = location() {
+            let _ = self.post(peer, Message::Located { cookie: *cookie, address, turn });
+        }
+    }
+
     /// Tells the owner of a region that is mapped for reading that words of a line that it watches were read.
     pub(crate) fn report_read(&self, aperture: &Arc<ApertureCore>, line: usize, words: (usize, usize)) {
         let (peer, cookie) = aperture.names();

@@ -11,10 +11,12 @@
 //! | 5 on-close | to: slot, session | what to deliver when the sender is gone |
 //! | 6 close | to: slot, session | the on-close message |
 //! | 7 revoked | region u32, first generation that is still honoured u32 | – |
+//! | 8 locate | cookie | – |
+//! | 9 located | cookie, address u64, turn of the gate u64 | – |
 
 use sidestep_wire::cursor::little::{Reader, Writer};
 
-use crate::cookie::RegionId;
+use crate::cookie::{Cookie, RegionId};
 
 /// An endpoint as its owner names it: a slot, and the session that makes a reused slot another endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -81,6 +83,20 @@ pub enum Message<'a> {
         /// The on-close message.
         bytes: &'a [u8],
     },
+    /// Asks where memory of the program lies that a cookie names, to copy through the kernel.
+    Locate {
+        /// Which region.
+        cookie: Cookie,
+    },
+    /// Says where, if the region is such memory and the kernel may let the other side.
+    Located {
+        /// Which region.
+        cookie: Cookie,
+        /// Where it begins in the process of the sender.
+        address: u64,
+        /// The turn of the sender's gate that this is true for.
+        turn: u64,
+    },
     /// Cookies of a region before `generation` are no longer honoured.
     Revoked {
         /// Which region.
@@ -109,6 +125,10 @@ impl<'a> Message<'a> {
             Message::OnClose { to, bytes } => head(&mut out, kind::ON_CLOSE, to).bytes(bytes),
             Message::Close { to, bytes } => head(&mut out, kind::CLOSE, to).bytes(bytes),
             Message::Revoked { region, generation } => out.u8(kind::REVOKED).u32(region.0).u32(generation),
+            Message::Locate { cookie } => out.u8(kind::LOCATE).bytes(&cookie.to_bytes()),
+            Message::Located { cookie, address, turn } => {
+                out.u8(kind::LOCATED).bytes(&cookie.to_bytes()).u64(address).u64(turn)
+            }
         };
     }
 
@@ -150,6 +170,16 @@ impl<'a> Message<'a> {
                 rest.end()?;
                 Message::Revoked { region, generation }
             }
+            kind::LOCATE => {
+                let cookie = read_cookie(rest)?;
+                rest.end()?;
+                Message::Locate { cookie }
+            }
+            kind::LOCATED => {
+                let (cookie, address, turn) = (read_cookie(rest)?, rest.u64()?, rest.u64()?);
+                rest.end()?;
+                Message::Located { cookie, address, turn }
+            }
             _ => return Err("a message is of an unknown kind"),
         };
         Ok(message)
@@ -164,10 +194,16 @@ mod kind {
     pub const ON_CLOSE: u8 = 5;
     pub const CLOSE: u8 = 6;
     pub const REVOKED: u8 = 7;
+    pub const LOCATE: u8 = 8;
+    pub const LOCATED: u8 = 9;
 }
 
 fn read_id(fields: &mut Reader<'_>) -> Result<EndpointId, &'static str> {
     Ok(EndpointId { slot: fields.u32()?, session: fields.u32()? })
+}
+
+fn read_cookie(fields: &mut Reader<'_>) -> Result<Cookie, &'static str> {
+    Cookie::from_bytes(fields.take(Cookie::WIRE_LEN)?).map_err(|_| "a cookie that is none")
 }
 
 fn read_tail<'a>(fields: &mut Reader<'a>) -> Result<&'a [u8], &'static str> {
@@ -181,10 +217,12 @@ fn head<'w, 'o>(out: &'w mut Writer<&'o mut Vec<u8>>, kind: u8, id: EndpointId) 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cookie::Rights;
 
     #[test]
     fn every_kind_comes_back() {
         let (to, from) = (EndpointId { slot: 1, session: 2 }, EndpointId { slot: 3, session: 4 });
+        let cookie = Cookie { key: 5, region: RegionId(9), generation: 2, len: 64, rights: Rights::ALL };
         let messages = [
             Message::Connect { from, name: "echo", private: b"p" },
             Message::Accept { to, from, private: b"" },
@@ -193,6 +231,8 @@ mod tests {
             Message::OnClose { to, bytes: b"bye" },
             Message::Close { to, bytes: b"" },
             Message::Revoked { region: RegionId(9), generation: 2 },
+            Message::Locate { cookie },
+            Message::Located { cookie, address: 1 << 40, turn: 3 },
         ];
         for message in messages {
             let mut bytes = Vec::new();

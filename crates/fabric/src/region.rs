@@ -21,6 +21,7 @@ use std::{
 
 use sidestep_shm::{
     self as shm, Memory, Span, Word32, Word64,
+    attach::Gate,
     watch::{Watch, watch_len},
 };
 use sidestep_sys::{
@@ -60,6 +61,8 @@ pub(crate) struct RegionCore {
     shareable: bool,
     /// The peers that got pages since the last revocation.
     mapped_by: Mutex<Vec<PeerId>>,
+    /// The gates of the peers that were told where memory of the program lies.
+    gates: Mutex<Vec<Arc<Gate>>>,
     cookies: IssuedCookies,
     tripwires: Mutex<Watchers>,
 }
@@ -70,7 +73,8 @@ impl Region {
         Ok(Region { core: node.regions().create(len)?, node: node.clone() })
     }
 
-    /// A region of memory that the caller owns. No system call is made; the pages are never mapped elsewhere.
+    /// A region of memory that the caller owns. No system call is made; the pages are never mapped elsewhere. On one host
+    /// RDMA queues of peers copy into and out of it through the kernel, where that lets them and nothing is watched.
     ///
     /// The `unsafe` step is [`shm::Memory::from_raw`], which makes the `memory`.
     pub fn over(node: &Node, memory: Memory) -> Result<Region> {
@@ -178,7 +182,7 @@ impl Region {
 impl Drop for Region {
     fn drop(&mut self) {
         let next = self.node.regions().remove(self.core.id);
-        let mapped_by = self.core.mapped_by.lock().expect("no panic while granting");
+        let mapped_by = self.core.retire();
         self.node.announce_revoked(&mapped_by, self.core.id, next);
     }
 }
@@ -197,6 +201,7 @@ impl RegionCore {
             watches: OnceLock::new(),
             shareable,
             mapped_by: Mutex::default(),
+            gates: Mutex::default(),
             cookies: IssuedCookies::new(id, layout.len, generation),
             tripwires: Mutex::default(),
         }
@@ -238,6 +243,8 @@ impl RegionCore {
                 [Watch::new(&heap, 0, self.layout.len)?, Watch::new(&heap, bits, self.layout.len)?]
             };
             let _ = self.watches.set(made);
+            // Whoever copies past the node fires nothing.
+            self.shut_gates();
         }
         let watches = self.watches.get().expect("set above, by this thread or another");
         Ok(&watches[access as usize])
@@ -250,15 +257,47 @@ impl RegionCore {
         }
     }
 
+    /// Where memory of the program lies, and for which turn of a gate, for a peer that copies through the kernel. `None` if
+    /// it may not, or the memory is watched: nobody would hear of what such a copy touches.
+    pub(crate) fn locate(&self, cookie: &Cookie, gate: &Arc<Gate>) -> Option<(u64, u64)> {
+        let valid = self.cookies.valid();
+        let entry = valid.admit_cookie(cookie).ok()?;
+        let mut gates = self.gates.lock().expect("no panic while telling");
+        if self.shareable || entry.expires.is_some() || self.watches.get().is_some() {
+            return None;
+        }
+        if !gates.iter().any(|told| Arc::ptr_eq(told, gate)) {
+            gates.push(gate.clone());
+        }
+        // A revocation waits for the lock on the cookies: what it takes back is of this turn, or a later one.
+        Some((self.data.place(0) as u64, gate.turn()))
+    }
+
+    /// When this returns, no peer copies into or out of this memory through the kernel, nor will it before it is told again.
+    fn shut_gates(&self) {
+        let gates = std::mem::take(&mut *self.gates.lock().expect("no panic while telling"));
+        gates.iter().for_each(|gate| gate.withdraw());
+    }
+
     /// Takes every cookie back, and moves to fresh pages if a peer has the present ones. Returns those peers.
     fn revoke(&self) -> Result<Vec<PeerId>> {
-        self.cookies.revoke(|| {
+        let mapped_by = self.cookies.revoke(|| {
             let mut mapped_by = self.mapped_by.lock().expect("no panic while granting");
             if !mapped_by.is_empty() {
                 self.memory.renew("sidestep-region")?;
             }
             Ok(std::mem::take(&mut *mapped_by))
-        })
+        });
+        self.shut_gates();
+        mapped_by
+    }
+
+    /// As `revoke`, for memory that nobody uses any more.
+    fn retire(&self) -> Vec<PeerId> {
+        let mapped_by = || Ok(std::mem::take(&mut *self.mapped_by.lock().expect("no panic while granting")));
+        let mapped_by = self.cookies.revoke(mapped_by).unwrap_or_default();
+        self.shut_gates();
+        mapped_by
     }
 
     /// The pages for a peer, if the cookie allows mapping them.

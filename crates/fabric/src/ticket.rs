@@ -72,7 +72,10 @@ impl Hasher for NumberHasher {
 impl Completion {
     pub(crate) fn complete(self, node: &NodeCore, outcome: Outcome) {
         match self {
-            Completion::Open(aperture) => aperture.opened(outcome),
+            Completion::Open(aperture) => {
+                aperture.opened(outcome);
+                node.ask_location(&aperture);
+            }
             Completion::Store(aperture) => {
                 if let Some(aperture) = aperture.upgrade() {
                     aperture.stored(outcome);

@@ -10,7 +10,7 @@ use std::{
 
 use sidestep_sys::lock::{Mutex, MutexGuard};
 
-use super::{ApertureCore, Reports, State};
+use super::{ApertureCore, Location, Reports, State};
 use crate::{
     cookie::{Cookie, RegionId},
     error::CloseReason,
@@ -57,6 +57,7 @@ impl Apertures {
             landed: AtomicU64::new(0),
             failed: OnceLock::new(),
             reports: Reports::default(),
+            location: Location::default(),
         });
         open.insert((peer, *cookie), core.clone());
         (core, true)
@@ -82,6 +83,13 @@ impl Apertures {
             None => return false,
         }
         true
+    }
+
+    /// The owner tells where memory of its program lies.
+    pub(crate) fn located(&self, peer: PeerId, cookie: &Cookie, address: u64, turn: u64) {
+        if let Some(core) = self.lock().get(&(peer, *cookie)).filter(|core| core.is_proxied()) {
+            core.location.told(address, turn);
+        }
     }
 
     /// The owner took back every cookie of a region before `generation`.

@@ -36,6 +36,8 @@ impl Target for Arrivals<'_> {
         node.scheduler.note_news();
         match Message::parse(bytes) {
             Ok(Message::Revoked { region, generation }) => node.apertures.revoked(peer, region, generation),
+            Ok(Message::Locate { cookie }) => node.tell_location(peer, &cookie),
+            Ok(Message::Located { cookie, address, turn }) => node.apertures.located(peer, &cookie, address, turn),
             Ok(message) => node.endpoints.handle(node, peer, message),
             Err(what) => node.links.peer(peer).close(CloseReason::Violation(what)),
         }

@@ -2,8 +2,10 @@
 
 use std::sync::atomic::{Ordering, fence};
 
+use sidestep_shm::Memory;
+
 use crate::{
-    aperture::Aperture,
+    aperture::{Aperture, Reach},
     error::Result,
     link::{Atomic, Outcome},
     region::{RegionSlice, perform},
@@ -72,6 +74,37 @@ impl Operation {
             }
         }
         Ok(())
+    }
+
+    /// Copies bytes `from .. from + count` of the request through the kernel, at `offset` of the memory. `false` if not all of
+    /// them were copied, or it is an operation that only the owner can do.
+    pub(super) fn copy_through(&self, reach: &Reach<'_>, offset: usize, from: usize, count: usize) -> Result<bool> {
+        let start = offset + from;
+        let mut done = 0;
+        match self {
+            Operation::Write(source) => {
+                let word = source.split_word(count);
+                let mut written = source.runs(from, count - word).all(|(span, at, len)| {
+                    done += len;
+                    reach.write((span, at, len), start + done - len)
+                });
+                if written && word > 0 {
+                    let last = source.together(from + done, word)?;
+                    written = reach.write((&last, 0, word), start + done);
+                }
+                Ok(written)
+            }
+            Operation::Read(into) => Ok(into.runs(from, count).all(|(span, at, len)| {
+                done += len;
+                reach.read((span, at, len), start + done - len)
+            })),
+            Operation::Immediate(value) => {
+                let word = Memory::heap(4)?.span(0, 4)?;
+                word.copy_in(0, &value.to_le_bytes())?;
+                Ok(reach.write((&word, 0, 4), start))
+            }
+            Operation::Atomic(..) => Ok(false),
+        }
     }
 
     /// Takes the link's answer to the piece that starts at `at`.

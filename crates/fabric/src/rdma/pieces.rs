@@ -1,6 +1,6 @@
 //! Gather and scatter lists: parts of regions that one transfer takes its bytes from, or puts them into, one after the other.
 
-use sidestep_shm::{Span, last_word::WORD};
+use sidestep_shm::{Memory, Span, last_word::WORD};
 
 use crate::{error::Result, region::RegionSlice};
 
@@ -83,7 +83,7 @@ impl Pieces {
         if let Pieces::One(source) = self {
             return Ok(target.copy_from_in_order(to, &source.core().data, source.offset() + from, count)?);
         }
-        let word = count.min(WORD);
+        let word = self.split_word(count);
         let mut done = 0;
         for (span, at, len) in self.runs(from, count - word) {
             target.copy_from(to + done, span, at, len)?;
@@ -92,5 +92,22 @@ impl Pieces {
         let mut last = [0; WORD];
         self.copy_out(from + done, &mut last[..word])?;
         Ok(target.copy_in_order(to + done, &last[..word])?)
+    }
+
+    /// How many of the last of `count` bytes must be put together to be stored as one.
+    pub(super) fn split_word(&self, count: usize) -> usize {
+        match self {
+            Pieces::One(_) => 0,
+            Pieces::Many(_) => count.min(WORD),
+        }
+    }
+
+    /// A copy of at most a word of bytes from `from` on, which may come from several pieces.
+    pub(super) fn together(&self, from: usize, count: usize) -> Result<Span> {
+        let mut bytes = [0; WORD];
+        self.copy_out(from, &mut bytes[..count])?;
+        let copy = Memory::heap(count)?.span(0, count)?;
+        copy.copy_in(0, &bytes[..count])?;
+        Ok(copy)
     }
 }

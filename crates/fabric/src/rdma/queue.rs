@@ -149,7 +149,7 @@ impl RdmaCore {
             return Ok(last);
         }
         // While others wait for their turn, it waits for its own, unless the link does the work.
-        let begins = node.scheduler.may_overtake(total, state.active) || !state.requests[0].is_mapped();
+        let begins = node.scheduler.may_overtake(total, state.active) || !state.requests[0].is_done_here();
         let served = match begins {
             true => self.serve_locked(&mut state, QUANTUM),
             false => Served { more: true, ..Served::default() },
@@ -242,12 +242,9 @@ impl RdmaCore {
             if index > 0 && !transfer.is_under_way() {
                 let before = transfer.mark();
                 let window = WINDOW.saturating_sub(*under_way - before.1);
-                let advanced = transfer.advance(self, buffer, window, turn);
+                transfer.ask_ahead(self, buffer, window, turn);
                 *under_way += transfer.outstanding - before.1;
                 moved |= transfer.mark() != before;
-                if let Err(error) = advanced {
-                    transfer.fail(error);
-                }
             }
             if !transfer.is_begun() || *under_way >= WINDOW {
                 break;

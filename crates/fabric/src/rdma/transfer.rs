@@ -63,6 +63,11 @@ impl Transfer {
         self.work.is_mapped()
     }
 
+    /// Whether this process moves the bytes.
+    pub(super) fn is_done_here(&self) -> bool {
+        self.is_mapped() || self.work.target.is_reached()
+    }
+
     /// Whether the link has carried out all of it.
     pub(super) fn is_answered(&self) -> bool {
         self.is_begun() && self.outstanding == 0 && !self.is_mapped()
@@ -96,7 +101,24 @@ impl Transfer {
         }
         // Settled again at every step: the owner may have revoked meanwhile.
         self.work.target.check(self.work.offset, self.work.len, Rights::NONE)?;
-        if self.is_mapped() { self.advance_mapped(turn) } else { self.advance_asked(queue, buffer, window, turn) }
+        if self.is_mapped() {
+            return self.advance_mapped(turn);
+        }
+        if let Some(ended) = self.advance_reached(turn) {
+            return Ok(ended);
+        }
+        self.advance_asked(queue, buffer, window, turn)
+    }
+
+    /// Asks the link for it before its turn, while the first request waits for the link.
+    pub(super) fn ask_ahead(&mut self, queue: &Arc<RdmaCore>, buffer: &mut Vec<u8>, window: usize, turn: &mut Turn) {
+        if self.error.is_some() {
+            return;
+        }
+        let checked = self.work.target.check(self.work.offset, self.work.len, Rights::NONE);
+        if let Err(error) = checked.and_then(|()| self.advance_asked(queue, buffer, window, turn)) {
+            self.fail(error);
+        }
     }
 
     /// How many bytes are next, of a transfer that this process carries out. A word is moved whole, and so is the last one of
@@ -118,6 +140,23 @@ impl Transfer {
         }
         operation.report(target, *offset, *len);
         Ok(true)
+    }
+
+    /// Copies through the kernel, if the memory is reached that way. `None` if it is not: the owner has taken something back,
+    /// or the link is still to answer what was asked of it before.
+    fn advance_reached(&mut self, turn: &mut Turn) -> Option<bool> {
+        if self.outstanding > 0 || matches!(self.work.operation, Operation::Atomic(..)) {
+            return None;
+        }
+        let reach = self.work.target.reach()?;
+        let count = self.next_part(turn);
+        let copied = self.work.operation.copy_through(&reach, self.work.offset, self.begun, count);
+        if !copied.unwrap_or(false) {
+            reach.lose();
+            return None;
+        }
+        self.begun += count;
+        Some(self.begun == self.work.len)
     }
 
     fn advance_asked(

@@ -9,6 +9,7 @@
 //! link may rely on; what differs by link is asked of its capabilities.
 
 pub mod aperture;
+pub mod caller_memory;
 pub mod cookie;
 pub mod endpoint;
 pub mod event_queue;

@@ -58,6 +58,14 @@ macro_rules! conformance_suite {
                     no_put_lands_after_a_revocation,
                     no_fresh_pages_are_granted_for_an_old_cookie,
                 ]
+                caller_memory: [
+                    transfers_reach_memory_of_the_program,
+                    atomics_are_in_order_with_transfers,
+                    watched_memory_of_the_program_fires,
+                    nothing_lands_after_a_revocation,
+                    nothing_lands_after_the_end_of_a_region,
+                    other_memory_stays_reachable,
+                ]
                 read_only: [
                     reads_need_nothing_of_the_owner,
                     a_reader_has_no_way_to_write,
@@ -262,6 +270,7 @@ mod tests {
             include_str!("cookie.rs"),
             include_str!("region.rs"),
             include_str!("revocation.rs"),
+            include_str!("caller_memory.rs"),
             include_str!("read_only.rs"),
             include_str!("aperture.rs"),
             include_str!("tripwire.rs"),

@@ -24,8 +24,8 @@ pub const MAX_TRANSFER: usize = 32 * 1024;
 pub const MAX_FRAME: usize = MAX_TRANSFER + 128;
 /// `SIDESTEP`.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"SIDESTEP");
-/// Changes whenever the layout of the pair memory, of a region or of a frame does.
-pub const VERSION: u32 = 4;
+/// Changes whenever the layout of the pair memory, of a region, of a frame or of a message in it does.
+pub const VERSION: u32 = 5;
 
 /// One frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -18,6 +18,7 @@ use std::sync::{
 };
 
 use sidestep_shm::{Word64, wait::Waiter};
+use sidestep_sys::lock::Mutex;
 
 use self::{
     location::Location,
@@ -29,6 +30,7 @@ use crate::{
     cookie::{Cookie, Rights},
     endpoint::Endpoint,
     error::{CloseReason, Error, Refusal, Result},
+    event::Subscription,
     link::{Mapping, Outcome, Request},
     node::Node,
     peer::PeerId,
@@ -56,6 +58,8 @@ pub(crate) struct ApertureCore {
     asked: AtomicU64,
     landed: AtomicU64,
     failed: OnceLock<Error>,
+    /// Who is told when the owner has answered.
+    waiting: Mutex<Vec<Subscription>>,
     reports: Reports,
     location: Location,
 }
@@ -79,7 +83,11 @@ impl Aperture {
 
     /// Begins to open it, without waiting. [`is_open`](Self::is_open) tells when the owner has answered.
     pub fn begin(endpoint: &Endpoint, cookie: &Cookie) -> Result<Aperture> {
-        let (node, peer) = (endpoint.node(), endpoint.peer());
+        Self::begin_at(endpoint.node(), endpoint.peer(), cookie)
+    }
+
+    /// As `begin`, at a peer that this node has a connection with.
+    pub(crate) fn begin_at(node: &Node, peer: PeerId, cookie: &Cookie) -> Result<Aperture> {
         let (core, new) = node.core().apertures.find_or_insert(peer, cookie);
         if new && !node.core().apertures.open_from_offered(&core) {
             let begun = node.request(peer, cookie, Request::Map, Completion::Open(core.clone()));
@@ -89,6 +97,16 @@ impl Aperture {
             }
         }
         Ok(Aperture { core, node: node.clone() })
+    }
+
+    /// Reports the owner's answer, at once if it is there.
+    pub(crate) fn subscribe(&self, subscription: &Subscription) {
+        let mut waiting = self.core.waiting.lock().expect("no panic while subscribed");
+        if self.core.state.get().is_some() {
+            subscription.post();
+        } else {
+            waiting.push(subscription.clone());
+        }
     }
 
     /// Whether the owner has answered; an error if it refused.
@@ -335,6 +353,8 @@ impl ApertureCore {
             _ => State::Proxied,
         };
         let _ = self.state.set(state);
+        let waiting = std::mem::take(&mut *self.waiting.lock().expect("no panic while subscribed"));
+        waiting.iter().for_each(|subscription| _ = subscription.post());
     }
 
     /// A put has ended.

@@ -29,6 +29,7 @@ use crate::{
     node::{LinkIndex, Node, NodeCore},
     peer::PeerId,
     protocol::{EndpointId, MAX_PRIVATE, Message},
+    queue::QueueSpec,
     region::Region,
 };
 
@@ -44,6 +45,8 @@ pub(crate) struct EndpointCore {
     id: EndpointId,
     peer: PeerId,
     over: AtomicBool,
+    /// Whether the peer has offered a larger ring.
+    has_larger_ring: AtomicBool,
     state: Mutex<State>,
 }
 
@@ -61,6 +64,8 @@ struct State {
     subscription: Option<Subscription>,
     /// Queues of this connection that are event sources: they report its end, too.
     queues: Vec<Subscription>,
+    /// A larger ring that the peer has offered to the sender.
+    larger_ring: Option<QueueSpec>,
     resources: Vec<Box<dyn Any + Send>>,
 }
 
@@ -155,6 +160,12 @@ impl Endpoint {
         check_private(bytes)?;
         let to = self.remote()?;
         self.node.try_post(self.core.peer, Message::Message { to, bytes })
+    }
+
+    /// Offers the peer's sender a larger ring. It takes the last one that was offered.
+    pub(crate) fn post_ring(&self, spec: &[u8]) -> Result<()> {
+        let to = self.remote()?;
+        self.node.post(self.core.peer, Message::Ring { to, spec })
     }
 
     /// The next message, if there is one. An error once the connection is over and all messages are taken.
@@ -290,6 +301,25 @@ impl EndpointCore {
         state.subscription.iter().chain(&state.queues).for_each(|subscription| _ = subscription.post());
     }
 
+    fn offer_larger_ring(&self, spec: QueueSpec) {
+        let mut state = self.lock();
+        state.larger_ring = Some(spec);
+        self.has_larger_ring.store(true, Ordering::Release);
+        state.queues.iter().for_each(|subscription| _ = subscription.post());
+    }
+
+    /// Whether the peer has offered the sender a larger ring.
+    #[inline]
+    pub(crate) fn has_larger_ring(&self) -> bool {
+        self.has_larger_ring.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn take_larger_ring(&self) -> Option<QueueSpec> {
+        let mut state = self.lock();
+        self.has_larger_ring.store(false, Ordering::Relaxed);
+        state.larger_ring.take()
+    }
+
     /// Reports the end of the connection, now if it has come.
     pub(crate) fn subscribe_end(&self, subscription: Subscription) {
         let mut state = self.lock();
@@ -340,7 +370,8 @@ impl Endpoints {
         };
         let entry = &mut table.slots[slot as usize];
         let id = EndpointId { slot, session: entry.session };
-        let core = EndpointCore { id, peer, over: AtomicBool::new(false), state: Mutex::default() };
+        let [over, has_larger_ring] = [AtomicBool::new(false), AtomicBool::new(false)];
+        let core = EndpointCore { id, peer, over, has_larger_ring, state: Mutex::default() };
         let core = Arc::new(core);
         entry.core = Some(core.clone());
         (entry.peer_has_closed, entry.here_has_closed) = (false, false);
@@ -365,6 +396,7 @@ impl Endpoints {
                     if state.remote.is_none() && state.closed.is_none() {
                         state.remote = Some(from);
                         state.private = private.to_vec();
+                        state.subscription.iter().for_each(|subscription| _ = subscription.post());
                     } else if state.closed.is_some() {
                         // Given up meanwhile: the other side must not wait for us.
                         drop(state);
@@ -407,6 +439,11 @@ impl Endpoints {
                 if let Some(core) = self.find(peer, to) {
                     core.end(Error::Closed(CloseReason::Peer), Some(bytes));
                     self.peer_side_closed(&core);
+                }
+            }
+            Message::Ring { to, spec } => {
+                if let (Some(core), Ok(spec)) = (self.find(peer, to), QueueSpec::from_bytes(spec)) {
+                    core.offer_larger_ring(spec);
                 }
             }
             Message::Revoked { .. } | Message::Locate { .. } | Message::Located { .. } => {}

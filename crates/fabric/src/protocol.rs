@@ -13,6 +13,7 @@
 //! | 7 revoked | region u32, first generation that is still honoured u32 | – |
 //! | 8 locate | cookie | – |
 //! | 9 located | cookie, address u64, turn of the gate u64 | – |
+//! | 10 ring | to: slot, session | the queue spec of a larger ring to send into |
 
 use sidestep_wire::cursor::little::{Reader, Writer};
 
@@ -97,6 +98,13 @@ pub enum Message<'a> {
         /// The turn of the sender's gate that this is true for.
         turn: u64,
     },
+    /// A larger ring to send into.
+    Ring {
+        /// Whose sender.
+        to: EndpointId,
+        /// The block it lies in, as a `QueueSpec` says it.
+        spec: &'a [u8],
+    },
     /// Cookies of a region before `generation` are no longer honoured.
     Revoked {
         /// Which region.
@@ -124,6 +132,7 @@ impl<'a> Message<'a> {
             Message::Message { to, bytes } => head(&mut out, kind::MESSAGE, to).bytes(bytes),
             Message::OnClose { to, bytes } => head(&mut out, kind::ON_CLOSE, to).bytes(bytes),
             Message::Close { to, bytes } => head(&mut out, kind::CLOSE, to).bytes(bytes),
+            Message::Ring { to, spec } => head(&mut out, kind::RING, to).bytes(spec),
             Message::Revoked { region, generation } => out.u8(kind::REVOKED).u32(region.0).u32(generation),
             Message::Locate { cookie } => out.u8(kind::LOCATE).bytes(&cookie.to_bytes()),
             Message::Located { cookie, address, turn } => {
@@ -165,6 +174,7 @@ impl<'a> Message<'a> {
             kind::MESSAGE => Message::Message { to: read_id(rest)?, bytes: read_tail(rest)? },
             kind::ON_CLOSE => Message::OnClose { to: read_id(rest)?, bytes: read_tail(rest)? },
             kind::CLOSE => Message::Close { to: read_id(rest)?, bytes: read_tail(rest)? },
+            kind::RING => Message::Ring { to: read_id(rest)?, spec: read_tail(rest)? },
             kind::REVOKED => {
                 let (region, generation) = (RegionId(rest.u32()?), rest.u32()?);
                 rest.end()?;
@@ -196,6 +206,7 @@ mod kind {
     pub const REVOKED: u8 = 7;
     pub const LOCATE: u8 = 8;
     pub const LOCATED: u8 = 9;
+    pub const RING: u8 = 10;
 }
 
 fn read_id(fields: &mut Reader<'_>) -> Result<EndpointId, &'static str> {
@@ -230,6 +241,7 @@ mod tests {
             Message::Message { to, bytes: b"hello" },
             Message::OnClose { to, bytes: b"bye" },
             Message::Close { to, bytes: b"" },
+            Message::Ring { to, spec: b"spec" },
             Message::Revoked { region: RegionId(9), generation: 2 },
             Message::Locate { cookie },
             Message::Located { cookie, address: 1 << 40, turn: 3 },

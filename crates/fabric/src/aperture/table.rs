@@ -56,6 +56,7 @@ impl Apertures {
             asked: AtomicU64::new(0),
             landed: AtomicU64::new(0),
             failed: OnceLock::new(),
+            waiting: Mutex::default(),
             reports: Reports::default(),
             location: Location::default(),
         });

@@ -17,7 +17,7 @@ use sidestep_shm::{
 };
 
 use super::{
-    BLOCK_HEADER, FAMILY_LEN, HEAD, HEAD_CORE, QueueBlock, QueueSpec, Receiver, Sender, TAIL,
+    BLOCK_HEADER, FAMILY_LEN, HEAD, HEAD_CORE, HEAD_NOTE, QueueBlock, QueueSpec, Receiver, Sender, TAIL,
     home::{Alone, Home},
     wire::{Alarm, Wire},
 };
@@ -104,7 +104,7 @@ impl Handover {
         let block = ours.offset as usize;
         let ring_offset = theirs.offset as usize + BLOCK_HEADER;
         let ring = peer.span(ring_offset, theirs.capacity as usize)?;
-        let words = [own.word64(block + HEAD)?, own.word64(block + HEAD_CORE)?];
+        let words = [own.word64(block + HEAD)?, own.word64(block + HEAD_CORE)?, own.word64(block + HEAD_NOTE)?];
         let mut sender = Sender::over(home(HEAD)?, wire(TAIL)?, (ring, ring_offset), theirs.kind, words, &family)?;
         let mut receiver =
             Receiver::over(home(TAIL)?, wire(HEAD)?, (&own, block), ours.capacity as usize, ours.kind, &family)?;

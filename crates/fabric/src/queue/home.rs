@@ -102,6 +102,20 @@ impl Home {
         }
     }
 
+    /// The connection, in the process that made it.
+    pub(crate) fn connection(&self) -> Result<(&Node, &Arc<EndpointCore>)> {
+        match self {
+            Home::Node { node, endpoint, .. } => Ok((node, endpoint)),
+            Home::Alone(_) => Err(Error::Unsupported("a larger ring in another process than the first")),
+        }
+    }
+
+    /// Whether the peer has offered a larger ring to send into.
+    #[inline]
+    pub(crate) fn has_larger_ring(&self) -> bool {
+        matches!(self, Home::Node { endpoint, .. } if endpoint.has_larger_ring())
+    }
+
     /// Lets the process see to other things; called now and then by a side that only ever polls.
     #[cold]
     pub(crate) fn breathe(&self) -> Result<()> {

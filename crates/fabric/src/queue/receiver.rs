@@ -12,10 +12,11 @@ use sidestep_shm::{
 use sidestep_sys::cpu;
 
 use super::{
-    BLOCK_HEADER, FAMILY_READ, HEAD, HEAD_CORE, HEAD_NOTE, Kind, QueueBlock, SWITCH, TAIL, TAIL_CORE, WITNESS,
-    home::Home, wire::Wire,
+    BLOCK_HEADER, FAMILY_READ, HEAD, HEAD_CORE, HEAD_NOTE, Kind, QueueBlock, SWITCH, TAIL, TAIL_CORE, TAIL_NOTES,
+    WITNESS, home::Home, wire::Wire,
 };
 use crate::{
+    arena::ArenaBlock,
     error::{Error, Result},
     event::{EventQueue, SourceId},
     region::{Region, RegionSlice},
@@ -31,6 +32,8 @@ pub struct Receiver {
     waiter: Waiter,
     core: sidestep_shm::Word64,
     idle: u32,
+    /// The program's own words of the peer's sender.
+    notes: [sidestep_shm::Word64; 2],
     /// Own memory, which the peer may read when this process is gone.
     witness: sidestep_shm::Word64,
     /// Reports arrivals to an event queue.
@@ -77,7 +80,8 @@ impl Receiver {
         };
         let core = wire.word(HEAD_CORE)?;
         let witness = memory.word64(offset + WITNESS)?;
-        Ok(Receiver { ring, wire, home, waiter: Waiter::default(), core, idle: 0, witness, reporter: None })
+        let notes = [memory.word64(offset + TAIL_NOTES[0])?, memory.word64(offset + TAIL_NOTES[1])?];
+        Ok(Receiver { ring, wire, home, waiter: Waiter::default(), core, idle: 0, notes, witness, reporter: None })
     }
 
     /// Reports to an event queue as [`EventQueue::attach_receiver`] says.
@@ -297,7 +301,14 @@ impl Receiver {
         self.wire.stored()
     }
 
-    /// Leaves a word for the sender ([`super::Monitor::receiver_note`]), after telling it what has been taken, and wakes
+    /// One of the two words that the peer's sender has left ([`super::Sender::set_note`]). What it sent before is visible. A
+    /// note that is left wakes whoever waits, and is an event of the receiver.
+    #[inline]
+    pub fn note(&self, which: usize) -> u64 {
+        self.notes[which & 1].load(Ordering::Acquire)
+    }
+
+    /// Leaves a word for the sender ([`super::Sender::note`]), after telling it what has been taken, and wakes
     /// it if it waits for space.
     pub fn set_note(&mut self, note: u64) -> Result<()> {
         self.tell()?;
@@ -339,6 +350,23 @@ impl Receiver {
     /// Wants it no more. `false`: it was taken before.
     pub fn withdraw(&mut self) -> Result<bool> {
         Ok(self.consumer().withdraw()?)
+    }
+
+    /// Lends a larger ring from memory that only the peer can write, and allows the sender to go on there. The sender must be
+    /// told of it ([`super::Sender::begin_growth`]), and the block must be kept as long as the sender may write there.
+    /// [`Channel::grow`](crate::Channel::grow) does all of it.
+    pub fn grow(&mut self, capacity: usize) -> Result<ArenaBlock> {
+        let Ring::Bytes(_) = &self.ring else { return Err(Error::Unsupported("streams on a queue of slots")) };
+        if capacity <= self.capacity() {
+            return Err(Error::Size { what: "larger ring", must: "larger than the present one", value: capacity });
+        }
+        if self.consumer().has_offer() {
+            return Err(Error::Full { what: "the offer of a larger ring", limit: 1 });
+        }
+        let (node, endpoint) = self.home.connection()?;
+        let block = node.lend_block(endpoint.peer(), capacity, Kind::Stream)?;
+        self.offer_ring(block.block())?;
+        Ok(block)
     }
 
     /// Offers a larger ring for the sender to go on in ([`super::Sender::adopt_ring`]); its block is made as any other,

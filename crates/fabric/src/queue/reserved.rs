@@ -1,5 +1,7 @@
 //! Space in a ring that is written where the bytes will lie.
 
+use sidestep_shm::byte_ring::PIECE;
+
 use super::Sender;
 use crate::error::Result;
 
@@ -33,6 +35,21 @@ impl<'a> Reserved<'a> {
     #[inline]
     pub fn copy_in(&mut self, at: usize, bytes: &[u8]) -> Result<()> {
         Ok(self.sender.producer().copy_ahead(at, bytes)?)
+    }
+
+    /// Writes `len` bytes from offset `at` on, which `make` gives in pieces of at most [`PIECE`] bytes: it gets the offset of
+    /// each piece from `at`, and memory of this process to write it to. No buffer of the length of a message is needed.
+    #[inline]
+    pub fn fill(&mut self, at: usize, len: usize, mut make: impl FnMut(usize, &mut [u8])) -> Result<()> {
+        let mut piece = [0; PIECE];
+        let mut done = 0;
+        while done < len {
+            let count = PIECE.min(len - done);
+            make(done, &mut piece[..count]);
+            self.copy_in(at + done, &piece[..count])?;
+            done += count;
+        }
+        Ok(())
     }
 
     /// Sends the first `count` bytes: they are visible to the peer, which is woken if it waits. [`Error::Frozen`]: the queue

@@ -13,8 +13,8 @@ use sidestep_shm::{
 use sidestep_sys::cpu;
 
 use super::{
-    BLOCK_HEADER, FAMILY_WRITTEN, HEAD, HEAD_CORE, Kind, QueueBlock, QueueSpec, Reserved, SWITCH, TAIL, TAIL_CORE,
-    TAIL_NOTES, WITNESS,
+    BLOCK_HEADER, FAMILY_WRITTEN, HEAD, HEAD_CORE, HEAD_NOTE, Kind, QueueBlock, QueueSpec, Reserved, SWITCH, TAIL,
+    TAIL_CORE, TAIL_NOTES, WITNESS,
     home::Home,
     wire::{Wire, send_ring},
 };
@@ -37,8 +37,12 @@ pub struct Sender {
     /// Where the peer ran when it last told how far it has read.
     peer_core: Word64,
     head: Word64,
+    /// The program's own word of the peer's receiver.
+    note: Word64,
     refused: u32,
     current: Current,
+    /// A larger ring that is being opened.
+    growth: Option<(Aperture, QueueSpec)>,
     /// Reports space to an event queue, after a try that found too little.
     reporter: Option<Tripwire>,
 }
@@ -61,8 +65,12 @@ struct Current {
 
 /// Bytes of a large send that are published at a time.
 const PIECE: usize = 16 * 1024;
+/// And of a very large one.
+const LARGE_PIECE: usize = 64 * 1024;
 /// Failed tries before a sender that only polls lets the process breathe.
 const BREATH: u32 = 256;
+/// The same for waits, which are longer.
+const WAITS: u32 = 32;
 
 impl Sender {
     pub(super) fn new(
@@ -74,17 +82,17 @@ impl Sender {
     ) -> Result<Sender> {
         let offset = theirs.offset as usize + BLOCK_HEADER;
         let ring = wire.ring(offset, theirs.capacity as usize)?;
-        let words = [ours.slice().word64(HEAD)?, ours.slice().word64(HEAD_CORE)?];
+        let words = [ours.slice().word64(HEAD)?, ours.slice().word64(HEAD_CORE)?, ours.slice().word64(HEAD_NOTE)?];
         Self::over(home, wire, (ring, offset), theirs.kind, words, family)
     }
 
-    /// A sender over a ring at an offset of the peer's region; `words` are the own head and the core beside it.
+    /// A sender over a ring at an offset of the peer's region; `words` are the own head, and the core and the note beside it.
     pub(super) fn over(
         home: Home,
         wire: Wire,
         (ring, offset): (Span, usize),
         kind: Kind,
-        [head, peer_core]: [Word64; 2],
+        [head, peer_core, note]: [Word64; 3],
         family: &Memory,
     ) -> Result<Sender> {
         let parts = Parts {
@@ -102,7 +110,8 @@ impl Sender {
             Kind::Slots(stride) => Ring::Slots(SlotProducer::new(parts, stride as usize)?),
         };
         let waiter = Waiter::default();
-        Ok(Sender { ring, wire, home, waiter, peer_core, head, refused: 0, current, reporter: None })
+        let (refused, growth, reporter) = (0, None, None);
+        Ok(Sender { ring, wire, home, waiter, peer_core, head, note, refused, current, growth, reporter })
     }
 
     /// Reports to an event queue as [`EventQueue::attach_sender`] says.
@@ -147,7 +156,10 @@ impl Sender {
     /// Large sends are published in pieces, so that the peer copies out while this side copies in.
     fn try_send_pieces(&mut self, bytes: &[u8]) -> Result<usize> {
         let mut sent = 0;
-        for piece in bytes.chunks(PIECE) {
+        // The step that publishes waits until every store before it has reached the ring, which is dear in the middle of a
+        // large copy: 64 KiB at a time are early enough for a peer that has many of them to copy.
+        let largest = (bytes.len() / 16).clamp(PIECE, LARGE_PIECE);
+        for piece in bytes.chunks(largest) {
             let count = self.push(piece)?;
             if count > 0 {
                 match self.publish_or_recall() {
@@ -277,6 +289,13 @@ impl Sender {
         self.wire.stored()
     }
 
+    /// The word that the peer's receiver has left ([`super::Receiver::set_note`]). A note that is left wakes who waits for
+    /// space.
+    #[inline]
+    pub fn note(&self) -> u64 {
+        self.note.load(Ordering::Acquire)
+    }
+
     /// How far the receiver has read by its own word, which it need not have told: for a sender that has outlived it.
     /// Nothing but the peer's word for it; use it for what may as well be wrong.
     pub fn witness(&self) -> Option<u64> {
@@ -334,9 +353,20 @@ impl Sender {
             if self.frozen()?.is_some() {
                 return Err(Error::Frozen);
             }
-            let Sender { home, waiter, peer_core, head, .. } = self;
+            if self.poll_growth()? {
+                continue;
+            }
+            let Sender { home, waiter, peer_core, head, growth, .. } = self;
             let core = || peer_core.load(Ordering::Relaxed) as u32;
-            home.wait(waiter, deadline, "space in a queue", &core, &|| head.load(Ordering::Relaxed) != seen)?;
+            let opening = growth.as_ref().map(|(aperture, _)| aperture);
+            let is_offered = || match opening {
+                Some(aperture) => aperture.is_open() != Ok(false),
+                None => home.has_larger_ring(),
+            };
+            let news = || head.load(Ordering::Relaxed) != seen || is_offered();
+            home.wait(waiter, deadline, "space in a queue", &core, &news)?;
+            // Space that is found by looking lets the process see to nothing else.
+            self.count_shortage(WAITS)?;
         }
     }
 
@@ -415,6 +445,38 @@ impl Sender {
         }
     }
 
+    /// A larger ring that the peer's receiver [allows](super::Receiver::grow), and the aperture to it, which need not be open
+    /// yet. It is used from the [`poll_growth`](Self::poll_growth) on that finds it open.
+    pub fn begin_growth(&mut self, aperture: Aperture, theirs: &QueueSpec) {
+        self.growth = Some((aperture, *theirs));
+    }
+
+    /// Whether a larger ring is being opened, or waits for everything to be published.
+    pub fn is_growing(&self) -> bool {
+        self.growth.is_some()
+    }
+
+    /// Goes on in a larger ring if the peer has offered one, it is open, and everything pushed has been published. `true`:
+    /// the ring has changed. A ring that cannot be used is forgotten. Calls that wait, and tries that find too little space,
+    /// do this by themselves.
+    #[cold]
+    pub fn poll_growth(&mut self) -> Result<bool> {
+        if self.home.has_larger_ring() {
+            let (node, endpoint) = self.home.connection()?;
+            if let Some(theirs) = endpoint.take_larger_ring() {
+                self.growth = Some((Aperture::begin_at(node, endpoint.peer(), &theirs.cookie)?, theirs));
+            }
+        }
+        let Some((aperture, theirs)) = &self.growth else { return Ok(false) };
+        let is_open = aperture.is_open();
+        if is_open == Ok(false) || self.ring.producer().has_unpublished() {
+            return Ok(false);
+        }
+        let (aperture, theirs) = (aperture.clone(), *theirs);
+        self.growth = None;
+        Ok(is_open.is_ok() && self.adopt_ring(&aperture, &theirs).is_ok())
+    }
+
     /// Goes on in the larger ring that the peer has offered ([`super::Receiver::offer_ring`]).
     pub fn adopt_ring(&mut self, aperture: &Aperture, theirs: &QueueSpec) -> Result<()> {
         let Ring::Bytes(ring) = &mut self.ring else { return Err(not("a stream")) };
@@ -473,11 +535,23 @@ impl Sender {
             return Err(Error::Frozen);
         }
         self.report_space();
-        self.refused += 1;
-        if self.refused % BREATH == 0 {
-            self.home.breathe()?;
+        if (self.growth.is_some() || self.home.has_larger_ring())
+            && self.poll_growth()?
+            && let Some(reporter) = &self.reporter
+        {
+            self.home.report(reporter);
         }
-        Ok(())
+        self.count_shortage(BREATH)
+    }
+
+    /// Lets the process see to other things after so many shortages of space.
+    fn count_shortage(&mut self, limit: u32) -> Result<()> {
+        self.refused += 1;
+        if self.refused < limit {
+            return Ok(());
+        }
+        self.refused = 0;
+        self.home.breathe()
     }
 
     #[cold]

@@ -277,6 +277,11 @@ impl Consumer {
         Ok(())
     }
 
+    /// Whether a larger ring is on offer that the producer has not gone on in, or this side has not followed.
+    pub fn has_offer(&self) -> bool {
+        self.next.is_some()
+    }
+
     /// Bytes that may be read before the tail, or before the switch.
     #[inline]
     fn readable(&self) -> u64 {

@@ -10,6 +10,7 @@
 
 pub mod aperture;
 pub mod caller_memory;
+pub mod channel;
 pub mod cookie;
 pub mod endpoint;
 pub mod event_queue;

@@ -222,6 +222,16 @@ macro_rules! conformance_suite {
                     a_detached_queue_is_silent,
                     no_arrival_and_no_space_is_slept_over,
                 ]
+                channel: [
+                    channels_are_made_without_waiting,
+                    a_channel_being_made_reports,
+                    a_channel_that_is_not_made_says_why,
+                    a_channel_grows,
+                    a_try_finds_the_larger_ring,
+                    notes_are_found_at_the_other_side,
+                    many_channels_report_to_one_queue,
+                    slots_do_not_grow,
+                ]
                 message_queue: [
                     messages_arrive_whole,
                     a_large_message_is_refused,
@@ -283,6 +293,7 @@ mod tests {
             include_str!("stream.rs"),
             include_str!("in_place.rs"),
             include_str!("queue_events.rs"),
+            include_str!("channel.rs"),
             include_str!("message_queue.rs"),
             include_str!("program.rs"),
         ];

@@ -72,7 +72,8 @@ pub fn watched_memory_of_the_program_fires(fixture: Fixture) {
     let write = Tripwire::new(&region, 64, Access::Write, Mode::Once).expect("inside");
     let read = Tripwire::new(&region, 64, Access::Read, Mode::Once).expect("inside");
     for round in 1..=10 {
-        (write.arm(), read.arm());
+        write.arm();
+        read.arm();
         let id = queue.write(&local.all(), &aperture, 64).expect("room in the queue");
         pair.wait(&queue, id).expect("a write");
         pair.until("a firing", || write.test().then_some(()));

@@ -194,7 +194,7 @@ pub fn many_channels_report_to_one_queue(fixture: Fixture) {
         for index in &chosen {
             ends[*index].0.sender.try_send(&[*index as u8]).expect("an open connection");
         }
-        let mut heard = vec![0; 20];
+        let mut heard = [0; 20];
         while heard.iter().sum::<usize>() < chosen.len() {
             place.a.progress();
             assert!(clock::now() < deadline, "an event is lost");

@@ -5,7 +5,9 @@ use std::{net::IpAddr, sync::OnceLock};
 use sidestep_shm::wait::Patience;
 use sidestep_sys::budget;
 
-use crate::{address::Key, sovia};
+use sidestep_stream::carrier::via;
+
+use crate::address::Key;
 
 /// When streams are offered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,7 +52,7 @@ pub struct Config {
     /// What links go over.
     pub nic: Device,
     /// How links work.
-    pub sovia: sovia::Options,
+    pub sovia: via::Options,
     /// How long waits look before they sleep.
     pub patience: Patience,
     /// Ring size at first, and after growth.
@@ -103,8 +105,8 @@ impl Config {
             _ => Carrier::Ring,
         };
         let nic = if get("SIDESTEP_NIC").as_deref() == Some("iwarp") { Device::Iwarp } else { Device::Shm };
-        let sovia = get("SIDESTEP_SOVIA").and_then(|text| sovia::Options::parse(&text).ok());
-        let sovia = sovia.unwrap_or(sovia::Options::BEST);
+        let sovia = get("SIDESTEP_SOVIA").and_then(|text| via::Options::parse(&text).ok());
+        let sovia = sovia.unwrap_or(via::Options::BEST);
         let rules = get("SIDESTEP_RULE").map(|rules| rules.split(',').filter_map(Rule::parse).collect());
         let directory = get("SIDESTEP_DIR").unwrap_or_else(|| DEFAULT_DIRECTORY.to_string());
         Config { promote, carrier, nic, sovia, patience, rings, directory, rules: rules.unwrap_or_default() }

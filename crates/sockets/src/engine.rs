@@ -21,6 +21,7 @@ use sidestep_fabric::{
     queue::{self, Kind, QueueSpec},
 };
 use sidestep_shm::{Word64, passing::MAX_NUMBER};
+use sidestep_stream::carrier::{Carrier, Incoming, Outgoing, Parts, Way};
 use sidestep_sys::{
     clock,
     lock::{Mutex, MutexGuard},
@@ -30,11 +31,8 @@ use sidestep_sys::{
 use self::proof::{Board, Notice};
 use crate::{
     address::Key,
-    carrier::{Carrier, Parts, Way},
     config::{self, config},
-    custody,
-    ends::{Incoming, Outgoing},
-    fork, kernel, numbers,
+    custody, fork, kernel, numbers,
     reason::Reason,
     registry::{self, Identity, Process, Registry},
     signal::Inside,

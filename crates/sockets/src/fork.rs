@@ -11,6 +11,7 @@ use std::{
 };
 
 use sidestep_shm::family::process_generation;
+use sidestep_stream::carrier::via::timer::Still;
 use sidestep_sys::{descriptor, procfs};
 
 use crate::{
@@ -20,7 +21,6 @@ use crate::{
     set::{self, Membership, Set},
     signal::{Inside, Quiet},
     sleep,
-    sovia::timer::Still,
     stream::{READ, Stage, Stream, WRITE},
     table::{self, Forking},
 };

@@ -5,10 +5,10 @@ use std::{
     sync::{Arc, atomic::Ordering},
 };
 
+use sidestep_stream::carrier::Carrier;
 use sidestep_sys::clock;
 
 use crate::{
-    carrier::Carrier,
     control::Control,
     engine,
     kernel::{self, Errno, Result},

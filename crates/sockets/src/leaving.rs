@@ -7,10 +7,10 @@
 
 use std::{sync::atomic::Ordering, time::Duration};
 
+use sidestep_stream::carrier::Carrier;
 use sidestep_sys::clock;
 
 use crate::{
-    carrier::Carrier,
     engine,
     fork::Legacy,
     kernel,

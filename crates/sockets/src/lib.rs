@@ -6,7 +6,7 @@
 //!
 //! **Who calls it.** `preload`, one function of [`calls`] per intercepted call; tests, in one process.
 //!
-//! **What it calls.** The fabric: message queues, tripwires, endpoints; `vi`, for streams that go over VIA ([`sovia`]). The
+//! **What it calls.** `stream`, whose carriers move the bytes that are not on TCP; the fabric and `vi`, to connect them. The
 //! kernel, through [`kernel`].
 //!
 //! **What it never does.** It starts no thread, but one that sends what links hold back, holds no lock in a sleep, and believes nothing that a peer or the
@@ -14,11 +14,9 @@
 
 pub mod address;
 pub mod calls;
-mod carrier;
 pub mod config;
 pub mod control;
 mod custody;
-mod ends;
 pub mod engine;
 mod fork;
 mod heirloom;
@@ -37,7 +35,6 @@ pub mod registry;
 mod set;
 pub mod signal;
 mod sleep;
-pub mod sovia;
 mod stream;
 mod table;
 mod unseen;

@@ -3,9 +3,9 @@
 use std::sync::{Arc, atomic::Ordering};
 
 use sidestep_fabric::event::SourceId;
+use sidestep_stream::carrier::Carrier;
 
 use crate::{
-    carrier::Carrier,
     kernel,
     readiness::{look_again, ring_events},
     stream::{READ, Stream, WRITE, lock},

@@ -8,10 +8,10 @@ use std::{
 };
 
 use sidestep_shm::wait::{Waiter, nearest_core};
+use sidestep_stream::carrier::Carrier;
 use sidestep_sys::{clock, cpu};
 
 use crate::{
-    carrier::Carrier,
     config::config,
     engine,
     jump::{self, Note, What},

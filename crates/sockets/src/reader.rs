@@ -8,14 +8,13 @@ use std::{
 
 use sidestep_fabric::queue::Kind;
 use sidestep_shm::{Word64, wait::Waiter};
+use sidestep_stream::carrier::{Carrier, Fault, Incoming, Mode, Reading, Switch};
 use sidestep_sys::cpu;
 
 use crate::{
-    carrier::{Carrier, Reading, Switch},
     config::config,
     control::Control,
     custody,
-    ends::{Fault, Incoming},
     kernel::{self, Errno, Result, stack},
     reason::Reason,
     registry::Field,
@@ -501,7 +500,7 @@ impl Reader {
         }
         let outcome = match parts {
             [part] if flags & (libc::MSG_PEEK | libc::MSG_TRUNC) == 0 => ring.receive(part),
-            parts => ring.receive_parts(parts, flags),
+            parts => ring.receive_parts(parts, mode(flags)),
         };
         match outcome {
             Ok(count) => {
@@ -569,4 +568,13 @@ impl Reader {
 fn room_for(stream: &Stream, parts: &[IoSliceMut<'_>]) -> Vec<u8> {
     let there = kernel::ask(stream.fd(), libc::FIONREAD).unwrap_or(0).max(1) as usize;
     vec![0; parts.iter().map(|part| part.len()).sum::<usize>().min(there)]
+}
+
+/// What the flags of `recv` say about the bytes.
+fn mode(flags: i32) -> Mode {
+    match (flags & libc::MSG_PEEK, flags & libc::MSG_TRUNC) {
+        (0, 0) => Mode::Take,
+        (0, _) => Mode::Discard,
+        _ => Mode::Peek,
+    }
 }

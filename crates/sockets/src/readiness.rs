@@ -2,12 +2,10 @@
 
 use std::sync::atomic::Ordering;
 
+use sidestep_stream::carrier::Carrier;
 use sidestep_sys::{clock, cpu};
 
-use crate::{
-    carrier::Carrier,
-    stream::{READ, Stream, WRITE},
-};
+use crate::stream::{READ, Stream, WRITE};
 
 pub const IN: i16 = libc::POLLIN | libc::POLLRDNORM;
 pub const OUT: i16 = libc::POLLOUT | libc::POLLWRNORM;

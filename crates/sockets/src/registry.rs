@@ -29,6 +29,7 @@
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use sidestep_shm::{Memory, Word64, memory::Words, passing::Rendezvous};
+use sidestep_stream::carrier::Peer;
 use sidestep_sys::clock;
 
 use crate::{address::Key, kernel, reason::Reason};
@@ -218,6 +219,12 @@ impl Registry {
     /// process asks the kernel when this has changed, since that may have come before.
     pub fn kernel_news(&self, process: Process) -> Word64 {
         self.words.word(FIRST_NEWS + process.index * NEWS_WORDS)
+    }
+
+    /// The process whose socket has this key, as carriers know it.
+    pub fn peer_of(&self, key: &Key) -> Option<Peer> {
+        let process = self.process_of(key)?;
+        Some(Peer::new(process.index(), self.kernel_news(process)))
     }
 
     /// The process whose socket has this key.

@@ -12,10 +12,10 @@ use sidestep_fabric::{
     Node,
     berth::{Berth, GUEST},
 };
+use sidestep_stream::carrier::Carrier;
 use sidestep_sys::clock;
 
 use crate::{
-    carrier::Carrier,
     idle,
     jump::{self, Note, What},
     kernel::{self, Errno, Mask, Result, thread_end},

@@ -15,6 +15,7 @@ use std::sync::{
     atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU32, AtomicU64, Ordering},
 };
 
+use sidestep_stream::carrier::{Carrier, Parts};
 use sidestep_sys::{
     clock,
     lock::{Guard, Lock, Mutex, MutexGuard},
@@ -22,7 +23,6 @@ use sidestep_sys::{
 
 use crate::{
     address::Key,
-    carrier::{Carrier, Parts},
     engine::{self, Engine},
     fork::Legacy,
     heirloom::{self, Heirloom},

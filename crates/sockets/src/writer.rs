@@ -8,12 +8,11 @@ use std::{
 
 use sidestep_fabric::{Aperture, queue::QueueSpec};
 use sidestep_shm::{Word64, cached::CachedFile, wait::Waiter};
+use sidestep_stream::carrier::{Carrier, ENDED, Fault, Outgoing, Switch};
 use sidestep_sys::{clock, cpu};
 
 use crate::{
-    carrier::{Carrier, ENDED, Switch},
     config::{Carrier as Choice, Promote, config},
-    ends::{Fault, Outgoing},
     kernel::{self, Errno, Result},
     reader::AFTER_OVERFLOW,
     reason::Reason,

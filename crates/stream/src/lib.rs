@@ -2,16 +2,16 @@
 //! byte, also while several processes hold the socket.
 //!
 //! **What it is.** The *path machine*: which path the next byte of a direction takes. It is a pair of state machines without
-//! I/O, [`path::Reader`] and [`path::Writer`], whose shared state is a handful of words ([`path::words`]).
+//! I/O, [`path::Reader`] and [`path::Writer`], whose shared state is a handful of words ([`path::words`]). The *carriers*
+//! ([`carrier`]): what moves the bytes of a stream that is not on TCP.
 //!
 //! **Who calls it.** `sockets`, once per receiving or sending call; the explorer in `tests/explore`, which runs every
 //! interleaving of two or three processes.
 //!
-//! **What it calls.** Nothing.
+//! **What it calls.** The path machine: nothing. The carriers: the fabric and `vi`.
 //!
-//! **What it never does.** It knows no descriptor, no epoll set, no libc name and no clock, and it never keeps a byte of the
-//! stream in private memory after a call has returned.
+//! **What it never does.** It knows no descriptor table, no epoll set and no libc name. The path machine knows no clock either,
+//! and never keeps a byte of the stream in private memory after a call has returned.
 
-#![forbid(unsafe_code)]
-
+pub mod carrier;
 pub mod path;

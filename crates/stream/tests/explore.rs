@@ -5,6 +5,10 @@
 //!
 //! It shows nothing of memory order (the models of `shm` do), of hostile words, of epoll or of signals.
 
+// The sources, not the library: `tests/rules.rs` leaves rules out of this file alone, and everything else is built once.
+#[allow(dead_code)]
+#[path = "../src/path/mod.rs"]
+mod path;
 #[path = "explore/search.rs"]
 mod search;
 #[path = "explore/world.rs"]

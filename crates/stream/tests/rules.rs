@@ -1,6 +1,6 @@
 //! Shows that each rule of the path machine is needed: without it, the exploration that stands behind it in the table fails.
 //!
-//! Every rule is one build of this crate, so this runs only when asked for (`./test explore` does):
+//! Every rule is one build of `tests/explore.rs`, so this runs only when asked for (`./test explore` does):
 //!
 //! ```sh
 //! SIDESTEP_RULES=1 cargo test -p sidestep-stream --test rules -- --nocapture
@@ -31,17 +31,23 @@ fn each_rule_is_needed() {
         return;
     }
     for (rule, exploration) in TABLE {
-        let output = Command::new(env!("CARGO"))
-            .args(["test", "--package", "sidestep-stream", "--test", "explore", "--target-dir"])
+        let built = Command::new(env!("CARGO"))
+            .args(["rustc", "--package", "sidestep-stream", "--test", "explore", "--message-format", "json"])
+            .arg("--target-dir")
             .arg(Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("rules"))
-            .args(["--", "--exact", exploration])
+            .args(["--", "--cfg", &format!("without=\"{rule}\"")])
             .current_dir(env!("CARGO_MANIFEST_DIR"))
-            .env("RUSTFLAGS", format!("--cfg without=\"{rule}\""))
-            .env("RUST_BACKTRACE", "0")
-            .env_remove("CARGO_ENCODED_RUSTFLAGS")
             .output()
             .expect("cargo starts");
-        let text = String::from_utf8_lossy(&output.stdout);
+        let messages = String::from_utf8_lossy(&built.stdout);
+        let path = messages.split("\"executable\":\"").nth(1).and_then(|rest| rest.split('"').next());
+        let path = path.unwrap_or_else(|| panic!("{rule}: {}", String::from_utf8_lossy(&built.stderr)));
+        let explored = Command::new(path)
+            .args(["--exact", exploration])
+            .env("RUST_BACKTRACE", "0")
+            .output()
+            .expect("the exploration starts");
+        let text = String::from_utf8_lossy(&explored.stdout);
         let fault = text.lines().find(|line| line.contains(" steps: ["));
         let fault = fault.unwrap_or_else(|| panic!("{exploration} does not notice that {rule} is left out: {text}"));
         eprintln!("{rule:16} {}", fault.split(" steps: [").next().unwrap_or(fault));

@@ -42,7 +42,7 @@ const UNSAFE_EXCEPTIONS: &[&str] = &[
     "crates/sockets/src/kernel.rs",
     "crates/sockets/src/kernel/",
     // Registering memory that the program has given to a call.
-    "crates/sockets/src/sovia/cache.rs",
+    "crates/stream/src/carrier/via/cache.rs",
     // C pointers and C names.
     "crates/preload/src/",
 ];

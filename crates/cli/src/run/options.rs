@@ -4,7 +4,8 @@
 use std::{ffi::OsString, fmt, str::FromStr};
 
 use clap::{Args, ValueEnum};
-use sidestep_sockets::{config::Rule, sovia::Options};
+use sidestep_sockets::config::Rule;
+use sidestep_stream::carrier::via::Options;
 
 /// Options of `sidestep run`.
 #[derive(Debug, Args)]

@@ -7,25 +7,27 @@
 
 use std::{
     collections::{HashMap, HashSet},
+    io,
     sync::Arc,
+    thread,
     time::Duration,
 };
 
 use sidestep_sys::lock::Mutex;
 
 use sidestep_fabric::{Endpoint, Error, LinkOptions, Node};
+use sidestep_stream::carrier::{Carrier, Host, Incoming, Outgoing, Parts, Way, via::Link};
 use sidestep_vi::{Connecting, ConnectionRequest, NetAddress, Nic};
 
 use super::{Engine, HANDSHAKE, notice_of, of_key, proof, proof::Notice, random, short_of};
 use crate::{
     address::Key,
-    carrier::{Carrier, Parts, Way},
     config::{self, Device, config},
-    ends::{Incoming, Outgoing},
+    jump,
     kernel::{self, Mask},
     reason::Reason,
     registry::Identity,
-    sovia::Link,
+    signal::{self, Inside},
     stream::{Place, Stage, Stream, lock},
 };
 
@@ -63,6 +65,9 @@ enum Step {
     /// It is connected.
     Connected(Arc<Link>),
 }
+
+/// This process: somebody else's program, whose handlers and allocator are its own.
+static HOST: Host = Host { is_sandboxed: super::is_disabled, may_start, start };
 
 /// What is answered by a process without a NIC.
 pub const NO_NIC: &[u8] = &[0];
@@ -168,7 +173,7 @@ impl Exchange {
         let ticket = read_discriminator(&request.remote().discriminator);
         let Some(own) = ticket.and_then(|ticket| lock(&self.tickets).remove(&ticket)) else { return };
         let Some(stream) = engine.awaiting(&own) else { return };
-        let link = match Link::new(&self.nic, config().sovia) {
+        let link = match Link::new(&self.nic, config().sovia, &HOST) {
             Ok(link) => link,
             Err(sidestep_vi::Error::Fabric(Error::Memory(error))) => return short_of(stream, &error),
             Err(_) => return stream.set_reason(Reason::Resources),
@@ -245,7 +250,7 @@ impl Exchange {
             stream.set_reason(Reason::Unproven);
             return None;
         }
-        let connected = Link::new(&self.nic, config().sovia).ok().and_then(|link| {
+        let connected = Link::new(&self.nic, config().sovia, &HOST).ok().and_then(|link| {
             let local = NetAddress::new(&[], &discriminator(&ticket));
             let connecting = link.vi().begin_connect(&local, &address_of(identity, port)).ok()?;
             Some(Step::Connecting(link, connecting))
@@ -264,6 +269,21 @@ impl Exchange {
         stream.try_soon();
         None
     }
+}
+
+/// A handler may have interrupted the program's allocator; and one of the program's own may hold its lock from before a `fork`
+/// until after it.
+fn may_start() -> bool {
+    !jump::is_in_handler() && !signal::is_quiet()
+}
+
+/// Starts a thread in which no handler of the program's ever runs.
+fn start(name: &str, run: Box<dyn FnOnce() + Send>) -> io::Result<()> {
+    let run = move || {
+        let _inside = Inside::enter();
+        run();
+    };
+    kernel::without_signals(|| thread::Builder::new().name(name.into()).spawn(run)).map(drop)
 }
 
 fn parts(node: &Node, link: &Arc<Link>) -> Parts {

@@ -1,13 +1,10 @@
 //! What a reader tells its writer beyond switches, and what it knows of bytes that do not come.
 
+use sidestep_stream::carrier::{Carrier, Incoming};
 use std::sync::Arc;
 
 use super::Reader;
-use crate::{
-    carrier::Carrier,
-    ends::Incoming,
-    stream::{READ, Stream},
-};
+use crate::stream::{READ, Stream};
 
 /// Bytes from TCP after which a writer whose link waits is told.
 const PACE: usize = 64 << 10;

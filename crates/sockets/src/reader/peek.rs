@@ -68,7 +68,7 @@ impl Reader {
             bytes.truncate(before + count);
             Ok(count as u64)
         };
-        let reaches = |position: u64, switch: Option<crate::carrier::Switch>| {
+        let reaches = |position: u64, switch: Option<sidestep_stream::carrier::Switch>| {
             switch.is_some_and(|switch| switch.position == position)
         };
         if self.on_ring {

@@ -3,9 +3,10 @@
 
 use std::{io::IoSliceMut, sync::atomic::Ordering, time::Duration};
 
+use sidestep_stream::carrier::{Incoming, Switch};
 use sidestep_sys::clock;
 
-use crate::{carrier::Switch, ends::Incoming, kernel, stream::Stream};
+use crate::{kernel, stream::Stream};
 
 use super::{Anchor, Reader, Step};
 

@@ -6,17 +6,15 @@
 //! bytes in a ring compares the count of their writer with that at its last question to the kernel: one load of a word that
 //! stays in the cache while it does not change. If it has changed, the kernel is asked first.
 //!
-//! [`Peer::kernel_news`]: crate::carrier::Peer::kernel_news
+//! [`Peer::kernel_news`]: sidestep_stream::carrier::Peer::kernel_news
 
 use std::time::Duration;
 
+use sidestep_stream::carrier::{Carrier, Peer};
 use sidestep_sys::cpu;
 
 use super::state::State;
-use crate::{
-    carrier::{Carrier, Peer},
-    kernel,
-};
+use crate::kernel;
 
 /// What the kernel has been asked about.
 #[derive(Debug, Default)]
@@ -47,14 +45,14 @@ impl Order {
     #[inline]
     pub fn is_current(&self, carrier: &Carrier) -> bool {
         let Some(peer) = carrier.peer.get() else { return true };
-        let is_known = self.asked.get(peer.process.index()) == Some(&peer.kernel_news());
+        let is_known = self.asked.get(peer.index) == Some(&peer.kernel_news());
         is_known && !self.more || self.held >= MOST_HELD
     }
 
     /// The kernel is about to be asked.
     fn asks(&mut self, carrier: &Carrier) {
         let Some(peer) = carrier.peer.get() else { return };
-        let index = peer.process.index();
+        let index = peer.index;
         if self.asked.len() <= index {
             self.asked.resize(index + 1, NEVER);
         }
@@ -67,7 +65,7 @@ impl Order {
     /// Before a sleep, which may ask the kernel: how far the peers have come, unless there are many.
     pub fn now(&self) -> Vec<(usize, u64)> {
         let peers = if self.peers.len() <= FEW { &self.peers[..] } else { &[] };
-        peers.iter().map(|peer| (peer.process.index(), peer.kernel_news())).collect()
+        peers.iter().map(|peer| (peer.index, peer.kernel_news())).collect()
     }
 
     /// The kernel was asked after that.

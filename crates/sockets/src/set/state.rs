@@ -11,11 +11,11 @@ use std::{
 
 use sidestep_fabric::{Berth, EventQueue, Node, event::SourceId};
 use sidestep_shm::wait::{Patience, Waiter, nearest_core};
+use sidestep_stream::carrier::Carrier;
 use sidestep_sys::cpu;
 use sidestep_vi::Nic;
 
 use crate::{
-    carrier::Carrier,
     kernel::{self, Errno, Result},
     member::{EDGE, ENDS, IN, Member, Members, OUT, RDHUP, Ring, Seen},
     poll::LOOK_TICKS,

@@ -7,10 +7,10 @@
 
 use std::sync::atomic::Ordering;
 
+use sidestep_stream::carrier::Carrier;
 use sidestep_sys::clock;
 
 use crate::{
-    carrier::Carrier,
     kernel,
     reader::Reader,
     reason::Reason,

@@ -1,9 +1,9 @@
 //! How a stream comes to its carrier: offered after a while, found by its peer or looking for it, carried; or staying on TCP.
 
+use sidestep_stream::carrier::{ENDED, Parts, Switch};
 use std::sync::atomic::{Ordering, fence};
 
 use crate::{
-    carrier::{ENDED, Parts, Peer, Switch},
     config::{Promote, config},
     custody, fork,
     kernel::{self, stack},
@@ -193,7 +193,7 @@ impl Stream {
         let prompt = kernel::option(self.fd(), libc::IPPROTO_TCP, libc::TCP_NODELAY).is_ok_and(|value| value != 0);
         parts.carrier.set_prompt(prompt);
         if let Some(place) = self.known_place()
-            && let Some(peer) = Peer::of(&place.engine.registry, &place.key.reversed())
+            && let Some(peer) = place.engine.registry.peer_of(&place.key.reversed())
         {
             let _ = parts.carrier.peer.set(peer);
         }

@@ -2,11 +2,11 @@
 
 use std::{sync::atomic::Ordering, time::Duration};
 
+use sidestep_stream::carrier::Outgoing;
 use sidestep_sys::clock;
 
 use super::{Step, Writer};
 use crate::{
-    ends::Outgoing,
     kernel::{self, Result},
     reason::Reason,
     stream::{Stream, WRITE},

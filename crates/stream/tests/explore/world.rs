@@ -1,6 +1,6 @@
 //! The world that the path machines are explored in: the shared words, a model of TCP, and up to four processes.
 
-use sidestep_stream::path::{Answer, Ask, End, GiveBack, Outcome, Reader, Start, Tail, Writer};
+use crate::path::{Answer, Ask, End, GiveBack, Outcome, Reader, Start, Tail, Writer};
 
 /// Bytes that a ring holds.
 pub const CAPACITY: u64 = 2;

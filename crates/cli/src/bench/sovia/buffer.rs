@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
 use sidestep_fabric::{Channel, ChannelOptions, Node, queue::Kind};
-use sidestep_sockets::sovia::Link;
+use sidestep_stream::carrier::via::Link;
 
 use super::super::path::{Bench, Operation, Part, Path, Solo, Wait, Work};
 use super::super::place::Placement;

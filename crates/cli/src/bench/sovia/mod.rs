@@ -14,7 +14,10 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
 use sidestep_shm::wait::Waiter;
-use sidestep_sockets::sovia::{Link, Lost, Options};
+use sidestep_stream::carrier::{
+    Host,
+    via::{Link, Lost, Options},
+};
 use sidestep_vi::Nic;
 
 use super::clock;
@@ -255,7 +258,7 @@ fn make(words: &str) -> Result<(Nic, Arc<Link>)> {
     let chosen = std::env::var("SIDESTEP_SOVIA").ok().filter(|_| words.is_empty());
     let options = Options::parse(chosen.as_deref().unwrap_or(words)).map_err(anyhow::Error::msg)?;
     let nic = Nic::open("nic0")?;
-    let link = Link::new(&nic, options)?;
+    let link = Link::new(&nic, options, &Host::PLAIN)?;
     Ok((nic, link))
 }
 

@@ -10,31 +10,35 @@ use std::{
 };
 
 use proptest::prelude::*;
-use sidestep_sockets::{
-    engine,
-    sovia::{Link, Options},
+use sidestep_stream::carrier::{
+    Host,
+    via::{Link, Options},
 };
-use sidestep_testkit::process::{Child, PATIENCE, enter};
+use sidestep_testkit::process::PATIENCE;
 use sidestep_vi::{NetAddress, Nic};
 
 /// Two links that are connected.
 fn pair(name: &str, options: Options) -> [Arc<Link>; 2] {
+    pair_in(name, options, &Host::PLAIN)
+}
+
+fn pair_in(name: &str, options: Options, host: &'static Host) -> [Arc<Link>; 2] {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     let address = NetAddress::new(&[], format!("{name}-{}-{number}", std::process::id()).as_bytes());
-    joined([(); 2].map(|()| Nic::open("nic0").expect("a NIC")), address, options)
+    joined([(); 2].map(|()| Nic::open("nic0").expect("a NIC")), address, options, host)
 }
 
 /// Two links over iWARP.
 fn distant_pair(options: Options) -> [Arc<Link>; 2] {
     let free = TcpListener::bind(("127.0.0.1", 0)).expect("a port").local_addr().expect("an address");
     let address = NetAddress::new(&[127, 0, 0, 1], format!("{free}/links").as_bytes());
-    joined([0, 1].map(|_| Nic::open("iwarp").expect("a NIC")), address, options)
+    joined([0, 1].map(|_| Nic::open("iwarp").expect("a NIC")), address, options, &Host::PLAIN)
 }
 
-fn joined(nics: [Nic; 2], address: NetAddress, options: Options) -> [Arc<Link>; 2] {
+fn joined(nics: [Nic; 2], address: NetAddress, options: Options, host: &'static Host) -> [Arc<Link>; 2] {
     nics[1].listen(&address).expect("the address is free");
-    let links = [0, 1].map(|at| Link::new(&nics[at], options).expect("memory for a link"));
+    let links = [0, 1].map(|at| Link::new(&nics[at], options, host).expect("memory for a link"));
     let mut connecting =
         links[0].vi().begin_connect(&NetAddress::new(&[], b"asks"), &address).expect("somebody listens");
     let until = Instant::now() + PATIENCE;
@@ -372,19 +376,10 @@ fn what_is_offered_to_nobody_goes_in_packets() {
 }
 
 #[test]
-fn role() {
-    enter(&[("alone", |_| shut_in())]);
-}
-
-#[test]
-fn a_process_that_has_shut_itself_in_takes_nothing_through_the_kernel() {
-    Child::start("alone", &[]).wait_success();
-}
-
-fn shut_in() {
+fn a_process_in_a_sandbox_takes_nothing_through_the_kernel() {
+    static SANDBOX: Host = Host { is_sandboxed: || true, ..Host::PLAIN };
     const ROUNDS: usize = 2_000;
-    let [from, to] = pair("shut-in", Options::parse("rendezvous=4096,combine=0").unwrap());
-    engine::disable();
+    let [from, to] = pair_in("sandbox", Options::parse("rendezvous=4096,combine=0").unwrap(), &SANDBOX);
     let bytes: Vec<u8> = (0..100_000).map(byte).collect();
     std::thread::scope(|scope| {
         scope.spawn(|| {

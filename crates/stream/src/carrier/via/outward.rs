@@ -71,7 +71,7 @@ impl Link {
     pub fn send(self: &Arc<Self>, bytes: &[u8]) -> Result<usize, Lost> {
         let mut outward = self.outward.lock();
         let small = bytes.len() <= self.options.copy && bytes.len() < self.options.combine;
-        if small && !self.prompt.load(Ordering::Relaxed) && timer::may_hold() {
+        if small && !self.prompt.load(Ordering::Relaxed) && timer::may_hold(self.host) {
             return self.combine(&mut outward, bytes);
         }
         if !self.flush_held(&mut outward)? {

@@ -26,8 +26,6 @@ use std::{
     thread,
 };
 
-use crate::engine;
-
 use super::{
     Link, Lost,
     inward::Inward,
@@ -249,7 +247,7 @@ impl Link {
     /// Claims and copies as many bytes as there is room for, and leaves a remark. `false`: it was withdrawn, or cannot be; it is
     /// gone then.
     fn copy_offered(&self, inward: &mut Inward, bytes: &mut [u8], remark: u64) -> bool {
-        if engine::is_disabled() {
+        if (self.host.is_sandboxed)() {
             // The call that copies may be forbidden by now. Nobody claims it, so it is withdrawn.
             self.drop_offer(inward);
             return false;

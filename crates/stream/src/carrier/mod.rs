@@ -14,21 +14,21 @@ use std::{
     time::Duration,
 };
 
+use rustix::thread::Timespec;
 use sidestep_fabric::{Endpoint, Node, Tripwire, queue::Monitor};
 use sidestep_shm::Word64;
 use sidestep_sys::clock;
 
-use crate::{
-    address::Key,
-    ends::{Incoming, Outgoing},
-    kernel,
-    registry::{Process, Registry},
-    sovia::Link,
-};
-
+mod ends;
+mod host;
 mod notes;
+pub mod via;
 
+pub use ends::{Fault, Incoming, Mode, Outgoing};
+pub use host::Host;
 pub use notes::{ENDED, Reading, Switch};
+
+use via::Link;
 
 /// What both directions and every waiter of a promoted stream share.
 #[derive(Debug)]
@@ -59,26 +59,25 @@ pub struct Carrier {
     lost_since: AtomicU64,
 }
 
-/// The process at the other end, as the registry knows it.
+/// The process at the other end.
 #[derive(Debug, Clone)]
 pub struct Peer {
-    /// Its place there.
-    pub process: Process,
+    /// Its place among the processes that this one knows of.
+    pub index: usize,
     /// How often it has told something by way of the kernel.
     kernel_news: Word64,
 }
 
 impl Peer {
-    /// The process whose socket has this key.
-    pub fn of(registry: &Registry, key: &Key) -> Option<Peer> {
-        let process = registry.process_of(key)?;
-        Some(Peer { process, kernel_news: registry.kernel_news(process) })
+    /// The process in this place, with the word in which it counts what it tells by way of the kernel.
+    pub fn new(index: usize, kernel_news: Word64) -> Peer {
+        Peer { index, kernel_news }
     }
 
     /// How often it has told something by way of the kernel: what came before bytes that were seen in its ring is counted.
     #[inline]
     pub fn kernel_news(&self) -> u64 {
-        // Pairs with `engine::told_kernel`, by way of the ring: the look at the ring comes first.
+        // Pairs with the Release of whoever counts, by way of the ring: the look at the ring comes first.
         fence(Ordering::Acquire);
         self.kernel_news.load(Ordering::Acquire)
     }
@@ -262,7 +261,7 @@ impl Carrier {
         }
         let until = clock::now() + WORD_NS;
         while !self.has_ended() && self.check() && clock::now() < until {
-            kernel::pause(LOOK);
+            pause(LOOK);
             self.settle();
         }
     }
@@ -284,7 +283,7 @@ impl Carrier {
     pub fn deliver(&self, until: u64) {
         let (Some(link), mut mark) = (self.link(), None) else { return };
         while !link.has_arrived(&mut mark) && link.check() && clock::now() < until {
-            kernel::pause(LOOK);
+            pause(LOOK);
         }
     }
 
@@ -394,4 +393,10 @@ impl Carrier {
         }
         !self.lost.load(Ordering::Acquire)
     }
+}
+
+/// Sleeps for a while; one that a signal ends was long enough.
+fn pause(time: Duration) {
+    let time = Timespec { tv_sec: 0, tv_nsec: time.subsec_nanos().into() };
+    let _ = rustix::thread::nanosleep(&time);
 }

@@ -13,11 +13,7 @@ use std::{
 use sidestep_shm::family::process_generation;
 use sidestep_sys::clock;
 
-use super::Link;
-use crate::{
-    jump, kernel,
-    signal::{self, Inside},
-};
+use super::{super::Host, Link};
 
 /// How long a write is held at most, unless the program waits or reads, which sends it at once.
 const HOLD: Duration = Duration::from_millis(1);
@@ -32,7 +28,7 @@ struct Timer {
 }
 
 #[derive(Debug, Default)]
-pub struct Watched {
+struct Watched {
     links: Vec<Weak<Link>>,
     /// The process whose thread looks after them: a forked child has none.
     process: u32,
@@ -54,16 +50,10 @@ impl Still {
 /// The process of a line of forks in which the thread was started.
 static STARTED: AtomicU32 = AtomicU32::new(0);
 
-/// Whether writes may be held that could go out at once. The start of a thread allocates as the program does, which a handler
-/// may have interrupted: there nothing is held that need not be.
+/// Whether writes may be held that could go out at once: where no thread can be started, nothing is held that need not be.
 #[inline]
-pub fn may_hold() -> bool {
-    STARTED.load(Ordering::Relaxed) == process_generation() || may_start()
-}
-
-/// Nor may a thread that forks: an allocator of the program's own may hold its lock from before the `fork` until after it.
-fn may_start() -> bool {
-    !jump::is_in_handler() && !signal::is_quiet()
+pub fn may_hold(host: &Host) -> bool {
+    STARTED.load(Ordering::Relaxed) == process_generation() || (host.may_start)()
 }
 
 /// A link holds something from now on.
@@ -78,16 +68,17 @@ pub fn watch(link: &Arc<Link>) {
 fn enter(link: &Arc<Link>) {
     let timer = &TIMER;
     let mut watched = lock(&timer.links);
-    let process = kernel::process();
+    let process = process_generation();
     if watched.process != process {
         watched.links.clear();
-        if !may_start() || start("sovia-timer", move || run(timer)).is_err() {
+        let host = link.host;
+        if !(host.may_start)() || (host.start)("sovia-timer", Box::new(move || run(timer))).is_err() {
             // Without a thread nothing is held from now on; what is goes with the next call.
             link.prompt.store(true, Ordering::Relaxed);
             return;
         }
         watched.process = process;
-        STARTED.store(process_generation(), Ordering::Relaxed);
+        STARTED.store(process, Ordering::Relaxed);
     }
     watched.links.push(Arc::downgrade(link));
     timer.more.notify_one();
@@ -126,7 +117,7 @@ fn holds_on(link: &Arc<Link>) -> bool {
 /// Starts the handler of a link.
 pub fn handle(link: &Arc<Link>) {
     let (weak, vi, node) = (Arc::downgrade(link), link.vi.clone(), link.nic.node().clone());
-    let started = start("sovia-handler", move || {
+    let run = move || {
         loop {
             let arrived = vi.wait_receive(Some(clock::now() + HANDLER_NS));
             let Some(link) = weak.upgrade() else { return };
@@ -141,19 +132,10 @@ pub fn handle(link: &Arc<Link>) {
                 return;
             }
         }
-    });
-    if started.is_err() {
+    };
+    if (link.host.start)("sovia-handler", Box::new(run)).is_err() {
         link.lost.store(true, Ordering::Relaxed);
     }
-}
-
-/// Starts a thread in which no handler of the program's ever runs.
-fn start(name: &str, run: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
-    let run = move || {
-        let _inside = Inside::enter();
-        run();
-    };
-    kernel::without_signals(|| thread::Builder::new().name(name.into()).spawn(run)).map(drop)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -1,6 +1,6 @@
 //! The mechanisms of a link, each of which can be switched: by `SIDESTEP_SOVIA` for programs, one by one in `bench sovia`.
 
-use crate::sovia::packet::{MOST_BYTES, MOST_PACKETS};
+use super::packet::{MOST_BYTES, MOST_PACKETS};
 
 /// How a link works.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,11 +3,8 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use sidestep_sys::lock::Mutex;
-
 use sidestep_fabric::{EventQueue, event::SourceId};
-
-use crate::stream::lock;
+use sidestep_sys::lock::{Mutex, MutexGuard};
 
 /// Who is told.
 #[derive(Debug, Default)]
@@ -45,4 +42,9 @@ impl Watch {
     fn deliver(&self) {
         lock(&self.targets).iter().for_each(|(queue, source)| _ = queue.deliver(*source));
     }
+}
+
+/// A thread that panicked inside has left nothing half done.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|poison| poison.into_inner())
 }

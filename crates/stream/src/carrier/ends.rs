@@ -11,7 +11,7 @@ use sidestep_fabric::{
 };
 use sidestep_shm::cached::CachedFile;
 
-use crate::{carrier::ENDED, sovia::Link};
+use super::{ENDED, via::Link};
 
 /// Where bytes are written.
 #[derive(Debug)]
@@ -32,6 +32,17 @@ pub enum Incoming {
     Ring(Receiver),
     /// A link, and how far it has been read.
     Via(Arc<Link>, u64),
+}
+
+/// What becomes of bytes that are received.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// They are given to the caller.
+    Take,
+    /// They are shown, and stay.
+    Peek,
+    /// They are dropped unseen.
+    Discard,
 }
 
 /// Why bytes do not go on.
@@ -198,17 +209,17 @@ impl Incoming {
     }
 
     /// Takes bytes into several parts, or only shows or drops them.
-    pub fn receive_parts(&mut self, parts: &mut [IoSliceMut<'_>], flags: i32) -> Result<usize> {
+    pub fn receive_parts(&mut self, parts: &mut [IoSliceMut<'_>], mode: Mode) -> Result<usize> {
         let mut total = 0;
         for part in parts {
-            let count = if flags & libc::MSG_PEEK != 0 {
-                self.peek(total, part)?
-            } else if flags & libc::MSG_TRUNC != 0 {
-                let count = self.available().min(part.len());
-                self.consume(count)?;
-                count
-            } else {
-                self.receive(part)?
+            let count = match mode {
+                Mode::Take => self.receive(part)?,
+                Mode::Peek => self.peek(total, part)?,
+                Mode::Discard => {
+                    let count = self.available().min(part.len());
+                    self.consume(count)?;
+                    count
+                }
             };
             total += count;
             if count < part.len() {

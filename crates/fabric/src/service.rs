@@ -18,7 +18,7 @@ use sidestep_shm::{
     self as shm,
     doorbell::{Doorbell, Sleeper, Tokens},
 };
-use sidestep_sys::{clock, cpu, lock::Mutex};
+use sidestep_sys::{clock, cpu, lock::Mutex, signal::without_signals};
 
 use crate::{
     error::Result,
@@ -81,7 +81,7 @@ impl Service {
         node.core().links.served().try_for_each(|link| link.watch(&serve))?;
         let (core, shared) = (Arc::downgrade(node.core()), self.shared.clone());
         let thread = std::thread::Builder::new().name("sidestep-service".into());
-        let started = thread.spawn(move || run(&core, &shared, &pause, &serve));
+        let started = without_signals(|| thread.spawn(move || run(&core, &shared, &pause, &serve)));
         let keep = |handle| *self.thread.lock().expect("no panic with a thread") = Some(handle);
         started.map(keep).map_err(|error| {
             let errno = rustix::io::Errno::from_io_error(&error).unwrap_or(rustix::io::Errno::AGAIN);

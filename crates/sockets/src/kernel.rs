@@ -46,16 +46,6 @@ pub struct Mask(pub u64);
 impl Mask {
     /// Every signal.
     pub const ALL: Mask = Mask(u64::MAX);
-    /// Every signal that is a program's: libc has two of its own, 32 and 33, for which it waits.
-    pub const OF_PROGRAM: Mask = Mask(!(0b11 << 31));
-}
-
-/// Does something with the program's signals blocked: a thread that is begun there never gets one of them.
-pub fn without_signals<T>(begin: impl FnOnce() -> T) -> T {
-    let before = block(Mask::OF_PROGRAM);
-    let begun = begin();
-    set_mask(before);
-    begun
 }
 
 impl From<&libc::sigset_t> for Mask {

@@ -17,6 +17,7 @@ use sidestep_shm::wait::{Patience, Waiter};
 use sidestep_sys::{
     clock,
     lock::{Mutex, MutexGuard, Threads},
+    signal::without_signals,
 };
 
 use crate::{
@@ -127,7 +128,8 @@ impl NicCore {
             return Ok(());
         }
         let (nic, node) = (Arc::downgrade(self), self.node.clone());
-        let started = thread::Builder::new().name("via-service".into()).spawn(move || run(&nic, &node));
+        let thread = thread::Builder::new().name("via-service".into());
+        let started = without_signals(|| thread.spawn(move || run(&nic, &node)));
         match started {
             Ok(_) => Ok(()),
             Err(_) => {

@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-use sidestep_sys::lock::Mutex;
+use sidestep_sys::{lock::Mutex, signal::without_signals};
 
 use sidestep_fabric::{Endpoint, Error, LinkOptions, Node};
 use sidestep_stream::carrier::{Carrier, Host, Incoming, Outgoing, Parts, Way, via::Link};
@@ -24,7 +24,6 @@ use crate::{
     address::Key,
     config::{self, Device, config},
     jump,
-    kernel::{self, Mask},
     reason::Reason,
     registry::Identity,
     signal::{self, Inside},
@@ -283,7 +282,7 @@ fn start(name: &str, run: Box<dyn FnOnce() + Send>) -> io::Result<()> {
         let _inside = Inside::enter();
         run();
     };
-    kernel::without_signals(|| thread::Builder::new().name(name.into()).spawn(run)).map(drop)
+    without_signals(|| thread::Builder::new().name(name.into()).spawn(run)).map(drop)
 }
 
 fn parts(node: &Node, link: &Arc<Link>) -> Parts {
@@ -306,15 +305,12 @@ fn address_of(Identity(words): Identity, port: u64) -> NetAddress {
 }
 
 /// A node of the fabric for an engine: on shared memory, where processes find each other, and on the link of the NIC if that
-/// is another. A thread that such a link needs hears no signals: they are the program's.
+/// is another.
 pub fn node() -> Option<Node> {
     let other = Some(scheme()).filter(|scheme| config().carrier != config::Carrier::Ring && *scheme != RENDEZVOUS_LINK);
     let with_other = other.and_then(|other| {
-        let before = kernel::block(Mask::ALL);
         let options = LinkOptions { setup_timeout: SETUP, ..LinkOptions::default() };
-        let node = Node::open(&[RENDEZVOUS_LINK, other], &options);
-        kernel::set_mask(before);
-        node.ok()
+        Node::open(&[RENDEZVOUS_LINK, other], &options).ok()
     });
     with_other.or_else(|| Node::new().ok())
 }

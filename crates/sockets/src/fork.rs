@@ -3,6 +3,7 @@
 
 use std::{
     cell::Cell,
+    collections::BTreeMap,
     mem::ManuallyDrop,
     sync::{
         Arc,
@@ -160,39 +161,39 @@ pub fn in_child() {
     // One new stream for each old one, however many numbers lead to it; and one new set.
     let mut held = HELD.take().map(ManuallyDrop::into_inner);
     let legacies = held.as_mut().map_or(Vec::new(), |held| std::mem::take(&mut held.legacies));
-    let mut renewed: Vec<(&'static Stream, &'static Stream)> = Vec::new();
-    let mut renewed_sets: Vec<(&'static Set, &'static Set)> = Vec::new();
+    let legacy_of: BTreeMap<u32, &Legacy> = legacies.iter().map(|legacy| (legacy.stream.index, legacy)).collect();
+    let mut renewed: BTreeMap<u32, &'static Stream> = BTreeMap::new();
+    let mut renewed_sets: BTreeMap<u32, &'static Set> = BTreeMap::new();
     for fd in table::numbers(0, u32::MAX) {
         if let Some(old) = table::set(fd) {
             table::clear(fd);
-            if let Some((_, new)) = renewed_sets.iter().find(|(of, _)| std::ptr::eq(*of, old)) {
+            if let Some(new) = renewed_sets.get(&old.index) {
                 new.add_number();
                 table::put_set(fd, new);
             } else if let Some(new) = table::new_set() {
                 new.inherit(fd);
                 table::put_set(fd, new);
-                renewed_sets.push((old, new));
+                renewed_sets.insert(old.index, new);
             }
             continue;
         }
         let Some(old) = table::stream(fd) else { continue };
-        if let Some((_, new)) = renewed.iter().find(|(of, _)| std::ptr::eq(*of, old)) {
+        if let Some(new) = renewed.get(&old.index) {
             new.add_number(fd);
             table::put_stream(fd, new);
             continue;
         }
         table::clear(fd);
         if let Some(new) = table::new_stream() {
-            new.inherit(old, fd, legacies.iter().find(|legacy| std::ptr::eq(legacy.stream, old)));
+            new.inherit(old, fd, legacy_of.get(&old.index).copied());
             table::put_stream(fd, new);
-            renewed.push((old, new));
+            renewed.insert(old.index, new);
         }
     }
     for legacy in &legacies {
-        let stream = renewed.iter().find(|(old, _)| std::ptr::eq(*old, legacy.stream));
         for membership in &legacy.memberships {
-            let set = renewed_sets.iter().find(|(old, _)| old.index == membership.set);
-            if let (Some((_, stream)), Some((_, set))) = (stream, set) {
+            let of_child = (renewed.get(&legacy.stream.index), renewed_sets.get(&membership.set));
+            if let (Some(stream), Some(set)) = of_child {
                 set.inherit_member(stream, *membership);
             }
         }

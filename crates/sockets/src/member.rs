@@ -144,6 +144,16 @@ impl Members {
         Some(member)
     }
 
+    /// The ids of a stream's members. A stream to which one number has led has one, under that number: no look at thousands of
+    /// others for each of thousands.
+    pub fn of(&self, stream: &Stream) -> Vec<u32> {
+        let own = |id: &u32| self.get(*id).is_some_and(|member| member.stream.index == stream.index);
+        match self.id(stream.fd()).filter(own).filter(|_| stream.had_one_number()) {
+            Some(id) => vec![id],
+            None => self.iter().map(|(id, _)| id).filter(own).collect(),
+        }
+    }
+
     /// All of them, to change them.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Member> {
         self.all.iter_mut().filter_map(|member| member.as_deref_mut())

@@ -124,9 +124,7 @@ impl Set {
     fn given_back(&self, stream: &Stream) {
         let set = self.fd.load(Ordering::Relaxed);
         let mut state = lock(&self.state);
-        let own = state.members.iter().filter(|(_, member)| member.stream.index == stream.index);
-        let ids: Vec<u32> = own.map(|(id, _)| id).collect();
-        for id in ids {
+        for id in state.members.of(stream) {
             state.uncarry(set, id);
         }
     }
@@ -235,17 +233,7 @@ impl Set {
     fn opened(&self, stream: &Stream) {
         let set = self.fd.load(Ordering::Relaxed);
         let mut state = lock(&self.state);
-        if stream.had_one_number() {
-            // No look at thousands of members for each of them.
-            let own = |id: &u32| state.members.get(*id).is_some_and(|member| member.stream.index == stream.index);
-            if let Some(id) = state.members.id(stream.fd()).filter(own) {
-                state.carry(set, id);
-            }
-            return;
-        }
-        let ids: Vec<u32> =
-            state.members.iter().filter(|(_, member)| member.stream.index == stream.index).map(|(id, _)| id).collect();
-        for id in ids {
+        for id in state.members.of(stream) {
             state.carry(set, id);
         }
     }
@@ -261,25 +249,15 @@ impl Set {
             let numbered = state.members.id(member.fd) == Some(id);
             member.ring.is_some() || numbered && member.events & ONE_SHOT == 0
         };
-        if stream.had_one_number() {
-            let own = state.members.id(stream.fd()).and_then(|id| Some((id, state.members.get(id)?)));
-            return own.is_none_or(|(id, member)| can(id, member));
-        }
-        let mut own = state.members.iter().filter(|(_, member)| member.stream.index == stream.index);
-        own.all(|(id, member)| can(id, member))
+        state.members.of(stream).into_iter().all(|id| state.members.get(id).is_none_or(|member| can(id, member)))
     }
 
     /// A descriptor of the program's is closed; with `last`, the stream with it.
     pub fn closed(&self, fd: i32, stream: &Stream, last: bool) {
         let set = self.fd.load(Ordering::Relaxed);
         let mut state = lock(&self.state);
-        let own = |member: &Member| member.stream.index == stream.index && (last || member.fd == fd);
-        let by_number = state.members.id(fd).filter(|id| state.members.get(*id).is_some_and(own));
-        let ids: Vec<u32> = match by_number.filter(|_| stream.had_one_number()) {
-            // No look at thousands of members for each of them.
-            Some(id) => vec![id],
-            None => state.members.iter().filter(|(_, member)| own(member)).map(|(id, _)| id).collect(),
-        };
+        let own = |id: &u32| last || state.members.get(*id).is_some_and(|member| member.fd == fd);
+        let ids: Vec<u32> = state.members.of(stream).into_iter().filter(own).collect();
         for id in ids {
             let present = state.members.get(id).is_some_and(|member| member.present);
             if !present && !last {
@@ -297,9 +275,7 @@ impl Set {
     pub fn release(&self, stream: &Stream) {
         let set = self.fd.load(Ordering::Relaxed);
         let mut state = lock(&self.state);
-        let own = state.members.iter().filter(|(_, member)| member.stream.index == stream.index);
-        let ids: Vec<u32> = own.map(|(id, _)| id).collect();
-        for id in ids {
+        for id in state.members.of(stream) {
             state.uncarry(set, id);
             state.remove(id);
         }
@@ -473,8 +449,8 @@ pub fn memberships(stream: &Stream) -> Vec<Membership> {
     let mut all = Vec::new();
     for set in sets.into_iter().filter_map(table::set_at) {
         let state = lock(&set.state);
-        let own = |member: &Member| member.stream.index == stream.index && member.present && !member.spent;
-        all.extend(state.members.iter().filter(|(_, member)| own(member)).map(|(_, member)| Membership {
+        let own = state.members.of(stream).into_iter().filter_map(|id| state.members.get(id));
+        all.extend(own.filter(|member| member.present && !member.spent).map(|member| Membership {
             set: set.index,
             fd: member.fd,
             events: member.events,

@@ -206,9 +206,9 @@ impl Stream {
             place.engine.registry.set_carrier(place.entry, via, wire);
         }
         self.set_reason(Reason::Promoted);
-        // SeqCst: a fork has made others expected and looks for carriers, this stores the carrier and looks for them.
+        // SeqCst: a `vfork` says that it lends and then looks for carriers, this stores the carrier and looks for such a word.
         fence(Ordering::SeqCst);
-        if fork::has_lent() || self.known_place().is_some_and(|place| !custody::is_sole_holder(place.cookie)) {
+        if fork::has_lent() {
             self.parting.store(true, Ordering::SeqCst);
         }
         // SeqCst: a shutdown sees the carrier, or this sees the shutdown and says so in the writer's stead.

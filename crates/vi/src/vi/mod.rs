@@ -1,11 +1,12 @@
 //! A VI: a pair of queues of descriptors, connected to another one.
 
+mod at_once;
 mod core;
 mod hear;
 mod item;
-mod outside;
 mod posted;
 mod receive;
+mod remote;
 mod send;
 mod settings;
 pub(crate) mod state;
@@ -20,6 +21,7 @@ use std::sync::Arc;
 use sidestep_sys::clock;
 
 use crate::{
+    code::ViState,
     cq::Queue,
     descriptor::{Completion, Descriptor},
     error::{Error, Result},
@@ -130,9 +132,14 @@ impl Vi {
         self.core.notify(queue, callback)
     }
 
+    /// Whether it is connected. Sees to connections of the NIC that have ended.
+    pub fn is_connected(&self) -> bool {
+        self.state() == ViState::Connected
+    }
+
     /// Ends the connection; what has not completed is flushed, and the VI is idle.
     pub fn disconnect(&self) -> Result<()> {
-        self.core.lock().end(crate::code::ViState::Idle);
+        self.core.lock().end(ViState::Idle);
         Ok(())
     }
 

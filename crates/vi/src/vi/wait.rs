@@ -1,4 +1,7 @@
-//! Waiting for a VI without holding its lock.
+//! Waiting for a VI without holding its lock: in a call of its own, or in the sleep of a caller that waits for other things, too.
+//!
+//! Such a caller sleeps on news of the NIC's node ([`Nic::node`]). It does, in this order: [`Vi::arm`]; its announcement to the
+//! node that it sleeps; [`Vi::catch_up`], and a look at what it waits for; the sleep.
 
 use std::time::Duration;
 
@@ -8,12 +11,78 @@ use sidestep_sys::clock;
 use crate::{
     cq::Queue,
     descriptor::Completion,
+    entry::LINE,
     error::{Error, Result},
-    vi::{ViCore, state::State},
+    nic::Nic,
+    vi::{
+        Vi, ViCore,
+        state::{Alert, State},
+    },
 };
 
 /// Between looks at a VI that is not connected.
 const UNCONNECTED: Duration = Duration::from_micros(100);
+
+impl Vi {
+    /// Whether a look at the receive queue may find something. Takes no lock.
+    #[inline]
+    pub fn has_arrivals(&self) -> bool {
+        match self.core.first_trunk() {
+            Some(trunk) => self.core.is_ready(Queue::Receive) || trunk.has_news(),
+            None => true,
+        }
+    }
+
+    /// Whether more has arrived than word of a few receives, which comes behind most messages. Takes no lock.
+    #[inline]
+    pub fn has_more(&self) -> bool {
+        self.core.first_trunk().is_none_or(|trunk| trunk.arrived() > LINE as u64)
+    }
+
+    /// Hears of every receive that completes, from whoever takes what has arrived: it is told under the lock of the VI, and calls
+    /// nothing of it.
+    pub fn set_alert(&self, alert: impl Fn() + Send + Sync + 'static) {
+        self.core.lock().port.alert = Some(Box::new(Alert(Box::new(alert))));
+    }
+
+    /// From now on the next arrival from this peer, and the next room, is news of the node. Look again after this.
+    pub fn arm(&self) {
+        if let Some(trunk) = self.core.first_trunk() {
+            trunk.arm();
+        }
+    }
+
+    /// Takes what has arrived, also if another thread is at it: then it waits for that one.
+    pub fn catch_up(&self) {
+        if let Some(trunk) = self.core.first_trunk() {
+            trunk.touch();
+            trunk.poll(true);
+        }
+    }
+}
+
+impl Nic {
+    /// Whether something may have arrived for some VI. Takes no lock of one.
+    #[inline]
+    pub fn has_arrivals(&self) -> bool {
+        self.core.trunks.list().iter().any(|trunk| trunk.has_news())
+    }
+
+    /// Takes what has arrived for any VI.
+    pub fn take_arrivals(&self) {
+        self.core.trunks.poll(|| false);
+    }
+
+    /// Has the next arrival from any peer be news of the node; look again after this, with [`catch_up`](Self::catch_up).
+    pub fn arm(&self) {
+        self.core.trunks.list().iter().for_each(|trunk| trunk.arm());
+    }
+
+    /// Takes everything that has arrived for any VI, also if another thread is at it.
+    pub fn catch_up(&self) {
+        self.core.trunks.list().iter().for_each(|trunk| trunk.poll(true));
+    }
+}
 
 impl ViCore {
     pub(super) fn wait(&self, queue: Queue, deadline: Option<u64>) -> Result<Completion> {

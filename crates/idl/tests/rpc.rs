@@ -96,3 +96,16 @@ fn typedefs_keep_their_limits_wherever_they_are_used() {
         assert!(code.contains(expected), "{expected} is not in\n{code}");
     }
 }
+
+/// What the tests of the runtime use is what the compiler generates today. With `SIDESTEP_GENERATE=1`, writes it.
+#[test]
+fn generated_files_are_up_to_date() {
+    let text = include_str!("every_type.x");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../rpc/tests/every/generated.rs");
+    let code = compile("every_type.x", text).expect("a good file").code;
+    if std::env::var_os("SIDESTEP_GENERATE").is_some() {
+        std::fs::write(path, code).unwrap();
+        return;
+    }
+    assert!(std::fs::read_to_string(path).unwrap() == code, "run SIDESTEP_GENERATE=1 cargo test -p sidestep-idl");
+}

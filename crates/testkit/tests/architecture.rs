@@ -35,6 +35,7 @@ const ANY: &str = "*";
 // A global allocator that counts can only be had by an unsafe trait.
 const UNSAFE_EXCEPTIONS: &[&str] = &[
     "crates/fabric/tests/absence/allocator.rs",
+    "crates/rpc/tests/absence/allocator.rs",
     // A tunnel takes an ioctl.
     "crates/testkit/src/hosts/tun.rs",
     "crates/vipl/src/",

@@ -64,9 +64,9 @@ impl Model {
         }
     }
 
-    /// Whether a value of type `inner` can contain one of type `outer`.
-    pub fn recursive(&self, outer: &str, inner: &str) -> bool {
-        outer == inner || self.contains.get(inner).is_some_and(|contained| contained.contains(outer))
+    /// Whether a value of a type can contain others of that type.
+    pub fn recursive(&self, name: &str) -> bool {
+        self.contains.get(name).is_some_and(|contained| contained.contains(name))
     }
 
     /// Whether a type holds a floating-point number, which has no total equality.

@@ -36,8 +36,8 @@ impl Place {
 }
 
 impl Generator<'_> {
-    /// The type of a declaration inside of `owner`.
-    pub fn rust_type(&self, owner: &str, it: &Declaration) -> String {
+    /// The type of a declaration.
+    pub fn rust_type(&self, it: &Declaration) -> String {
         let one = match &it.base {
             Base::Scalar(scalar) => scalar_type(*scalar).to_owned(),
             Base::Quadruple => "xdr::Quadruple".to_owned(),
@@ -49,13 +49,13 @@ impl Generator<'_> {
             Shape::One => one,
             Shape::Fixed(length) => format!("[{one}; {}]", self.length(length)),
             Shape::Variable(_) => format!("Vec<{one}>"),
-            Shape::Optional if self.boxed(owner, it) => format!("Option<Box<{one}>>"),
+            Shape::Optional if self.recursive(it) => format!("Option<Box<{one}>>"),
             Shape::Optional => format!("Option<{one}>"),
         }
     }
 
     /// Appends the value at `place` to `out`: an expression of type `Result<(), xdr::Error>`.
-    pub fn encode(&self, owner: &str, it: &Declaration, place: &Place) -> String {
+    pub fn encode(&self, it: &Declaration, place: &Place) -> String {
         let Place { value, reference, receiver } = place;
         match (&it.base, &it.shape) {
             (Base::Opaque, Shape::Fixed(_)) => format!("out.fixed({reference})"),
@@ -64,28 +64,28 @@ impl Generator<'_> {
             (base, Shape::One) => match base {
                 Base::Scalar(scalar) => format!("out.{}({value})", scalar_type(*scalar)),
                 Base::Named(name) => match self.model.type_named(name) {
-                    Some(Definition::Typedef(inner)) => self.encode(name, inner, place),
+                    Some(Definition::Typedef(inner)) => self.encode(inner, place),
                     _ => format!("out.value({reference})"),
                 },
                 _ => format!("out.value({reference})"),
             },
             (_, Shape::Fixed(_)) => {
-                format!("out.items({reference}, |out, item| {})", self.encode_item(owner, it))
+                format!("out.items({reference}, |out, item| {})", self.encode_item(it))
             }
             (_, Shape::Variable(limit)) => {
                 let limit = self.limit(limit);
-                format!("out.array({reference}, {limit}, |out, item| {})", self.encode_item(owner, it))
+                format!("out.array({reference}, {limit}, |out, item| {})", self.encode_item(it))
             }
             (_, Shape::Optional) => {
-                let view = if self.boxed(owner, it) { "as_deref" } else { "as_ref" };
-                let item = self.encode(owner, &element(it), &Place::reference("item"));
+                let view = if self.recursive(it) { "as_deref" } else { "as_ref" };
+                let item = self.encode(&element(it), &Place::reference("item"));
                 format!("out.optional({receiver}.{view}(), |out, item| {item})")
             }
         }
     }
 
     /// Takes a value from `input`: an expression of type `Result<_, xdr::Error>`.
-    pub fn decode(&self, owner: &str, it: &Declaration) -> String {
+    pub fn decode(&self, it: &Declaration) -> String {
         match (&it.base, &it.shape) {
             (Base::Opaque, Shape::Fixed(_)) => "input.fixed_array()".to_owned(),
             (Base::Opaque, _) => format!("{}.map(<[u8]>::to_vec)", self.decode_borrowed(it)),
@@ -93,18 +93,18 @@ impl Generator<'_> {
             (base, Shape::One) => match base {
                 Base::Scalar(scalar) => format!("input.{}()", scalar_type(*scalar)),
                 Base::Named(name) => match self.model.type_named(name) {
-                    Some(Definition::Typedef(inner)) => self.decode(name, inner),
+                    Some(Definition::Typedef(inner)) => self.decode(inner),
                     _ => "input.value()".to_owned(),
                 },
                 _ => "input.value()".to_owned(),
             },
-            (_, Shape::Fixed(_)) => format!("input.items(|input| {})", self.decode_item(owner, it)),
+            (_, Shape::Fixed(_)) => format!("input.items(|input| {})", self.decode_item(it)),
             (_, Shape::Variable(limit)) => {
-                format!("input.array({}, |input| {})", self.limit(limit), self.decode_item(owner, it))
+                format!("input.array({}, |input| {})", self.limit(limit), self.decode_item(it))
             }
             (_, Shape::Optional) => {
-                let item = self.decode(owner, &element(it));
-                let boxed = if self.boxed(owner, it) { ".map(Box::new)" } else { "" };
+                let item = self.decode(&element(it));
+                let boxed = if self.recursive(it) { ".map(Box::new)" } else { "" };
                 format!("input.optional(|input| {item}{boxed})")
             }
         }
@@ -119,19 +119,20 @@ impl Generator<'_> {
         if it.base == Base::String { format!("input.string({limit})") } else { format!("input.opaque({limit})") }
     }
 
-    fn encode_item(&self, owner: &str, it: &Declaration) -> String {
-        let item = self.encode(owner, &element(it), &Place::reference("item"));
-        if self.boxed(owner, it) { format!("out.nested(|out| {item})") } else { item }
+    fn encode_item(&self, it: &Declaration) -> String {
+        let item = self.encode(&element(it), &Place::reference("item"));
+        if self.recursive(it) { format!("out.nested(|out| {item})") } else { item }
     }
 
-    fn decode_item(&self, owner: &str, it: &Declaration) -> String {
-        let item = self.decode(owner, &element(it));
-        if self.boxed(owner, it) { format!("input.nested(|input| {item})") } else { item }
+    fn decode_item(&self, it: &Declaration) -> String {
+        let item = self.decode(&element(it));
+        if self.recursive(it) { format!("input.nested(|input| {item})") } else { item }
     }
 
-    /// Whether the type of a declaration inside of `owner` can contain an `owner`.
-    fn boxed(&self, owner: &str, it: &Declaration) -> bool {
-        matches!(&it.base, Base::Named(name) if self.model.recursive(owner, name))
+    /// Whether what a declaration consists of can contain others of its type: it lies behind a pointer then, and its
+    /// depth is counted.
+    fn recursive(&self, it: &Declaration) -> bool {
+        matches!(&it.base, Base::Named(name) if self.model.recursive(name))
     }
 
     fn limit(&self, limit: &Option<Value>) -> String {

@@ -93,14 +93,14 @@ impl Generator<'_> {
         self.line(0, &format!("pub struct {name} {{"));
         for field in &it.fields {
             self.line(1, &format!("/// `{}`.", shown::declaration(field)));
-            let kind = self.rust_type(&it.name.text, field);
+            let kind = self.rust_type(field);
             self.line(1, &format!("pub {}: {kind},", names::field_name(&field.name.text)));
         }
         self.line(0, "}");
         let mut encode = String::new();
         for (index, field) in it.fields.iter().enumerate() {
             let place = Place::field(&names::field_name(&field.name.text));
-            encode += &self.encode(&it.name.text, field, &place);
+            encode += &self.encode(field, &place);
             if index + 1 < it.fields.len() {
                 encode += "?;\n        ";
             }
@@ -108,7 +108,7 @@ impl Generator<'_> {
         self.xdr(&name, &encode, |generator| {
             generator.line(2, "Ok(Self {");
             for field in &it.fields {
-                let value = generator.decode(&it.name.text, field);
+                let value = generator.decode(field);
                 generator.line(3, &format!("{}: {value}?,", names::field_name(&field.name.text)));
             }
             generator.line(2, "})");
@@ -121,22 +121,24 @@ impl Generator<'_> {
         let discriminant = self.model.discriminant(it).expect("a checked union");
         let cases = self.cases(it, &discriminant);
         self.line(0, &format!("/// `union {owner} switch ({})`.", shown::declaration(&it.discriminant)));
+        // The sizes of the arms are those of the protocol.
+        self.line(0, "#[allow(clippy::large_enum_variant)]");
         self.derive(owner);
         self.line(0, &format!("pub enum {name} {{"));
         for case in &cases {
             self.line(1, &format!("/// `case {}: {}`.", case.shown, shown::arm(case.declaration)));
-            let content = case.declaration.map(|it| format!("({})", self.rust_type(owner, it))).unwrap_or_default();
+            let content = case.declaration.map(|it| format!("({})", self.rust_type(it))).unwrap_or_default();
             self.line(1, &format!("{}{content},", case.variant));
         }
-        let kind = self.rust_type(owner, &it.discriminant);
+        let kind = self.rust_type(&it.discriminant);
         if let Some(default) = &it.default {
             self.line(1, &format!("/// `default: {}`, with the discriminant.", shown::arm(default.as_ref())));
-            let content = default.as_ref().map(|it| format!(", {}", self.rust_type(owner, it))).unwrap_or_default();
+            let content = default.as_ref().map(|it| format!(", {}", self.rust_type(it))).unwrap_or_default();
             self.line(1, &format!("Default({kind}{content}),"));
         }
         self.line(0, "}");
 
-        let put = |value: &str| self.encode(owner, &it.discriminant, &Place::value(value));
+        let put = |value: &str| self.encode(&it.discriminant, &Place::value(value));
         let mut encode = "match self {\n".to_owned();
         for case in &cases {
             encode += &match case.declaration {
@@ -144,7 +146,7 @@ impl Generator<'_> {
                     "            Self::{}(value) => {{\n                {}?;\n                {}\n            }}\n",
                     case.variant,
                     put(&case.rust),
-                    self.encode(owner, declaration, &Place::reference("value"))
+                    self.encode(declaration, &Place::reference("value"))
                 ),
                 None => format!("            Self::{} => {},\n", case.variant, put(&case.rust)),
             };
@@ -154,8 +156,9 @@ impl Generator<'_> {
             let pattern =
                 if default.is_some() { "Self::Default(discriminant, value)" } else { "Self::Default(discriminant)" };
             if !taken.is_empty() {
+                let cast = if discriminant == Discriminant::Int { "" } else { " as i32" };
                 let refused =
-                    format!("Err(xdr::Error::Value {{ name: \"default of {owner}\", found: *discriminant as i32 }})");
+                    format!("Err(xdr::Error::Value {{ name: \"default of {owner}\", found: *discriminant{cast} }})");
                 encode += &format!(
                     "            {} if matches!(discriminant, {}) => {refused},\n",
                     pattern.replace(", value", ", _"),
@@ -166,28 +169,26 @@ impl Generator<'_> {
                 Some(declaration) => format!(
                     "            {pattern} => {{\n                {}?;\n                {}\n            }}\n",
                     put("*discriminant"),
-                    self.encode(owner, declaration, &Place::reference("value"))
+                    self.encode(declaration, &Place::reference("value"))
                 ),
                 None => format!("            {pattern} => {},\n", put("*discriminant")),
             };
         }
         encode += "        }";
         self.xdr(&name, &encode, |generator| {
-            let discriminant_of = generator.decode(owner, &it.discriminant);
+            let discriminant_of = generator.decode(&it.discriminant);
             let typed = discriminant_of == "input.value()";
             let read = if typed { format!("input.value::<{kind}>()?") } else { format!("{discriminant_of}?") };
             generator.line(2, &format!("Ok(match {read} {{"));
             for case in &cases {
-                let content =
-                    case.declaration.map(|it| format!("({}?)", generator.decode(owner, it))).unwrap_or_default();
+                let content = case.declaration.map(|it| format!("({}?)", generator.decode(it))).unwrap_or_default();
                 generator.line(3, &format!("{} => Self::{}{content},", case.rust, case.variant));
             }
             let complete = generator.complete(&discriminant, cases.len());
             match &it.default {
                 _ if complete => {}
                 Some(default) => {
-                    let content =
-                        default.as_ref().map(|it| format!(", {}?", generator.decode(owner, it))).unwrap_or_default();
+                    let content = default.as_ref().map(|it| format!(", {}?", generator.decode(it))).unwrap_or_default();
                     generator.line(3, &format!("discriminant => Self::Default(discriminant{content}),"));
                 }
                 None => generator.no_case(owner, &discriminant),
@@ -242,7 +243,7 @@ impl Generator<'_> {
 
     fn alias(&mut self, it: &Declaration) {
         self.line(0, &format!("/// `typedef {}`.", shown::declaration(it)));
-        let kind = self.rust_type(&it.name.text, it);
+        let kind = self.rust_type(it);
         self.line(0, &format!("pub type {} = {kind};", names::type_name(&it.name.text)));
     }
 

@@ -91,7 +91,7 @@ impl Generator<'_> {
         let encode = self.encode_arguments(it, &arguments);
         let decode = match &it.result {
             None => "|_| Ok(())".to_owned(),
-            Some(declaration) => format!("|input| {}", self.decode("", declaration)),
+            Some(declaration) => format!("|input| {}", self.decode(declaration)),
         };
         self.line(
             2,
@@ -122,7 +122,7 @@ impl Generator<'_> {
             .arguments
             .iter()
             .zip(arguments)
-            .map(|(declaration, argument)| self.encode("", declaration, &self.lent_place(declaration, argument)))
+            .map(|(declaration, argument)| self.encode(declaration, &self.lent_place(declaration, argument)))
             .collect();
         match encoded.as_slice() {
             [] => "|_| Ok(())".to_owned(),
@@ -201,10 +201,10 @@ impl Generator<'_> {
         let arguments = argument_names(it);
         self.line(3, &format!("{} => {{", self.model.value(&it.number)));
         for (argument, declaration) in arguments.iter().zip(&it.arguments) {
-            let (_, resolved) = self.resolved(declaration);
+            let resolved = self.resolved(declaration);
             let value = match borrowed(resolved) {
                 Some(_) => self.decode_borrowed(resolved),
-                None => self.decode("", declaration),
+                None => self.decode(declaration),
             };
             self.line(4, &format!("let {argument} = {value}?;"));
         }
@@ -216,7 +216,7 @@ impl Generator<'_> {
             Some(declaration) => {
                 let place = Place { value: "result".into(), reference: "&result".into(), receiver: "result".into() };
                 self.line(4, &format!("let result = {call}?;"));
-                let encode = self.encode("", declaration, &place);
+                let encode = self.encode(declaration, &place);
                 self.line(4, &format!("{encode}.map_err(Refusal::of_results)"));
             }
         }
@@ -228,41 +228,41 @@ impl Generator<'_> {
     }
 
     fn result_type(&self, it: &Procedure) -> String {
-        it.result.as_ref().map_or_else(|| "()".to_owned(), |declaration| self.rust_type("", declaration))
+        it.result.as_ref().map_or_else(|| "()".to_owned(), |declaration| self.rust_type(declaration))
     }
 
-    /// The declaration behind all typedefs, and the typedef it stands in.
-    fn resolved<'b>(&'b self, it: &'b Declaration) -> (&'b str, &'b Declaration) {
+    /// The declaration behind all typedefs.
+    fn resolved<'b>(&'b self, it: &'b Declaration) -> &'b Declaration {
         match (&it.base, &it.shape) {
             (Base::Named(name), Shape::One) => match self.model.type_named(name) {
                 Some(Definition::Typedef(inner)) => match (&inner.base, &inner.shape) {
                     (Base::Named(_), Shape::One) => self.resolved(inner),
-                    _ => (name, inner),
+                    _ => inner,
                 },
-                _ => ("", it),
+                _ => it,
             },
-            _ => ("", it),
+            _ => it,
         }
     }
 
     /// The type of an argument that a client passes.
     fn lent(&self, it: &Declaration) -> String {
-        let (owner, resolved) = self.resolved(it);
+        let resolved = self.resolved(it);
         if let Some(kind) = borrowed(resolved) {
             return kind.to_owned();
         }
         match (&resolved.base, &resolved.shape) {
-            (Base::Scalar(_), Shape::One) => self.rust_type("", it),
+            (Base::Scalar(_), Shape::One) => self.rust_type(it),
             (_, Shape::Variable(_)) => {
-                let kind = self.rust_type(owner, resolved);
+                let kind = self.rust_type(resolved);
                 format!("&[{}]", kind.trim_start_matches("Vec<").strip_suffix('>').unwrap_or(&kind))
             }
-            _ => format!("&{}", self.rust_type("", it)),
+            _ => format!("&{}", self.rust_type(it)),
         }
     }
 
     fn lent_place(&self, it: &Declaration, argument: &str) -> Place {
-        let (_, resolved) = self.resolved(it);
+        let resolved = self.resolved(it);
         match (&resolved.base, &resolved.shape) {
             (Base::Scalar(_), Shape::One) => Place::value(argument),
             _ => Place::reference(argument),
@@ -271,8 +271,8 @@ impl Generator<'_> {
 
     /// The type of an argument that a service gets.
     fn given(&self, it: &Declaration) -> String {
-        let (_, resolved) = self.resolved(it);
-        borrowed(resolved).map_or_else(|| self.rust_type("", it), str::to_owned)
+        let resolved = self.resolved(it);
+        borrowed(resolved).map_or_else(|| self.rust_type(it), str::to_owned)
     }
 }
 

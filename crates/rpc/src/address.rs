@@ -1,0 +1,64 @@
+//! Where a server is: `tcp:HOST:PORT`, `udp:HOST:PORT` or `unix:PATH`.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use crate::Error;
+
+/// Where a server is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Address {
+    /// `tcp:HOST:PORT`.
+    Tcp(String),
+    /// `udp:HOST:PORT`.
+    Udp(String),
+    /// `unix:PATH`.
+    Unix(PathBuf),
+}
+
+impl FromStr for Address {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let bad = |reason| Error::Address { address: text.to_owned(), reason };
+        let (scheme, rest) = text.split_once(':').ok_or(bad("it does not begin with tcp:, udp: or unix:"))?;
+        let with_port = |rest: &str| match rest.rsplit_once(':') {
+            Some((host, port)) if !host.is_empty() && port.parse::<u16>().is_ok() => Ok(rest.to_owned()),
+            _ => Err(bad("it does not end with a host and a port")),
+        };
+        match scheme {
+            "tcp" => with_port(rest).map(Address::Tcp),
+            "udp" => with_port(rest).map(Address::Udp),
+            "unix" if rest.is_empty() => Err(bad("it has no path")),
+            "unix" => Ok(Address::Unix(rest.into())),
+            _ => Err(bad("it does not begin with tcp:, udp: or unix:")),
+        }
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Address::Tcp(rest) => write!(f, "tcp:{rest}"),
+            Address::Udp(rest) => write!(f, "udp:{rest}"),
+            Address::Unix(path) => write!(f, "unix:{}", path.display()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_read_and_shown() {
+        for good in ["tcp:127.0.0.1:111", "udp:[::1]:111", "unix:/run/rpcbind.sock"] {
+            assert_eq!(good.parse::<Address>().unwrap().to_string(), good);
+        }
+        for bad in ["", "tcp", "tcp:host", "tcp::111", "tcp:host:70000", "unix:", "http:host:80"] {
+            assert!(bad.parse::<Address>().is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! ONC RPC: clients and servers.
+//!
+//! **What it is.** [`Client`] makes calls, many at a time and from many threads; [`Server`] gives calls to services with
+//! a pool of threads. Both speak over TCP, UDP and UNIX sockets. [`rpcbind`] tells and asks where programs listen. The
+//! compiler of `.x` files (`sidestep idl`) generates typed clients and servers on top.
+//!
+//! **Who calls it.** Generated code and Rust programs; `sidestep rpcinfo`.
+//!
+//! **What it calls.** `wire` for bytes; the C library for sockets, so that these programs can be run under Sidestep.
+//!
+//! **What it never does.** It never executes a call twice that it has executed for the same client before, never
+//! believes a length, never lets a slow client or a slow procedure stop another one, and never allocates for a null call
+//! once it is warm.
+
+#![forbid(unsafe_code)]
+
+mod address;
+mod client;
+mod credential;
+mod error;
+mod record;
+pub mod rpcbind;
+mod server;
+mod transport;
+
+pub use address::Address;
+pub use client::{Client, ClientOptions, Pending, Procedure};
+pub use credential::Credential;
+pub use error::Error;
+pub use server::{Call, Peer, Refusal, Server, ServerBuilder, Service};
+pub use sidestep_wire::oncrpc::reply::{Accepted, AuthError, Denied};
+pub use sidestep_wire::oncrpc::{Auth, AuthSys, Xid};
+pub use sidestep_wire::xdr;
+
+/// The greatest length of a message unless an option says otherwise: what NFS needs for 1 MiB of data, and more.
+pub const MAX_MESSAGE: usize = 4 << 20;

@@ -1,0 +1,145 @@
+//! From the bytes of a call to the bytes of its reply, without I/O.
+
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use sidestep_wire::oncrpc::reply::{Accepted, AuthError, Body, Denied};
+use sidestep_wire::oncrpc::{self, Auth, AuthSys, Xid, call, reply};
+
+use super::cache::{Cache, Found};
+use super::connection::ReplyPath;
+use super::service::{Call, Peer, Refusal, Service};
+use crate::record::{self, ROOM};
+use crate::xdr::{self, Reader, Writer};
+
+pub(super) type Authorize = Box<dyn Fn(&Call<'_>) -> Result<(), AuthError> + Send + Sync>;
+
+/// Knows the services, and what they have done.
+pub(super) struct Dispatcher {
+    programs: HashMap<u32, Vec<Arc<dyn Service>>>,
+    cache: Cache,
+    authorize: Authorize,
+    max_message: usize,
+}
+
+/// What becomes of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// The frame of the reply is ready.
+    Reply,
+    /// There is no reply, or another one gives it.
+    Silence,
+    /// The peer does not speak RPC.
+    Nonsense,
+}
+
+impl Dispatcher {
+    pub fn new(services: Vec<Arc<dyn Service>>, cache: Cache, authorize: Authorize, max_message: usize) -> Self {
+        let mut programs: HashMap<u32, Vec<Arc<dyn Service>>> = HashMap::new();
+        for service in services {
+            programs.entry(service.program()).or_default().push(service);
+        }
+        Self { programs, cache, authorize, max_message }
+    }
+
+    /// Handles a message. `reply` is overwritten with a marked frame of at most `limit` bytes of message. Others who
+    /// asked for the same call meanwhile are replied to over their own paths.
+    pub fn handle(&self, message: &[u8], peer: &Peer, path: &ReplyPath, limit: usize, reply: &mut Vec<u8>) -> Outcome {
+        let limit = limit.min(self.max_message);
+        let (header, arguments) = match call::Repr::parse(message) {
+            Ok(parsed) => parsed,
+            Err(xdr::Error::RpcVersion { xid, .. }) => {
+                let denied = Denied::RpcMismatch { low: oncrpc::VERSION, high: oncrpc::VERSION };
+                return finish(reply, Xid(xid), Body::Denied(denied));
+            }
+            // A reply, which nobody here has asked for.
+            Err(_) if matches!(oncrpc::peek(message), Ok((_, false))) => return Outcome::Silence,
+            Err(_) => return Outcome::Nonsense,
+        };
+        let call::Repr { xid, program, version, procedure, credential, verifier } = header;
+        let call = Call { xid, program, version, procedure, credential, verifier, peer };
+        if let Err(error) = (self.authorize)(&call) {
+            return finish(reply, xid, Body::Denied(Denied::AuthError(error)));
+        }
+        let service = match self.find(program, version) {
+            Ok(service) => service,
+            Err(state) => return finish(reply, xid, accepted(state)),
+        };
+        let key = if service.repeatable(procedure) {
+            None
+        } else {
+            match self.cache.find(&message[4..], xid.0, peer, path, reply) {
+                Found::New(key) => key,
+                Found::Again { replied: true } => return Outcome::Reply,
+                Found::Again { replied: false } | Found::Running => return Outcome::Silence,
+            }
+        };
+        let outcome = execute(&**service, &call, arguments, limit, reply);
+        if let Some(key) = key {
+            let frame = (outcome == Outcome::Reply).then_some(reply.as_slice());
+            for other in self.cache.done(key, frame) {
+                if let Some(frame) = frame {
+                    other.send(frame);
+                }
+            }
+        }
+        outcome
+    }
+
+    fn find(&self, program: u32, version: u32) -> Result<&Arc<dyn Service>, Accepted> {
+        let versions = self.programs.get(&program).ok_or(Accepted::ProgramUnavailable)?;
+        versions.iter().find(|service| service.version() == version).ok_or_else(|| {
+            let numbers = || versions.iter().map(|service| service.version());
+            Accepted::ProgramMismatch { low: numbers().min().unwrap_or(0), high: numbers().max().unwrap_or(0) }
+        })
+    }
+}
+
+/// Lets in who states nothing, or states a user well.
+pub(super) fn authorize(call: &Call<'_>) -> Result<(), AuthError> {
+    match call.credential.flavor {
+        Auth::AUTH_NONE => Ok(()),
+        Auth::AUTH_SYS => AuthSys::parse(call.credential.body).map(|_| ()).map_err(|_| AuthError::BadCredential),
+        _ => Err(AuthError::RejectedCredential),
+    }
+}
+
+fn execute(service: &dyn Service, call: &Call<'_>, arguments: &[u8], limit: usize, reply: &mut Vec<u8>) -> Outcome {
+    reply.clear();
+    reply.extend([0; ROOM]);
+    let mut out = Writer::new(reply, ROOM + limit.max(MIN_REPLY));
+    let header = reply::Repr { xid: call.xid, body: accepted(Accepted::Success) };
+    header.emit(&mut out).expect("a reply header fits into the shortest reply");
+    let mut input = Reader::new(arguments);
+    // A service that panics has trouble of its own, and only its call is refused.
+    let outcome = catch_unwind(AssertUnwindSafe(|| service.call(call, &mut input, &mut out)));
+    let body = match outcome {
+        Ok(Ok(())) => {
+            record::mark(reply);
+            return Outcome::Reply;
+        }
+        Ok(Err(Refusal::NoReply)) => return Outcome::Silence,
+        Ok(Err(Refusal::ProcedureUnavailable)) => accepted(Accepted::ProcedureUnavailable),
+        Ok(Err(Refusal::GarbageArguments)) => accepted(Accepted::GarbageArguments),
+        Ok(Err(Refusal::Auth(error))) => Body::Denied(Denied::AuthError(error)),
+        Ok(Err(Refusal::SystemError)) | Err(_) => accepted(Accepted::SystemError),
+    };
+    finish(reply, call.xid, body)
+}
+
+fn finish(reply: &mut Vec<u8>, xid: Xid, body: Body<'_>) -> Outcome {
+    reply.clear();
+    reply.extend([0; ROOM]);
+    let header = reply::Repr { xid, body };
+    header.emit(&mut Writer::new(reply, ROOM + MIN_REPLY)).expect("a reply header fits into the shortest reply");
+    record::mark(reply);
+    Outcome::Reply
+}
+
+fn accepted(state: Accepted) -> Body<'static> {
+    Body::Accepted { verifier: Auth::NONE, state }
+}
+
+/// Every reply header of this server fits.
+const MIN_REPLY: usize = 64;

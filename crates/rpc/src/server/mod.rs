@@ -1,0 +1,211 @@
+//! The side that is called.
+//!
+//! ```text
+//! sockets ──epoll──▶ worker ── Assembler ──▶ Dispatcher ──▶ Cache ──▶ Service
+//!                      └── replies ──▶ Connection (what does not fit waits there)
+//! ```
+
+mod cache;
+mod connection;
+mod dispatch;
+mod pool;
+mod service;
+
+pub use service::{Call, Peer, Refusal, Service};
+
+use std::fmt;
+use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use self::cache::Cache;
+use self::dispatch::{Authorize, Dispatcher};
+use self::pool::{Pool, Source};
+use crate::rpcbind::Registration;
+use crate::{AuthError, Error, MAX_MESSAGE};
+
+/// A server that runs until it is dropped.
+pub struct Server {
+    pool: Pool,
+    local: Vec<(&'static str, SocketAddr)>,
+    paths: Vec<PathBuf>,
+    services: Vec<(u32, u32)>,
+    registrations: Vec<Registration>,
+}
+
+/// What a server will serve, and where.
+pub struct ServerBuilder {
+    services: Vec<Arc<dyn Service>>,
+    sources: Vec<Source>,
+    local: Vec<(&'static str, SocketAddr)>,
+    paths: Vec<PathBuf>,
+    limits: Limits,
+    cache_entries: usize,
+    authorize: Authorize,
+}
+
+/// What a server allows.
+#[derive(Debug, Clone)]
+pub(crate) struct Limits {
+    pub threads: usize,
+    pub max_message: usize,
+    pub connections: usize,
+    pub ordered: bool,
+}
+
+impl Server {
+    /// Begins to build a server.
+    #[must_use]
+    pub fn builder() -> ServerBuilder {
+        ServerBuilder {
+            services: Vec::new(),
+            sources: Vec::new(),
+            local: Vec::new(),
+            paths: Vec::new(),
+            limits: Limits { threads: 16, max_message: MAX_MESSAGE, connections: 16 << 10, ordered: false },
+            cache_entries: 1024, // Twice what a client may reasonably have outstanding when its connection ends.
+            authorize: Box::new(dispatch::authorize),
+        }
+    }
+
+    /// The addresses of the TCP and UDP sockets, in the order in which they were asked for.
+    pub fn addresses(&self) -> impl Iterator<Item = SocketAddr> {
+        self.local.iter().map(|(_, address)| *address)
+    }
+
+    /// How many connections are open.
+    #[must_use]
+    pub fn connections(&self) -> usize {
+        self.pool.connections()
+    }
+
+    /// Registers every service on every transport with the rpcbind at an address, until the server is dropped. Without
+    /// an address, the usual places of this host are tried.
+    pub fn register(&mut self, rpcbind: Option<&str>) -> Result<(), Error> {
+        for (program, version) in &self.services {
+            let made = Registration::make(rpcbind, (*program, *version), &self.local, &self.paths)?;
+            self.registrations.push(made);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.registrations.clear();
+        self.pool.stop();
+        for path in &self.paths {
+            // Somebody may have removed it before.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+impl ServerBuilder {
+    /// Serves a service.
+    #[must_use]
+    pub fn service(mut self, service: impl Service) -> Self {
+        self.services.push(Arc::new(service));
+        self
+    }
+
+    /// Listens on a TCP address; port 0 takes any.
+    pub fn tcp(mut self, address: &str) -> Result<Self, Error> {
+        let failed = |source| Error::Setup { what: "listen on", address: format!("tcp:{address}"), source };
+        let listener = TcpListener::bind(address).map_err(failed)?;
+        listener.set_nonblocking(true).map_err(failed)?;
+        self.local.push(("tcp", listener.local_addr().map_err(failed)?));
+        self.sources.push(Source::Tcp(listener));
+        Ok(self)
+    }
+
+    /// Listens on a UDP address; port 0 takes any.
+    pub fn udp(mut self, address: &str) -> Result<Self, Error> {
+        let failed = |source| Error::Setup { what: "listen on", address: format!("udp:{address}"), source };
+        let socket = UdpSocket::bind(address).map_err(failed)?;
+        socket.set_nonblocking(true).map_err(failed)?;
+        self.local.push(("udp", socket.local_addr().map_err(failed)?));
+        self.sources.push(Source::Udp(Arc::new(socket)));
+        Ok(self)
+    }
+
+    /// Listens on a UNIX socket. The file is removed when the server is dropped.
+    pub fn unix(mut self, path: impl AsRef<Path>) -> Result<Self, Error> {
+        let path = path.as_ref();
+        let failed = |source| Error::Setup { what: "listen on", address: format!("unix:{}", path.display()), source };
+        let listener = UnixListener::bind(path).map_err(failed)?;
+        self.paths.push(path.to_owned());
+        listener.set_nonblocking(true).map_err(failed)?;
+        self.sources.push(Source::Unix(listener));
+        Ok(self)
+    }
+
+    /// At most this many threads. There are as many as calls that were ever executed at a time, and one.
+    #[must_use]
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.limits.threads = threads.max(1);
+        self
+    }
+
+    /// The greatest length of a message.
+    #[must_use]
+    pub fn max_message(mut self, bytes: usize) -> Self {
+        self.limits.max_message = bytes;
+        self
+    }
+
+    /// At most this many connections at a time; further ones are closed.
+    #[must_use]
+    pub fn connections(mut self, connections: usize) -> Self {
+        self.limits.connections = connections;
+        self
+    }
+
+    /// Executes the calls of one connection in their order and one at a time, as services with batched calls need it.
+    #[must_use]
+    pub fn ordered(mut self) -> Self {
+        self.limits.ordered = true;
+        self
+    }
+
+    /// Remembers this many executed calls, in case that they come again. Zero remembers nothing.
+    #[must_use]
+    pub fn remembered_calls(mut self, entries: usize) -> Self {
+        self.cache_entries = entries;
+        self
+    }
+
+    /// Decides whether a caller is let in, before anything else is looked at. Without it, AUTH_NONE and well-formed
+    /// AUTH_SYS credentials are, and other flavors, RPCSEC_GSS among them, are rejected.
+    #[must_use]
+    pub fn authorize(mut self, authorize: impl Fn(&Call<'_>) -> Result<(), AuthError> + Send + Sync + 'static) -> Self {
+        self.authorize = Box::new(authorize);
+        self
+    }
+
+    /// Starts the server.
+    pub fn start(self) -> Result<Server, Error> {
+        let failed = |source| Error::Setup { what: "start", address: "a server".to_owned(), source };
+        let services = self.services.iter().map(|service| (service.program(), service.version())).collect();
+        let cache = Cache::new(self.cache_entries);
+        let dispatcher = Dispatcher::new(self.services, cache, self.authorize, self.limits.max_message);
+        let pool = Pool::start(dispatcher, self.sources, self.limits).map_err(failed)?;
+        Ok(Server { pool, local: self.local, paths: self.paths, services, registrations: Vec::new() })
+    }
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server").field("local", &self.local).field("paths", &self.paths).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for ServerBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServerBuilder")
+            .field("local", &self.local)
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,66 @@
+//! What carries the messages of a client: one file per kind.
+//!
+//! A *frame* is [`crate::record::ROOM`] bytes and a message; streams write the record mark into that room.
+
+mod datagram;
+mod stream;
+
+pub(crate) use datagram::MAX_DATAGRAM;
+pub(crate) use stream::{READ, Socket};
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::{Duration, Instant};
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
+use crate::{Address, Error};
+
+/// One connection, or what takes its place. Contract:
+///
+/// - `send` and `receive` may be called from two threads at a time, each by one.
+/// - A frame is sent whole, and in the order of calls, or the transport is broken and says so from then on.
+/// - `receive` gives every message that has come to `take`, once, and returns early when there was one.
+/// - `close` ends a `receive` that waits in another thread.
+pub(crate) trait Transport: Send + Sync {
+    /// Whether messages can get lost although the transport is not broken.
+    fn lossy(&self) -> bool;
+
+    /// Sends as much of a marked frame as can be sent without waiting: how much that is.
+    fn send(&self, frame: &[u8]) -> io::Result<usize>;
+
+    /// Waits for messages until a time: whether there was one.
+    fn receive(&self, until: Instant, take: &mut dyn FnMut(&[u8])) -> io::Result<bool>;
+
+    /// Waits until more of a frame can be sent, or a time. Messages that come meanwhile are given to `take`, unless
+    /// somebody else receives.
+    fn wait_sendable(&self, until: Instant, take: &mut dyn FnMut(&[u8])) -> io::Result<()>;
+
+    /// Ends the connection.
+    fn close(&self);
+}
+
+pub(crate) fn connect(address: &Address, max_message: usize, timeout: Duration) -> Result<Box<dyn Transport>, Error> {
+    let failed = |source| Error::Setup { what: "connect to", address: address.to_string(), source };
+    match address {
+        Address::Tcp(host) => stream::tcp(host, max_message, timeout).map_err(failed),
+        Address::Unix(path) => stream::unix(path, max_message).map_err(failed),
+        Address::Udp(host) => datagram::connect(host).map_err(failed),
+    }
+}
+
+/// Waits for events of a descriptor: those that came, none if the time came first.
+fn wait(fd: BorrowedFd<'_>, events: PollFlags, until: Instant) -> io::Result<PollFlags> {
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        // Rounded up, so that nobody spins through the last millisecond.
+        let millis = left.as_nanos().div_ceil(1_000_000).min(i32::MAX as u128) as i32;
+        let mut fds = [PollFd::new(fd.as_fd(), events)];
+        match poll(&mut fds, PollTimeout::try_from(millis).unwrap_or(PollTimeout::MAX)) {
+            Ok(0) if Instant::now() >= until => return Ok(PollFlags::empty()),
+            Ok(0) | Err(nix::errno::Errno::EINTR) => {}
+            Ok(_) => return Ok(fds[0].revents().unwrap_or(PollFlags::all())),
+            Err(error) => return Err(error.into()),
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! An allocator that counts.
+//!
+//! # Invariants
+//!
+//! - R1. Every call is passed on to the system's allocator with the arguments it came with.
+
+#![allow(unsafe_code)]
+
+use std::{
+    alloc::{GlobalAlloc, Layout, System},
+    sync::atomic::{AtomicU64, Ordering},
+};
+
+/// Counts what it passes on.
+pub struct Counting {
+    calls: AtomicU64,
+}
+
+impl Counting {
+    pub const fn new() -> Counting {
+        Counting { calls: AtomicU64::new(0) }
+    }
+
+    /// Allocations so far.
+    pub fn calls(&self) -> u64 {
+        self.calls.load(Ordering::Relaxed)
+    }
+}
+
+// SAFETY: R1: the system's allocator keeps the promises.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: R1.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        // SAFETY: R1.
+        unsafe { System.dealloc(block, layout) }
+    }
+
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, len: usize) -> *mut u8 {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: R1.
+        unsafe { System.realloc(block, layout, len) }
+    }
+}

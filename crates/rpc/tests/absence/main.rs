@@ -1,0 +1,36 @@
+//! What a null call does not do: allocate.
+
+mod allocator;
+#[path = "../every/mod.rs"]
+mod every;
+
+use every::generated::EveryV1Client;
+
+#[global_allocator]
+static ALLOCATOR: allocator::Counting = allocator::Counting::new();
+
+/// Client and server are in this process, so both are counted.
+#[test]
+fn a_null_call_allocates_nothing_once_it_is_warm() {
+    let path = std::env::temp_dir().join(format!("sidestep-rpc-absence-{}.sock", std::process::id()));
+    let server = every::builder().tcp("127.0.0.1:0").unwrap().udp("127.0.0.1:0").unwrap().unix(&path).unwrap();
+    let server = server.start().unwrap();
+    let sockets: Vec<_> = server.addresses().collect();
+    for address in [format!("tcp:{}", sockets[0]), format!("udp:{}", sockets[1]), format!("unix:{}", path.display())] {
+        let client = EveryV1Client::connect(&address).unwrap();
+        // The pool grows until one thread is free, and each thread has buffers of its own: a few rounds may still
+        // allocate, and one must not.
+        let mut counts = Vec::new();
+        for _ in 0..50 {
+            let before = ALLOCATOR.calls();
+            for _ in 0..100 {
+                client.every_null().unwrap();
+            }
+            counts.push(ALLOCATOR.calls() - before);
+            if counts.ends_with(&[0, 0]) {
+                break;
+            }
+        }
+        assert!(counts.ends_with(&[0, 0]), "allocations per 100 calls over {address}: {counts:?}");
+    }
+}

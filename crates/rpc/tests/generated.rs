@@ -1,0 +1,60 @@
+//! Generated code: every type survives every transport, and limits are kept.
+
+mod every;
+
+use every::generated::*;
+use every::{builder, everything, list, tree};
+
+#[test]
+fn every_type_survives_every_transport() {
+    let path = std::env::temp_dir().join(format!("sidestep-rpc-{}.sock", std::process::id()));
+    let server =
+        builder().tcp("127.0.0.1:0").unwrap().udp("127.0.0.1:0").unwrap().unix(&path).unwrap().start().unwrap();
+    let sockets: Vec<_> = server.addresses().collect();
+    for address in [format!("tcp:{}", sockets[0]), format!("udp:{}", sockets[1]), format!("unix:{}", path.display())] {
+        let client = EveryV1Client::connect(&address).unwrap();
+        client.every_null().unwrap();
+        assert_eq!(client.echo_all(&everything()).unwrap(), everything(), "{address}");
+        for outcome in [Outcome::Red(-1), Outcome::Green("g".into()), Outcome::Blue("".into())] {
+            assert_eq!(client.echo_outcome(&outcome).unwrap(), outcome);
+        }
+        for answer in [
+            Answer::Case0(Some(everything())),
+            Answer::Case0(None),
+            Answer::CaseMinus1,
+            Answer::Default(17, "because".into()),
+        ] {
+            assert_eq!(client.echo_answer(&answer).unwrap(), answer);
+        }
+        for flag in [Flag::True(i64::MAX), Flag::False] {
+            assert_eq!(client.echo_flag(&flag).unwrap(), flag);
+        }
+        assert_eq!(client.echo_string("gruß").unwrap(), "gruß");
+        assert_eq!(client.echo_list(&list(&[1, 2, 3])).unwrap(), list(&[1, 2, 3]));
+        assert_eq!(client.echo_tree(&tree()).unwrap(), tree());
+        assert_eq!(client.echo_digest(b"digest").unwrap(), *b"digest");
+        assert_eq!(client.echo_numbers(&[5, 4]).unwrap(), [5, 4]);
+        let second = EveryV2Client::new(client.client().clone());
+        assert_eq!(second.sum(40, 2).unwrap(), 42);
+        second.null().unwrap();
+    }
+    drop(server);
+    assert!(!path.exists());
+}
+
+#[test]
+fn limits_are_kept_before_anything_is_sent() {
+    let (_server, address) = every::tcp_server();
+    let client = EveryV1Client::connect(&address).unwrap();
+    let error = client.echo_numbers(&[0; 6]).unwrap_err();
+    assert_eq!(error.to_string(), "the arguments cannot be sent: a length of 6, at most 5 is allowed");
+    let error = client.echo_answer(&Answer::Default(0, "not the default".into())).unwrap_err();
+    assert_eq!(error.to_string(), "the arguments cannot be sent: 0 is not a value of default of answer");
+    let long = list(&[0; 600]);
+    assert!(client.echo_list(&long).unwrap_err().to_string().contains("nests more than 500 deep"));
+    let large = "x".repeat(5 << 20);
+    assert!(client.echo_string(&large).unwrap_err().to_string().contains("longer than"));
+    // The connection is as good as before.
+    let large = "x".repeat(3 << 20);
+    assert_eq!(client.echo_string(&large).unwrap(), large);
+}

@@ -3,9 +3,7 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use sidestep_wire::rpcbind::{
-    self as wire, MAX_ENTRIES, MAX_TEXT, PROGRAM, procedure, socket_address, universal_address,
-};
+use sidestep_wire::rpcbind::{self as wire, MAX_ENTRIES, PROGRAM, procedure, socket_address, universal_address};
 pub use sidestep_wire::rpcbind::{Entry, Mapping, PORT};
 
 use crate::xdr::Xdr;
@@ -56,15 +54,13 @@ impl Binder {
         self.client.call(version4(procedure::UNSET), |out| out.value(&entry), |input| input.bool())
     }
 
-    /// The universal address of a version of a program on a network, if it is registered.
+    /// The universal address of a version of a program on a network, if it is registered. The list is asked for:
+    /// rpcbind tells a single address only of the network over which it is asked.
     pub fn address(&self, program: u32, version: u32, network: &str) -> Result<Option<String>, Error> {
-        let entry = question(program, version, network);
-        let found = self.client.call(
-            version4(procedure::GET_VERSION_ADDRESS),
-            |out| out.value(&entry),
-            |input| input.string(MAX_TEXT).map(str::to_owned),
-        )?;
-        Ok(Some(found).filter(|found| !found.is_empty()))
+        let mut entries = self.list()?.into_iter();
+        let found =
+            entries.find(|entry| (entry.program, entry.version, entry.network.as_str()) == (program, version, network));
+        Ok(found.map(|entry| entry.address))
     }
 
     /// The port of a version of a program, by the port mapper's version 2: [`Mapping::TCP`] or [`Mapping::UDP`].

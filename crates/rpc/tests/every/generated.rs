@@ -111,6 +111,25 @@ impl Xdr for Scalars {
 /// `typedef opaque digest[6]`.
 pub type Digest = [u8; 6];
 
+/// `struct seal`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Seal {
+    /// `digest inner`.
+    pub inner: Digest,
+}
+
+impl Xdr for Seal {
+    fn encode(&self, out: &mut Writer<'_>) -> Result<(), xdr::Error> {
+        out.fixed(&self.inner)
+    }
+
+    fn decode(input: &mut Reader<'_>) -> Result<Self, xdr::Error> {
+        Ok(Self {
+            inner: input.fixed_array()?,
+        })
+    }
+}
+
 /// `typedef string name_t<MAX_NAME>`.
 pub type NameT = String;
 
@@ -143,13 +162,16 @@ impl Xdr for Node {
 /// `typedef node *list`.
 pub type List = Option<Box<Node>>;
 
+/// `typedef tree forest<4>`.
+pub type Forest = Vec<Tree>;
+
 /// `struct tree`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tree {
     /// `name_t label`.
     pub label: NameT,
-    /// `tree branches<4>`.
-    pub branches: Vec<Tree>,
+    /// `forest branches`.
+    pub branches: Forest,
 }
 
 impl Xdr for Tree {
@@ -483,15 +505,15 @@ impl EveryV1Client {
         self.client.batch(procedure, |out| out.i32(argument))
     }
 
-    /// `digest ECHO_DIGEST(digest) = 10`.
-    pub fn echo_digest(&self, argument: &Digest) -> Result<Digest, Error> {
-        self.begin_echo_digest(argument)?.wait()
+    /// `seal ECHO_SEAL(seal) = 10`.
+    pub fn echo_seal(&self, argument: &Seal) -> Result<Seal, Error> {
+        self.begin_echo_seal(argument)?.wait()
     }
 
-    /// Begins `ECHO_DIGEST` and does not wait for its end.
-    pub fn begin_echo_digest(&self, argument: &Digest) -> Result<Pending<Digest>, Error> {
+    /// Begins `ECHO_SEAL` and does not wait for its end.
+    pub fn begin_echo_seal(&self, argument: &Seal) -> Result<Pending<Seal>, Error> {
         let procedure = Procedure { program: Self::PROGRAM, version: Self::VERSION, procedure: 10 };
-        self.client.begin(procedure, |out| out.fixed(argument), |input| input.fixed_array())
+        self.client.begin(procedure, |out| out.value(argument), |input| input.value())
     }
 
     /// `numbers ECHO_NUMBERS(numbers) = 11`.
@@ -538,8 +560,8 @@ pub trait EveryV1Service: Send + Sync + 'static {
     /// `void ADD(int) = 9`.
     fn add(&self, call: &Call<'_>, argument: i32) -> Result<(), Refusal>;
 
-    /// `digest ECHO_DIGEST(digest) = 10`.
-    fn echo_digest(&self, call: &Call<'_>, argument: Digest) -> Result<Digest, Refusal>;
+    /// `seal ECHO_SEAL(seal) = 10`.
+    fn echo_seal(&self, call: &Call<'_>, argument: Seal) -> Result<Seal, Refusal>;
 
     /// `numbers ECHO_NUMBERS(numbers) = 11`.
     fn echo_numbers(&self, call: &Call<'_>, argument: Numbers) -> Result<Numbers, Refusal>;
@@ -618,10 +640,10 @@ impl<T: EveryV1Service> Service for EveryV1Server<T> {
                 self.0.add(call, argument)
             }
             10 => {
-                let argument = input.fixed_array()?;
+                let argument = input.value()?;
                 input.finish()?;
-                let result = self.0.echo_digest(call, argument)?;
-                out.fixed(&result).map_err(Refusal::of_results)
+                let result = self.0.echo_seal(call, argument)?;
+                out.value(&result).map_err(Refusal::of_results)
             }
             11 => {
                 let argument = input.array(LIMIT, |input| input.i32())?;

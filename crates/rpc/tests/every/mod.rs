@@ -75,7 +75,7 @@ impl EveryV1Service for Echo {
         if argument < 0 { Err(Refusal::NoReply) } else { Ok(()) }
     }
 
-    fn echo_digest(&self, _: &Call<'_>, argument: Digest) -> Result<Digest, Refusal> {
+    fn echo_seal(&self, _: &Call<'_>, argument: Seal) -> Result<Seal, Refusal> {
         Ok(argument)
     }
 

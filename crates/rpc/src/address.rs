@@ -1,4 +1,4 @@
-//! Where a server is: `tcp:HOST:PORT`, `udp:HOST:PORT` or `unix:PATH`.
+//! Where a server is: `tcp:HOST:PORT`, `udp:HOST:PORT`, `unix:PATH` or `shm:NAME`.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -16,6 +16,8 @@ pub enum Address {
     Udp(String),
     /// `unix:PATH`.
     Unix(PathBuf),
+    /// `shm:NAME`, a name of the fabric on this host.
+    Fabric(String),
 }
 
 impl FromStr for Address {
@@ -23,7 +25,7 @@ impl FromStr for Address {
 
     fn from_str(text: &str) -> Result<Self, Error> {
         let bad = |reason| Error::Address { address: text.to_owned(), reason };
-        let (scheme, rest) = text.split_once(':').ok_or(bad("it does not begin with tcp:, udp: or unix:"))?;
+        let (scheme, rest) = text.split_once(':').ok_or(bad("it does not begin with tcp:, udp:, unix: or shm:"))?;
         let with_port = |rest: &str| match rest.rsplit_once(':') {
             Some((host, port)) if !host.is_empty() && port.parse::<u16>().is_ok() => Ok(rest.to_owned()),
             _ => Err(bad("it does not end with a host and a port")),
@@ -33,7 +35,9 @@ impl FromStr for Address {
             "udp" => with_port(rest).map(Address::Udp),
             "unix" if rest.is_empty() => Err(bad("it has no path")),
             "unix" => Ok(Address::Unix(rest.into())),
-            _ => Err(bad("it does not begin with tcp:, udp: or unix:")),
+            "shm" if rest.is_empty() => Err(bad("it has no name")),
+            "shm" => Ok(Address::Fabric(text.to_owned())),
+            _ => Err(bad("it does not begin with tcp:, udp:, unix: or shm:")),
         }
     }
 }
@@ -44,6 +48,7 @@ impl fmt::Display for Address {
             Address::Tcp(rest) => write!(f, "tcp:{rest}"),
             Address::Udp(rest) => write!(f, "udp:{rest}"),
             Address::Unix(path) => write!(f, "unix:{}", path.display()),
+            Address::Fabric(name) => f.write_str(name),
         }
     }
 }
@@ -54,10 +59,10 @@ mod tests {
 
     #[test]
     fn addresses_are_read_and_shown() {
-        for good in ["tcp:127.0.0.1:111", "udp:[::1]:111", "unix:/run/rpcbind.sock"] {
+        for good in ["tcp:127.0.0.1:111", "udp:[::1]:111", "unix:/run/rpcbind.sock", "shm:store"] {
             assert_eq!(good.parse::<Address>().unwrap().to_string(), good);
         }
-        for bad in ["", "tcp", "tcp:host", "tcp::111", "tcp:host:70000", "unix:", "http:host:80"] {
+        for bad in ["", "tcp", "tcp:host", "tcp::111", "tcp:host:70000", "unix:", "shm:", "http:host:80"] {
             assert!(bad.parse::<Address>().is_err(), "{bad}");
         }
     }

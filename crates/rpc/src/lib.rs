@@ -1,12 +1,12 @@
 //! ONC RPC: clients and servers.
 //!
 //! **What it is.** [`Client`] makes calls, many at a time and from many threads; [`Server`] gives calls to services with
-//! a pool of threads. Both speak over TCP, UDP and UNIX sockets. [`rpcbind`] tells and asks where programs listen. The
+//! a pool of threads. Both speak over TCP, UDP and UNIX sockets, and over channels of the fabric. [`rpcbind`] tells and asks where programs listen. The
 //! compiler of `.x` files (`sidestep idl`) generates typed clients and servers on top.
 //!
 //! **Who calls it.** Generated code and Rust programs; `sidestep rpcinfo`.
 //!
-//! **What it calls.** `wire` for bytes; the C library for sockets, so that these programs can be run under Sidestep.
+//! **What it calls.** `wire` for bytes, `fabric` for channels; the C library for sockets, so that these programs can be run under Sidestep.
 //!
 //! **What it never does.** It never executes a call twice that it has executed for the same client before, never
 //! believes a length, never lets a slow client or a slow procedure stop another one, and never allocates for a null call

@@ -18,11 +18,23 @@ fn client_with(address: &str, options: ClientOptions) -> EveryV1Client {
 
 #[test]
 fn many_threads_share_one_client() {
-    let (_server, address) = tcp_server();
-    let client = EveryV1Client::connect(&address).unwrap();
+    let (_server, addresses) = two_ways("threads");
+    for address in addresses {
+        threads_share_one_client(&EveryV1Client::connect(&address).unwrap());
+    }
+}
+
+/// A server on a TCP port and on the fabric, and both addresses.
+fn two_ways(name: &str) -> (Server, [String; 2]) {
+    let name = format!("shm:rpc-{name}-{}", std::process::id());
+    let server = builder().tcp("127.0.0.1:0").unwrap().fabric(&name).start().unwrap();
+    let tcp = format!("tcp:{}", server.addresses().next().unwrap());
+    (server, [tcp, name])
+}
+
+fn threads_share_one_client(client: &EveryV1Client) {
     std::thread::scope(|scope| {
         for thread in 0..8 {
-            let client = &client;
             scope.spawn(move || {
                 for call in 0..200 {
                     let text = format!("{thread} {call}");
@@ -51,12 +63,14 @@ fn many_calls_are_outstanding_at_a_time_and_end_in_any_order() {
 /// More bytes of calls and of replies are under way than all buffers between the two hold.
 #[test]
 fn calls_and_replies_may_fill_every_buffer() {
-    let (_server, address) = tcp_server();
-    let client = EveryV1Client::connect(&address).unwrap();
-    let text = "x".repeat(1 << 20);
-    let pending: Vec<_> = (0..40).map(|_| client.begin_echo_string(&text).unwrap()).collect();
-    for pending in pending {
-        assert_eq!(pending.wait().unwrap().len(), text.len());
+    let (_server, addresses) = two_ways("buffers");
+    for address in addresses {
+        let client = EveryV1Client::connect(&address).unwrap();
+        let text = "x".repeat(1 << 20);
+        let pending: Vec<_> = (0..40).map(|_| client.begin_echo_string(&text).unwrap()).collect();
+        for pending in pending {
+            assert_eq!(pending.wait().unwrap().len(), text.len());
+        }
     }
 }
 
@@ -313,4 +327,32 @@ fn a_counter_counts_right_although_datagrams_get_lost() {
     }
     let direct = EveryV1Client::connect(&format!("udp:{server_address}")).unwrap();
     assert_eq!(direct.count().unwrap(), 20);
+}
+
+#[test]
+fn calls_over_the_fabric_end_with_the_server_and_find_the_next_one() {
+    let name = format!("shm:rpc-ends-{}", std::process::id());
+    let server = builder().fabric(&name).start().unwrap();
+    let client = EveryV1Client::connect(&name).unwrap();
+    client.every_null().unwrap();
+    assert_eq!(server.connections(), 1);
+    drop(server);
+    assert!(client.every_null().is_err());
+    let server = builder().fabric(&name).start().unwrap();
+    let options = ClientOptions { resend: true, ..ClientOptions::default() };
+    let counting = client_with(&name, options);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for _ in 0..200 {
+                counting.add(1).unwrap();
+            }
+        });
+        for _ in 0..20 {
+            counting.client().disconnect();
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    });
+    assert_eq!(counting.count().unwrap(), 200);
+    client.every_null().unwrap();
+    drop(server);
 }

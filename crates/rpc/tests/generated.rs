@@ -8,10 +8,13 @@ use every::{builder, everything, list, tree};
 #[test]
 fn every_type_survives_every_transport() {
     let path = std::env::temp_dir().join(format!("sidestep-rpc-{}.sock", std::process::id()));
-    let server =
-        builder().tcp("127.0.0.1:0").unwrap().udp("127.0.0.1:0").unwrap().unix(&path).unwrap().start().unwrap();
+    let name = format!("shm:rpc-every-{}", std::process::id());
+    let server = builder().tcp("127.0.0.1:0").unwrap().udp("127.0.0.1:0").unwrap().unix(&path).unwrap();
+    let server = server.fabric(&name).start().unwrap();
     let sockets: Vec<_> = server.addresses().collect();
-    for address in [format!("tcp:{}", sockets[0]), format!("udp:{}", sockets[1]), format!("unix:{}", path.display())] {
+    for address in
+        [format!("tcp:{}", sockets[0]), format!("udp:{}", sockets[1]), format!("unix:{}", path.display()), name]
+    {
         let client = EveryV1Client::connect(&address).unwrap();
         client.every_null().unwrap();
         assert_eq!(client.echo_all(&everything()).unwrap(), everything(), "{address}");

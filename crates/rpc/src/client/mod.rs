@@ -10,6 +10,7 @@ mod pending;
 pub use pending::Pending;
 
 use std::fmt;
+use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
@@ -70,6 +71,8 @@ impl Default for ClientOptions {
 struct Inner {
     address: Address,
     options: ClientOptions,
+    /// The same over every connection, and nobody else's.
+    identity: u64,
     connection: Mutex<Current>,
     /// Whoever makes a connection holds it; nobody waits for it with another lock held.
     connecting: Mutex<()>,
@@ -98,7 +101,8 @@ const FIRST_PAUSE: Duration = Duration::from_millis(5);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 impl Client {
-    /// Connects to an address, for example `tcp:127.0.0.1:2049`, `udp:[::1]:2049` or `unix:/run/rpcbind.sock`.
+    /// Connects to an address, for example `tcp:127.0.0.1:2049`, `udp:[::1]:2049`, `unix:/run/rpcbind.sock` or, on the
+    /// fabric of this host, `shm:store`.
     pub fn connect(address: &str) -> Result<Client, Error> {
         Self::connect_with(&address.parse()?, ClientOptions::default())
     }
@@ -108,6 +112,7 @@ impl Client {
         let inner = Inner {
             address: address.clone(),
             options,
+            identity: RandomState::new().hash_one(std::process::id()),
             connection: Mutex::new(Current { connection: None, count: 0 }),
             connecting: Mutex::new(()),
             calls: Mutex::new(Calls::new()),
@@ -285,7 +290,8 @@ impl Inner {
         if let Some(connection) = &self.current().connection {
             return Ok(connection.clone());
         }
-        let transport = transport::connect(&self.address, self.options.max_message, self.options.timeout)?;
+        let transport =
+            transport::connect(&self.address, self.identity, self.options.max_message, self.options.timeout)?;
         let mut current = self.current();
         current.count += 1;
         let connection = Arc::new(Connection { number: current.count, transport, unsent: Mutex::default() });

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex};
 
 use nix::sys::epoll::{Epoll, EpollEvent, EpollFlags};
 
+use super::channels::Line;
 use super::service::Peer;
 use crate::client::lock;
 use crate::record::{Assembler, ROOM};
@@ -125,6 +126,7 @@ impl Connection {
 pub(super) enum ReplyPath {
     Stream(Arc<Connection>),
     Datagram(Arc<UdpSocket>, SocketAddr),
+    Channel(Arc<Line>),
     #[cfg(test)]
     None,
 }
@@ -134,6 +136,7 @@ impl ReplyPath {
     pub fn send(&self, frame: &[u8]) {
         match self {
             ReplyPath::Stream(connection) => connection.send(frame),
+            ReplyPath::Channel(line) => line.send(frame),
             // A datagram that gets lost is asked for again.
             ReplyPath::Datagram(socket, to) => drop(socket.send_to(&frame[ROOM..], to)),
             #[cfg(test)]

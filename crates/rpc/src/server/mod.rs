@@ -3,9 +3,11 @@
 //! ```text
 //! sockets ──epoll──▶ worker ── Assembler ──▶ Dispatcher ──▶ Cache ──▶ Service
 //!                      └── replies ──▶ Connection (what does not fit waits there)
+//! channels of the fabric ──▶ a thread each ──▶ Dispatcher ...
 //! ```
 
 mod cache;
+mod channels;
 mod connection;
 mod dispatch;
 mod pool;
@@ -20,6 +22,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use self::cache::Cache;
+use self::channels::Channels;
 use self::dispatch::{Authorize, Dispatcher};
 use self::pool::{Pool, Source};
 use crate::rpcbind::Registration;
@@ -28,6 +31,7 @@ use crate::{AuthError, Error, MAX_MESSAGE};
 /// A server that runs until it is dropped.
 pub struct Server {
     pool: Pool,
+    channels: Option<Channels>,
     local: Vec<(&'static str, SocketAddr)>,
     paths: Vec<PathBuf>,
     services: Vec<(u32, u32)>,
@@ -40,6 +44,7 @@ pub struct ServerBuilder {
     sources: Vec<Source>,
     local: Vec<(&'static str, SocketAddr)>,
     paths: Vec<PathBuf>,
+    names: Vec<String>,
     limits: Limits,
     cache_entries: usize,
     authorize: Authorize,
@@ -63,6 +68,7 @@ impl Server {
             sources: Vec::new(),
             local: Vec::new(),
             paths: Vec::new(),
+            names: Vec::new(),
             limits: Limits { threads: 16, max_message: MAX_MESSAGE, connections: 16 << 10, ordered: false },
             cache_entries: 1024, // Twice what a client may reasonably have outstanding when its connection ends.
             authorize: Box::new(dispatch::authorize),
@@ -77,7 +83,7 @@ impl Server {
     /// How many connections are open.
     #[must_use]
     pub fn connections(&self) -> usize {
-        self.pool.connections()
+        self.pool.connections() + self.channels.as_ref().map_or(0, Channels::open)
     }
 
     /// Registers every service on every transport with the rpcbind at an address, until the server is dropped. Without
@@ -95,6 +101,9 @@ impl Drop for Server {
     fn drop(&mut self) {
         self.registrations.clear();
         self.pool.stop();
+        if let Some(channels) = &mut self.channels {
+            channels.stop();
+        }
         for path in &self.paths {
             // Somebody may have removed it before.
             let _ = std::fs::remove_file(path);
@@ -141,7 +150,14 @@ impl ServerBuilder {
         Ok(self)
     }
 
-    /// At most this many threads. There are as many as calls that were ever executed at a time, and one.
+    /// Listens under a name of the fabric, for example `shm:store`. Each channel has a thread of its own.
+    #[must_use]
+    pub fn fabric(mut self, name: &str) -> Self {
+        self.names.push(name.to_owned());
+        self
+    }
+
+    /// At most this many threads for sockets. There are as many as calls that were ever executed at a time, and one.
     #[must_use]
     pub fn threads(mut self, threads: usize) -> Self {
         self.limits.threads = threads.max(1);
@@ -189,9 +205,11 @@ impl ServerBuilder {
         let failed = |source| Error::Setup { what: "start", address: "a server".to_owned(), source };
         let services = self.services.iter().map(|service| (service.program(), service.version())).collect();
         let cache = Cache::new(self.cache_entries);
-        let dispatcher = Dispatcher::new(self.services, cache, self.authorize, self.limits.max_message);
+        let dispatcher = Arc::new(Dispatcher::new(self.services, cache, self.authorize, self.limits.max_message));
+        let channels = Channels::start(dispatcher.clone(), &self.names, &self.limits)
+            .map_err(|source| Error::Setup { what: "listen on", address: self.names.join(", "), source })?;
         let pool = Pool::start(dispatcher, self.sources, self.limits).map_err(failed)?;
-        Ok(Server { pool, local: self.local, paths: self.paths, services, registrations: Vec::new() })
+        Ok(Server { pool, channels, local: self.local, paths: self.paths, services, registrations: Vec::new() })
     }
 }
 

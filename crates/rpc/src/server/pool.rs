@@ -38,7 +38,7 @@ pub(super) struct Pool {
 }
 
 struct Shared {
-    dispatcher: Dispatcher,
+    dispatcher: Arc<Dispatcher>,
     limits: Limits,
     epoll: Arc<Epoll>,
     sources: Mutex<HashMap<u64, Arc<Source>>>,
@@ -74,7 +74,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 const KEPT: usize = 256 << 10;
 
 impl Pool {
-    pub fn start(dispatcher: Dispatcher, sources: Vec<Source>, limits: Limits) -> io::Result<Self> {
+    pub fn start(dispatcher: Arc<Dispatcher>, sources: Vec<Source>, limits: Limits) -> io::Result<Self> {
         let shared = Arc::new(Shared {
             dispatcher,
             limits,

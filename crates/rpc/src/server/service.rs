@@ -59,6 +59,11 @@ pub enum Peer {
         /// Its user.
         uid: u32,
     },
+    /// A client of the fabric.
+    Fabric {
+        /// A number that it has chosen at random, and keeps when it connects again.
+        client: u64,
+    },
 }
 
 /// Why a call is not executed, or not replied to.

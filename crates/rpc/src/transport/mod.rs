@@ -2,6 +2,7 @@
 //!
 //! A *frame* is [`crate::record::ROOM`] bytes and a message; streams write the record mark into that room.
 
+pub(crate) mod channel;
 mod datagram;
 mod stream;
 
@@ -40,12 +41,19 @@ pub(crate) trait Transport: Send + Sync {
     fn close(&self);
 }
 
-pub(crate) fn connect(address: &Address, max_message: usize, timeout: Duration) -> Result<Box<dyn Transport>, Error> {
+/// Connects. Over the fabric, the identity tells a server which client it is that comes again.
+pub(crate) fn connect(
+    address: &Address,
+    identity: u64,
+    max_message: usize,
+    timeout: Duration,
+) -> Result<Box<dyn Transport>, Error> {
     let failed = |source| Error::Setup { what: "connect to", address: address.to_string(), source };
     match address {
         Address::Tcp(host) => stream::tcp(host, max_message, timeout).map_err(failed),
         Address::Unix(path) => stream::unix(path, max_message).map_err(failed),
         Address::Udp(host) => datagram::connect(host).map_err(failed),
+        Address::Fabric(name) => channel::connect(name, identity, max_message, timeout).map_err(failed),
     }
 }
 

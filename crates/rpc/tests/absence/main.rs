@@ -14,9 +14,12 @@ static ALLOCATOR: allocator::Counting = allocator::Counting::new();
 fn a_null_call_allocates_nothing_once_it_is_warm() {
     let path = std::env::temp_dir().join(format!("sidestep-rpc-absence-{}.sock", std::process::id()));
     let server = every::builder().tcp("127.0.0.1:0").unwrap().udp("127.0.0.1:0").unwrap().unix(&path).unwrap();
-    let server = server.start().unwrap();
+    let name = format!("shm:rpc-absence-{}", std::process::id());
+    let server = server.fabric(&name).start().unwrap();
     let sockets: Vec<_> = server.addresses().collect();
-    for address in [format!("tcp:{}", sockets[0]), format!("udp:{}", sockets[1]), format!("unix:{}", path.display())] {
+    for address in
+        [format!("tcp:{}", sockets[0]), format!("udp:{}", sockets[1]), format!("unix:{}", path.display()), name]
+    {
         let client = EveryV1Client::connect(&address).unwrap();
         // The pool grows until one thread is free, and each thread has buffers of its own: a few rounds may still
         // allocate, and one must not.

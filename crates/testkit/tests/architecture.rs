@@ -98,7 +98,7 @@ fn files_are_short_or_say_why_not() {
         if name.ends_with("src/lib.rs") && lines > LIB_LINES {
             wrong.push(format!("{name}: {lines} lines, a lib.rs has at most {LIB_LINES}"));
         }
-        if lines > FILE_LINES && !module_doc(&text).contains("long because") {
+        if lines > FILE_LINES && !is_generated(&text) && !module_doc(&text).contains("long because") {
             wrong.push(format!("{name}: {lines} lines, and no \"long because\" in its module doc"));
         }
     }
@@ -193,6 +193,11 @@ fn metadata() -> Value {
 
 fn folder_of(package: &str) -> &str {
     package.strip_prefix("sidestep-").unwrap_or(package)
+}
+
+/// Code that a compiler of interface definitions has made. Nobody reads it, and a test makes it anew.
+fn is_generated(text: &str) -> bool {
+    text.starts_with("// Made by `sidestep idl`")
 }
 
 fn module_doc(text: &str) -> String {

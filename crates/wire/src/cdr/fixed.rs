@@ -25,6 +25,12 @@ impl<const DIGITS: u16, const SCALE: i16> Fixed<DIGITS, SCALE> {
         if unscaled.unsigned_abs() >= limit { Err(Error::Fixed { digits: DIGITS }) } else { Ok(Self(unscaled)) }
     }
 
+    /// A number whose digits are known to fit, for constants.
+    #[must_use]
+    pub const fn constant(unscaled: i128) -> Self {
+        Self(unscaled)
+    }
+
     /// The digits as one number, without the point.
     #[must_use]
     pub fn unscaled(self) -> i128 {

@@ -1,0 +1,243 @@
+//! Operations: how a client calls one, and how a servant is called.
+
+use super::super::syntax::{DefId, Direction, Kind, Operation, Parameter, Type};
+use super::{CDR, Generator, ORB, camel, snake};
+
+impl Generator<'_> {
+    /// What may go wrong, if it is more than a system exception.
+    pub(super) fn error_of(&mut self, interface: DefId, operation: &Operation) {
+        if operation.raises.is_empty() {
+            return;
+        }
+        let parent = self.specification.get(interface).parent;
+        let name = self.error_name(operation, parent);
+        let variants: Vec<_> = operation
+            .raises
+            .iter()
+            .map(|id| (camel(&self.specification.get(*id).name), self.path(*id, parent)))
+            .collect();
+        let scoped = self.specification.scoped_name(interface);
+        self.line("");
+        self.line(&format!("/// Why `{}` of `{scoped}` failed.", operation.wire_name));
+        self.line("#[derive(Debug, Clone, PartialEq)]");
+        self.line(&format!("pub enum {name} {{"));
+        for (variant, path) in &variants {
+            self.line("/// The servant has raised it.");
+            self.line(&format!("{variant}({path}),"));
+        }
+        self.line("/// The call itself failed.");
+        self.line(&format!("System({ORB}::SystemException),"));
+        self.line("}");
+        self.line("");
+        self.line(&format!("impl {ORB}::Failure for {name} {{"));
+        self.line(&format!(
+            "fn decode(id: &[u8], decoder: &mut {CDR}::Decoder<'_>) -> Option<::std::result::Result<Self, {CDR}::Error>> {{"
+        ));
+        for (variant, path) in &variants {
+            self.line(&format!("if id == <{path} as {ORB}::UserException>::ID.as_bytes() {{"));
+            self.line(&format!("return Some({CDR}::Cdr::decode(decoder).map(Self::{variant}));"));
+            self.line("}");
+        }
+        self.line("None");
+        self.line("}");
+        self.line("}");
+        let sources = variants.into_iter().chain([("System".to_owned(), format!("{ORB}::SystemException"))]);
+        let sources: Vec<_> = sources.collect();
+        for (variant, path) in &sources {
+            self.line("");
+            self.line(&format!("impl From<{path}> for {name} {{"));
+            self.line(&format!("fn from(exception: {path}) -> Self {{"));
+            self.line(&format!("Self::{variant}(exception)"));
+            self.line("}");
+            self.line("}");
+        }
+        self.line("");
+        self.line(&format!("impl ::std::fmt::Display for {name} {{"));
+        self.line("fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {");
+        self.line("match self {");
+        for (variant, _) in &sources {
+            self.line(&format!("Self::{variant}(exception) => exception.fmt(f),"));
+        }
+        self.line("}");
+        self.line("}");
+        self.line("}");
+        self.line("");
+        self.line(&format!("impl ::std::error::Error for {name} {{}}"));
+    }
+
+    /// The type of the error of an operation.
+    fn error_name(&self, operation: &Operation, from: DefId) -> String {
+        if operation.raises.is_empty() {
+            return format!("{ORB}::SystemException");
+        }
+        let interface = self.path(operation.declared_in, from);
+        format!("{interface}{}Error", camel(&operation.name))
+    }
+
+    /// The calls of a reference: waiting, and sent now to be collected later.
+    pub(super) fn calls(&mut self, id: DefId, operations: &[Operation]) {
+        let definition = self.specification.get(id);
+        let parent = definition.parent;
+        if operations.is_empty() {
+            return;
+        }
+        self.line("");
+        self.line(&format!("impl {} {{", camel(&definition.name)));
+        for (index, operation) in operations.iter().enumerate() {
+            if index > 0 {
+                self.line("");
+            }
+            let name = snake(&operation.name);
+            let plain = name.trim_start_matches("r#");
+            let wire_name = &operation.wire_name;
+            let parameters = self.call_parameters(operation, parent);
+            let result = self.outcome(operation, parent);
+            let error = self.error_name(operation, parent);
+            self.doc_lines(&operation.docs, &format!("`{wire_name}`"));
+            self.line(&format!("pub fn {name}(&self{parameters}) -> ::std::result::Result<{result}, {error}> {{"));
+            let encode = self.encode_arguments(operation);
+            if operation.oneway {
+                self.line(&format!("self.0.oneway({wire_name:?}, {encode})"));
+                self.line("}");
+                continue;
+            }
+            let decode = self.decode_outcome(operation);
+            self.line(&format!("self.0.call({wire_name:?}, {encode}, {decode})"));
+            self.line("}");
+            self.line("");
+            self.line(&format!("/// Sends [`Self::{plain}`] now; what comes back is collected later."));
+            self.line(&format!(
+                "pub fn begin_{plain}(&self{parameters}) -> ::std::result::Result<{ORB}::Deferred<{result}, {error}>, {error}> {{"
+            ));
+            self.line(&format!("self.0.begin({wire_name:?}, {encode}, {decode})"));
+            self.line("}");
+        }
+        self.line("}");
+    }
+
+    fn call_parameters(&self, operation: &Operation, from: DefId) -> String {
+        let sent = operation.parameters.iter().filter(|parameter| parameter.direction != Direction::Out);
+        sent.map(|parameter| format!(", {}: {}", snake(&parameter.name), self.borrowed(&parameter.of, from))).collect()
+    }
+
+    /// The type of an argument that the callee does not keep.
+    fn borrowed(&self, of: &Type, from: DefId) -> String {
+        match self.specification.unaliased(of) {
+            _ if self.is_copy(of) => self.rust(of, from),
+            Type::String(0) => "&str".to_owned(),
+            Type::Sequence(element, 0) => format!("&[{}]", self.rust(element, from)),
+            Type::Object => format!("Option<&{ORB}::Object>"),
+            Type::Named(id) if matches!(self.specification.get(*id).kind, Kind::Interface(_)) => {
+                format!("Option<&{}>", self.path(*id, from))
+            }
+            _ => format!("&{}", self.rust(of, from)),
+        }
+    }
+
+    fn encode_arguments(&self, operation: &Operation) -> String {
+        let sent: Vec<_> =
+            operation.parameters.iter().filter(|parameter| parameter.direction != Direction::Out).collect();
+        if sent.is_empty() {
+            return "|_| Ok(())".to_owned();
+        }
+        let each = |parameter: &&Parameter| {
+            let name = snake(&parameter.name);
+            match self.specification.unaliased(&parameter.of) {
+                Type::String(0) => format!("encoder.string({name})"),
+                Type::Sequence(_, 0) => format!("encoder.sequence({name})"),
+                Type::Object => format!("encoder.reference({name})"),
+                Type::Named(id) if matches!(self.specification.get(*id).kind, Kind::Interface(_)) => {
+                    format!("encoder.reference({name})")
+                }
+                _ if self.is_copy(&parameter.of) => format!("{CDR}::Cdr::encode(&{name}, encoder)"),
+                _ => format!("{CDR}::Cdr::encode({name}, encoder)"),
+            }
+        };
+        if let [only] = sent.as_slice() {
+            return format!("|encoder| {}", each(only));
+        }
+        let statements: String = sent.iter().map(|parameter| format!("{}?; ", each(parameter))).collect();
+        format!("|encoder| {{ {statements}Ok(()) }}")
+    }
+
+    /// The types that come back: the result, then the out parameters.
+    fn returned<'a>(&self, operation: &'a Operation) -> Vec<&'a Type> {
+        let out = operation.parameters.iter().filter(|parameter| parameter.direction != Direction::In);
+        operation.result.iter().chain(out.map(|parameter| &parameter.of)).collect()
+    }
+
+    fn outcome(&self, operation: &Operation, from: DefId) -> String {
+        let returned: Vec<_> = self.returned(operation).into_iter().map(|of| self.rust(of, from)).collect();
+        match returned.as_slice() {
+            [only] => only.clone(),
+            _ => format!("({})", returned.join(", ")),
+        }
+    }
+
+    fn decode_outcome(&self, operation: &Operation) -> String {
+        let count = self.returned(operation).len();
+        match count {
+            0 => "|_| Ok(())".to_owned(),
+            1 => format!("|decoder| {CDR}::Cdr::decode(decoder)"),
+            _ => format!("|decoder| Ok(({}))", vec![format!("{CDR}::Cdr::decode(decoder)?"); count].join(", ")),
+        }
+    }
+
+    pub(super) fn servant_method(&mut self, from: DefId, operation: &Operation) {
+        let sent = operation.parameters.iter().filter(|parameter| parameter.direction != Direction::Out);
+        let parameters: String =
+            sent.map(|parameter| format!(", {}: {}", snake(&parameter.name), self.rust(&parameter.of, from))).collect();
+        self.doc_lines(&operation.docs, &format!("`{}`", operation.wire_name));
+        let result = self.outcome(operation, from);
+        let error = self.error_name(operation, from);
+        let name = snake(&operation.name);
+        self.line(&format!("fn {name}(&self{parameters}) -> ::std::result::Result<{result}, {error}>;"));
+    }
+
+    /// The arm that calls the servant.
+    pub(super) fn dispatch(&mut self, operation: &Operation, from: DefId) {
+        let sent: Vec<_> =
+            operation.parameters.iter().filter(|parameter| parameter.direction != Direction::Out).collect();
+        // Names of the IDL could hide `call`.
+        let arguments: Vec<_> = (0..sent.len()).map(|index| format!("argument_{index}")).collect();
+        self.line(&format!("{:?} => {{", operation.wire_name));
+        let decode = vec![format!("{CDR}::Cdr::decode(decoder)?"); sent.len()].join(", ");
+        match arguments.as_slice() {
+            [] => self.line("call.arguments(|_| Ok(()))?;"),
+            [only] => self.line(&format!("let {only} = call.arguments(|decoder| {CDR}::Cdr::decode(decoder))?;")),
+            _ => self.line(&format!("let ({}) = call.arguments(|decoder| Ok(({decode})))?;", arguments.join(", "))),
+        }
+        let servant = format!("{}Servant", self.path(operation.declared_in, from));
+        let separator = if arguments.is_empty() { "" } else { ", " };
+        let name = snake(&operation.name);
+        let invocation = format!("{servant}::{name}(&self.0{separator}{})", arguments.join(", "));
+        let reply = match self.returned(operation).len() {
+            0 => "call.reply(|_| Ok(()))".to_owned(),
+            1 => format!("call.reply(|encoder| {CDR}::Cdr::encode(&outcome, encoder))"),
+            count => {
+                let parts: String =
+                    (0..count).map(|index| format!("{CDR}::Cdr::encode(&outcome.{index}, encoder)?; ")).collect();
+                format!("call.reply(|encoder| {{ {parts}Ok(()) }})")
+            }
+        };
+        let outcome = if self.returned(operation).is_empty() { "()" } else { "outcome" };
+        if operation.raises.is_empty() {
+            match outcome {
+                "()" => self.line(&format!("{invocation}?;")),
+                _ => self.line(&format!("let outcome = {invocation}?;")),
+            }
+            self.line(&reply);
+        } else {
+            let error = self.error_name(operation, from);
+            self.line(&format!("match {invocation} {{"));
+            self.line(&format!("Ok({outcome}) => {reply},"));
+            for exception in &operation.raises {
+                let variant = camel(&self.specification.get(*exception).name);
+                self.line(&format!("Err({error}::{variant}(exception)) => call.raise(&exception),"));
+            }
+            self.line(&format!("Err({error}::System(exception)) => Err(exception),"));
+            self.line("}");
+        }
+        self.line("}");
+    }
+}

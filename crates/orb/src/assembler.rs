@@ -1,0 +1,225 @@
+//! Bytes of a connection to whole messages.
+//!
+//! It has no socket: whoever reads one asks for [`Assembler::space`], says how much was [`filled`], and takes
+//! messages until there is none. A message lies where it was received, unless it came in fragments.
+//!
+//! [`filled`]: Assembler::filled
+
+use std::collections::HashMap;
+
+use sidestep_wire::giop::{self, MessageType, Version, fragment, header};
+
+use crate::cdr::{CharSet, Decoder, Format};
+
+/// A whole message, from its header on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Message<'a> {
+    pub(crate) header: header::Repr,
+    pub(crate) bytes: &'a [u8],
+}
+
+impl<'a> Message<'a> {
+    /// A decoder that stands behind the message header.
+    pub(crate) fn decoder(&self, chars: CharSet) -> Decoder<'a> {
+        let format = Format { order: self.header.order, minor: self.header.version.minor(), chars };
+        let mut decoder = Decoder::new(self.bytes, format);
+        // A message that has been assembled has a header.
+        let _ = decoder.raw(header::LEN);
+        decoder
+    }
+}
+
+/// Why a connection cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Broken {
+    #[error(transparent)]
+    Giop(#[from] giop::Error),
+    #[error("a message of {size} bytes is larger than {limit}")]
+    TooLarge { size: usize, limit: usize },
+    #[error("a fragment belongs to no message")]
+    StrayFragment,
+    #[error("too many messages in fragments at once")]
+    TooManyPartial,
+}
+
+#[derive(Debug)]
+pub(crate) struct Assembler {
+    buffer: Vec<u8>,
+    begin: usize,
+    end: usize,
+    /// The largest message that is taken.
+    limit: usize,
+    /// Messages whose fragments have not all come, by request id; GIOP 1.1 has at most one.
+    partial: HashMap<u32, Vec<u8>>,
+    /// A message put together of fragments, while it is looked at.
+    assembled: Vec<u8>,
+}
+
+/// What is read at once.
+const CHUNK: usize = 32 * 1024;
+
+/// How many messages may be in fragments at once. Each holds what has come of it.
+const MAX_PARTIAL: usize = 64;
+
+/// The key of the one message that GIOP 1.1 can have in fragments.
+const UNNUMBERED: u32 = u32::MAX;
+
+impl Assembler {
+    pub(crate) fn new(limit: usize) -> Self {
+        let (buffer, partial) = (Vec::new(), HashMap::new());
+        Self { buffer, begin: 0, end: 0, limit, partial, assembled: Vec::new() }
+    }
+
+    /// Where the next bytes go. Grows only as bytes have come: an announced length allocates nothing.
+    pub(crate) fn space(&mut self) -> &mut [u8] {
+        if self.begin > 0 {
+            self.buffer.copy_within(self.begin..self.end, 0);
+            self.end -= self.begin;
+            self.begin = 0;
+        }
+        let wanted = (self.end * 2).max(CHUNK);
+        if self.buffer.len() - self.end < CHUNK / 2 {
+            self.buffer.resize(wanted, 0);
+        }
+        &mut self.buffer[self.end..]
+    }
+
+    pub(crate) fn filled(&mut self, count: usize) {
+        self.end = (self.end + count).min(self.buffer.len());
+    }
+
+    /// The next whole message, if all of it has come.
+    pub(crate) fn next(&mut self) -> Result<Option<Message<'_>>, Broken> {
+        loop {
+            let have = &self.buffer[self.begin..self.end];
+            if have.len() < header::LEN {
+                return Ok(None);
+            }
+            let header = header::Repr::parse(&header::Header::new_checked(have)?)?;
+            let size = header::LEN + header.size as usize;
+            if size > self.limit {
+                return Err(Broken::TooLarge { size, limit: self.limit });
+            }
+            if have.len() < size {
+                return Ok(None);
+            }
+            let begin = self.begin;
+            self.begin += size;
+            let range = begin..begin + size;
+            if !header.more_fragments && header.message_type != MessageType::Fragment {
+                return Ok(Some(Message { header, bytes: &self.buffer[range] }));
+            }
+            if self.keep(header, range)? {
+                break;
+            }
+        }
+        let header = header::Repr::parse(&header::Header::new_checked(&self.assembled)?)?;
+        Ok(Some(Message { header, bytes: &self.assembled }))
+    }
+
+    /// Keeps a message that goes on, or adds a fragment; true if it was the last one.
+    fn keep(&mut self, header: header::Repr, range: std::ops::Range<usize>) -> Result<bool, Broken> {
+        let message = Message { header, bytes: &self.buffer[range] };
+        let mut decoder = message.decoder(CharSet::Latin1);
+        let key = match header.version {
+            Version::V1_2 => fragment::message_id(&mut decoder)?,
+            _ => UNNUMBERED,
+        };
+        if header.message_type != MessageType::Fragment {
+            if self.partial.len() == MAX_PARTIAL {
+                return Err(Broken::TooManyPartial);
+            }
+            self.partial.insert(key, message.bytes.to_vec());
+            return Ok(false);
+        }
+        let whole = self.partial.get_mut(&key).ok_or(Broken::StrayFragment)?;
+        let more = &message.bytes[(header::LEN + fragment::header_len(header.version)).min(message.bytes.len())..];
+        let size = whole.len() + more.len();
+        if size > self.limit {
+            return Err(Broken::TooLarge { size, limit: self.limit });
+        }
+        whole.extend_from_slice(more);
+        if header.more_fragments {
+            return Ok(false);
+        }
+        self.assembled = self.partial.remove(&key).ok_or(Broken::StrayFragment)?;
+        let first = header::Repr::parse(&header::Header::new_checked(&self.assembled)?)?;
+        let size = u32::try_from(size - header::LEN).unwrap_or(u32::MAX);
+        header::Repr { more_fragments: false, size, ..first }.emit(&mut self.assembled);
+        Ok(true)
+    }
+
+    /// Forgets the fragments of a request that was cancelled.
+    pub(crate) fn forget(&mut self, request_id: u32) {
+        self.partial.remove(&request_id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(message_type: MessageType, more_fragments: bool, body: &[u8]) -> Vec<u8> {
+        let order = crate::cdr::ByteOrder::NATIVE;
+        let mut bytes = vec![0; header::LEN];
+        let size = body.len() as u32;
+        header::Repr { version: Version::V1_2, order, more_fragments, message_type, size }.emit(&mut bytes);
+        bytes.extend_from_slice(body);
+        bytes
+    }
+
+    fn feed(assembler: &mut Assembler, bytes: &[u8]) {
+        assembler.space()[..bytes.len()].copy_from_slice(bytes);
+        assembler.filled(bytes.len());
+    }
+
+    #[test]
+    fn a_stream_may_be_cut_anywhere() {
+        let id = |id: u32| id.to_ne_bytes().to_vec();
+        let stream = [
+            message(MessageType::Request, true, &[id(1), vec![10; 4]].concat()),
+            message(MessageType::Request, true, &[id(2), vec![20; 4]].concat()),
+            message(MessageType::Reply, false, &id(3)),
+            message(MessageType::Fragment, true, &[id(1), vec![11; 8]].concat()),
+            message(MessageType::Fragment, false, &[id(2), vec![21; 4]].concat()),
+            message(MessageType::Fragment, false, &[id(1), vec![12; 3]].concat()),
+        ]
+        .concat();
+        let expected: Vec<Vec<u8>> = vec![
+            id(3),
+            [id(2), vec![20; 4], vec![21; 4]].concat(),
+            [id(1), vec![10; 4], vec![11; 8], vec![12; 3]].concat(),
+        ];
+        for cut in 1..stream.len() {
+            let mut assembler = Assembler::new(1 << 20);
+            let mut found = Vec::new();
+            for part in stream.chunks(cut) {
+                feed(&mut assembler, part);
+                while let Some(message) = assembler.next().unwrap() {
+                    assert!(!message.header.more_fragments);
+                    assert_eq!(message.header.size as usize, message.bytes.len() - header::LEN);
+                    found.push(message.bytes[header::LEN..].to_vec());
+                }
+            }
+            assert_eq!(found, expected, "cut at {cut}");
+            assert_eq!((assembler.begin, assembler.partial.len()), (assembler.end, 0));
+        }
+    }
+
+    #[test]
+    fn what_is_too_large_or_stray_is_refused() {
+        let mut assembler = Assembler::new(100);
+        let mut huge = message(MessageType::Request, false, &[]);
+        huge[8..12].copy_from_slice(&u32::MAX.to_ne_bytes());
+        feed(&mut assembler, &huge);
+        assert!(matches!(assembler.next(), Err(Broken::TooLarge { .. })));
+        assert!(assembler.buffer.len() <= CHUNK);
+        let mut assembler = Assembler::new(100);
+        feed(&mut assembler, &message(MessageType::Fragment, false, &[0; 8]));
+        assert!(matches!(assembler.next(), Err(Broken::StrayFragment)));
+        let mut assembler = Assembler::new(100);
+        feed(&mut assembler, &message(MessageType::Request, true, &[0; 60]));
+        feed(&mut assembler, &message(MessageType::Fragment, true, &[0; 60]));
+        assert!(matches!(assembler.next(), Err(Broken::TooLarge { .. })));
+    }
+}

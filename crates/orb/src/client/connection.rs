@@ -1,0 +1,279 @@
+//! One connection to a server, shared by every thread that calls over it.
+//!
+//! There is no reading thread. Of the callers that wait for replies, one reads for all, so a call that is alone on its
+//! connection is answered without a thread switch.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use sidestep_wire::giop::{self, MessageType, Version, header, locate, reply};
+
+use crate::assembler::{Assembler, Broken, Message};
+use crate::cdr::CharSet;
+use crate::strand::Strand;
+
+/// Why a reply will not come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lost {
+    /// The server said that it serves nothing it has not answered.
+    Refused,
+    /// The connection broke.
+    Broken,
+    /// The time is up.
+    TimedOut,
+}
+
+/// A reply or a locate reply, whole.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    pub(crate) header: header::Repr,
+    pub(crate) bytes: Vec<u8>,
+    /// The code set of its text.
+    pub(crate) chars: CharSet,
+}
+
+pub(crate) struct Connection {
+    strand: Box<dyn Strand>,
+    /// Held while a message is sent, so that messages do not mix.
+    sending: Mutex<()>,
+    state: Mutex<State>,
+    /// A reply has come, or nobody reads any more.
+    changed: Condvar,
+    /// Held by the one caller that reads.
+    assembler: Mutex<Assembler>,
+    pub(crate) version: Version,
+    pub(crate) chars: CharSet,
+    code_sets_told: AtomicBool,
+}
+
+struct State {
+    next_id: u32,
+    waiting: HashMap<u32, Slot>,
+    reading: bool,
+    lost: Option<Lost>,
+}
+
+/// A request that waits.
+enum Slot {
+    /// With a buffer that the reply may be put into.
+    Waiting(Vec<u8>),
+    Answered(Reply),
+}
+
+impl Connection {
+    pub(crate) fn new(strand: Box<dyn Strand>, version: Version, chars: CharSet, limit: usize) -> Self {
+        Self {
+            strand,
+            sending: Mutex::new(()),
+            state: Mutex::new(State { next_id: 1, waiting: HashMap::new(), reading: false, lost: None }),
+            changed: Condvar::new(),
+            assembler: Mutex::new(Assembler::new(limit)),
+            version,
+            chars,
+            code_sets_told: AtomicBool::new(false),
+        }
+    }
+
+    pub(crate) fn is_usable(&self) -> bool {
+        self.lock().lost.is_none()
+    }
+
+    /// Whether this is the first request, which tells the server the code sets.
+    pub(crate) fn tells_code_sets(&self) -> bool {
+        !self.code_sets_told.swap(true, Ordering::Relaxed)
+    }
+
+    pub(crate) fn new_id(&self) -> u32 {
+        let mut state = self.lock();
+        let id = state.next_id;
+        state.next_id = state.next_id.wrapping_add(1);
+        id
+    }
+
+    /// Sends a request; `expects_reply` if [`Connection::wait`] will be called for it.
+    pub(crate) fn submit(
+        &self,
+        id: u32,
+        message: Vec<u8>,
+        expects_reply: bool,
+        deadline: Option<Instant>,
+    ) -> Result<(), Lost> {
+        {
+            let mut state = self.lock();
+            if let Some(lost) = state.lost {
+                return Err(lost);
+            }
+            if expects_reply {
+                state.waiting.insert(id, Slot::Waiting(Vec::new()));
+            }
+        }
+        let sent = {
+            let _sending = self.sending.lock().unwrap_or_else(PoisonError::into_inner);
+            self.strand.send(&message, deadline)
+        };
+        let mut state = self.lock();
+        match sent {
+            Ok(()) => {
+                // The reply goes into the buffer of the request.
+                if let Some(Slot::Waiting(buffer)) = state.waiting.get_mut(&id) {
+                    *buffer = message;
+                }
+                Ok(())
+            }
+            Err(error) => {
+                // A part of the message may have gone out: nothing can follow it.
+                state.waiting.remove(&id);
+                state.lost.get_or_insert(Lost::Broken);
+                self.changed.notify_all();
+                drop(state);
+                self.strand.close();
+                Err(if error.kind() == io::ErrorKind::TimedOut { Lost::TimedOut } else { Lost::Broken })
+            }
+        }
+    }
+
+    /// Waits for the reply to a request.
+    pub(crate) fn wait(&self, id: u32, deadline: Option<Instant>) -> Result<Reply, Lost> {
+        let mut state = self.lock();
+        loop {
+            match state.waiting.remove(&id) {
+                Some(Slot::Answered(reply)) => return Ok(reply),
+                Some(waiting) if state.lost.is_none() => drop(state.waiting.insert(id, waiting)),
+                _ => return Err(state.lost.unwrap_or(Lost::Broken)),
+            }
+            if deadline.is_some_and(|deadline| deadline <= Instant::now()) {
+                state.waiting.remove(&id);
+                drop(state);
+                self.cancel(id);
+                return Err(Lost::TimedOut);
+            }
+            if state.reading {
+                state = match deadline {
+                    None => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
+                    Some(deadline) => {
+                        let left = deadline.saturating_duration_since(Instant::now());
+                        self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0
+                    }
+                };
+                continue;
+            }
+            state.reading = true;
+            drop(state);
+            let read = self.read(deadline);
+            state = self.lock();
+            state.reading = false;
+            if let Err(lost @ (Lost::Broken | Lost::Refused)) = read {
+                state.lost.get_or_insert(lost);
+                self.strand.close();
+            }
+            self.changed.notify_all();
+        }
+    }
+
+    /// Whether the reply is there; reads what has come, without waiting.
+    pub(crate) fn is_answered(&self, id: u32) -> bool {
+        let mut state = self.lock();
+        if !state.reading && state.lost.is_none() && matches!(state.waiting.get(&id), Some(Slot::Waiting(_))) {
+            state.reading = true;
+            drop(state);
+            let read = self.read(Some(Instant::now()));
+            state = self.lock();
+            state.reading = false;
+            if let Err(lost @ (Lost::Broken | Lost::Refused)) = read {
+                state.lost.get_or_insert(lost);
+            }
+            self.changed.notify_all();
+        }
+        !matches!(state.waiting.get(&id), Some(Slot::Waiting(_))) || state.lost.is_some()
+    }
+
+    /// Forgets a request whose reply nobody wants.
+    pub(crate) fn abandon(&self, id: u32) {
+        self.lock().waiting.remove(&id);
+    }
+
+    pub(crate) fn close(&self) {
+        let mut state = self.lock();
+        state.lost.get_or_insert(Lost::Broken);
+        self.changed.notify_all();
+        drop(state);
+        self.strand.close();
+    }
+
+    fn cancel(&self, id: u32) {
+        let mut encoder = giop::begin(Vec::new(), self.version, self.chars, MessageType::CancelRequest);
+        encoder.u32(id);
+        let Ok(message) = giop::finish(encoder) else { return };
+        // Whoever is sending now may be stuck; a cancellation is only a hint.
+        if let Ok(_sending) = self.sending.try_lock()
+            && self.strand.send(&message, Some(Instant::now())).is_err()
+        {
+            self.close();
+        }
+    }
+
+    /// Reads at least one message and hands out all that have come.
+    fn read(&self, deadline: Option<Instant>) -> Result<(), Lost> {
+        let mut assembler = self.assembler.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut delivered = false;
+        loop {
+            match assembler.next() {
+                Ok(Some(message)) => {
+                    self.deliver(&message)?;
+                    delivered = true;
+                    continue;
+                }
+                Ok(None) if delivered => return Ok(()),
+                Ok(None) => {}
+                Err(Broken::Giop(_) | Broken::TooLarge { .. } | Broken::StrayFragment | Broken::TooManyPartial) => {
+                    let complaint = giop::bare(self.version, MessageType::MessageError);
+                    let _ = self.strand.send(&complaint, Some(Instant::now()));
+                    return Err(Lost::Broken);
+                }
+            }
+            match self.strand.receive(assembler.space(), deadline) {
+                Ok(0) => return Err(Lost::Broken),
+                Ok(count) => assembler.filled(count),
+                Err(error) if error.kind() == io::ErrorKind::TimedOut => return Err(Lost::TimedOut),
+                Err(_) => return Err(Lost::Broken),
+            }
+        }
+    }
+
+    fn deliver(&self, message: &Message<'_>) -> Result<(), Lost> {
+        let mut decoder = message.decoder(self.chars);
+        let version = message.header.version;
+        let id = match message.header.message_type {
+            MessageType::Reply => reply::Repr::parse(version, &mut decoder).map(|reply| reply.request_id),
+            MessageType::LocateReply => locate::Reply::parse(version, &mut decoder).map(|reply| reply.request_id),
+            MessageType::CloseConnection => return Err(Lost::Refused),
+            // A client that does not offer to be called gets no requests.
+            _ => return Err(Lost::Broken),
+        };
+        let id = id.map_err(|_| Lost::Broken)?;
+        let mut state = self.lock();
+        // A reply that nobody waits for belongs to a request that was given up.
+        if let Some(slot) = state.waiting.get_mut(&id)
+            && let Slot::Waiting(buffer) = slot
+        {
+            let mut bytes = std::mem::take(buffer);
+            bytes.clear();
+            bytes.extend_from_slice(message.bytes);
+            *slot = Slot::Answered(Reply { header: message.header, bytes, chars: self.chars });
+        }
+        Ok(())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.strand.close();
+    }
+}

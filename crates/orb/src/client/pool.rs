@@ -1,0 +1,61 @@
+//! The connections of a broker, one for each server and code set.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use sidestep_wire::giop::Version;
+
+use super::Connection;
+use crate::cdr::CharSet;
+use crate::strand::Endpoint;
+
+#[derive(Default)]
+pub(crate) struct Pool {
+    connections: Mutex<HashMap<Key, Arc<Connection>>>,
+}
+
+#[derive(PartialEq, Eq, Hash)]
+struct Key {
+    endpoint: Endpoint,
+    version: Version,
+    utf8: bool,
+}
+
+impl Pool {
+    /// The connection to a server, made if there is none that works.
+    pub(crate) fn connection(
+        &self,
+        endpoint: &Endpoint,
+        version: Version,
+        chars: CharSet,
+        timeout: Option<Duration>,
+        limit: usize,
+    ) -> io::Result<Arc<Connection>> {
+        let key = Key { endpoint: endpoint.clone(), version, utf8: chars == CharSet::Utf8 };
+        {
+            let mut connections = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
+            match connections.get(&key) {
+                Some(connection) if connection.is_usable() => return Ok(connection.clone()),
+                Some(_) => drop(connections.remove(&key)),
+                None => {}
+            }
+        }
+        // Others need not wait while this one connects.
+        let made = Arc::new(Connection::new(endpoint.connect(timeout)?, version, chars, limit));
+        let mut connections = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
+        match connections.get(&key) {
+            Some(connection) if connection.is_usable() => Ok(connection.clone()),
+            _ => {
+                connections.insert(key, made.clone());
+                Ok(made)
+            }
+        }
+    }
+
+    pub(crate) fn close(&self) {
+        let connections = std::mem::take(&mut *self.connections.lock().unwrap_or_else(PoisonError::into_inner));
+        connections.values().for_each(|connection| connection.close());
+    }
+}

@@ -1,0 +1,389 @@
+//! References to objects, and calls.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use sidestep_wire::giop::{self, MessageType, Target, Version, reply, request};
+use sidestep_wire::ior::encapsulate;
+
+use crate::cdr::{self, Cdr, CharSet, Decoder, Encoder, Reference, UTF16};
+use crate::client::{Connection, Lost, Reply};
+use crate::deferred::Deferred;
+use crate::exception::{Completion, Failure, Kind, OMG, SystemException};
+use crate::route::{Route, routes};
+use crate::{Ior, Orb};
+
+/// A reference to an object of any interface.
+#[derive(Clone)]
+pub struct Object {
+    target: Arc<ObjectTarget>,
+    timeout: Option<Duration>,
+}
+
+struct ObjectTarget {
+    orb: Orb,
+    ior: Ior,
+    routes: Vec<Route>,
+    /// Where a server has sent us.
+    forwarded: Mutex<Option<Object>>,
+}
+
+/// A typed reference, as the IDL compiler makes it.
+pub trait Stub: Reference + Clone {
+    /// A typed reference to the object, whatever its type is. [`Object::narrow`] asks first.
+    fn from_object(object: Object) -> Self;
+
+    /// The reference without its type.
+    fn object(&self) -> &Object;
+}
+
+/// How often a call may be sent elsewhere before something is taken to be wrong.
+const MAX_HOPS: usize = 10;
+
+/// Where a request went.
+pub(crate) enum Sent {
+    /// Over a connection.
+    Remote(Arc<Connection>, u32),
+    /// Nowhere: the object is in this process, and this is its reply.
+    Local(Option<Reply>),
+}
+
+/// What a reply says, besides results and exceptions.
+pub(crate) enum Answer<T, E> {
+    Outcome(Result<T, E>),
+    Forward(Object),
+}
+
+impl Object {
+    pub(crate) fn new(orb: Orb, ior: Ior) -> Self {
+        let timeout = orb.default_timeout();
+        let routes = routes(&ior);
+        Self { target: Arc::new(ObjectTarget { orb, ior, routes, forwarded: Mutex::new(None) }), timeout }
+    }
+
+    /// The reference that a message holds. The context of the decoder is the broker.
+    pub fn from_ior(ior: Ior, decoder: &Decoder<'_>) -> Result<Self, cdr::Error> {
+        let orb: &Orb = decoder.context().ok_or(cdr::Error::TypeCode)?;
+        Ok(Self::new(orb.clone(), ior))
+    }
+
+    /// Where the object is.
+    #[must_use]
+    pub fn ior(&self) -> &Ior {
+        &self.target.ior
+    }
+
+    /// The broker of the reference.
+    #[must_use]
+    pub fn orb(&self) -> &Orb {
+        &self.target.orb
+    }
+
+    /// The same reference, whose calls fail with `TIMEOUT` after this time.
+    #[must_use]
+    pub fn with_timeout(&self, timeout: Duration) -> Self {
+        Self { timeout: Some(timeout), ..self.clone() }
+    }
+
+    /// The typed reference, or `None` if the object is of another type. May ask the object.
+    pub fn narrow<T: Stub>(&self) -> Result<Option<T>, SystemException> {
+        Ok(self.is_a(T::TYPE_ID)?.then(|| T::from_object(self.clone())))
+    }
+
+    /// Whether the object has this interface.
+    pub fn is_a(&self, type_id: &str) -> Result<bool, SystemException> {
+        if self.ior().type_id == type_id || type_id == OBJECT_ID {
+            return Ok(true);
+        }
+        self.call("_is_a", |encoder| encoder.string(type_id), |decoder| decoder.bool())
+    }
+
+    /// Whether the object is known not to exist.
+    pub fn non_existent(&self) -> Result<bool, SystemException> {
+        match self.call("_non_existent", |_| Ok(()), |decoder| decoder.bool()) {
+            Err(SystemException { kind: Kind::ObjectNotExist, .. }) => Ok(true),
+            other => other,
+        }
+    }
+
+    /// Calls an operation and waits for its outcome.
+    pub fn call<T, E: Failure>(
+        &self,
+        operation: &str,
+        encode: impl Fn(&mut Encoder) -> Result<(), cdr::Error>,
+        decode: impl Fn(&mut Decoder<'_>) -> Result<T, cdr::Error>,
+    ) -> Result<T, E> {
+        let deadline = self.timeout.map(|timeout| Instant::now() + timeout);
+        let mut forwarded = self.forwarded();
+        let mut hops = 0;
+        loop {
+            let object = forwarded.as_ref().unwrap_or(self);
+            let answer = object
+                .send(operation, true, &encode, deadline)
+                .and_then(|sent| sent.wait(deadline))
+                .and_then(|reply| self.answer(reply, &decode));
+            hops += 1;
+            match answer {
+                Ok(Answer::Outcome(outcome)) => return outcome,
+                Ok(Answer::Forward(object)) if hops < MAX_HOPS => {
+                    self.forward(Some(object.clone()));
+                    forwarded = Some(object);
+                }
+                Ok(Answer::Forward(_)) => return Err(Kind::Transient.raised(Completion::No).into()),
+                // Where we were sent is no longer there: the one who sent us knows better.
+                Err(exception) if forwarded.is_some() && is_unreachable(&exception) && hops < MAX_HOPS => {
+                    self.forward(None);
+                    forwarded = None;
+                }
+                Err(exception) => return Err(exception.into()),
+            }
+        }
+    }
+
+    /// Sends a request that has no reply. Only what happens before it is sent can fail.
+    pub fn oneway(
+        &self,
+        operation: &str,
+        encode: impl Fn(&mut Encoder) -> Result<(), cdr::Error>,
+    ) -> Result<(), SystemException> {
+        let deadline = self.timeout.map(|timeout| Instant::now() + timeout);
+        self.forwarded().as_ref().unwrap_or(self).send(operation, false, &encode, deadline).map(drop)
+    }
+
+    /// Sends a request now, to collect its outcome later.
+    ///
+    /// A server that sends the call elsewhere makes it fail with `TRANSIENT`; the next call goes there.
+    pub fn begin<T, E: Failure>(
+        &self,
+        operation: &str,
+        encode: impl Fn(&mut Encoder) -> Result<(), cdr::Error>,
+        decode: fn(&mut Decoder<'_>) -> Result<T, cdr::Error>,
+    ) -> Result<Deferred<T, E>, E> {
+        let deadline = self.timeout.map(|timeout| Instant::now() + timeout);
+        let forwarded = self.forwarded();
+        let sent = forwarded.as_ref().unwrap_or(self).send(operation, true, &encode, deadline)?;
+        Ok(Deferred::new(self.clone(), sent, deadline, decode))
+    }
+
+    fn forwarded(&self) -> Option<Object> {
+        self.target.forwarded.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn forward(&self, to: Option<Object>) {
+        *self.target.forwarded.lock().unwrap_or_else(PoisonError::into_inner) = to;
+    }
+
+    /// Sends a request by the best way that works.
+    fn send(
+        &self,
+        operation: &str,
+        expects_reply: bool,
+        encode: &dyn Fn(&mut Encoder) -> Result<(), cdr::Error>,
+        deadline: Option<Instant>,
+    ) -> Result<Sent, SystemException> {
+        let orb = &self.target.orb;
+        if self.target.routes.is_empty() {
+            return Err(Kind::InvObjref.raised(Completion::No));
+        }
+        if let Some(route) = self.target.routes.iter().find(|route| orb.listens_on(&route.endpoint)) {
+            let request = Request::new(route, Version::V1_2, CharSet::Utf8, operation, expects_reply);
+            let message = request.message(orb.buffer(), encode)?;
+            let reply = orb.serve_locally(&message);
+            orb.recycle(message);
+            return Ok(Sent::Local(reply));
+        }
+        let mut failure = Kind::Transient.with_minor(OMG | 2, Completion::No);
+        for route in &self.target.routes {
+            // A connection that was kept may have been closed meanwhile: a new one is tried once.
+            for _ in 0..2 {
+                let timeout = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+                if timeout.is_some_and(|timeout| timeout.is_zero()) {
+                    return Err(Kind::Timeout.raised(Completion::No));
+                }
+                let chars = route.chars.unwrap_or(CharSet::Latin1);
+                let version = route.version.min(orb.version());
+                let Ok(connection) = orb.connection(&route.endpoint, version, chars, timeout) else { break };
+                let id = connection.new_id();
+                let mut request = Request::new(route, version, chars, operation, expects_reply);
+                request.id = id;
+                if version > Version::V1_0 && connection.tells_code_sets() {
+                    request.code_sets = route.chars;
+                }
+                let message = request.message(orb.buffer(), encode)?;
+                match connection.submit(id, message, expects_reply, deadline) {
+                    Ok(()) => return Ok(Sent::Remote(connection, id)),
+                    Err(Lost::TimedOut) => return Err(Kind::Timeout.raised(Completion::No)),
+                    Err(Lost::Refused | Lost::Broken) => failure = Kind::CommFailure.raised(Completion::No),
+                }
+            }
+        }
+        Err(failure)
+    }
+
+    /// What a reply says.
+    pub(crate) fn answer<T, E: Failure>(
+        &self,
+        reply: Option<Reply>,
+        decode: impl Fn(&mut Decoder<'_>) -> Result<T, cdr::Error>,
+    ) -> Result<Answer<T, E>, SystemException> {
+        let reply = reply.ok_or(Kind::Internal.raised(Completion::Maybe))?;
+        let answer = self.read_answer(&reply, decode);
+        self.target.orb.recycle(reply.bytes);
+        answer
+    }
+
+    fn read_answer<T, E: Failure>(
+        &self,
+        reply: &Reply,
+        decode: impl Fn(&mut Decoder<'_>) -> Result<T, cdr::Error>,
+    ) -> Result<Answer<T, E>, SystemException> {
+        let message = crate::assembler::Message { header: reply.header, bytes: &reply.bytes };
+        let orb = &self.target.orb;
+        let mut decoder = message.decoder(reply.chars).with_context(orb);
+        let malformed = |error: &cdr::Error| SystemException::of_cdr(error, Completion::Yes);
+        let header = reply::Repr::parse(reply.header.version, &mut decoder)
+            .map_err(|_| Kind::Marshal.raised(Completion::Maybe))?;
+        match header.status {
+            reply::Status::NoException => Ok(Answer::Outcome(Ok(decode(&mut decoder).map_err(|e| malformed(&e))?))),
+            reply::Status::UserException => {
+                let id = decoder.clone().identifier().map_err(|error| malformed(&error))?;
+                match E::decode(id, &mut decoder) {
+                    Some(Ok(exception)) => Ok(Answer::Outcome(Err(exception))),
+                    Some(Err(error)) => Err(malformed(&error)),
+                    None => Err(Kind::Unknown.with_minor(OMG | 1, Completion::Yes)),
+                }
+            }
+            reply::Status::SystemException => {
+                Err(SystemException::decode(&mut decoder).unwrap_or_else(|error| malformed(&error)))
+            }
+            reply::Status::LocationForward | reply::Status::LocationForwardPerm => {
+                let ior = Ior::decode(&mut decoder).map_err(|error| malformed(&error))?;
+                if ior.is_nil() {
+                    return Err(Kind::InvObjref.raised(Completion::No));
+                }
+                Ok(Answer::Forward(Object::new(orb.clone(), ior)))
+            }
+            // We name objects by their key, which every server has to understand.
+            reply::Status::NeedsAddressingMode => Err(Kind::NoImplement.raised(Completion::No)),
+        }
+    }
+}
+
+impl Sent {
+    /// Waits for the reply.
+    pub(crate) fn wait(self, deadline: Option<Instant>) -> Result<Option<Reply>, SystemException> {
+        match self {
+            Sent::Local(reply) => Ok(reply),
+            Sent::Remote(connection, id) => match connection.wait(id, deadline) {
+                Ok(reply) => Ok(Some(reply)),
+                Err(Lost::Refused) => Err(Kind::Transient.raised(Completion::No)),
+                Err(Lost::Broken) => Err(Kind::CommFailure.raised(Completion::Maybe)),
+                Err(Lost::TimedOut) => Err(Kind::Timeout.raised(Completion::Maybe)),
+            },
+        }
+    }
+}
+
+/// The repository id of every object.
+pub(crate) const OBJECT_ID: &str = "IDL:omg.org/CORBA/Object:1.0";
+
+/// Whether the object may be found by asking again where it is.
+fn is_unreachable(exception: &SystemException) -> bool {
+    matches!(exception.kind, Kind::CommFailure | Kind::Transient | Kind::ObjectNotExist)
+        && exception.completed == Completion::No
+}
+
+fn code_sets_context(chars: CharSet) -> Vec<u8> {
+    let encoded = encapsulate(|encoder| {
+        encoder.u32(chars.id());
+        encoder.u32(UTF16);
+        Ok(())
+    });
+    encoded.unwrap_or_default()
+}
+
+/// What becomes a request.
+struct Request<'a> {
+    version: Version,
+    chars: CharSet,
+    key: &'a [u8],
+    id: u32,
+    operation: &'a str,
+    expects_reply: bool,
+    /// The code set to be told to the server.
+    code_sets: Option<CharSet>,
+}
+
+impl<'a> Request<'a> {
+    fn new(route: &'a Route, version: Version, chars: CharSet, operation: &'a str, expects_reply: bool) -> Self {
+        Self { version, chars, key: &route.key, id: 0, operation, expects_reply, code_sets: None }
+    }
+
+    fn message(
+        &self,
+        buffer: Vec<u8>,
+        encode: &dyn Fn(&mut Encoder) -> Result<(), cdr::Error>,
+    ) -> Result<Vec<u8>, SystemException> {
+        let code_sets = self.code_sets.map(code_sets_context);
+        let contexts: &[_] = match &code_sets {
+            Some(code_sets) => &[(giop::CODE_SETS, code_sets.as_slice())],
+            None => &[],
+        };
+        let header = request::Repr {
+            request_id: self.id,
+            response: if self.expects_reply { request::Response::Target } else { request::Response::None },
+            target: Target::Key(self.key),
+            operation: self.operation.as_bytes(),
+            contexts: giop::Contexts::EMPTY,
+        };
+        let failed = |_| Kind::Marshal.raised(Completion::No);
+        let mut encoder = giop::begin(buffer, self.version, self.chars, MessageType::Request);
+        header.emit(self.version, contexts, &mut encoder).map_err(failed)?;
+        let header_ends = encoder.position();
+        request::align_body(self.version, &mut encoder);
+        let body_begins = encoder.position();
+        encode(&mut encoder).map_err(|error| SystemException::of_cdr(&error, Completion::No))?;
+        // Without a body there is no padding either.
+        if encoder.position() == body_begins {
+            encoder.truncate(header_ends);
+        }
+        giop::finish(encoder).map_err(failed)
+    }
+}
+
+impl Reference for Object {
+    const TYPE_ID: &'static str = OBJECT_ID;
+    const NAME: &'static str = "Object";
+
+    fn from_ior(ior: Ior, decoder: &Decoder<'_>) -> Result<Self, cdr::Error> {
+        Object::from_ior(ior, decoder)
+    }
+
+    fn ior(&self) -> &Ior {
+        Object::ior(self)
+    }
+}
+
+impl Stub for Object {
+    fn from_object(object: Object) -> Self {
+        object
+    }
+
+    fn object(&self) -> &Object {
+        self
+    }
+}
+
+impl PartialEq for Object {
+    /// Whether both are one reference. Two references may also lead to one object without being equal.
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.target, &other.target) || self.target.ior == other.target.ior
+    }
+}
+
+impl std::fmt::Debug for Object {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "reference to {:?} by", self.ior().type_id)?;
+        self.target.routes.iter().try_for_each(|route| write!(f, " {}", route.endpoint))
+    }
+}

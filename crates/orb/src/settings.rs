@@ -1,0 +1,149 @@
+//! What a broker is told before it starts.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use sidestep_wire::giop::Version;
+
+use crate::Orb;
+use crate::strand::{Listener, SocketListener};
+
+pub(crate) struct Settings {
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) message_limit: usize,
+    pub(crate) version: Version,
+    pub(crate) initial: HashMap<String, String>,
+    pub(crate) default_initial: Option<String>,
+}
+
+/// The largest message that is taken unless told otherwise. omniORB's is 2 MB, which is too little for bulk data.
+const MESSAGE_LIMIT: usize = 64 << 20;
+
+/// Settings of a broker.
+#[must_use]
+pub struct Builder {
+    settings: Settings,
+    listeners: Vec<Where>,
+}
+
+enum Where {
+    Tcp { address: String, host: Option<String> },
+    Unix { path: String },
+}
+
+impl Default for Builder {
+    fn default() -> Self {
+        let settings = Settings {
+            timeout: None,
+            message_limit: MESSAGE_LIMIT,
+            version: Version::V1_2,
+            initial: HashMap::new(),
+            default_initial: None,
+        };
+        Self { settings, listeners: Vec::new() }
+    }
+}
+
+impl Builder {
+    /// Listens on a TCP address; port 0 takes any that is free. References name the address.
+    pub fn tcp(mut self, address: &str) -> Self {
+        self.listeners.push(Where::Tcp { address: address.to_owned(), host: None });
+        self
+    }
+
+    /// Listens on a TCP address; references name `host`.
+    pub fn tcp_as(mut self, address: &str, host: &str) -> Self {
+        self.listeners.push(Where::Tcp { address: address.to_owned(), host: Some(host.to_owned()) });
+        self
+    }
+
+    /// Listens on a UNIX socket.
+    pub fn unix(mut self, path: &str) -> Self {
+        self.listeners.push(Where::Unix { path: path.to_owned() });
+        self
+    }
+
+    /// Lets every call fail with `TIMEOUT` after this time.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.settings.timeout = Some(timeout);
+        self
+    }
+
+    /// The largest message that is taken, in bytes.
+    pub fn message_limit(mut self, limit: usize) -> Self {
+        self.settings.message_limit = limit;
+        self
+    }
+
+    /// The newest version of GIOP that is spoken.
+    pub fn giop(mut self, version: Version) -> Self {
+        self.settings.version = version;
+        self
+    }
+
+    /// Names a service for [`Orb::resolve_initial_references`].
+    pub fn initial_reference(mut self, name: &str, reference: &str) -> Self {
+        self.settings.initial.insert(name.to_owned(), reference.to_owned());
+        self
+    }
+
+    /// Starts the broker.
+    pub fn build(self) -> io::Result<Orb> {
+        let listeners = self.listeners.iter().map(|listener| -> io::Result<Arc<dyn Listener>> {
+            Ok(Arc::new(match listener {
+                Where::Tcp { address, host } => SocketListener::tcp(address, host.as_deref())?,
+                Where::Unix { path } => SocketListener::unix(path)?,
+            }))
+        });
+        let listeners = listeners.collect::<io::Result<Vec<_>>>()?;
+        Orb::start(self.settings, listeners)
+    }
+
+    pub(crate) fn from_arguments(arguments: &mut Vec<String>) -> io::Result<Self> {
+        let mut builder = Self::default();
+        let mut kept = Vec::new();
+        let mut given = std::mem::take(arguments).into_iter();
+        while let Some(argument) = given.next() {
+            if !KNOWN.contains(&argument.as_str()) {
+                kept.push(argument);
+                continue;
+            }
+            let wrong = |expected: &str| {
+                io::Error::new(io::ErrorKind::InvalidInput, format!("{argument} is followed by {expected}"))
+            };
+            let value = given.next().ok_or_else(|| wrong("a value"))?;
+            match argument.as_str() {
+                "-ORBInitRef" => {
+                    let (name, reference) = value.split_once('=').ok_or_else(|| wrong("NAME=REFERENCE"))?;
+                    builder = builder.initial_reference(name, reference);
+                }
+                "-ORBDefaultInitRef" => builder.settings.default_initial = Some(value),
+                "-ORBclientCallTimeOutPeriod" => {
+                    let millis = value.parse().map_err(|_| wrong("a number of milliseconds"))?;
+                    builder = builder.timeout(Duration::from_millis(millis));
+                }
+                _ => match (value.strip_prefix("giop:tcp:"), value.strip_prefix("giop:unix:")) {
+                    (Some(address), _) => {
+                        let address =
+                            if address.starts_with(':') { format!("0.0.0.0{address}") } else { address.into() };
+                        builder = builder.tcp(&address);
+                    }
+                    (_, Some(path)) => builder = builder.unix(path),
+                    _ => return Err(wrong("giop:tcp:HOST:PORT or giop:unix:PATH")),
+                },
+            }
+        }
+        *arguments = kept;
+        Ok(builder)
+    }
+}
+
+const KNOWN: [&str; 4] = ["-ORBInitRef", "-ORBDefaultInitRef", "-ORBendPoint", "-ORBclientCallTimeOutPeriod"];
+
+impl std::fmt::Debug for Builder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "settings of a broker with {} listeners", self.listeners.len())
+    }
+}

@@ -1,0 +1,139 @@
+//! TCP (which makes it IIOP) and UNIX sockets.
+
+use std::io;
+use std::net::{TcpListener, TcpStream, ToSocketAddrs};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown};
+
+use super::{Endpoint, Listener, Strand};
+
+/// A connected socket.
+#[derive(Debug)]
+pub(crate) struct Socket(OwnedFd);
+
+impl Socket {
+    pub(crate) fn connect_tcp(host: &str, port: u16, timeout: Option<Duration>) -> io::Result<Self> {
+        let mut last = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
+        for address in (host, port).to_socket_addrs()? {
+            let connected = match timeout {
+                Some(timeout) => TcpStream::connect_timeout(&address, timeout),
+                None => TcpStream::connect(address),
+            };
+            match connected {
+                Ok(stream) => return Self::of_tcp(stream),
+                Err(error) => last = error,
+            }
+        }
+        Err(last)
+    }
+
+    pub(crate) fn connect_unix(path: &str) -> io::Result<Self> {
+        Ok(Self(UnixStream::connect(path)?.into()))
+    }
+
+    /// A request is one message: it must not wait for others.
+    fn of_tcp(stream: TcpStream) -> io::Result<Self> {
+        stream.set_nodelay(true)?;
+        Ok(Self(stream.into()))
+    }
+
+    fn wait(&self, flags: PollFlags, deadline: Instant) -> io::Result<()> {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let timeout = Timespec { tv_sec: left.as_secs().cast_signed(), tv_nsec: left.subsec_nanos().into() };
+        match poll(&mut [PollFd::from_borrowed_fd(self.0.as_fd(), flags)], Some(&timeout)) {
+            Ok(0) => Err(io::ErrorKind::TimedOut.into()),
+            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+impl Strand for Socket {
+    fn send(&self, mut bytes: &[u8], deadline: Option<Instant>) -> io::Result<()> {
+        let flags = SendFlags::NOSIGNAL | if deadline.is_some() { SendFlags::DONTWAIT } else { SendFlags::empty() };
+        while !bytes.is_empty() {
+            match (send(&self.0, bytes, flags), deadline) {
+                (Ok(sent), _) => bytes = &bytes[sent.min(bytes.len())..],
+                (Err(rustix::io::Errno::INTR), _) => {}
+                (Err(rustix::io::Errno::AGAIN), Some(deadline)) => self.wait(PollFlags::OUT, deadline)?,
+                (Err(error), _) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    fn receive(&self, into: &mut [u8], deadline: Option<Instant>) -> io::Result<usize> {
+        loop {
+            if let Some(deadline) = deadline {
+                self.wait(PollFlags::IN, deadline)?;
+            }
+            let flags = if deadline.is_some() { RecvFlags::DONTWAIT } else { RecvFlags::empty() };
+            match recv(&self.0, &mut *into, flags) {
+                Ok((count, _)) => return Ok(count),
+                Err(rustix::io::Errno::INTR) => {}
+                Err(rustix::io::Errno::AGAIN) if deadline.is_some() => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    fn close(&self) {
+        // Fails only if the peer is gone already.
+        let _ = shutdown(&self.0, Shutdown::Both);
+    }
+}
+
+/// A listening socket.
+#[derive(Debug)]
+pub(crate) enum SocketListener {
+    Tcp { listener: TcpListener, host: String },
+    Unix { listener: UnixListener, path: String },
+}
+
+impl SocketListener {
+    /// Listens on `address`. References name `host`, or the address itself.
+    pub(crate) fn tcp(address: &str, host: Option<&str>) -> io::Result<Self> {
+        let listener = TcpListener::bind(address)?;
+        let own = listener.local_addr()?.ip();
+        let host = host.map_or_else(|| own.to_string(), str::to_owned);
+        Ok(Self::Tcp { listener, host })
+    }
+
+    pub(crate) fn unix(path: &str) -> io::Result<Self> {
+        Ok(Self::Unix { listener: UnixListener::bind(path)?, path: path.to_owned() })
+    }
+}
+
+impl Listener for SocketListener {
+    fn accept(&self) -> io::Result<Box<dyn Strand>> {
+        match self {
+            Self::Tcp { listener, .. } => Ok(Box::new(Socket::of_tcp(listener.accept()?.0)?)),
+            Self::Unix { listener, .. } => Ok(Box::new(Socket(listener.accept()?.0.into()))),
+        }
+    }
+
+    fn close(&self) {
+        // Shutting down a listening socket wakes whoever waits for a connection.
+        let _ = match self {
+            Self::Tcp { listener, .. } => shutdown(listener, Shutdown::Both),
+            Self::Unix { listener, path } => {
+                let _ = std::fs::remove_file(path);
+                shutdown(listener, Shutdown::Both)
+            }
+        };
+    }
+
+    fn endpoint(&self) -> Endpoint {
+        match self {
+            Self::Tcp { listener, host } => {
+                let port = listener.local_addr().map_or(0, |address| address.port());
+                Endpoint::Tcp { host: host.clone(), port }
+            }
+            Self::Unix { path, .. } => Endpoint::Unix { path: path.clone() },
+        }
+    }
+}

@@ -149,8 +149,8 @@ pub mod types {
         Number(i32),
         /// `text`
         Text(String),
-        /// `small`
-        Small {
+        /// `both`
+        Both {
             /// Which of its labels selects it.
             label: Color,
             /// The member.
@@ -174,7 +174,7 @@ pub mod types {
                     <Color as ::sidestep_orb::cdr::Cdr>::encode(&Color::Green, encoder)?;
                     ::sidestep_orb::cdr::Cdr::encode(value, encoder)
                 }
-                Self::Small { label, value } => {
+                Self::Both { label, value } => {
                     if matches!(*label, Color::Red | Color::Green) {
                         return Err(::sidestep_orb::cdr::Error::Discriminator { union: "Choice" });
                     }
@@ -191,7 +191,7 @@ pub mod types {
             Ok(match label {
                 Color::Red => Self::Number(::sidestep_orb::cdr::Cdr::decode(decoder)?),
                 Color::Green => Self::Text(::sidestep_orb::cdr::Cdr::decode(decoder)?),
-                _ => Self::Small { label, value: ::sidestep_orb::cdr::Cdr::decode(decoder)? },
+                _ => Self::Both { label, value: ::sidestep_orb::cdr::Cdr::decode(decoder)? },
             })
         }
     }
@@ -203,7 +203,7 @@ pub mod types {
                 let members = vec![
                     (0, "number", <i32 as ::sidestep_orb::cdr::Typed>::type_code_in(path)),
                     (1, "text", <String as ::sidestep_orb::cdr::Typed>::type_code_in(path)),
-                    (0, "small", <Small as ::sidestep_orb::cdr::Typed>::type_code_in(path)),
+                    (0, "both", <Small as ::sidestep_orb::cdr::Typed>::type_code_in(path)),
                 ];
                 ::sidestep_orb::cdr::TypeCode::union(
                     "IDL:sidestep.test/Types/Choice:1.0",
@@ -376,8 +376,7 @@ pub mod types {
 
     impl ::std::error::Error for PeerFailError {}
 
-    /// Every operation returns its argument as the result and as `o`, and gives back the old `io` changed by the rules of
-    /// its type: numbers plus one, booleans negated, text and sequences twice.
+    /// An operation on a type returns `i`; `o` becomes what `io` was, and `io` becomes `i`.
     ///
     /// This is a reference to such an object; [`PeerServant`] is what implements one.
     #[derive(Debug, Clone, PartialEq)]
@@ -1416,14 +1415,14 @@ pub mod types {
             )
         }
 
-        /// `labels`
-        pub fn labels(
+        /// `some_labels`
+        pub fn some_labels(
             &self,
             i: &Labels,
             io: &Labels,
         ) -> ::std::result::Result<(Labels, Labels, Labels), ::sidestep_orb::SystemException> {
             self.0.call(
-                "labels",
+                "some_labels",
                 |encoder| {
                     ::sidestep_orb::cdr::Cdr::encode(i, encoder)?;
                     ::sidestep_orb::cdr::Cdr::encode(io, encoder)?;
@@ -1439,8 +1438,8 @@ pub mod types {
             )
         }
 
-        /// Sends [`Self::labels`] now; what comes back is collected later.
-        pub fn begin_labels(
+        /// Sends [`Self::some_labels`] now; what comes back is collected later.
+        pub fn begin_some_labels(
             &self,
             i: &Labels,
             io: &Labels,
@@ -1449,7 +1448,7 @@ pub mod types {
             ::sidestep_orb::SystemException,
         > {
             self.0.begin(
-                "labels",
+                "some_labels",
                 |encoder| {
                     ::sidestep_orb::cdr::Cdr::encode(i, encoder)?;
                     ::sidestep_orb::cdr::Cdr::encode(io, encoder)?;
@@ -1465,14 +1464,14 @@ pub mod types {
             )
         }
 
-        /// `octets`
-        pub fn octets(
+        /// `some_octets`
+        pub fn some_octets(
             &self,
             i: &[u8],
             io: &[u8],
         ) -> ::std::result::Result<(Octets, Octets, Octets), ::sidestep_orb::SystemException> {
             self.0.call(
-                "octets",
+                "some_octets",
                 |encoder| {
                     encoder.sequence(i)?;
                     encoder.sequence(io)?;
@@ -1488,8 +1487,8 @@ pub mod types {
             )
         }
 
-        /// Sends [`Self::octets`] now; what comes back is collected later.
-        pub fn begin_octets(
+        /// Sends [`Self::some_octets`] now; what comes back is collected later.
+        pub fn begin_some_octets(
             &self,
             i: &[u8],
             io: &[u8],
@@ -1498,7 +1497,7 @@ pub mod types {
             ::sidestep_orb::SystemException,
         > {
             self.0.begin(
-                "octets",
+                "some_octets",
                 |encoder| {
                     encoder.sequence(i)?;
                     encoder.sequence(io)?;
@@ -1514,14 +1513,14 @@ pub mod types {
             )
         }
 
-        /// `longs`
-        pub fn longs(
+        /// `some_longs`
+        pub fn some_longs(
             &self,
             i: &[i32],
             io: &[i32],
         ) -> ::std::result::Result<(Longs, Longs, Longs), ::sidestep_orb::SystemException> {
             self.0.call(
-                "longs",
+                "some_longs",
                 |encoder| {
                     encoder.sequence(i)?;
                     encoder.sequence(io)?;
@@ -1537,8 +1536,8 @@ pub mod types {
             )
         }
 
-        /// Sends [`Self::longs`] now; what comes back is collected later.
-        pub fn begin_longs(
+        /// Sends [`Self::some_longs`] now; what comes back is collected later.
+        pub fn begin_some_longs(
             &self,
             i: &[i32],
             io: &[i32],
@@ -1547,7 +1546,7 @@ pub mod types {
             ::sidestep_orb::SystemException,
         > {
             self.0.begin(
-                "longs",
+                "some_longs",
                 |encoder| {
                     encoder.sequence(i)?;
                     encoder.sequence(io)?;
@@ -1563,14 +1562,14 @@ pub mod types {
             )
         }
 
-        /// `strings`
-        pub fn strings(
+        /// `some_strings`
+        pub fn some_strings(
             &self,
             i: &[String],
             io: &[String],
         ) -> ::std::result::Result<(Strings, Strings, Strings), ::sidestep_orb::SystemException> {
             self.0.call(
-                "strings",
+                "some_strings",
                 |encoder| {
                     encoder.sequence(i)?;
                     encoder.sequence(io)?;
@@ -1586,8 +1585,8 @@ pub mod types {
             )
         }
 
-        /// Sends [`Self::strings`] now; what comes back is collected later.
-        pub fn begin_strings(
+        /// Sends [`Self::some_strings`] now; what comes back is collected later.
+        pub fn begin_some_strings(
             &self,
             i: &[String],
             io: &[String],
@@ -1596,7 +1595,7 @@ pub mod types {
             ::sidestep_orb::SystemException,
         > {
             self.0.begin(
-                "strings",
+                "some_strings",
                 |encoder| {
                     encoder.sequence(i)?;
                     encoder.sequence(io)?;
@@ -1612,14 +1611,14 @@ pub mod types {
             )
         }
 
-        /// `smalls`
-        pub fn smalls(
+        /// `some_smalls`
+        pub fn some_smalls(
             &self,
             i: &[Small],
             io: &[Small],
         ) -> ::std::result::Result<(Smalls, Smalls, Smalls), ::sidestep_orb::SystemException> {
             self.0.call(
-                "smalls",
+                "some_smalls",
                 |encoder| {
                     encoder.sequence(i)?;
                     encoder.sequence(io)?;
@@ -1635,8 +1634,8 @@ pub mod types {
             )
         }
 
-        /// Sends [`Self::smalls`] now; what comes back is collected later.
-        pub fn begin_smalls(
+        /// Sends [`Self::some_smalls`] now; what comes back is collected later.
+        pub fn begin_some_smalls(
             &self,
             i: &[Small],
             io: &[Small],
@@ -1645,7 +1644,7 @@ pub mod types {
             ::sidestep_orb::SystemException,
         > {
             self.0.begin(
-                "smalls",
+                "some_smalls",
                 |encoder| {
                     encoder.sequence(i)?;
                     encoder.sequence(io)?;
@@ -1661,14 +1660,14 @@ pub mod types {
             )
         }
 
-        /// `bounded`
-        pub fn bounded(
+        /// `some_bounded`
+        pub fn some_bounded(
             &self,
             i: &Bounded,
             io: &Bounded,
         ) -> ::std::result::Result<(Bounded, Bounded, Bounded), ::sidestep_orb::SystemException> {
             self.0.call(
-                "bounded",
+                "some_bounded",
                 |encoder| {
                     ::sidestep_orb::cdr::Cdr::encode(i, encoder)?;
                     ::sidestep_orb::cdr::Cdr::encode(io, encoder)?;
@@ -1684,8 +1683,8 @@ pub mod types {
             )
         }
 
-        /// Sends [`Self::bounded`] now; what comes back is collected later.
-        pub fn begin_bounded(
+        /// Sends [`Self::some_bounded`] now; what comes back is collected later.
+        pub fn begin_some_bounded(
             &self,
             i: &Bounded,
             io: &Bounded,
@@ -1694,7 +1693,7 @@ pub mod types {
             ::sidestep_orb::SystemException,
         > {
             self.0.begin(
-                "bounded",
+                "some_bounded",
                 |encoder| {
                     ::sidestep_orb::cdr::Cdr::encode(i, encoder)?;
                     ::sidestep_orb::cdr::Cdr::encode(io, encoder)?;
@@ -1759,14 +1758,14 @@ pub mod types {
             )
         }
 
-        /// `money`
-        pub fn money(
+        /// `some_money`
+        pub fn some_money(
             &self,
             i: Money,
             io: Money,
         ) -> ::std::result::Result<(Money, Money, Money), ::sidestep_orb::SystemException> {
             self.0.call(
-                "money",
+                "some_money",
                 |encoder| {
                     ::sidestep_orb::cdr::Cdr::encode(&i, encoder)?;
                     ::sidestep_orb::cdr::Cdr::encode(&io, encoder)?;
@@ -1782,8 +1781,8 @@ pub mod types {
             )
         }
 
-        /// Sends [`Self::money`] now; what comes back is collected later.
-        pub fn begin_money(
+        /// Sends [`Self::some_money`] now; what comes back is collected later.
+        pub fn begin_some_money(
             &self,
             i: Money,
             io: Money,
@@ -1792,7 +1791,7 @@ pub mod types {
             ::sidestep_orb::SystemException,
         > {
             self.0.begin(
-                "money",
+                "some_money",
                 |encoder| {
                     ::sidestep_orb::cdr::Cdr::encode(&i, encoder)?;
                     ::sidestep_orb::cdr::Cdr::encode(&io, encoder)?;
@@ -1863,14 +1862,14 @@ pub mod types {
             )
         }
 
-        /// `anys`
-        pub fn anys(
+        /// `some_anys`
+        pub fn some_anys(
             &self,
             i: &[::sidestep_orb::cdr::Any],
             io: &[::sidestep_orb::cdr::Any],
         ) -> ::std::result::Result<(Anys, Anys, Anys), ::sidestep_orb::SystemException> {
             self.0.call(
-                "anys",
+                "some_anys",
                 |encoder| {
                     encoder.sequence(i)?;
                     encoder.sequence(io)?;
@@ -1886,8 +1885,8 @@ pub mod types {
             )
         }
 
-        /// Sends [`Self::anys`] now; what comes back is collected later.
-        pub fn begin_anys(
+        /// Sends [`Self::some_anys`] now; what comes back is collected later.
+        pub fn begin_some_anys(
             &self,
             i: &[::sidestep_orb::cdr::Any],
             io: &[::sidestep_orb::cdr::Any],
@@ -1896,7 +1895,7 @@ pub mod types {
             ::sidestep_orb::SystemException,
         > {
             self.0.begin(
-                "anys",
+                "some_anys",
                 |encoder| {
                     encoder.sequence(i)?;
                     encoder.sequence(io)?;
@@ -2277,43 +2276,43 @@ pub mod types {
             io: Choice,
         ) -> ::std::result::Result<(Choice, Choice, Choice), ::sidestep_orb::SystemException>;
 
-        /// `labels`
-        fn labels(
+        /// `some_labels`
+        fn some_labels(
             &self,
             i: Labels,
             io: Labels,
         ) -> ::std::result::Result<(Labels, Labels, Labels), ::sidestep_orb::SystemException>;
 
-        /// `octets`
-        fn octets(
+        /// `some_octets`
+        fn some_octets(
             &self,
             i: Octets,
             io: Octets,
         ) -> ::std::result::Result<(Octets, Octets, Octets), ::sidestep_orb::SystemException>;
 
-        /// `longs`
-        fn longs(
+        /// `some_longs`
+        fn some_longs(
             &self,
             i: Longs,
             io: Longs,
         ) -> ::std::result::Result<(Longs, Longs, Longs), ::sidestep_orb::SystemException>;
 
-        /// `strings`
-        fn strings(
+        /// `some_strings`
+        fn some_strings(
             &self,
             i: Strings,
             io: Strings,
         ) -> ::std::result::Result<(Strings, Strings, Strings), ::sidestep_orb::SystemException>;
 
-        /// `smalls`
-        fn smalls(
+        /// `some_smalls`
+        fn some_smalls(
             &self,
             i: Smalls,
             io: Smalls,
         ) -> ::std::result::Result<(Smalls, Smalls, Smalls), ::sidestep_orb::SystemException>;
 
-        /// `bounded`
-        fn bounded(
+        /// `some_bounded`
+        fn some_bounded(
             &self,
             i: Bounded,
             io: Bounded,
@@ -2326,8 +2325,8 @@ pub mod types {
             io: Grid,
         ) -> ::std::result::Result<(Grid, Grid, Grid), ::sidestep_orb::SystemException>;
 
-        /// `money`
-        fn money(
+        /// `some_money`
+        fn some_money(
             &self,
             i: Money,
             io: Money,
@@ -2343,9 +2342,12 @@ pub mod types {
             ::sidestep_orb::SystemException,
         >;
 
-        /// `anys`
-        fn anys(&self, i: Anys, io: Anys)
-        -> ::std::result::Result<(Anys, Anys, Anys), ::sidestep_orb::SystemException>;
+        /// `some_anys`
+        fn some_anys(
+            &self,
+            i: Anys,
+            io: Anys,
+        ) -> ::std::result::Result<(Anys, Anys, Anys), ::sidestep_orb::SystemException>;
 
         /// `an_object`
         fn an_object(
@@ -2659,11 +2661,11 @@ pub mod types {
                         Ok(())
                     })
                 }
-                "labels" => {
+                "some_labels" => {
                     let (argument_0, argument_1) = call.arguments(|decoder| {
                         Ok((::sidestep_orb::cdr::Cdr::decode(decoder)?, ::sidestep_orb::cdr::Cdr::decode(decoder)?))
                     })?;
-                    let outcome = PeerServant::labels(&self.0, argument_0, argument_1)?;
+                    let outcome = PeerServant::some_labels(&self.0, argument_0, argument_1)?;
                     call.reply(|encoder| {
                         ::sidestep_orb::cdr::Cdr::encode(&outcome.0, encoder)?;
                         ::sidestep_orb::cdr::Cdr::encode(&outcome.1, encoder)?;
@@ -2671,11 +2673,11 @@ pub mod types {
                         Ok(())
                     })
                 }
-                "octets" => {
+                "some_octets" => {
                     let (argument_0, argument_1) = call.arguments(|decoder| {
                         Ok((::sidestep_orb::cdr::Cdr::decode(decoder)?, ::sidestep_orb::cdr::Cdr::decode(decoder)?))
                     })?;
-                    let outcome = PeerServant::octets(&self.0, argument_0, argument_1)?;
+                    let outcome = PeerServant::some_octets(&self.0, argument_0, argument_1)?;
                     call.reply(|encoder| {
                         ::sidestep_orb::cdr::Cdr::encode(&outcome.0, encoder)?;
                         ::sidestep_orb::cdr::Cdr::encode(&outcome.1, encoder)?;
@@ -2683,11 +2685,11 @@ pub mod types {
                         Ok(())
                     })
                 }
-                "longs" => {
+                "some_longs" => {
                     let (argument_0, argument_1) = call.arguments(|decoder| {
                         Ok((::sidestep_orb::cdr::Cdr::decode(decoder)?, ::sidestep_orb::cdr::Cdr::decode(decoder)?))
                     })?;
-                    let outcome = PeerServant::longs(&self.0, argument_0, argument_1)?;
+                    let outcome = PeerServant::some_longs(&self.0, argument_0, argument_1)?;
                     call.reply(|encoder| {
                         ::sidestep_orb::cdr::Cdr::encode(&outcome.0, encoder)?;
                         ::sidestep_orb::cdr::Cdr::encode(&outcome.1, encoder)?;
@@ -2695,11 +2697,11 @@ pub mod types {
                         Ok(())
                     })
                 }
-                "strings" => {
+                "some_strings" => {
                     let (argument_0, argument_1) = call.arguments(|decoder| {
                         Ok((::sidestep_orb::cdr::Cdr::decode(decoder)?, ::sidestep_orb::cdr::Cdr::decode(decoder)?))
                     })?;
-                    let outcome = PeerServant::strings(&self.0, argument_0, argument_1)?;
+                    let outcome = PeerServant::some_strings(&self.0, argument_0, argument_1)?;
                     call.reply(|encoder| {
                         ::sidestep_orb::cdr::Cdr::encode(&outcome.0, encoder)?;
                         ::sidestep_orb::cdr::Cdr::encode(&outcome.1, encoder)?;
@@ -2707,11 +2709,11 @@ pub mod types {
                         Ok(())
                     })
                 }
-                "smalls" => {
+                "some_smalls" => {
                     let (argument_0, argument_1) = call.arguments(|decoder| {
                         Ok((::sidestep_orb::cdr::Cdr::decode(decoder)?, ::sidestep_orb::cdr::Cdr::decode(decoder)?))
                     })?;
-                    let outcome = PeerServant::smalls(&self.0, argument_0, argument_1)?;
+                    let outcome = PeerServant::some_smalls(&self.0, argument_0, argument_1)?;
                     call.reply(|encoder| {
                         ::sidestep_orb::cdr::Cdr::encode(&outcome.0, encoder)?;
                         ::sidestep_orb::cdr::Cdr::encode(&outcome.1, encoder)?;
@@ -2719,11 +2721,11 @@ pub mod types {
                         Ok(())
                     })
                 }
-                "bounded" => {
+                "some_bounded" => {
                     let (argument_0, argument_1) = call.arguments(|decoder| {
                         Ok((::sidestep_orb::cdr::Cdr::decode(decoder)?, ::sidestep_orb::cdr::Cdr::decode(decoder)?))
                     })?;
-                    let outcome = PeerServant::bounded(&self.0, argument_0, argument_1)?;
+                    let outcome = PeerServant::some_bounded(&self.0, argument_0, argument_1)?;
                     call.reply(|encoder| {
                         ::sidestep_orb::cdr::Cdr::encode(&outcome.0, encoder)?;
                         ::sidestep_orb::cdr::Cdr::encode(&outcome.1, encoder)?;
@@ -2743,11 +2745,11 @@ pub mod types {
                         Ok(())
                     })
                 }
-                "money" => {
+                "some_money" => {
                     let (argument_0, argument_1) = call.arguments(|decoder| {
                         Ok((::sidestep_orb::cdr::Cdr::decode(decoder)?, ::sidestep_orb::cdr::Cdr::decode(decoder)?))
                     })?;
-                    let outcome = PeerServant::money(&self.0, argument_0, argument_1)?;
+                    let outcome = PeerServant::some_money(&self.0, argument_0, argument_1)?;
                     call.reply(|encoder| {
                         ::sidestep_orb::cdr::Cdr::encode(&outcome.0, encoder)?;
                         ::sidestep_orb::cdr::Cdr::encode(&outcome.1, encoder)?;
@@ -2767,11 +2769,11 @@ pub mod types {
                         Ok(())
                     })
                 }
-                "anys" => {
+                "some_anys" => {
                     let (argument_0, argument_1) = call.arguments(|decoder| {
                         Ok((::sidestep_orb::cdr::Cdr::decode(decoder)?, ::sidestep_orb::cdr::Cdr::decode(decoder)?))
                     })?;
-                    let outcome = PeerServant::anys(&self.0, argument_0, argument_1)?;
+                    let outcome = PeerServant::some_anys(&self.0, argument_0, argument_1)?;
                     call.reply(|encoder| {
                         ::sidestep_orb::cdr::Cdr::encode(&outcome.0, encoder)?;
                         ::sidestep_orb::cdr::Cdr::encode(&outcome.1, encoder)?;
@@ -2909,8 +2911,8 @@ pub mod types {
         pub why: String,
         /// `code`
         pub code: i32,
-        /// `color`
-        pub color: Color,
+        /// `shade`
+        pub shade: Color,
     }
 
     impl ::sidestep_orb::UserException for Detailed {
@@ -2931,7 +2933,7 @@ pub mod types {
             encoder.identifier(<Self as ::sidestep_orb::UserException>::ID.as_bytes())?;
             ::sidestep_orb::cdr::Cdr::encode(&self.why, encoder)?;
             ::sidestep_orb::cdr::Cdr::encode(&self.code, encoder)?;
-            ::sidestep_orb::cdr::Cdr::encode(&self.color, encoder)?;
+            ::sidestep_orb::cdr::Cdr::encode(&self.shade, encoder)?;
             Ok(())
         }
 
@@ -2942,7 +2944,7 @@ pub mod types {
             Ok(Self {
                 why: ::sidestep_orb::cdr::Cdr::decode(decoder)?,
                 code: ::sidestep_orb::cdr::Cdr::decode(decoder)?,
-                color: ::sidestep_orb::cdr::Cdr::decode(decoder)?,
+                shade: ::sidestep_orb::cdr::Cdr::decode(decoder)?,
             })
         }
     }
@@ -2953,7 +2955,7 @@ pub mod types {
                 let members = vec![
                     ("why", <String as ::sidestep_orb::cdr::Typed>::type_code_in(path)),
                     ("code", <i32 as ::sidestep_orb::cdr::Typed>::type_code_in(path)),
-                    ("color", <Color as ::sidestep_orb::cdr::Typed>::type_code_in(path)),
+                    ("shade", <Color as ::sidestep_orb::cdr::Typed>::type_code_in(path)),
                 ];
                 ::sidestep_orb::cdr::TypeCode::exception("IDL:sidestep.test/Types/Detailed:1.0", "Detailed", members)
             })

@@ -1,0 +1,274 @@
+//! An implementation of `types.idl`, and calls of everything in it, for any broker's object.
+
+// Each file that includes this one uses a part of it.
+#![allow(dead_code)]
+
+#[path = "../generated/types.rs"]
+mod generated;
+
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
+
+use sidestep_orb::cdr::{Any, Fixed, TypeCode, Typed, WChar, WString};
+use sidestep_orb::{Completion, Kind, Object, Orb, Stub, SystemException};
+
+pub use generated::types::*;
+
+/// The servant of this side.
+pub struct Own {
+    calls: AtomicI32,
+    label: Mutex<String>,
+    heard: Mutex<String>,
+    /// `sleep` waits for it instead of for time.
+    pub gate: Arc<Gate>,
+}
+
+/// Where `sleep` waits.
+#[derive(Default)]
+pub struct Gate {
+    open: Mutex<bool>,
+    changed: Condvar,
+    waiting: AtomicI32,
+}
+
+impl Gate {
+    pub fn open(&self) {
+        *self.open.lock().unwrap() = true;
+        self.changed.notify_all();
+    }
+
+    pub fn waiting(&self) -> i32 {
+        self.waiting.load(Ordering::SeqCst)
+    }
+
+    fn pass(&self) {
+        self.waiting.fetch_add(1, Ordering::SeqCst);
+        let mut open = self.open.lock().unwrap();
+        while !*open {
+            open = self.changed.wait(open).unwrap();
+        }
+    }
+}
+
+impl Own {
+    pub fn new() -> Self {
+        let (label, heard) = (Mutex::new("own".to_owned()), Mutex::default());
+        Self { calls: AtomicI32::new(0), label, heard, gate: Arc::default() }
+    }
+}
+
+/// A broker that serves an [`Own`], and its reference.
+pub fn serve(orb: &Orb) -> (Peer, Arc<Gate>) {
+    let own = Own::new();
+    let gate = own.gate.clone();
+    let peer = orb.root_poa().activate(PeerSkeleton(own)).unwrap();
+    orb.root_poa().manager().activate().unwrap();
+    (peer, gate)
+}
+
+/// The same object seen by another broker, so that calls go over the wire.
+pub fn seen_by(orb: &Orb, peer: &Peer) -> Peer {
+    let object = orb.string_to_object(&peer.object().ior().to_string()).unwrap();
+    object.narrow().unwrap().expect("a Peer")
+}
+
+macro_rules! operations {
+    ($($name:ident: $type:ty),* $(,)?) => {
+        impl BaseServant for Own {
+            fn calls(&self) -> Result<i32, SystemException> {
+                Ok(self.calls.load(Ordering::SeqCst))
+            }
+
+            fn label(&self) -> Result<String, SystemException> {
+                Ok(self.label.lock().unwrap().clone())
+            }
+
+            fn set_label(&self, value: String) -> Result<(), SystemException> {
+                *self.label.lock().unwrap() = value;
+                Ok(())
+            }
+
+            fn ping(&self) -> Result<(), SystemException> {
+                self.calls.fetch_add(1, Ordering::SeqCst);
+                Ok(())
+            }
+        }
+
+        impl PeerServant for Own {
+            $(fn $name(&self, i: $type, io: $type) -> Result<($type, $type, $type), SystemException> {
+                Ok((i.clone(), i, io))
+            })*
+
+            fn fail(&self, how: i32) -> Result<(), PeerFailError> {
+                match how {
+                    1 => Err(Plain {}.into()),
+                    2 => Err(Detailed { why: "because".to_owned(), code: 42, shade: Color::Blue }.into()),
+                    3 => Err(Kind::NoPermission.with_minor(7, Completion::Yes).into()),
+                    4 => panic!("a servant that panics"),
+                    _ => Ok(()),
+                }
+            }
+
+            fn tell(&self, text: String) -> Result<(), SystemException> {
+                *self.heard.lock().unwrap() = text;
+                Ok(())
+            }
+
+            fn told(&self) -> Result<String, SystemException> {
+                Ok(self.heard.lock().unwrap().clone())
+            }
+
+            fn relay(&self, other: Option<Peer>, number: i32) -> Result<i32, SystemException> {
+                let other = other.ok_or(Kind::BadParam.raised(Completion::No))?;
+                other.a_long(number, 0).map(|(result, _, _)| result)
+            }
+
+            fn sleep(&self, _: u32) -> Result<(), SystemException> {
+                self.gate.pass();
+                Ok(())
+            }
+
+            fn leave(&self) -> Result<(), SystemException> {
+                Ok(())
+            }
+        }
+    };
+}
+
+operations! {
+    a_short: i16, a_ushort: u16, a_long: i32, a_ulong: u32, a_longlong: i64, a_ulonglong: u64,
+    a_float: f32, a_double: f64, a_boolean: bool, a_char: char, a_wchar: WChar, an_octet: u8,
+    a_string: String, a_wstring: WString, a_short_text: ShortText, a_color: Color, a_small: Small, a_tree: Tree,
+    a_choice: Choice, some_labels: Labels, some_octets: Octets, some_longs: Longs, some_strings: Strings,
+    some_smalls: Smalls, some_bounded: Bounded, a_grid: Grid, some_money: Money, an_any: Any, some_anys: Anys,
+    an_object: Option<Object>, a_peer: Option<Peer>, a_type: TypeCode,
+}
+
+macro_rules! check {
+    ($peer:ident, $($name:ident($i:expr, $io:expr)),* $(,)?) => {$(
+        let (i, io) = ($i, $io);
+        let outcome = $peer.$name(i.clone(), io.clone());
+        assert_eq!(outcome, Ok((i.clone(), i, io)), stringify!($name));
+    )*};
+}
+
+macro_rules! check_borrowed {
+    ($peer:ident, $($name:ident($i:expr, $io:expr)),* $(,)?) => {$(
+        let (i, io) = ($i, $io);
+        let outcome = $peer.$name(&i, &io);
+        assert_eq!(outcome, Ok((i.clone(), i, io)), stringify!($name));
+    )*};
+}
+
+fn tree(depth: usize) -> Tree {
+    Tree { name: format!("é{depth}"), children: (0..depth).map(tree).collect() }
+}
+
+fn small(value: f64) -> Small {
+    Small { tag: 7, value, flag: true }
+}
+
+/// Calls every operation on a type, with values at their limits.
+pub fn exercise_types(peer: &Peer) {
+    check!(
+        peer,
+        a_short(i16::MIN, i16::MAX),
+        a_ushort(u16::MAX, 1),
+        a_long(i32::MIN, i32::MAX),
+        a_ulong(u32::MAX, 1),
+        a_longlong(i64::MIN, i64::MAX),
+        a_ulonglong(u64::MAX, 1),
+        a_float(1.5, f32::MIN_POSITIVE),
+        a_double(-0.0, f64::MAX),
+        a_boolean(true, false),
+        a_char('a', 'z'),
+        a_wchar(WChar('ß'), WChar('€')),
+        an_octet(0, 255),
+        a_color(Color::Blue, Color::Red),
+        some_money(Fixed::new(-1_234_567).unwrap(), Fixed::new(5).unwrap()),
+    );
+    check_borrowed!(
+        peer,
+        a_string("plain".to_owned(), "grüße".to_owned()),
+        a_wstring(WString::from("€ und 𝄞"), WString::from("")),
+        a_short_text("12345678".try_into().unwrap(), "".try_into().unwrap()),
+        a_small(small(1.25), small(-1.0)),
+        a_tree(tree(4), tree(0)),
+        a_choice(Choice::Number(-1), Choice::Text("text".to_owned())),
+        a_choice(Choice::Both { label: Color::Blue, value: small(3.0) }, Choice::Number(0)),
+        some_labels(Labels::Some { label: 2, value: "two".to_owned() }, Labels::Other(0.5)),
+        some_labels(Labels::NoMember(9), Labels::Some { label: 1, value: String::new() }),
+        some_octets((0..=255).collect::<Vec<u8>>(), Vec::new()),
+        some_longs(vec![1, -2, 3], Vec::new()),
+        some_strings(vec!["a".to_owned(), String::new(), "bcd".to_owned()], Vec::new()),
+        some_smalls(vec![small(1.0), small(2.0)], Vec::new()),
+        some_bounded(vec![1, 2, 3, 4].try_into().unwrap(), vec![].try_into().unwrap()),
+        a_grid([[1, 2, 3], [4, 5, 6]], [[0; 3]; 2]),
+        a_type(TypeCode::String(0), Tree::type_code()),
+    );
+}
+
+/// Values of many types in an `any`, and references.
+pub fn exercise_anys(peer: &Peer) {
+    let values = [
+        Any::default(),
+        Any::new(&-5i16).unwrap(),
+        Any::new(&"grüße".to_owned()).unwrap(),
+        Any::new(&WString::from("€")).unwrap(),
+        Any::new(&small(0.5)).unwrap(),
+        Any::new(&tree(3)).unwrap(),
+        Any::new(&Choice::Both { label: Color::Blue, value: small(3.0) }).unwrap(),
+        Any::new(&Labels::Some { label: 2, value: "two".to_owned() }).unwrap(),
+        Any::new(&Color::Green).unwrap(),
+        Any::new(&vec![[1u8; 3]; 2]).unwrap(),
+        Any::new(&Fixed::<7, 2>::new(-12).unwrap()).unwrap(),
+        Any::new(&Detailed { why: "why".to_owned(), code: 1, shade: Color::Red }).unwrap(),
+        Any::new(&Tree::type_code()).unwrap(),
+        Any::new(&vec![Any::new(&1u64).unwrap(), Any::new(&true).unwrap()]).unwrap(),
+    ];
+    for value in &values {
+        let (result, io, o) = peer.an_any(value, &values[1]).unwrap();
+        assert!(result.type_code().equivalent(value.type_code()), "{result:?} is not {value:?}");
+        assert_eq!(o.get::<i16>(), Ok(Some(-5)));
+        assert_eq!(io, result);
+    }
+    let (result, _, _) = peer.an_any(&values[5], &values[0]).unwrap();
+    assert_eq!(result.get::<Tree>(), Ok(Some(tree(3))));
+    let (result, _, _) = peer.an_any(&values[6], &values[0]).unwrap();
+    assert_eq!(result.get::<Choice>(), Ok(Some(Choice::Both { label: Color::Blue, value: small(3.0) })));
+    let anys = values.to_vec();
+    assert_eq!(peer.some_anys(&anys, &[]).unwrap().0.len(), anys.len());
+    let object = peer.object();
+    let (result, io, o) = peer.an_object(Some(object), None).unwrap();
+    assert!(o.is_none());
+    for given in [result, io] {
+        assert!(given.expect("not nil").is_a("IDL:sidestep.test/Types/Base:1.0").unwrap());
+    }
+    let (result, _, _) = peer.a_peer(Some(peer), None).unwrap();
+    result.expect("not nil").ping().unwrap();
+}
+
+/// Exceptions, attributes, inherited operations and oneway.
+pub fn exercise_calls(peer: &Peer) {
+    assert_eq!(peer.fail(0), Ok(()));
+    assert_eq!(peer.fail(1), Err(PeerFailError::Plain(Plain {})));
+    let detailed = Detailed { why: "because".to_owned(), code: 42, shade: Color::Blue };
+    assert_eq!(peer.fail(2), Err(PeerFailError::Detailed(detailed)));
+    assert_eq!(peer.fail(3), Err(PeerFailError::System(Kind::NoPermission.with_minor(7, Completion::Yes))));
+    let before = peer.calls().unwrap();
+    peer.ping().unwrap();
+    assert_eq!(peer.calls(), Ok(before + 1));
+    peer.set_label("changed").unwrap();
+    assert_eq!(peer.label().as_deref(), Ok("changed"));
+    peer.tell("oneway").unwrap();
+    // A oneway says nothing, but requests of one connection are served in order.
+    assert_eq!(peer.told().as_deref(), Ok("oneway"));
+    assert_eq!(peer.relay(Some(peer), 5), Ok(5));
+    assert_eq!(peer.object().non_existent(), Ok(false));
+    assert_eq!(peer.object().is_a("IDL:other:1.0"), Ok(false));
+    let unknown: Result<(), SystemException> = peer.object().call("unknown", |_| Ok(()), |_| Ok(()));
+    assert_eq!(unknown.unwrap_err().kind, Kind::BadOperation);
+    // Longer than any buffer, and than the fragments of those who fragment.
+    let long = vec![0x5a; 300_000];
+    assert_eq!(peer.some_octets(&long, &[]).unwrap().0, long);
+}

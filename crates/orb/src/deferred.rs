@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use crate::cdr::{self, Decoder};
 use crate::exception::{Completion, Failure, Kind};
-use crate::object::{Answer, Object, Sent};
+use crate::object::{Answer, Object, Sent, failure_of};
 
 /// A call that is under way.
 ///
@@ -40,7 +40,7 @@ impl<T, E: Failure> Deferred<T, E> {
     /// Waits for the outcome.
     pub fn collect(mut self) -> Result<T, E> {
         let Some(sent) = self.sent.take() else { return Err(Kind::BadInvOrder.raised(Completion::No).into()) };
-        let reply = sent.wait(self.deadline)?;
+        let reply = sent.wait(self.deadline).map_err(failure_of)?;
         match self.object.answer(reply, self.decode)? {
             Answer::Outcome(outcome) => outcome,
             Answer::Forward(object) => {

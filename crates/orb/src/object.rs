@@ -118,10 +118,15 @@ impl Object {
         let mut hops = 0;
         loop {
             let object = forwarded.as_ref().unwrap_or(self);
-            let answer = object
-                .send(operation, true, &encode, deadline)
-                .and_then(|sent| sent.wait(deadline))
-                .and_then(|reply| self.answer(reply, &decode));
+            let answer = match object.send(operation, true, &encode, deadline).map(|sent| sent.wait(deadline)) {
+                // The server closed an idle connection while the request was on its way, and has not served it.
+                Ok(Err(Lost::Refused)) if hops < MAX_HOPS => {
+                    hops += 1;
+                    continue;
+                }
+                Ok(reply) => reply.map_err(failure_of).and_then(|reply| self.answer(reply, &decode)),
+                Err(exception) => Err(exception),
+            };
             hops += 1;
             match answer {
                 Ok(Answer::Outcome(outcome)) => return outcome,
@@ -271,16 +276,20 @@ impl Object {
 
 impl Sent {
     /// Waits for the reply.
-    pub(crate) fn wait(self, deadline: Option<Instant>) -> Result<Option<Reply>, SystemException> {
+    pub(crate) fn wait(self, deadline: Option<Instant>) -> Result<Option<Reply>, Lost> {
         match self {
             Sent::Local(reply) => Ok(reply),
-            Sent::Remote(connection, id) => match connection.wait(id, deadline) {
-                Ok(reply) => Ok(Some(reply)),
-                Err(Lost::Refused) => Err(Kind::Transient.raised(Completion::No)),
-                Err(Lost::Broken) => Err(Kind::CommFailure.raised(Completion::Maybe)),
-                Err(Lost::TimedOut) => Err(Kind::Timeout.raised(Completion::Maybe)),
-            },
+            Sent::Remote(connection, id) => connection.wait(id, deadline).map(Some),
         }
+    }
+}
+
+/// What the caller is told when a reply does not come.
+pub(crate) fn failure_of(lost: Lost) -> SystemException {
+    match lost {
+        Lost::Refused => Kind::Transient.raised(Completion::No),
+        Lost::Broken => Kind::CommFailure.raised(Completion::Maybe),
+        Lost::TimedOut => Kind::Timeout.raised(Completion::Maybe),
     }
 }
 

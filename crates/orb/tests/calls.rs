@@ -7,7 +7,10 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::Duration;
 
-use peer::{Own, Peer, PeerSkeleton, exercise_anys, exercise_calls, exercise_types, seen_by, serve};
+use peer::{
+    Own, Peer, PeerSkeleton, exercise_anys, exercise_calls, exercise_exception_in_any, exercise_types, exercise_wide,
+    seen_by, serve,
+};
 use sidestep_orb::{Completion, Kind, Orb, Poa, Refusal, Servant, ServantLocator, Stub, SystemException, Version};
 use sidestep_orb::{IdUniqueness, Policies, RequestProcessing, Retention};
 
@@ -21,7 +24,9 @@ fn tcp_server() -> Orb {
 
 fn exercise(peer: &Peer) {
     exercise_types(peer);
+    exercise_wide(peer);
     exercise_anys(peer);
+    exercise_exception_in_any(peer);
     exercise_calls(peer);
 }
 

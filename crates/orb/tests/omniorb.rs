@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 
-use peer::{Peer, exercise_anys, exercise_calls, exercise_types, serve};
+use peer::{Peer, exercise_anys, exercise_calls, exercise_types, exercise_wide, serve};
+use sidestep_orb::cdr::WChar;
 use sidestep_orb::naming::{NameServer, cos_naming::NamingContext, parse_name, resolve};
 use sidestep_orb::{Kind, Orb, Stub, Version};
 
@@ -24,7 +25,9 @@ fn build() -> Option<PathBuf> {
     let (idl, code) = (sources.join("types.idl"), sources.join("omniorb/peer.cc"));
     // One folder for each state of the sources, so that it is built once and not for every process.
     let state = [&idl, &code].map(|path| std::fs::read(path).expect("a source")).concat();
-    let hash = state.iter().fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3));
+    let hash = state
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3));
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("omniorb-{hash:016x}"));
     std::fs::create_dir_all(&folder).expect("a folder");
     let program = folder.join("peer");
@@ -94,6 +97,7 @@ const LOOPBACK: [&str; 2] = ["-ORBendPoint", "giop:tcp:127.0.0.1:"];
 
 fn exercise(peer: &Peer) {
     exercise_types(peer);
+    exercise_wide(peer);
     exercise_anys(peer);
     exercise_calls(peer);
 }
@@ -121,9 +125,8 @@ fn omniorb_calls_us_in_older_versions() {
         let Some(omni) = Omni::start(&options, Some(&own)) else { return };
         let proxy = omni.peer(&orb, 1);
         exercise_calls(&proxy);
-        if version == "1.1" {
-            exercise_types(&proxy);
-        }
+        exercise_types(&proxy);
+        exercise_anys(&proxy);
     }
     orb.shutdown();
 }
@@ -132,10 +135,28 @@ fn omniorb_calls_us_in_older_versions() {
 fn we_call_omniorb_in_older_versions() {
     let Some(omni) = Omni::start(&LOOPBACK, None) else { return };
     let older = |version| Orb::builder().giop(version).tcp("127.0.0.1:0").build().unwrap();
-    let orb = older(Version::V1_1);
-    exercise(&omni.peer(&orb, 0));
-    orb.shutdown();
-    exercise_calls(&omni.peer(&older(Version::V1_0), 0));
+    for version in [Version::V1_0, Version::V1_1] {
+        let orb = older(version);
+        let peer = omni.peer(&orb, 0);
+        exercise_types(&peer);
+        exercise_anys(&peer);
+        exercise_calls(&peer);
+        orb.shutdown();
+    }
+}
+
+/// omniORB does not agree on code sets before GIOP 1.2, also not with itself.
+#[test]
+fn omniorb_takes_no_wide_text_in_older_versions() {
+    let orb = Orb::builder().build().unwrap();
+    let options = [LOOPBACK[0], LOOPBACK[1], "-ORBmaxGIOPVersion", "1.1"];
+    let Some(old) = Omni::start(&options, None) else { return };
+    let old = old.peer(&orb, 0);
+    let Some(new) = Omni::start(&LOOPBACK, Some(&old)) else { return };
+    let (wide, narrow) = (WChar('ß'), "narrow");
+    assert_eq!(old.a_wchar(wide, wide).unwrap_err().kind, Kind::BadParam);
+    assert_eq!(new.peer(&orb, 1).a_wchar(wide, wide).unwrap_err().kind, Kind::InvObjref);
+    old.a_string(narrow, narrow).unwrap();
 }
 
 #[test]

@@ -182,7 +182,6 @@ pub fn exercise_types(peer: &Peer) {
         a_double(-0.0, f64::MAX),
         a_boolean(true, false),
         a_char('a', 'z'),
-        a_wchar(WChar('ß'), WChar('€')),
         an_octet(0, 255),
         a_color(Color::Blue, Color::Red),
         some_money(Fixed::new(-1_234_567).unwrap(), Fixed::new(5).unwrap()),
@@ -190,7 +189,6 @@ pub fn exercise_types(peer: &Peer) {
     check_borrowed!(
         peer,
         a_string("plain".to_owned(), "grüße".to_owned()),
-        a_wstring(WString::from("€ und 𝄞"), WString::from("")),
         a_short_text("12345678".try_into().unwrap(), "".try_into().unwrap()),
         a_small(small(1.25), small(-1.0)),
         a_tree(tree(4), tree(0)),
@@ -208,13 +206,27 @@ pub fn exercise_types(peer: &Peer) {
     );
 }
 
+/// Calls with wide text.
+pub fn exercise_wide(peer: &Peer) {
+    check!(peer, a_wchar(WChar('ß'), WChar('€')));
+    check_borrowed!(peer, a_wstring(WString::from("€ und 𝄞"), WString::from("")));
+    let any = Any::new(&WString::from("€")).unwrap();
+    assert_eq!(peer.an_any(&any, &any).unwrap().0, any);
+}
+
+/// An exception in an `any`, which omniORB encodes without its repository id, unlike the standard.
+pub fn exercise_exception_in_any(peer: &Peer) {
+    let exception = Detailed { why: "why".to_owned(), code: 1, shade: Color::Red };
+    let any = Any::new(&exception).unwrap();
+    assert_eq!(peer.an_any(&any, &any).unwrap().0.get(), Ok(Some(exception)));
+}
+
 /// Values of many types in an `any`, and references.
 pub fn exercise_anys(peer: &Peer) {
     let values = [
         Any::default(),
         Any::new(&-5i16).unwrap(),
         Any::new(&"grüße".to_owned()).unwrap(),
-        Any::new(&WString::from("€")).unwrap(),
         Any::new(&small(0.5)).unwrap(),
         Any::new(&tree(3)).unwrap(),
         Any::new(&Choice::Both { label: Color::Blue, value: small(3.0) }).unwrap(),
@@ -222,19 +234,19 @@ pub fn exercise_anys(peer: &Peer) {
         Any::new(&Color::Green).unwrap(),
         Any::new(&vec![[1u8; 3]; 2]).unwrap(),
         Any::new(&Fixed::<7, 2>::new(-12).unwrap()).unwrap(),
-        Any::new(&Detailed { why: "why".to_owned(), code: 1, shade: Color::Red }).unwrap(),
         Any::new(&Tree::type_code()).unwrap(),
         Any::new(&vec![Any::new(&1u64).unwrap(), Any::new(&true).unwrap()]).unwrap(),
     ];
     for value in &values {
-        let (result, io, o) = peer.an_any(value, &values[1]).unwrap();
+        let outcome = peer.an_any(value, &values[1]);
+        let (result, io, o) = outcome.unwrap_or_else(|error| panic!("{error} for {value:?}"));
         assert!(result.type_code().equivalent(value.type_code()), "{result:?} is not {value:?}");
         assert_eq!(o.get::<i16>(), Ok(Some(-5)));
         assert_eq!(io, result);
     }
-    let (result, _, _) = peer.an_any(&values[5], &values[0]).unwrap();
+    let (result, _, _) = peer.an_any(&values[4], &values[0]).unwrap();
     assert_eq!(result.get::<Tree>(), Ok(Some(tree(3))));
-    let (result, _, _) = peer.an_any(&values[6], &values[0]).unwrap();
+    let (result, _, _) = peer.an_any(&values[5], &values[0]).unwrap();
     assert_eq!(result.get::<Choice>(), Ok(Some(Choice::Both { label: Color::Blue, value: small(3.0) })));
     let anys = values.to_vec();
     assert_eq!(peer.some_anys(&anys, &[]).unwrap().0.len(), anys.len());
@@ -261,8 +273,10 @@ pub fn exercise_calls(peer: &Peer) {
     peer.set_label("changed").unwrap();
     assert_eq!(peer.label().as_deref(), Ok("changed"));
     peer.tell("oneway").unwrap();
-    // A oneway says nothing, but requests of one connection are served in order.
-    assert_eq!(peer.told().as_deref(), Ok("oneway"));
+    // A oneway says nothing, and a broker may serve what comes after it at the same time.
+    while peer.told().unwrap() != "oneway" {
+        std::thread::yield_now();
+    }
     assert_eq!(peer.relay(Some(peer), 5), Ok(5));
     assert_eq!(peer.object().non_existent(), Ok(false));
     assert_eq!(peer.object().is_a("IDL:other:1.0"), Ok(false));

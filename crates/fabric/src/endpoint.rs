@@ -9,9 +9,13 @@
 //! both sides have sent it, or the peer is gone; then its slot is used again under the next session number, so that a
 //! late message of the former connection is recognised and dropped.
 
+mod table;
+
+pub(crate) use self::table::Endpoints;
+
 use std::{
     any::Any,
-    collections::{HashMap, VecDeque},
+    collections::VecDeque,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -25,8 +29,7 @@ use crate::{
     cookie::{Cookie, Rights},
     error::{CloseReason, Error, Result},
     event::Subscription,
-    listener::{ConnectRequest, ListenerCore},
-    node::{LinkIndex, Node, NodeCore},
+    node::Node,
     peer::PeerId,
     protocol::{EndpointId, MAX_PRIVATE, Message},
     queue::QueueSpec,
@@ -331,191 +334,6 @@ impl EndpointCore {
 
     pub(crate) fn unsubscribe_end(&self, subscription: &Subscription) {
         self.lock().queues.retain(|known| !known.is(subscription));
-    }
-}
-
-/// The endpoints and listeners of a node.
-#[derive(Debug, Default)]
-pub(crate) struct Endpoints {
-    table: Mutex<Table>,
-    listeners: Mutex<Listeners>,
-}
-
-/// By link, and by the name there.
-type Listeners = HashMap<(LinkIndex, String), Arc<ListenerCore>>;
-
-#[derive(Debug, Default)]
-struct Table {
-    slots: Vec<Slot>,
-    free: Vec<u32>,
-}
-
-#[derive(Debug, Default)]
-struct Slot {
-    session: u32,
-    core: Option<Arc<EndpointCore>>,
-    peer_has_closed: bool,
-    here_has_closed: bool,
-}
-
-impl Endpoints {
-    fn insert(&self, peer: PeerId) -> Arc<EndpointCore> {
-        let mut table = self.table();
-        let slot = match table.free.pop() {
-            Some(slot) => slot,
-            None => {
-                table.slots.push(Slot::default());
-                table.slots.len() as u32 - 1
-            }
-        };
-        let entry = &mut table.slots[slot as usize];
-        let id = EndpointId { slot, session: entry.session };
-        let [over, has_larger_ring] = [AtomicBool::new(false), AtomicBool::new(false)];
-        let core = EndpointCore { id, peer, over, has_larger_ring, state: Mutex::default() };
-        let core = Arc::new(core);
-        entry.core = Some(core.clone());
-        (entry.peer_has_closed, entry.here_has_closed) = (false, false);
-        core
-    }
-
-    pub(crate) fn listen(&self, at: &(LinkIndex, String), listener: &Arc<ListenerCore>) {
-        self.listeners().insert(at.clone(), listener.clone());
-    }
-
-    pub(crate) fn unlisten(&self, at: &(LinkIndex, String)) {
-        self.listeners().remove(at);
-    }
-
-    /// A message about endpoints has arrived.
-    pub(crate) fn handle(&self, node: &NodeCore, peer: PeerId, message: Message<'_>) {
-        match message {
-            Message::Connect { from, name, private } => self.handle_connect(node, peer, from, name, private),
-            Message::Accept { to, from, private } => {
-                if let Some(core) = self.find(peer, to) {
-                    let mut state = core.lock();
-                    if state.remote.is_none() && state.closed.is_none() {
-                        state.remote = Some(from);
-                        state.private = private.to_vec();
-                        state.subscription.iter().for_each(|subscription| _ = subscription.post());
-                    } else if state.closed.is_some() {
-                        // Given up meanwhile: the other side must not wait for us.
-                        drop(state);
-                        let _ = node.post(peer, Message::Close { to: from, bytes: &[] });
-                    }
-                } else {
-                    let _ = node.post(peer, Message::Close { to: from, bytes: &[] });
-                }
-            }
-            Message::Refuse { to, nobody_listens, private } => {
-                if let Some(core) = self.find(peer, to) {
-                    let error = if nobody_listens {
-                        Error::NobodyListens(String::from_utf8_lossy(private).into_owned())
-                    } else {
-                        Error::Refused { private: private.to_vec() }
-                    };
-                    core.end(error, Some(&[]));
-                    self.peer_side_closed(&core);
-                }
-            }
-            Message::Message { to, bytes } => {
-                if let Some(core) = self.find(peer, to) {
-                    let mut state = core.lock();
-                    if state.inbox.len() < INBOX {
-                        state.inbox.push_back(bytes.to_vec());
-                    } else {
-                        state.dropped += 1;
-                    }
-                    if let Some(subscription) = &state.subscription {
-                        subscription.post();
-                    }
-                }
-            }
-            Message::OnClose { to, bytes } => {
-                if let Some(core) = self.find(peer, to) {
-                    core.lock().deposit = bytes.to_vec();
-                }
-            }
-            Message::Close { to, bytes } => {
-                if let Some(core) = self.find(peer, to) {
-                    core.end(Error::Closed(CloseReason::Peer), Some(bytes));
-                    self.peer_side_closed(&core);
-                }
-            }
-            Message::Ring { to, spec } => {
-                if let (Some(core), Ok(spec)) = (self.find(peer, to), QueueSpec::from_bytes(spec)) {
-                    core.offer_larger_ring(spec);
-                }
-            }
-            Message::Revoked { .. } | Message::Locate { .. } | Message::Located { .. } => {}
-        }
-    }
-
-    fn handle_connect(&self, node: &NodeCore, peer: PeerId, from: EndpointId, name: &str, private: &[u8]) {
-        let find = |name: String| self.listeners().get(&(peer.link(), name)).cloned();
-        // A name of the network is not always the one that was listened under.
-        let other = || node.links.peer(peer).local_name(name).and_then(find);
-        let listener = find(name.to_string()).or_else(other);
-        let taken = listener.is_some_and(|listener| listener.offer(ConnectRequest::new(peer, from, private)));
-        if !taken {
-            let refusal = Message::Refuse { to: from, nobody_listens: true, private: name.as_bytes() };
-            let _ = node.post(peer, refusal);
-        }
-    }
-
-    /// The peer is gone: every endpoint to it ends.
-    pub(crate) fn peer_closed(&self, peer: PeerId, reason: CloseReason) {
-        let cores: Vec<_> =
-            self.table().slots.iter().flat_map(|slot| &slot.core).filter(|core| core.peer == peer).cloned().collect();
-        for core in cores {
-            core.end(Error::Closed(reason), None);
-            self.peer_side_closed(&core);
-        }
-        self.listeners().values().for_each(|listener| listener.forget(peer));
-    }
-
-    /// This side has closed; with `alone` the other side does not know of the endpoint, or is gone.
-    fn side_closed(&self, core: &Arc<EndpointCore>, alone: bool) {
-        self.mark(core, |slot| {
-            slot.here_has_closed = true;
-            slot.peer_has_closed |= alone;
-        });
-    }
-
-    fn peer_side_closed(&self, core: &Arc<EndpointCore>) {
-        self.mark(core, |slot| slot.peer_has_closed = true);
-    }
-
-    /// Notes that a side has closed, and frees the slot when both have.
-    fn mark(&self, core: &Arc<EndpointCore>, note: impl FnOnce(&mut Slot)) {
-        let mut table = self.table();
-        let slot = &mut table.slots[core.id.slot as usize];
-        if slot.session != core.id.session {
-            return;
-        }
-        note(slot);
-        if slot.here_has_closed && slot.peer_has_closed {
-            slot.session = slot.session.wrapping_add(1);
-            slot.core = None;
-            table.free.push(core.id.slot);
-            drop(table);
-            let resources = std::mem::take(&mut core.lock().resources);
-            drop(resources);
-        }
-    }
-
-    /// The endpoint a peer means: it must be the peer's own, of the current session.
-    fn find(&self, peer: PeerId, id: EndpointId) -> Option<Arc<EndpointCore>> {
-        let table = self.table();
-        let slot = table.slots.get(id.slot as usize)?;
-        slot.core.as_ref().filter(|core| core.id == id && core.peer == peer).cloned()
-    }
-
-    fn table(&self) -> MutexGuard<'_, Table> {
-        self.table.lock().expect("no panic in endpoint table")
-    }
-
-    fn listeners(&self) -> MutexGuard<'_, Listeners> {
-        self.listeners.lock().expect("no panic in listener table")
     }
 }
 

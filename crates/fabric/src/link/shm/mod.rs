@@ -4,8 +4,10 @@
 //! A name is an address in the abstract UNIX namespace: it vanishes with the process. Each pair of processes has one
 //! `Session`, however many endpoints it carries.
 
+mod arrival;
 pub mod frame;
 pub(crate) mod session;
+mod welcome;
 
 use std::{
     collections::HashMap,
@@ -20,21 +22,19 @@ use sidestep_shm::{
     self as shm,
     attach::{Attachment, Gate},
     doorbell::{Doorbell, Sleeper, Tokens},
-    passing::{Accepted, Credentials, Lifeline, Received, Rendezvous},
+    passing::{Lifeline, Received, Rendezvous},
 };
-use sidestep_sys::{
-    discard::{self, discard},
-    lock::Mutex,
-};
+use sidestep_sys::{discard::discard, lock::Mutex};
 
 use self::{
-    frame::{Answer, Ask, Frame, MAX_FRAME, MAX_TRANSFER},
+    arrival::{event_of, handle, take_events},
+    frame::{Ask, Frame, MAX_FRAME, MAX_TRANSFER},
     session::{Session, lock},
 };
 use crate::{
-    cookie::{Cookie, RegionId, Rights},
+    cookie::{Cookie, RegionId},
     error::{CloseReason, Error, Result},
-    link::{Capabilities, KERNEL, Link, Mapping, Maps, Outcome, Pages, PeerNumber, Request, Target, Ticket, WakePath},
+    link::{Capabilities, KERNEL, Link, Maps, Outcome, Pages, PeerNumber, Request, Target, Ticket, WakePath},
     protocol::MAX_PRIVATE,
     tripwire::Access,
 };
@@ -62,22 +62,12 @@ struct Receiving {
     tokens: Tokens,
 }
 
-/// Frames and events taken from one session in one poll, so that no peer holds up the others.
+/// Frames taken from one session in one poll, so that no peer holds up the others.
 const FRAMES_A_POLL: usize = 32;
-const EVENTS_A_POLL: usize = 256;
-/// Sessions with one process, and those of them that may wait for its greeting; also with all processes that have no number
-/// here. A process has one session for each name that it has connected to.
-const MAX_OF_PROCESS: usize = 512;
-const MAX_SILENT_OF_PROCESS: usize = 16;
-/// Sessions with all processes that may wait for a greeting: for another one the oldest makes room.
-const MAX_SILENT: usize = 128;
 /// How long a process that has connected may take to greet.
 const LONGEST_SILENCE_NS: u64 = 30_000_000_000;
-/// Connections accepted in one poll.
-const ACCEPTS_A_POLL: usize = 16;
 /// Token of the names in the kernel set; sessions have their number.
 const NAMES: u64 = u64::MAX;
-const READ_BIT: u64 = 1 << 63;
 
 impl ShmLink {
     /// A link for this process.
@@ -126,58 +116,6 @@ impl ShmLink {
         let at = sessions.partition_point(|other| other.id < id);
         *sessions = sessions[..at].iter().chain([&session]).chain(&sessions[at..]).cloned().collect();
         Ok(id)
-    }
-
-    fn accept(&self, target: &dyn Target) -> bool {
-        let mut any = false;
-        for _ in 0..ACCEPTS_A_POLL {
-            let accepted = lock(&self.names).values().find_map(|name| {
-                let accepted = name.accept(|who| self.is_welcome(who)).unwrap_or_else(|_| self.turn_away(name));
-                (!matches!(accepted, Accepted::Nobody)).then_some(accepted)
-            });
-            let Some(accepted) = accepted else { break };
-            // With no resources for another peer the lifeline closes, and the other side sees that.
-            if let Accepted::Peer(lifeline) = accepted
-                && let Ok(peer) = self.open(None, lifeline)
-            {
-                self.make_room();
-                target.opened(peer);
-            }
-            any = true;
-        }
-        any
-    }
-
-    /// Whether a process that has connected may have a session: one of this user, which has not too many already.
-    fn is_welcome(&self, who: &Credentials) -> bool {
-        let sessions = self.all();
-        let of_process = || sessions.iter().filter(|session| session.who.pid == who.pid);
-        sidestep_sys::user::is_own(who.uid)
-            && of_process().count() < MAX_OF_PROCESS
-            && of_process().filter(|session| session.is_silent()).count() < MAX_SILENT_OF_PROCESS
-            && !discard::is_overwhelmed()
-    }
-
-    /// Ends the session that has been silent for the longest time, if there are too many.
-    fn make_room(&self) {
-        let sessions = self.all();
-        let mut silent = sessions.iter().filter(|session| session.is_silent());
-        if let Some(oldest) = silent.next()
-            && silent.count() >= MAX_SILENT
-        {
-            oldest.close(CloseReason::Link("it did not greet, and others are waiting"));
-        }
-    }
-
-    /// No descriptor is left for another peer. With the spare one the caller is let in and turned away at once, so that it
-    /// learns of it, and so that this process does not wake up for it again and again.
-    fn turn_away(&self, name: &Rendezvous) -> Accepted {
-        let mut spare = lock(&self.spare);
-        if spare.take().is_some() {
-            let _ = name.accept(|_| false);
-        }
-        *spare = Doorbell::new().ok();
-        Accepted::Nobody
     }
 
     fn poll_session(&self, session: &Arc<Session>, receiving: &mut Receiving, look: bool, target: &dyn Target) -> bool {
@@ -405,126 +343,4 @@ impl Maps for ShmLink {
     fn wake_path(&self, peer: PeerNumber) -> Result<WakePath> {
         self.session(peer)?.wake_path()
     }
-}
-
-fn take_events(session: &Session, target: &dyn Target) -> bool {
-    let mut any = false;
-    for _ in 0..EVENTS_A_POLL {
-        let event = {
-            let mut taker = session.taker();
-            let Some(taker) = taker.as_mut() else { return any };
-            if taker.take_rescan() {
-                Ok(None)
-            } else {
-                match taker.take() {
-                    Ok(Some(event)) => Ok(Some(event)),
-                    Ok(None) => return any,
-                    Err(error) => Err(error),
-                }
-            }
-        };
-        any = true;
-        match event {
-            Ok(Some(event)) => {
-                let access = if event & READ_BIT == 0 { Access::Write } else { Access::Read };
-                let region = RegionId((event >> 32) as u32 & !(1 << 31));
-                target.fired(region, (event as u32 as usize) * shm::watch::WATCHED_WORD, access);
-            }
-            Ok(None) => target.fired_unknown(),
-            Err(shm::Error::Peer(what)) => {
-                session.close(CloseReason::Violation(what));
-                return true;
-            }
-            Err(_) => {
-                session.close(CloseReason::Violation("its event ring is broken"));
-                return true;
-            }
-        }
-    }
-    any
-}
-
-fn event_of(region: RegionId, offset: usize, access: Access) -> u64 {
-    let bit = if access == Access::Read { READ_BIT } else { 0 };
-    bit | u64::from(region.0 & !(1 << 31)) << 32 | (offset / shm::watch::WATCHED_WORD) as u64 & 0xffff_ffff
-}
-
-/// Carries out one frame of a peer; `Err` says why the session cannot go on.
-fn handle(
-    session: &Arc<Session>,
-    bytes: &[u8],
-    descriptors: &mut Vec<OwnedFd>,
-    read: &mut Vec<u8>,
-    target: &dyn Target,
-) -> Result<(), CloseReason> {
-    let frame = Frame::parse(bytes).map_err(CloseReason::Violation)?;
-    if session.theirs().is_none() && !matches!(frame, Frame::Hello { .. }) {
-        return Err(CloseReason::Violation("it did not greet first"));
-    }
-    match frame {
-        Frame::Hello { version, pair_len } => session.greeted(version, pair_len, descriptors),
-        Frame::Post(bytes) => {
-            target.message(session.id, bytes);
-            Ok(())
-        }
-        Frame::Ask { ticket, cookie, ask } => {
-            let peer = session.id;
-            let mut pages = None;
-            let answer = match ask {
-                Ask::Map => target.grant(peer, &cookie).map(|memory| match memory {
-                    Some(granted) => {
-                        pages = Some(granted.descriptor);
-                        Answer::Mapped(granted.len as u64)
-                    }
-                    None => Answer::Proxied,
-                }),
-                Ask::Put { offset, bytes } => target.place(peer, &cookie, offset, bytes).map(|()| Answer::Done),
-                Ask::Get { offset, len } => {
-                    read.resize(len as usize, 0);
-                    target.fetch(peer, &cookie, offset, read).map(|()| Answer::Bytes(read))
-                }
-                Ask::Atomic { offset, atomic } => target.atomic(peer, &cookie, offset, atomic).map(Answer::Value),
-            };
-            session.reply(ticket, answer.unwrap_or_else(Answer::Refused), pages);
-            Ok(())
-        }
-        Frame::Unnamed(name) => {
-            session.unnamed(name);
-            Ok(())
-        }
-        Frame::Pages { cookie, len } => {
-            // Pages that cannot be mapped for want of descriptors or memory are asked for when they are needed.
-            match descriptors.pop().map(|pages| Mapping::attach(pages, len as usize, cookie.rights())) {
-                Some(Ok(pages)) => target.offered(session.id, &cookie, pages),
-                Some(Err(Error::Memory(shm::Error::Foreign(what)))) => return Err(CloseReason::Violation(what)),
-                _ => {}
-            }
-            Ok(())
-        }
-        Frame::Reply { ticket, answer } => {
-            // Answers come in the order of the questions.
-            let asked = lock(&session.unanswered).pop_front().filter(|(asked, _)| *asked == Ticket(ticket));
-            let Some((_, rights)) = asked else {
-                return Err(CloseReason::Violation("it answered a question that was not asked"));
-            };
-            let outcome = outcome_of(answer, rights, descriptors).unwrap_or_else(Outcome::Failed);
-            target.completed(Ticket(ticket), outcome);
-            Ok(())
-        }
-    }
-}
-
-fn outcome_of(answer: Answer<'_>, rights: Rights, descriptors: &mut Vec<OwnedFd>) -> Result<Outcome> {
-    Ok(match answer {
-        Answer::Done => Outcome::Done,
-        Answer::Bytes(bytes) => Outcome::Bytes(bytes.to_vec()),
-        Answer::Value(value) => Outcome::Value(value),
-        Answer::Proxied => Outcome::Proxied,
-        Answer::Refused(refusal) => Outcome::Refused(refusal),
-        Answer::Mapped(len) => {
-            let none = || shm::Error::from_errno("receive the pages of a region", rustix::io::Errno::MFILE);
-            let pages = descriptors.pop().ok_or_else(none)?;
-            Outcome::Mapped(Mapping::attach(pages, len as usize, rights)?)
-        }
-    })
 }

@@ -1,5 +1,16 @@
 //! A node: one process's attachment to one link or several. It owns the tables that what arrives is looked up in, makes
 //! progress, and is where every thread of the process sleeps (`sleeping`).
+//!
+//! # Contract
+//!
+//! Each line is one test of the conformance suite (`testkit::conformance::node`).
+//!
+//! - The scheme of a name picks the link; the same name on two links is two names, and no id is of two peers.
+//! - A scheme that no link of the node has is an error that says which there are.
+//! - Peers of all links report to one event queue.
+//! - All links carry messages at once.
+//! - A thread that sleeps is woken by every link.
+//! - The death of a peer on one link ends nothing on the others.
 
 mod arrival;
 mod links;
@@ -182,7 +193,7 @@ impl Node {
         let core = &*self.core;
         let mut any = false;
         if let Ok(mut poller) = core.poller.try_lock() {
-            let look = if poller.kernel_is_due() { Look::Kernel } else { look };
+            let look = if look != Look::Kernel && poller.kernel_is_due() { Look::Kernel } else { look };
             any = core.poll_links(look);
             // A poll that found nothing has put off nothing.
             if any {

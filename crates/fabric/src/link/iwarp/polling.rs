@@ -67,9 +67,15 @@ impl IwarpLink {
                 return any;
             }
         }
+        let peers = self.sessions.read().expect("no panic in session table").len();
+        // Where there is no peer yet, only a new one can be found: other links of the node need not wait for the kernel each
+        // time.
+        if peers == 0 && !any && !kernel && polling.partial < PARTIAL_POLLS {
+            polling.partial += 1;
+            return false;
+        }
         polling.partial = 0;
-        let lonely = self.sessions.read().expect("no panic in session table").len() == 1;
-        polling.most_partial = if lonely { LONELY_POLLS } else { PARTIAL_POLLS };
+        polling.most_partial = if peers == 1 { LONELY_POLLS } else { PARTIAL_POLLS };
         any |= self.look_at_all(polling, target);
         self.holding.grow_old(around, &polling.tokens);
         // Another one is heard now, or none.

@@ -1,12 +1,15 @@
-//! Tripwires: a watch on one word of one's own region.
+//! Tripwires: a watch on one word of one's own region, on a range of words, or on several ranges.
 //!
 //! A tripwire is *armed* by its owner and *fires* when a peer writes (or reads) the word; then it is spent until it is
 //! armed again. A repeating one is armed again when its firing is taken notice of, never before: so however often
 //! a peer writes, there is one firing outstanding.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, AtomicU64, Ordering},
+use std::{
+    ops::Range,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
 };
 
 use sidestep_shm::{
@@ -17,7 +20,8 @@ use sidestep_shm::{
 use sidestep_sys::lock::Mutex;
 
 use crate::{
-    error::Result,
+    endpoint::{Endpoint, EndpointCore},
+    error::{Error, Result},
     event::Subscription,
     node::Node,
     region::{Region, RegionCore, RegionSlice},
@@ -41,11 +45,13 @@ pub enum Mode {
     Repeating,
 }
 
-/// A watch on one word. Dropping it ends the watch.
+/// A watch on one word, or on a group of words that are watched together. Dropping it ends the watch.
 #[derive(Debug)]
 pub struct Tripwire {
     core: Arc<TripwireCore>,
     node: Node,
+    /// Whose writes it waits for.
+    endpoint: Option<Arc<EndpointCore>>,
 }
 
 /// What a firing touches comes first, beside the reference count: with many tripwires each line of memory counts.
@@ -62,6 +68,15 @@ pub(crate) struct TripwireCore {
     word: WatchedWord,
     offset: usize,
     region: Arc<RegionCore>,
+    /// All words and where they are, if it watches more than one.
+    group: Option<Box<WatchedGroup>>,
+}
+
+/// Words that are watched together.
+#[derive(Debug)]
+struct WatchedGroup {
+    ranges: Vec<Range<usize>>,
+    words: Vec<WatchedWord>,
 }
 
 impl Tripwire {
@@ -84,19 +99,56 @@ impl Tripwire {
             len: WATCHED_WORD,
             size: slice.len(),
         })?;
+        Ok(Self::set(node, (region, offset), (access, mode), word, None))
+    }
+
+    /// Sets a tripwire on several ranges of bytes, whole words of which are watched: it fires when a peer writes (or reads)
+    /// any of them, once for all; it is not armed yet. It costs a step per 256 bytes whenever it is armed.
+    pub fn over(region: &Region, ranges: &[Range<usize>], access: Access, mode: Mode) -> Result<Tripwire> {
+        let core = region.core();
+        let watch = core.watch(access)?;
+        let mut words = Vec::new();
+        let mut whole = Vec::new();
+        for range in ranges.iter().filter(|range| !range.is_empty()) {
+            core.slice(range.start, range.end - range.start)?;
+            let start = range.start / WATCHED_WORD * WATCHED_WORD;
+            words.extend(watch.range(start, range.end - start));
+            whole.push(start..range.end.next_multiple_of(WATCHED_WORD));
+        }
+        let (Some(word), Some(offset)) = (words.first().cloned(), whole.first().map(|range| range.start)) else {
+            return Err(Error::Size { what: "watched ranges", must: "at least one byte", value: 0 });
+        };
+        let group = Box::new(WatchedGroup { ranges: whole, words });
+        Ok(Self::set(region.node(), (core.clone(), offset), (access, mode), word, Some(group)))
+    }
+
+    fn set(
+        node: &Node,
+        (region, offset): (Arc<RegionCore>, usize),
+        (access, mode): (Access, Mode),
+        word: WatchedWord,
+        group: Option<Box<WatchedGroup>>,
+    ) -> Tripwire {
         let core = Arc::new(TripwireCore {
             region,
             offset,
             access,
             mode,
             word,
+            group,
             armed: AtomicBool::new(false),
             fired: AtomicBool::new(false),
             firings: AtomicU64::new(0),
             subscription: Mutex::new(None),
         });
         core.region.watchers().add(&core);
-        Ok(Tripwire { core, node: node.clone() })
+        Tripwire { core, node: node.clone(), endpoint: None }
+    }
+
+    /// From now on [`wait`](Self::wait) ends with an error when the connection does that `endpoint` is one end of: for a word
+    /// that only its peer writes. What the peer wrote before its end is told first.
+    pub fn bind(&mut self, endpoint: &Endpoint) {
+        self.endpoint = Some(endpoint.core().clone());
     }
 
     /// Another tripwire on the same word.
@@ -136,6 +188,9 @@ impl Tripwire {
             if self.core.take() | changed() {
                 return Ok(Some(()));
             }
+            if let Some(endpoint) = &self.endpoint {
+                endpoint.check_open()?;
+            }
             self.core.arm();
             Ok(changed().then_some(()))
         })
@@ -159,16 +214,39 @@ impl TripwireCore {
         (self.offset, self.access)
     }
 
+    /// Whether it watches a group of words, and this is one of them.
+    pub(crate) fn has_in_group(&self, offset: usize, access: Access) -> bool {
+        let covers = |group: &WatchedGroup| group.ranges.iter().any(|range| range.contains(&offset));
+        self.access == access && self.group.as_deref().is_some_and(covers)
+    }
+
+    pub(crate) fn is_group(&self) -> bool {
+        self.group.is_some()
+    }
+
+    pub(crate) fn is_armed(&self) -> bool {
+        self.armed.load(Ordering::Acquire)
+    }
+
+    fn words(&self) -> &[WatchedWord] {
+        self.group.as_deref().map_or(std::slice::from_ref(&self.word), |group| &group.words)
+    }
+
     pub(crate) fn arm(&self) {
         self.armed.store(true, Ordering::Release);
-        self.word.arm();
+        self.words().iter().for_each(WatchedWord::arm);
+    }
+
+    /// Clears the bits of all its words.
+    pub(crate) fn clear_bits(&self) {
+        self.words().iter().for_each(|word| _ = word.disarm());
     }
 
     /// Several tripwires may share a word and so a bit: then the bit stays, and a firing finds nobody armed.
     pub(crate) fn disarm(&self) {
         self.armed.store(false, Ordering::Release);
-        if !self.region.watchers().shares(self.offset, self.access) {
-            self.word.disarm();
+        if !self.region.watchers().shares(self) {
+            self.clear_bits();
         }
     }
 
@@ -186,7 +264,7 @@ impl TripwireCore {
 
     /// Fires if the armed bit is gone though no report came.
     pub(crate) fn fire_if_spent(&self) {
-        if self.armed.load(Ordering::Acquire) && !self.word.is_armed() {
+        if self.is_armed() && !self.words().iter().all(WatchedWord::is_armed) {
             self.fire();
         }
     }

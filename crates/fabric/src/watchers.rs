@@ -15,6 +15,8 @@ use crate::tripwire::{Access, TripwireCore};
 pub(crate) struct Watchers {
     first: HashMap<u64, Arc<TripwireCore>, BuildHasherDefault<WordHasher>>,
     others: HashMap<u64, Vec<Arc<TripwireCore>>, BuildHasherDefault<WordHasher>>,
+    /// Those that watch a group of words: few, so all of them are looked at.
+    groups: Vec<Arc<TripwireCore>>,
 }
 
 /// Keys are numbers of words, chosen by this process: spreading them is enough.
@@ -40,6 +42,9 @@ impl Watchers {
     pub(crate) fn add(&mut self, tripwire: &Arc<TripwireCore>) {
         let key = key(tripwire.place());
         let watcher = tripwire.clone();
+        if tripwire.is_group() {
+            return self.groups.push(watcher);
+        }
         match self.first.get(&key) {
             Some(_) => self.others.entry(key).or_default().push(watcher),
             None => drop(self.first.insert(key, watcher)),
@@ -49,6 +54,7 @@ impl Watchers {
     pub(crate) fn remove(&mut self, tripwire: &Arc<TripwireCore>) {
         let key = key(tripwire.place());
         let is_it = |watcher: &Arc<TripwireCore>| Arc::ptr_eq(watcher, tripwire);
+        self.groups.retain(|watcher| !is_it(watcher));
         let mut others = self.others.remove(&key).unwrap_or_default();
         others.retain(|watcher| !is_it(watcher));
         if self.first.get(&key).is_some_and(is_it) {
@@ -62,9 +68,19 @@ impl Watchers {
         }
     }
 
-    /// Whether more than one tripwire watches a word.
-    pub(crate) fn shares(&self, offset: usize, access: Access) -> bool {
-        !self.others.is_empty() && self.others.contains_key(&key((offset, access)))
+    /// Whether another tripwire may watch a word of this one.
+    pub(crate) fn shares(&self, tripwire: &TripwireCore) -> bool {
+        if tripwire.is_group() {
+            return !self.is_alone();
+        }
+        let (offset, access) = tripwire.place();
+        self.others.contains_key(&key((offset, access)))
+            || self.groups.iter().any(|group| group.has_in_group(offset, access))
+    }
+
+    /// Whether a group is all that there is.
+    fn is_alone(&self) -> bool {
+        self.first.is_empty() && self.groups.len() == 1
     }
 
     /// Fires whatever watches a word.
@@ -76,11 +92,18 @@ impl Watchers {
         if !self.others.is_empty() {
             self.others.get(&key).into_iter().flatten().for_each(|tripwire| tripwire.fire());
         }
+        for group in self.groups.iter().filter(|group| group.has_in_group(offset, access) && group.is_armed()) {
+            // Its other words have nothing to tell before it is armed again, which may be as soon as it has fired.
+            if self.is_alone() {
+                group.clear_bits();
+            }
+            group.fire();
+        }
     }
 
     /// Fires every tripwire whose armed bit is gone without a report.
     pub(crate) fn fire_spent(&self) {
-        let all = self.first.values().chain(self.others.values().flatten());
+        let all = self.first.values().chain(self.others.values().flatten()).chain(&self.groups);
         all.for_each(|tripwire| tripwire.fire_if_spent());
     }
 }

@@ -33,11 +33,12 @@ pub const fn watch_len(len: usize) -> usize {
     len.div_ceil(WATCHED_WORD * WORDS_PER_LINE) * 8
 }
 
-/// The bits at hand for one word: what a ring looks at after every publish.
+/// The bit at hand for one word: what a ring looks at after every publish. Or the bits of several words of one line, for an
+/// owner that watches them together.
 #[derive(Debug, Clone)]
 pub struct WatchedWord {
     line: Word64,
-    bit: u64,
+    bits: u64,
 }
 
 impl Watch {
@@ -55,7 +56,13 @@ impl Watch {
             return None;
         }
         let line = self.lines.word(line);
-        Some(WatchedWord { line, bit: 1 << (index % WORDS_PER_LINE) })
+        Some(WatchedWord { line, bits: 1 << (index % WORDS_PER_LINE) })
+    }
+
+    /// The words of the bytes `offset .. offset + len`, a line at a time. Those outside the watched memory are left out.
+    pub fn range(&self, offset: usize, len: usize) -> impl Iterator<Item = WatchedWord> {
+        let inside = lines(offset, len).take_while(|(index, _)| *index < self.lines.count());
+        inside.map(|(index, bits)| WatchedWord { line: self.lines.word(index), bits })
     }
 
     /// Writer: after storing bytes `offset .. offset + len`, clears the armed bits among them and reports the byte
@@ -96,7 +103,7 @@ impl WatchedWord {
     /// Owner: arms the word. Look at the word again before relying on it.
     pub fn arm(&self) {
         // The order of this step itself carries no weight: the fence does more.
-        self.line.fetch_or(self.bit, Ordering::AcqRel);
+        self.line.fetch_or(self.bits, Ordering::AcqRel);
         // SeqCst: pairs with the fence of the writer. The owner's second look is ordered after the bit.
         arm_fence();
     }
@@ -105,14 +112,14 @@ impl WatchedWord {
     /// not, the word that was written is visible.
     pub fn disarm(&self) -> bool {
         // Pairs with itself at the writer.
-        self.line.fetch_and(!self.bit, bit_take()) & self.bit != 0
+        self.line.fetch_and(!self.bits, bit_take()) & self.bits != 0
     }
 
-    /// Whether the word is armed. If its owner armed it and it no longer is, the word that was written is visible.
+    /// Whether the word is armed; of several words, all. If its owner armed it and it no longer is, the word that was written is visible.
     #[inline]
     pub fn is_armed(&self) -> bool {
         // Pairs with `disarm` at the writer.
-        self.line.load(bit_observe()) & self.bit != 0
+        self.line.load(bit_observe()) & self.bits == self.bits
     }
 
     /// Writer: after storing the word and a [`stored_fence`]. `true` if its event is now the caller's to deliver.

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use sidestep_fabric::{Access, Aperture, Error, Mode, RdmaQueue, Region, Rights, Tripwire};
+use sidestep_fabric::{Access, Aperture, CloseReason, Error, Mode, RdmaQueue, Region, Rights, Tripwire};
 use sidestep_shm::Memory;
 use sidestep_sys::clock;
 
@@ -173,6 +173,65 @@ pub fn a_dropped_tripwire_watches_no_more(fixture: Fixture) {
     let second = tripwire(&region, 64, Access::Write, Mode::Once);
     store(&pair, &aperture, 64);
     assert_eq!((second.test(), second.firings()), (false, 0));
+}
+
+/// A range fires when any of its words is written, once for each arming, and no word beside it.
+pub fn a_range_fires_for_any_of_its_words(fixture: Fixture) {
+    let pair = Pair::new(fixture);
+    let (region, aperture) = pair.target(4096);
+    // From the middle of a word to the middle of one, across lines of armed bits.
+    let tripwire = Tripwire::over(&region, &[250..1030], Access::Write, Mode::Repeating).expect("inside");
+    tripwire.arm();
+    for (offset, firings) in [(244, 0), (1032, 0), (248, 1), (1028, 2), (512, 3), (240, 3), (600, 4)] {
+        store(&pair, &aperture, offset);
+        assert_eq!(tripwire.firings(), firings, "a store at {offset}");
+        assert_eq!(tripwire.test(), firings > 0 && offset >= 248 && offset < 1032);
+    }
+    aperture.write(0, &[1; 4096]).expect("a store");
+    arrive(&pair, &aperture);
+    store(&pair, &aperture, 512);
+    assert_eq!((tripwire.firings(), tripwire.test()), (5, true), "a range has one firing outstanding");
+    tripwire.disarm();
+    store(&pair, &aperture, 512);
+    assert_eq!((tripwire.firings(), tripwire.test()), (5, false));
+    assert!(Tripwire::over(&region, &[], Access::Write, Mode::Once).is_err());
+    assert!(Tripwire::over(&region, &[4000..4097], Access::Write, Mode::Once).is_err());
+}
+
+/// Several ranges are one tripwire; words of a range have tripwires of their own beside it.
+pub fn a_group_of_ranges_is_one_tripwire(fixture: Fixture) {
+    let pair = Pair::new(fixture);
+    let (region, aperture) = pair.target(4096);
+    let ranges: Vec<_> = (0..8).map(|index| index * 512..index * 512 + 8).collect();
+    let group = Tripwire::over(&region, &ranges, Access::Write, Mode::Once).expect("inside");
+    let word = tripwire(&region, 516, Access::Write, Mode::Once);
+    let firings = || (group.firings(), word.firings());
+    (group.arm(), word.arm());
+    store(&pair, &aperture, 64);
+    assert_eq!(firings(), (0, 0));
+    store(&pair, &aperture, 1024);
+    assert_eq!(firings(), (1, 0));
+    store(&pair, &aperture, 516);
+    assert_eq!(firings(), (1, 1), "the word is watched when the group has fired");
+    (group.arm(), word.arm());
+    store(&pair, &aperture, 516);
+    assert_eq!(firings(), (2, 2));
+    word.arm();
+    drop(group);
+    store(&pair, &aperture, 516);
+    assert_eq!(word.firings(), 3, "the end of the group does not end the word");
+}
+
+/// A wait of a tripwire that is bound to an endpoint ends when its peer dies; what the peer wrote before is told first.
+pub fn a_bound_wait_ends_with_its_peer(fixture: Fixture) {
+    let pair = Pair::new(fixture);
+    let region = Region::new(&pair.a, 64).expect("memory");
+    let mut tripwire = tripwire(&region, 0, Access::Write, Mode::Once);
+    tripwire.bind(&pair.to_b);
+    assert!(matches!(tripwire.wait(Some(clock::now() + 1_000_000), || false), Err(Error::TimedOut(_))));
+    pair.kill_b();
+    assert_eq!(tripwire.wait(soon(), || false), Err(Error::Closed(CloseReason::Died)));
+    assert_eq!(tripwire.wait(soon(), || true), Ok(()));
 }
 
 /// Memory of the caller is watched as well.

@@ -5,7 +5,7 @@
 //! look: when an event is handed out its source may report again, so whatever happens after that is not lost.
 //!
 //! A queue is also a descriptor that is readable when the queue may have events ([`EventQueue::descriptor`]), and has a
-//! *polled* variant that never makes a peer ring a doorbell.
+//! *polled* variant that does not make peers ring doorbells.
 
 use std::{
     os::fd::{AsFd, BorrowedFd},
@@ -17,7 +17,10 @@ use sidestep_shm::{
     pending::{Mark, Pending},
     wait::Waiter,
 };
-use sidestep_sys::lock::{Mutex, MutexGuard};
+use sidestep_sys::{
+    clock,
+    lock::{Mutex, MutexGuard},
+};
 
 use crate::{
     endpoint::{Endpoint, EndpointCore},
@@ -93,13 +96,20 @@ enum Source {
     Plain,
 }
 
+/// How long a wait on a polled queue looks before it sleeps, and the longest such a sleep, which bounds how late an event is
+/// found. On a loaded core the first costs others their time; the second is some thousand switches' worth of it.
+const LOOK_NS: u64 = 60_000;
+const POLL_NS: u64 = 1_000_000;
+
 impl EventQueue {
     /// A queue that one can sleep on.
     pub fn new(node: &Node) -> EventQueue {
         Self::build(node, false)
     }
 
-    /// A queue that is only ever polled: waiting on it spins, and no peer makes a system call for it.
+    /// A queue that is polled: no peer makes a system call for it. Whoever finds its own queue empty takes in the events for
+    /// all queues of the node. A wait looks for a while, and then sleeps without telling the peers: it is woken when one of
+    /// them has nearly filled its event ring, and looks again after a millisecond in any case.
     pub fn polled(node: &Node) -> EventQueue {
         Self::build(node, true)
     }
@@ -238,13 +248,42 @@ impl EventQueue {
     /// The next event; waits for it until the deadline (nanoseconds of `sys::clock::now`).
     pub fn wait(&self, deadline: Option<u64>) -> Result<Event> {
         if self.core.polled {
-            return self.spin(deadline);
+            return self.wait_polling(deadline, &mut || self.poll());
         }
+        self.wait_for(deadline, &mut || self.core.take())
+    }
+
+    /// As [`poll`](Self::poll), but takes up to `most` events at once and appends them to `events`. How many.
+    pub fn poll_many(&self, events: &mut Vec<Event>, most: usize) -> usize {
+        match self.core.take_many(events, most) {
+            0 if most > 0 => {}
+            count => return count,
+        }
+        let Some(first) = self.poll() else { return 0 };
+        events.push(first);
+        1 + self.core.take_many(events, most - 1)
+    }
+
+    /// As [`wait`](Self::wait), but takes up to `most` events at once, at least one.
+    pub fn wait_many(&self, events: &mut Vec<Event>, most: usize, deadline: Option<u64>) -> Result<usize> {
+        let mut look = || Some(self.core.take_many(events, most.max(1))).filter(|count| *count > 0);
+        if self.core.polled {
+            return self.wait_polling(deadline, &mut || {
+                look().or_else(|| {
+                    self.node.progress();
+                    look()
+                })
+            });
+        }
+        self.wait_for(deadline, &mut look)
+    }
+
+    fn wait_for<T>(&self, deadline: Option<u64>, look: &mut dyn FnMut() -> Option<T>) -> Result<T> {
         let mut waiter = Waiter::default();
         self.node.wait_until(&mut waiter, deadline, "an event", &mut || {
             // It may be the end of a transfer.
             self.node.core().links.push();
-            Ok(self.core.take())
+            Ok(look())
         })
     }
 
@@ -278,16 +317,23 @@ impl EventQueue {
         self.core.take()
     }
 
-    fn spin(&self, deadline: Option<u64>) -> Result<Event> {
+    /// Looks until there is an event; between looks in vain it sleeps without telling the peers.
+    fn wait_polling<T>(&self, deadline: Option<u64>, look: &mut dyn FnMut() -> Option<T>) -> Result<T> {
+        let began = clock::now();
         loop {
             for _ in 0..64 {
-                if let Some(event) = self.poll() {
-                    return Ok(event);
+                if let Some(found) = look() {
+                    return Ok(found);
                 }
                 std::hint::spin_loop();
             }
-            if deadline.is_some_and(|deadline| sidestep_sys::clock::now() >= deadline) {
+            let now = clock::now();
+            if deadline.is_some_and(|deadline| now >= deadline) {
                 return Err(Error::TimedOut("an event"));
+            }
+            if now - began > LOOK_NS {
+                let latest = now + POLL_NS;
+                self.node.doze(deadline.map_or(latest, |deadline| deadline.min(latest)))?;
             }
         }
     }
@@ -317,12 +363,22 @@ impl EventQueueCore {
             let id = SourceId(self.pending.take()?);
             let mut sources = self.sources();
             // Detached meanwhile: its number may belong to another by now.
-            let Some(entry) = sources.entry(id) else { continue };
-            if let Source::Tripwire(tripwire) | Source::Queue(tripwire, _) = &entry.source {
-                tripwire.take();
+            if let Some(event) = sources.take(id) {
+                return Some(event);
             }
-            return Some(Event { token: entry.token, source: id });
         }
+    }
+
+    /// Takes several at once, under one lock each.
+    fn take_many(&self, events: &mut Vec<Event>, most: usize) -> usize {
+        let before = events.len();
+        if most > 0 && !self.pending.is_empty() {
+            let mut ids = Vec::new();
+            self.pending.take_many(&mut ids, most);
+            let mut sources = self.sources();
+            events.extend(ids.into_iter().filter_map(|id| sources.take(SourceId(id))));
+        }
+        events.len() - before
     }
 
     fn sources(&self) -> MutexGuard<'_, Sources> {
@@ -331,6 +387,15 @@ impl EventQueueCore {
 }
 
 impl Sources {
+    /// The event of a source, which may report again from now on.
+    fn take(&mut self, id: SourceId) -> Option<Event> {
+        let entry = self.entry(id)?;
+        if let Source::Tripwire(tripwire) | Source::Queue(tripwire, _) = &entry.source {
+            tripwire.take();
+        }
+        Some(Event { token: entry.token, source: id })
+    }
+
     fn entry(&mut self, id: SourceId) -> Option<&mut Entry> {
         let entry = self.entries.get_mut(id.index())?;
         (entry.generation == id.generation() && entry.mark.is_some()).then_some(entry)

@@ -19,6 +19,7 @@ mod arena;
 pub mod berth;
 pub mod channel;
 pub mod cookie;
+pub mod counters;
 pub mod endpoint;
 pub mod error;
 pub mod event;
@@ -45,6 +46,7 @@ pub use crate::{
     berth::Berth,
     channel::{Channel, ChannelOptions},
     cookie::{Cookie, Rights},
+    counters::Counters,
     endpoint::Endpoint,
     error::{CloseReason, Error, Refusal, Result},
     event::{Event, EventQueue},
@@ -52,7 +54,7 @@ pub use crate::{
     listener::{Listener, Request},
     node::Node,
     peer::{Peer, PeerId},
-    rdma::{Group, RdmaQueue},
+    rdma::{Group, RdmaQueue, Totals},
     region::{Region, RegionSlice},
     tripwire::{Access, Mode, Tripwire},
 };

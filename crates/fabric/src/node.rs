@@ -35,9 +35,10 @@ use crate::{
     aperture::Apertures,
     arena::Arenas,
     cookie::Cookie,
+    counters::{CounterSet, Counters},
     endpoint::Endpoints,
     error::{Error, Refusal, Result},
-    link::{AnyLink, Capabilities, LinkOptions, Outcome, Ticket},
+    link::{AnyLink, Capabilities, LinkOptions, Maps, Outcome, Ticket},
     outbox::Outbox,
     region::{RegionCore, RegionTable},
     scheduler::Scheduler,
@@ -61,6 +62,7 @@ pub(crate) struct NodeCore {
     tickets: Tickets,
     outbox: Outbox,
     pub(crate) scheduler: Scheduler,
+    pub(crate) counters: CounterSet,
     poller: Mutex<Poller>,
     /// Polls that another thread was in the way of.
     contended: AtomicU32,
@@ -106,6 +108,7 @@ impl Node {
             tickets: Tickets::default(),
             outbox: Outbox::default(),
             scheduler: Scheduler::default(),
+            counters: CounterSet::default(),
             poller: Mutex::default(),
             contended: AtomicU32::new(0),
             sleeping,
@@ -282,6 +285,13 @@ impl Node {
                 return Ok(answer);
             }
         }
+    }
+
+    /// What has been counted since the node was made.
+    pub fn counters(&self) -> Counters {
+        let CounterSet { served_bytes, sleeps, wakes } = &self.core.counters;
+        let doorbells = self.core.links.iter().filter_map(|link| link.as_link().maps()).map(Maps::doorbells).sum();
+        Counters { served_bytes: served_bytes.value(), sleeps: sleeps.value(), wakes: wakes.value(), doorbells }
     }
 
     /// Whether this and the other are one node.

@@ -20,8 +20,8 @@ use std::sync::Arc;
 use sidestep_shm::wait::Waiter;
 
 pub(crate) use self::queue::RdmaCore;
-pub use self::work::Group;
 use self::work::Work;
+pub use self::{queue::Totals, work::Group};
 use crate::{
     aperture::Aperture,
     error::{Error, Result},
@@ -114,9 +114,9 @@ impl RdmaQueue {
         self.core.post(self.node.core(), std::iter::once(work)).map(RequestId)
     }
 
-    /// How many requests have ended well, and how many bytes they moved.
-    pub fn totals(&self) -> (u64, u64) {
-        self.core.counted()
+    /// What the queue has done so far.
+    pub fn totals(&self) -> Totals {
+        self.core.lock().totals
     }
 
     /// Whether a request has ended; an error if it failed or was flushed.

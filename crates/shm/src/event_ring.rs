@@ -18,6 +18,9 @@ pub const EVENT_CAPACITY: usize = if cfg!(loom) { 2 } else { 16 * 1024 };
 /// Bytes of an event ring: control words, then entries.
 pub const EVENT_RING_LEN: usize = EVENT_ENTRIES + EVENT_CAPACITY * 8;
 
+/// Bytes left in a ring that is nearly full: its owner is told of that even if it has not asked for it.
+const NEARLY_FULL: usize = EVENT_CAPACITY / 4 * 8;
+
 const EVENT_TAIL: usize = 0x00;
 const EVENT_CORE: usize = 0x08;
 const EVENT_SWITCH: usize = 0x10;
@@ -37,6 +40,8 @@ pub fn core_word(memory: &Memory, here: usize) -> Result<Word64> {
 pub struct EventPoster {
     ring: Producer,
     rescan: RescanWord,
+    /// The owner was told that the ring is nearly full, and it still is.
+    told_full: bool,
 }
 
 /// Tells the owner to look at all its armed words. Needs no position, so any process of the poster's family may
@@ -66,7 +71,7 @@ impl EventPoster {
             head: ours.word64(here + EVENT_HEAD)?,
             position: Memory::heap(8)?.word64(0)?,
         };
-        Ok(EventPoster { ring: Producer::new(parts)?, rescan: RescanWord::new(theirs, there)? })
+        Ok(EventPoster { ring: Producer::new(parts)?, rescan: RescanWord::new(theirs, there)?, told_full: false })
     }
 
     /// Posts one event. `true` if the doorbell must be rung.
@@ -80,7 +85,13 @@ impl EventPoster {
             // No correct peer ends this ring.
             return Err(Error::Peer("it has ended its event ring"));
         }
-        Ok(self.rescan.sleep.must_ring())
+        Ok(self.rescan.sleep.must_ring() || self.is_newly_full()?)
+    }
+
+    /// Whether the ring has become nearly full: whoever polls it now and then only must do so now.
+    fn is_newly_full(&mut self) -> Result<bool> {
+        let is_full = self.ring.space(NEARLY_FULL)? < NEARLY_FULL;
+        Ok(is_full && !std::mem::replace(&mut self.told_full, is_full))
     }
 }
 

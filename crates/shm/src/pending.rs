@@ -60,6 +60,17 @@ impl Pending {
         Some(mark.source)
     }
 
+    /// As [`take`](Self::take), at most `most` of them at once, appended to `sources`.
+    pub fn take_many(&self, sources: &mut Vec<u64>, most: usize) {
+        let mut queue = self.lock();
+        let count = queue.len().min(most);
+        for mark in queue.drain(..count) {
+            // AcqRel pairs with `post`.
+            mark.set.swap(false, mark_clear());
+            sources.push(mark.source);
+        }
+    }
+
     /// Removes a source, whether it is queued or not.
     pub fn remove(&self, mark: &Arc<Mark>) {
         self.lock().retain(|queued| !Arc::ptr_eq(queued, mark));

@@ -298,6 +298,10 @@ pub trait Maps {
     fn offer(&self, peer: PeerNumber, cookie: &Cookie, pages: &Pages) -> Result<()>;
     /// Tells the owner of a mapped region that an armed word of it was written or read.
     fn fire(&self, peer: PeerNumber, region: RegionId, offset: usize, access: Access);
+    /// How often this link rang the doorbell of a peer.
+    fn doorbells(&self) -> u64 {
+        0
+    }
     /// Where a peer copies into and out of this process through the kernel, if the link's peers are processes of this host
     /// whose threads can be told.
     fn gate(&self, peer: PeerNumber) -> Option<Arc<Gate>> {

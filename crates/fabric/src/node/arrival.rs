@@ -44,7 +44,9 @@ impl Target for Arrivals<'_> {
     }
 
     fn place(&self, _peer: PeerNumber, cookie: &Cookie, offset: u64, bytes: &[u8]) -> Result<(), Refusal> {
-        self.node.region(cookie)?.place(cookie, offset, bytes)
+        self.node.region(cookie)?.place(cookie, offset, bytes)?;
+        self.node.counters.served_bytes.add(bytes.len());
+        Ok(())
     }
 
     fn lands(&self) -> bool {
@@ -58,7 +60,9 @@ impl Target for Arrivals<'_> {
         place: (u64, usize),
         fill: &mut dyn FnMut(&Span),
     ) -> Result<(), Refusal> {
-        self.node.region(cookie)?.land(cookie, place, fill)
+        self.node.region(cookie)?.land(cookie, place, fill)?;
+        self.node.counters.served_bytes.add(place.1);
+        Ok(())
     }
 
     fn landed(&self, cookie: &Cookie, offset: u64, len: usize) {
@@ -68,7 +72,9 @@ impl Target for Arrivals<'_> {
     }
 
     fn fetch(&self, _peer: PeerNumber, cookie: &Cookie, offset: u64, bytes: &mut [u8]) -> Result<(), Refusal> {
-        self.node.region(cookie)?.fetch(cookie, offset, bytes)
+        self.node.region(cookie)?.fetch(cookie, offset, bytes)?;
+        self.node.counters.served_bytes.add(bytes.len());
+        Ok(())
     }
 
     fn atomic(&self, _peer: PeerNumber, cookie: &Cookie, offset: u64, atomic: Atomic) -> Result<u64, Refusal> {

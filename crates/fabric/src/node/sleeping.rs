@@ -117,6 +117,7 @@ impl Node {
         if leader.asleep {
             if sleeping.epoch() == epoch {
                 leader.followers += 1;
+                core.counters.sleeps.add(1);
                 let left = Duration::from_nanos(deadline.saturating_sub(clock::now()));
                 let mut woken = sleeping.followers.wait_timeout(leader, left).expect("no panic while leading");
                 woken.0.followers -= 1;
@@ -129,6 +130,7 @@ impl Node {
         let mut tokens = Tokens::new();
         let mut outcome = Ok(());
         if !core.links.has_news() && sleeping.epoch() == epoch {
+            core.counters.sleeps.add(1);
             outcome = sleeping.sleeper.sleep(Some(deadline), &mut tokens);
         }
         let mut leader = sleeping.leader();
@@ -149,6 +151,22 @@ impl Node {
             self.progress();
         }
         Ok(outcome?)
+    }
+
+    /// Sleeps without telling the peers, who ring only if they must. What comes to the descriptors all the same is seen to, and
+    /// told to the threads that sleep on them.
+    pub(crate) fn doze(&self, until: u64) -> Result<()> {
+        let core = &**self.core();
+        let mut tokens = Tokens::new();
+        core.counters.sleeps.add(1);
+        core.sleeping.sleeper.sleep(Some(until), &mut tokens)?;
+        if tokens.contains(&KERNEL) {
+            self.progress_kernel();
+        }
+        if !tokens.is_empty() {
+            self.notify();
+        }
+        Ok(())
     }
 
     /// Raised by everything that is dispatched in this process.
@@ -231,6 +249,7 @@ impl NodeCore {
         fence(Ordering::SeqCst);
         if sleeping.sleepers.load(Ordering::Relaxed) != 0 {
             let leader = sleeping.leader();
+            self.counters.wakes.add(1);
             if leader.followers > 0 {
                 sleeping.followers.notify_all();
             }

@@ -4,7 +4,7 @@ use std::{
     collections::VecDeque,
     sync::{
         Arc,
-        atomic::{AtomicU32, AtomicU64, Ordering},
+        atomic::{AtomicU32, Ordering},
     },
 };
 
@@ -28,9 +28,6 @@ pub(crate) struct RdmaCore {
     pub(super) state: Mutex<State>,
     /// The last request that ended. Requests end in order.
     ended: AtomicU32,
-    /// Requests that have ended, and their bytes.
-    counted: AtomicU64,
-    bytes: AtomicU64,
     pub(super) limit: usize,
     pub(super) subscription: Mutex<Option<Subscription>>,
 }
@@ -52,6 +49,20 @@ pub(super) struct State {
     under_way: usize,
     /// What is put over a link that does not map is taken from here.
     buffer: Vec<u8>,
+    pub(super) totals: Totals,
+}
+
+/// What a queue has done, by the way the bytes went.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Requests that have ended well.
+    pub requests: u64,
+    /// Bytes that this process copied to or from memory that is mapped.
+    pub mapped_bytes: u64,
+    /// Bytes that it copied through the kernel, to or from memory of a peer's program.
+    pub reached_bytes: u64,
+    /// Bytes that it asked the link for: their owner copies them.
+    pub asked_bytes: u64,
 }
 
 /// Pieces of a queue's requests under way over a link that does not map.
@@ -77,8 +88,6 @@ impl RdmaCore {
         RdmaCore {
             state: Mutex::new(State { last_posted: before, ..State::default() }),
             ended: AtomicU32::new(before),
-            counted: AtomicU64::new(0),
-            bytes: AtomicU64::new(0),
             limit,
             subscription: Mutex::new(None),
         }
@@ -128,7 +137,10 @@ impl RdmaCore {
             // Nothing before it, and memory that is mapped: it is done here and now.
             if alone && first == 0 && node.scheduler.may_overtake(total, state.active) && work.is_mapped() {
                 match work.carry_out() {
-                    Ok(()) => self.count(1, total),
+                    Ok(()) => {
+                        state.totals.requests += 1;
+                        state.totals.mapped_bytes += total as u64;
+                    }
                     Err(error) => state.failed = Some((id, error)),
                 }
                 self.end(id);
@@ -143,8 +155,9 @@ impl RdmaCore {
         }
         let last = state.last_posted;
         if first > 0 {
-            let mut turn = Turn { left: QUANTUM, stalled: false };
+            let mut turn = Turn::new(QUANTUM);
             self.follow(&mut state, &mut turn);
+            state.totals.add(&turn);
             node.scheduler.note_stalled(turn.stalled);
             return Ok(last);
         }
@@ -168,7 +181,7 @@ impl RdmaCore {
 
     /// Does up to `quantum` bytes of work.
     fn serve_locked(self: &Arc<Self>, state: &mut State, quantum: usize) -> Served {
-        let mut turn = Turn { left: quantum, stalled: false };
+        let mut turn = Turn::new(quantum);
         let mut moved = self.end_answered(state);
         let mut more = false;
         while let Some(transfer) = state.requests.front_mut() {
@@ -184,11 +197,11 @@ impl RdmaCore {
             state.under_way += transfer.outstanding - before.1;
             match step {
                 Ok(true) => {
-                    let (id, len) = (transfer.id, transfer.work.len);
+                    let id = transfer.id;
                     state.requests.pop_front();
                     state.asked = state.asked.saturating_sub(1);
                     moved = true;
-                    self.count(1, len);
+                    state.totals.requests += 1;
                     self.end(id);
                 }
                 Ok(false) => {
@@ -205,6 +218,7 @@ impl RdmaCore {
                 }
             }
         }
+        state.totals.add(&turn);
         Served { moved, more, stalled: turn.stalled }
     }
 
@@ -213,7 +227,7 @@ impl RdmaCore {
         let mut last = None;
         while let Some(transfer) = state.requests.front().filter(|transfer| transfer.is_answered()) {
             last = Some(transfer.id);
-            self.count(1, transfer.work.len);
+            state.totals.requests += 1;
             state.requests.pop_front();
             state.asked = state.asked.saturating_sub(1);
         }
@@ -279,16 +293,13 @@ impl RdmaCore {
             *asked = 0;
         }
     }
+}
 
-    /// Under the lock of the state: nobody else counts.
-    fn count(&self, requests: u64, bytes: usize) {
-        self.counted.store(self.counted.load(Ordering::Relaxed) + requests, Ordering::Relaxed);
-        self.bytes.store(self.bytes.load(Ordering::Relaxed) + bytes as u64, Ordering::Relaxed);
-    }
-
-    /// Requests that have ended well, and their bytes.
-    pub(super) fn counted(&self) -> (u64, u64) {
-        (self.counted.load(Ordering::Relaxed), self.bytes.load(Ordering::Relaxed))
+impl Totals {
+    fn add(&mut self, turn: &Turn) {
+        self.mapped_bytes += turn.mapped as u64;
+        self.reached_bytes += turn.reached as u64;
+        self.asked_bytes += turn.asked as u64;
     }
 }
 

@@ -32,6 +32,16 @@ pub(super) struct Turn {
     pub(super) left: usize,
     /// The link took less than it was given.
     pub(super) stalled: bool,
+    /// Bytes that went to or from mapped memory, through the kernel, or were asked of the link.
+    pub(super) mapped: usize,
+    pub(super) reached: usize,
+    pub(super) asked: usize,
+}
+
+impl Turn {
+    pub(super) fn new(left: usize) -> Turn {
+        Turn { left, stalled: false, mapped: 0, reached: 0, asked: 0 }
+    }
 }
 
 impl Transfer {
@@ -135,6 +145,7 @@ impl Transfer {
         let Work { operation, target, offset, len } = &self.work;
         operation.move_bytes(target, *offset, self.begun, count)?;
         self.begun += count;
+        turn.mapped += count;
         if self.begun < *len {
             return Ok(false);
         }
@@ -156,6 +167,7 @@ impl Transfer {
             return None;
         }
         self.begun += count;
+        turn.reached += count;
         Some(self.begun == self.work.len)
     }
 
@@ -169,7 +181,10 @@ impl Transfer {
         while self.begun < self.work.len && self.outstanding < window {
             let completion = Completion::Rdma(Arc::downgrade(queue), self.id, self.begun);
             match self.ask(buffer, completion) {
-                Ok(count) => self.begun += count,
+                Ok(count) => {
+                    self.begun += count;
+                    turn.asked += count;
+                }
                 // The link takes no more for now.
                 Err(Error::Full { .. }) => {
                     turn.stalled = true;

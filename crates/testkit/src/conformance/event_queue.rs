@@ -273,6 +273,43 @@ pub fn a_polled_queue_only_looks(fixture: Fixture) {
     });
 }
 
+/// Many events are taken in one call: as many as are there, in the order they came, and no more than asked for.
+pub fn many_events_a_call(fixture: Fixture) {
+    let pair = Pair::new(fixture);
+    for queue in [EventQueue::new(&pair.b), EventQueue::polled(&pair.b)] {
+        let sources: Vec<_> = (0..10).map(|token| queue.attach(token)).collect();
+        let mut events = Vec::new();
+        assert_eq!(queue.poll_many(&mut events, 8), 0);
+        let over = queue.wait_many(&mut events, 8, Some(clock::now() + 1_000_000));
+        assert!(matches!(over, Err(Error::TimedOut(_))));
+        sources.iter().for_each(|source| assert!(queue.deliver(*source)));
+        queue.detach(sources[3]);
+        assert_eq!(queue.poll_many(&mut events, 0), 0);
+        assert_eq!(queue.poll_many(&mut events, 2), 2);
+        assert_eq!(queue.wait_many(&mut events, 3, soon()), Ok(3));
+        assert!(queue.deliver(sources[0]), "a source may report again when its event was taken");
+        assert_eq!(queue.poll_many(&mut events, 100), 5);
+        let tokens: Vec<_> = events.iter().map(|event| event.token).collect();
+        assert_eq!(tokens, [0, 1, 2, 4, 5, 6, 7, 8, 9, 0]);
+    }
+}
+
+/// One who finds its own queue empty takes in the events for all queues.
+pub fn whoever_polls_takes_in_for_all(fixture: Fixture) {
+    let pair = Pair::new(fixture);
+    let (region, aperture) = pair.target(4096);
+    let (own, other) = (EventQueue::polled(&pair.b), EventQueue::polled(&pair.b));
+    let tripwire = Tripwire::new(&region, 64, Access::Write, Mode::Once).expect("inside");
+    other.attach_tripwire(&tripwire, 5);
+    aperture.store32(64, 1).expect("a store");
+    pair.until("stores to arrive", || aperture.flush(Some(0)).ok());
+    pair.until("a firing", || {
+        assert_eq!(own.poll(), None);
+        (tripwire.firings() > 0).then_some(())
+    });
+    assert_eq!(other.poll().map(|event| event.token), Some(5));
+}
+
 /// A thousand sources report each once, and none is lost.
 pub fn a_thousand_sources(fixture: Fixture) {
     let pair = Pair::new(fixture);

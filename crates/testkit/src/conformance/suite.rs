@@ -128,6 +128,8 @@ macro_rules! conformance_suite {
                     two_queues_have_their_own_descriptors,
                     the_descriptor_is_quiet_after_a_backlog,
                     a_polled_queue_only_looks,
+                    many_events_a_call,
+                    whoever_polls_takes_in_for_all,
                     a_thousand_sources,
                 ]
                 rdma: [

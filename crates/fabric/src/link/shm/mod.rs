@@ -33,6 +33,7 @@ use self::{
 };
 use crate::{
     cookie::{Cookie, RegionId},
+    counters::Counter,
     error::{CloseReason, Error, Result},
     link::{Capabilities, KERNEL, Link, Maps, Outcome, Pages, PeerNumber, Request, Target, Ticket, WakePath},
     protocol::MAX_PRIVATE,
@@ -50,6 +51,8 @@ pub struct ShmLink {
     /// Who sleeps on this link's descriptors.
     sleepers: Mutex<Vec<Weak<Sleeper>>>,
     receiving: Mutex<Box<Receiving>>,
+    /// How often one of a peer was rung.
+    doorbells: Counter,
     /// A descriptor in reserve, for turning peers away when there are no others.
     spare: Mutex<Option<Doorbell>>,
 }
@@ -78,6 +81,7 @@ impl ShmLink {
             next_peer: AtomicU32::new(1),
             kernel: Sleeper::new()?,
             sleepers: Mutex::default(),
+            doorbells: Counter::default(),
             spare: Mutex::new(Some(Doorbell::new()?)),
             receiving: Mutex::new(Box::new(Receiving {
                 buffer: [0; MAX_FRAME],
@@ -327,9 +331,15 @@ impl Maps for ShmLink {
     }
 
     fn fire(&self, peer: PeerNumber, region: RegionId, offset: usize, access: Access) {
-        if let Ok(session) = self.session(peer) {
-            session.fire(event_of(region, offset, access));
+        if let Ok(session) = self.session(peer)
+            && session.fire(event_of(region, offset, access))
+        {
+            self.doorbells.add(1);
         }
+    }
+
+    fn doorbells(&self) -> u64 {
+        self.doorbells.value()
     }
 
     fn gate(&self, peer: PeerNumber) -> Option<Arc<Gate>> {

@@ -317,13 +317,19 @@ impl Session {
         self.peer_core.load(Ordering::Relaxed) == u64::from(core) + 1
     }
 
-    /// Tells the peer of an event.
-    pub(crate) fn fire(&self, event: u64) {
-        let Some(theirs) = self.theirs.get() else { return };
+    /// Tells the peer of an event. `true` if its doorbell was rung.
+    pub(crate) fn fire(&self, event: u64) -> bool {
+        let Some(theirs) = self.theirs.get() else { return false };
         match lock(&theirs.poster).post(event) {
-            Ok(true) => theirs.doorbell.ring(),
-            Ok(false) => {}
-            Err(_) => self.close(CloseReason::Violation("its event ring is broken")),
+            Ok(true) => {
+                theirs.doorbell.ring();
+                true
+            }
+            Ok(false) => false,
+            Err(_) => {
+                self.close(CloseReason::Violation("its event ring is broken"));
+                false
+            }
         }
     }
 

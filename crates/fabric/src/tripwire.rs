@@ -102,6 +102,11 @@ impl Tripwire {
         Ok(Self::set(node, (region, offset), (access, mode), word, None))
     }
 
+    /// Sets a tripwire on a range of bytes: [`over`](Self::over) one.
+    pub fn range(region: &Region, range: Range<usize>, access: Access, mode: Mode) -> Result<Tripwire> {
+        Self::over(region, std::slice::from_ref(&range), access, mode)
+    }
+
     /// Sets a tripwire on several ranges of bytes, whole words of which are watched: it fires when a peer writes (or reads)
     /// any of them, once for all; it is not armed yet. It costs a step per 256 bytes whenever it is armed.
     pub fn over(region: &Region, ranges: &[Range<usize>], access: Access, mode: Mode) -> Result<Tripwire> {

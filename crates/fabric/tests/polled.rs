@@ -55,7 +55,7 @@ fn a_nearly_full_ring_rings_once() {
     let len = EVENT_CAPACITY * 4;
     let region = Region::new(&pair.b, len).unwrap();
     let aperture: Aperture = pair.open(&region.cookie(Rights::ALL)).unwrap();
-    let whole = Tripwire::over(&region, &[0..len], Access::Write, Mode::Once).unwrap();
+    let whole = Tripwire::range(&region, 0..len, Access::Write, Mode::Once).unwrap();
     let before = pair.a.counters().doorbells;
     for fill in [EVENT_CAPACITY / 2, EVENT_CAPACITY - 1] {
         whole.arm();

@@ -7,6 +7,8 @@
 //! A queue is also a descriptor that is readable when the queue may have events ([`EventQueue::descriptor`]), and has a
 //! *polled* variant that does not make peers ring doorbells.
 
+mod sources;
+
 use std::{
     os::fd::{AsFd, BorrowedFd},
     sync::{Arc, OnceLock},
@@ -22,13 +24,15 @@ use sidestep_sys::{
     lock::{Mutex, MutexGuard},
 };
 
+pub use self::sources::SourceId;
+use self::sources::{Source, Sources};
 use crate::{
     endpoint::{Endpoint, EndpointCore},
     error::{Error, Result},
     node::Node,
     queue::{Receiver, Sender},
     rdma::RdmaQueue,
-    tripwire::{Tripwire, TripwireCore},
+    tripwire::Tripwire,
 };
 
 /// Collects events of many sources.
@@ -46,10 +50,6 @@ pub struct Event {
     /// Which source, as the queue numbers it.
     pub source: SourceId,
 }
-
-/// An attached source; its number is used again only with another generation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct SourceId(u64);
 
 /// A source's line to the queue.
 #[derive(Debug, Clone)]
@@ -71,29 +71,6 @@ struct EventQueueCore {
 struct Descriptor {
     set: Sleeper,
     bell: Doorbell,
-}
-
-#[derive(Debug, Default)]
-struct Sources {
-    entries: Vec<Entry>,
-    free: Vec<u32>,
-}
-
-#[derive(Debug)]
-struct Entry {
-    generation: u32,
-    token: u64,
-    mark: Option<Arc<Mark>>,
-    source: Source,
-}
-
-#[derive(Debug)]
-enum Source {
-    Tripwire(Arc<TripwireCore>),
-    /// One side of a message queue: its word, and the end of its connection.
-    Queue(Arc<TripwireCore>, Arc<EndpointCore>),
-    /// Reports by itself; nothing to do when its event is taken.
-    Plain,
 }
 
 /// How long a wait on a polled queue looks before it sleeps, and the longest such a sleep, which bounds how late an event is
@@ -199,32 +176,22 @@ impl EventQueue {
 
     /// Ends a source's reports; an event of it that was not taken is dropped.
     pub fn detach(&self, id: SourceId) {
-        let mark = {
-            let mut sources = self.core.sources();
-            let Some(entry) = sources.entry(id) else { return };
-            entry.generation = entry.generation.wrapping_add(1);
-            let mark = entry.mark.take();
-            match std::mem::replace(&mut entry.source, Source::Plain) {
-                Source::Tripwire(tripwire) => tripwire.silence(),
-                Source::Queue(tripwire, endpoint) => {
-                    tripwire.silence();
-                    if let Some(mark) = mark.clone() {
-                        endpoint.unsubscribe_end(&Subscription { queue: self.core.clone(), mark });
-                    }
-                }
-                Source::Plain => {}
+        let removed = self.core.sources().remove(id);
+        let Some((mark, source)) = removed else { return };
+        match source {
+            Source::Tripwire(tripwire) => tripwire.silence(),
+            Source::Queue(tripwire, endpoint) => {
+                tripwire.silence();
+                endpoint.unsubscribe_end(&Subscription { queue: self.core.clone(), mark: mark.clone() });
             }
-            sources.free.push(id.index() as u32);
-            mark
-        };
-        if let Some(mark) = mark {
-            self.core.pending.remove(&mark);
+            Source::Plain => {}
         }
+        self.core.pending.remove(&mark);
     }
 
     /// Posts an event of the program's own. `false` if one of this source is queued already, or it is detached.
     pub fn deliver(&self, id: SourceId) -> bool {
-        let mark = self.core.sources().entry(id).and_then(|entry| entry.mark.clone());
+        let mark = self.core.sources().mark(id);
         let Some(mark) = mark else { return false };
         let posted = Subscription { queue: self.core.clone(), mark }.post();
         if posted {
@@ -339,20 +306,7 @@ impl EventQueue {
     }
 
     fn add(&self, token: u64, source: Source) -> (SourceId, Subscription) {
-        let mut sources = self.core.sources();
-        let index = match sources.free.pop() {
-            Some(index) => index as usize,
-            None => {
-                sources.entries.push(Entry { generation: 0, token, mark: None, source: Source::Plain });
-                sources.entries.len() - 1
-            }
-        };
-        let entry = &mut sources.entries[index];
-        let id = SourceId(u64::from(entry.generation) << 32 | index as u64);
-        let mark = Mark::new(id.0);
-        entry.token = token;
-        entry.mark = Some(mark.clone());
-        entry.source = source;
+        let (id, mark) = self.core.sources().add(token, source);
         (id, Subscription { queue: self.core.clone(), mark })
     }
 }
@@ -383,32 +337,6 @@ impl EventQueueCore {
 
     fn sources(&self) -> MutexGuard<'_, Sources> {
         self.sources.lock().expect("no panic in event sources")
-    }
-}
-
-impl Sources {
-    /// The event of a source, which may report again from now on.
-    fn take(&mut self, id: SourceId) -> Option<Event> {
-        let entry = self.entry(id)?;
-        if let Source::Tripwire(tripwire) | Source::Queue(tripwire, _) = &entry.source {
-            tripwire.take();
-        }
-        Some(Event { token: entry.token, source: id })
-    }
-
-    fn entry(&mut self, id: SourceId) -> Option<&mut Entry> {
-        let entry = self.entries.get_mut(id.index())?;
-        (entry.generation == id.generation() && entry.mark.is_some()).then_some(entry)
-    }
-}
-
-impl SourceId {
-    fn index(self) -> usize {
-        self.0 as u32 as usize
-    }
-
-    fn generation(self) -> u32 {
-        (self.0 >> 32) as u32
     }
 }
 

@@ -7,7 +7,7 @@
 //!
 //! **What it calls.** `shm` for memory, rings and waiting. Links reach the kernel through it.
 //!
-//! **What it never does.** It never trusts what a peer wrote, never reads through an aperture, never starts a thread but
+//! **What it never does.** It never trusts what a peer wrote, never reads through an aperture but by RDMA, never starts a thread but
 //! for a link that needs one to be served, and never lets one peer's failure touch another's connection.
 //!
 //! Start with [`Node`], [`Channel`] and the examples.

@@ -15,7 +15,7 @@ mod queue;
 mod transfer;
 mod work;
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use sidestep_shm::wait::Waiter;
 
@@ -66,12 +66,12 @@ impl RdmaQueue {
 
     /// Writes the sources, one after the other, to `offset` of the target, as one request.
     pub fn gather(&self, sources: &[RegionSlice], target: &Aperture, offset: usize) -> Result<RequestId> {
-        self.post_one(Work::write(sources, target, offset)?)
+        self.post_one(Work::write(sources, Cow::Borrowed(target), offset)?)
     }
 
     /// Stores one 32-bit word in queue order, without a source buffer: a flag or pointer after its payload.
     pub fn immediate(&self, target: &Aperture, offset: usize, value: u32) -> Result<RequestId> {
-        self.post_one(Work::immediate(target, offset, value)?)
+        self.post_one(Work::immediate(Cow::Borrowed(target), offset, value)?)
     }
 
     /// Reads from `offset` of the target into `into`.
@@ -81,7 +81,7 @@ impl RdmaQueue {
 
     /// Reads from `offset` of the target into the slices, one after the other, as one request.
     pub fn scatter(&self, target: &Aperture, offset: usize, into: &[RegionSlice]) -> Result<RequestId> {
-        self.post_one(Work::read(target, offset, into)?)
+        self.post_one(Work::read(Cow::Borrowed(target), offset, into)?)
     }
 
     /// Stores `new` in the 64-bit word at `offset` if it holds `expected`; what it held is put into `into`.
@@ -93,12 +93,12 @@ impl RdmaQueue {
         new: u64,
         into: &RegionSlice,
     ) -> Result<RequestId> {
-        self.post_one(Work::atomic(target, offset, Atomic::CompareSwap { expected, new }, into)?)
+        self.post_one(Work::atomic(Cow::Borrowed(target), offset, Atomic::CompareSwap { expected, new }, into)?)
     }
 
     /// Adds to the 64-bit word at `offset`; what it held is put into `into`.
     pub fn fetch_add(&self, target: &Aperture, offset: usize, value: u64, into: &RegionSlice) -> Result<RequestId> {
-        self.post_one(Work::atomic(target, offset, Atomic::FetchAdd(value), into)?)
+        self.post_one(Work::atomic(Cow::Borrowed(target), offset, Atomic::FetchAdd(value), into)?)
     }
 
     /// Posts requests that belong together: all of them, or none if the queue has no room. The id is that of the last one,
@@ -110,7 +110,7 @@ impl RdmaQueue {
         self.core.post(self.node.core(), group.work.into_iter()).map(RequestId)
     }
 
-    fn post_one(&self, work: Work) -> Result<RequestId> {
+    fn post_one(&self, work: Work<'_>) -> Result<RequestId> {
         self.core.post(self.node.core(), std::iter::once(work)).map(RequestId)
     }
 

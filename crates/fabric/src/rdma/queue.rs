@@ -120,7 +120,11 @@ impl RdmaCore {
     }
 
     /// Takes requests that belong together, all or none. The id of the last one.
-    pub(super) fn post(self: &Arc<Self>, node: &NodeCore, work: impl ExactSizeIterator<Item = Work>) -> Result<u32> {
+    pub(super) fn post<'w>(
+        self: &Arc<Self>,
+        node: &NodeCore,
+        work: impl ExactSizeIterator<Item = Work<'w>>,
+    ) -> Result<u32> {
         let mut state = self.lock();
         if let Some((id, _)) = &state.failed {
             return Err(Error::Flushed(*id));
@@ -148,7 +152,7 @@ impl RdmaCore {
                 node.notify();
                 return Ok(id);
             }
-            state.requests.push_back(Transfer::new(id, work, 0));
+            state.requests.push_back(Transfer::new(id, work.into_owned(), 0));
         }
         if let (false, Some(transfer)) = (alone, state.requests.get_mut(first)) {
             transfer.group = total;

@@ -15,7 +15,7 @@ use crate::{
 #[derive(Debug)]
 pub(super) struct Transfer {
     pub(super) id: u32,
-    pub(super) work: Work,
+    pub(super) work: Work<'static>,
     /// Bytes of the whole group, for the first request of one.
     pub(super) group: usize,
     /// Bytes moved, or asked of the link.
@@ -45,7 +45,7 @@ impl Turn {
 }
 
 impl Transfer {
-    pub(super) fn new(id: u32, work: Work, group: usize) -> Transfer {
+    pub(super) fn new(id: u32, work: Work<'static>, group: usize) -> Transfer {
         Transfer { id, work, group, begun: 0, outstanding: 0, error: None }
     }
 

@@ -1,5 +1,7 @@
 //! Work for an RDMA queue: one request that was checked, and groups of them.
 
+use std::borrow::Cow;
+
 use crate::{
     aperture::Aperture,
     cookie::Rights,
@@ -14,14 +16,14 @@ use super::{operation::Operation, pieces::Pieces};
 /// in one turn: no request of another queue comes in between.
 #[derive(Debug, Default)]
 pub struct Group {
-    pub(super) work: Vec<Work>,
+    pub(super) work: Vec<Work<'static>>,
 }
 
-/// One request.
+/// One request. Its target is the caller's until it is kept: most requests are done at once.
 #[derive(Debug)]
-pub(super) struct Work {
+pub(super) struct Work<'a> {
     pub(super) operation: Operation,
-    pub(super) target: Aperture,
+    pub(super) target: Cow<'a, Aperture>,
     pub(super) offset: usize,
     pub(super) len: usize,
 }
@@ -39,12 +41,12 @@ impl Group {
 
     /// Adds what [`RdmaQueue::gather`](super::RdmaQueue::gather) posts.
     pub fn gather(&mut self, sources: &[RegionSlice], target: &Aperture, offset: usize) -> Result<&mut Group> {
-        self.add(Work::write(sources, target, offset))
+        self.add(Work::write(sources, Cow::Owned(target.clone()), offset))
     }
 
     /// Adds what [`RdmaQueue::immediate`](super::RdmaQueue::immediate) posts.
     pub fn immediate(&mut self, target: &Aperture, offset: usize, value: u32) -> Result<&mut Group> {
-        self.add(Work::immediate(target, offset, value))
+        self.add(Work::immediate(Cow::Owned(target.clone()), offset, value))
     }
 
     /// Adds what [`RdmaQueue::read`](super::RdmaQueue::read) posts.
@@ -54,7 +56,7 @@ impl Group {
 
     /// Adds what [`RdmaQueue::scatter`](super::RdmaQueue::scatter) posts.
     pub fn scatter(&mut self, target: &Aperture, offset: usize, into: &[RegionSlice]) -> Result<&mut Group> {
-        self.add(Work::read(target, offset, into))
+        self.add(Work::read(Cow::Owned(target.clone()), offset, into))
     }
 
     /// How many requests.
@@ -67,13 +69,23 @@ impl Group {
         self.work.is_empty()
     }
 
-    fn add(&mut self, work: Result<Work>) -> Result<&mut Group> {
+    fn add(&mut self, work: Result<Work<'static>>) -> Result<&mut Group> {
         self.work.push(work?);
         Ok(self)
     }
 }
 
-impl Work {
+impl<'a> Work<'a> {
+    /// To be kept.
+    pub(super) fn into_owned(self) -> Work<'static> {
+        Work {
+            target: Cow::Owned(self.target.into_owned()),
+            operation: self.operation,
+            offset: self.offset,
+            len: self.len,
+        }
+    }
+
     pub(super) fn is_mapped(&self) -> bool {
         self.operation.is_mapped(&self.target)
     }
@@ -86,31 +98,36 @@ impl Work {
         Ok(())
     }
 
-    pub(super) fn write(sources: &[RegionSlice], target: &Aperture, offset: usize) -> Result<Work> {
+    pub(super) fn write(sources: &[RegionSlice], target: Cow<'a, Aperture>, offset: usize) -> Result<Work<'a>> {
         let pieces = Pieces::of(sources);
         let len = pieces.len();
         target.check(offset, len, Rights::WRITE)?;
-        Ok(Work { operation: Operation::Write(pieces), target: target.clone(), offset, len })
+        Ok(Work { operation: Operation::Write(pieces), target, offset, len })
     }
 
-    pub(super) fn immediate(target: &Aperture, offset: usize, value: u32) -> Result<Work> {
+    pub(super) fn immediate(target: Cow<'a, Aperture>, offset: usize, value: u32) -> Result<Work<'a>> {
         target.check(offset, 4, Rights::WRITE)?;
         aligned(offset, 4)?;
-        Ok(Work { operation: Operation::Immediate(value), target: target.clone(), offset, len: 4 })
+        Ok(Work { operation: Operation::Immediate(value), target, offset, len: 4 })
     }
 
-    pub(super) fn read(target: &Aperture, offset: usize, into: &[RegionSlice]) -> Result<Work> {
+    pub(super) fn read(target: Cow<'a, Aperture>, offset: usize, into: &[RegionSlice]) -> Result<Work<'a>> {
         let pieces = Pieces::of(into);
         let len = pieces.len();
         target.check(offset, len, Rights::READ)?;
-        Ok(Work { operation: Operation::Read(pieces), target: target.clone(), offset, len })
+        Ok(Work { operation: Operation::Read(pieces), target, offset, len })
     }
 
-    pub(super) fn atomic(target: &Aperture, offset: usize, atomic: Atomic, into: &RegionSlice) -> Result<Work> {
+    pub(super) fn atomic(
+        target: Cow<'a, Aperture>,
+        offset: usize,
+        atomic: Atomic,
+        into: &RegionSlice,
+    ) -> Result<Work<'a>> {
         target.check(offset, 8, Rights::ATOMIC)?;
         aligned(offset, 8)?;
         into.word64(0)?;
-        Ok(Work { operation: Operation::Atomic(atomic, into.clone()), target: target.clone(), offset, len: 8 })
+        Ok(Work { operation: Operation::Atomic(atomic, into.clone()), target, offset, len: 8 })
     }
 }
 

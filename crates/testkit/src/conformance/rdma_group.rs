@@ -81,7 +81,8 @@ pub fn a_group_is_in_order(fixture: Fixture) {
     let expected = 20 * (4096 + 4 + 4096);
     assert_eq!((totals.requests, bytes), (60, if pair.maps() { [expected, 0] } else { [0, expected] }));
     let served = pair.b.counters().served_bytes;
-    assert_eq!(served > 0, !pair.maps(), "the owner copied {served} bytes");
+    // Another link of the same node may have been served besides.
+    assert_eq!(served >= expected, !pair.maps(), "the owner copied {served} bytes");
 }
 
 /// A group is posted whole, or not at all.

@@ -4,7 +4,7 @@ use std::sync::{Arc, Weak};
 
 use sidestep_fabric::{
     Aperture, ArenaBlock, Cookie, Error,
-    queue::{self, QueueSpec, Receiver},
+    queue::{QueueSpec, Receiver},
 };
 
 use sidestep_shm::last_word::WORD;
@@ -269,11 +269,8 @@ fn take_own(
         // Once is enough.
         _ if grown.is_some() => Ok(()),
         _ => {
-            let lent = trunk.node.lend_block(trunk.peer, LARGE_RING, queue::Kind::Stream);
             // Without memory for it, the small ring goes on.
-            if let Ok(block) = lent
-                && receiver.offer_ring(block.block()).is_ok()
-            {
+            if let Ok(block) = receiver.grow(LARGE_RING) {
                 let spec = block.block().spec().to_bytes();
                 *grown = Some(block);
                 // Before `outward` is locked: it takes the lock of a VI, which comes first.

@@ -18,8 +18,9 @@ use std::sync::{
 };
 
 use sidestep_fabric::{
-    Aperture, ArenaBlock, Endpoint, Node, PeerId,
-    queue::{self, Kind, Monitor, QueueSpec},
+    Aperture, ChannelOptions, Endpoint, Node, PeerId,
+    channel::{Half, Joining},
+    queue::{Monitor, QueueSpec},
 };
 
 use sidestep_shm::attach::{Attachment, Gate};
@@ -58,12 +59,12 @@ pub(crate) struct Trunk {
     /// Who wants to be woken when something arrives.
     wanted: Mutex<Wanted>,
     /// The peer's side, once it is known.
-    joined: OnceLock<(QueueSpec, Aperture)>,
+    joined: OnceLock<Joining>,
     joining: Mutex<()>,
     /// Where the peer copies through the kernel, and where this side does.
     gate: Option<Arc<Gate>>,
     attachment: OnceLock<Arc<Attachment>>,
-    block: ArenaBlock,
+    half: Half,
     node: Node,
     pub(crate) peer: PeerId,
 }
@@ -107,9 +108,9 @@ const MAX_WINDOWS: usize = 16 << 10;
 impl Trunk {
     /// This side of the trunk to a peer.
     fn new(node: &Node, peer: PeerId, threads: Threads) -> sidestep_fabric::Result<Trunk> {
-        let block = node.lend_block(peer, FIRST_RING, Kind::Stream)?;
+        let half = Half::new(node, peer, ChannelOptions { capacity: FIRST_RING, ..ChannelOptions::default() })?;
         Ok(Trunk {
-            monitor: block.block().monitor(node)?,
+            monitor: half.monitor(node)?,
             seen: AtomicU64::new(0),
             next: AtomicPtr::default(),
             busy: AtomicBool::new(false),
@@ -125,7 +126,7 @@ impl Trunk {
             joining: Mutex::default(),
             gate: node.peer(peer).gate(),
             attachment: OnceLock::new(),
-            block,
+            half,
             node: node.clone(),
             peer,
         })
@@ -133,7 +134,7 @@ impl Trunk {
 
     /// What the peer must know to send here.
     pub(crate) fn spec(&self) -> QueueSpec {
-        self.block.block().spec()
+        self.half.spec()
     }
 
     /// Joins this side with the peer's, which every connection names; the first one does it.
@@ -144,19 +145,19 @@ impl Trunk {
         deadline: Option<u64>,
     ) -> sidestep_fabric::Result<()> {
         let _joining = self.joining.lock().expect("no panic while joining");
-        if let Some((known, _)) = self.joined.get() {
+        if let Some(joined) = self.joined.get() {
             let other = sidestep_fabric::CloseReason::Violation("another trunk than the one that stands");
-            return if known == theirs { Ok(()) } else { Err(sidestep_fabric::Error::Closed(other)) };
+            return if joined.theirs() == theirs { Ok(()) } else { Err(sidestep_fabric::Error::Closed(other)) };
         }
-        let aperture = Aperture::open(endpoint, &theirs.cookie, deadline)?;
-        let (sender, receiver) =
-            queue::attach(endpoint, self.block.block(), &aperture, theirs, &queue::private_family()?)?;
+        let joining = Joining::begin(endpoint, theirs)?;
+        joining.wait(deadline)?;
+        let (sender, receiver) = self.half.finish(endpoint, &joining)?;
         self.inward().attach(receiver);
         self.outward().attach(sender);
         if let Some(attachment) = self.node.peer(self.peer).attachment() {
             let _ = self.attachment.set(attachment);
         }
-        let _ = self.joined.set((*theirs, aperture));
+        let _ = self.joined.set(joining);
         Ok(())
     }
 
@@ -368,7 +369,7 @@ impl Trunk {
 
     /// Whether the peer is there.
     fn is_alive(&self) -> bool {
-        self.joined.get().is_none_or(|(_, aperture)| aperture.is_open().is_ok())
+        self.joined.get().is_none_or(|joined| joined.poll().is_ok())
     }
 
     /// Whether the peer's side is known.

@@ -37,7 +37,7 @@ enum Growth {
     #[default]
     None,
     Wanted,
-    Offered(Aperture, QueueSpec),
+    Offered,
     Settled,
 }
 
@@ -302,28 +302,29 @@ impl Outward {
                     self.growth = Growth::Wanted;
                 }
             }
-            Growth::Offered(aperture, spec) => match aperture.is_open() {
-                Ok(true) => {
-                    if let Some(sender) = &mut self.sender
-                        && !self.unpublished
-                    {
-                        // If it cannot be, the small one goes on.
-                        self.adopted = sender.position();
-                        let _ = sender.adopt_ring(aperture, spec);
+            Growth::Offered => {
+                if let Some(sender) = &mut self.sender
+                    && !self.unpublished
+                {
+                    let position = sender.position();
+                    if sender.poll_growth().unwrap_or(false) {
+                        self.adopted = position;
+                    }
+                    // If it could not be opened, the small one goes on.
+                    if !sender.is_growing() {
                         self.growth = Growth::Settled;
                     }
                 }
-                Ok(false) => {}
-                Err(_) => self.growth = Growth::Settled,
-            },
+            }
             Growth::Wanted | Growth::Settled => {}
         }
         Ok(())
     }
 
     pub(super) fn offered(&mut self, aperture: Aperture, spec: QueueSpec) {
-        if let Growth::Wanted = self.growth {
-            self.growth = Growth::Offered(aperture, spec);
+        if let (Growth::Wanted, Some(sender)) = (&self.growth, &mut self.sender) {
+            sender.begin_growth(aperture, &spec);
+            self.growth = Growth::Offered;
         }
     }
 }

@@ -85,6 +85,12 @@ impl Sleeping {
 }
 
 impl Node {
+    /// When a caller that sleeps by itself must look again at the latest: while something waits for room on a full link, which
+    /// does not ring when it has room again.
+    pub fn wait_deadline(&self) -> Option<u64> {
+        (!self.core().outbox.is_empty()).then(|| clock::now() + FULL_LINK_NS)
+    }
+
     /// Sleeps once. An answer that was there before sleeping is returned.
     pub(crate) fn block<T>(
         &self,
@@ -99,9 +105,7 @@ impl Node {
         let epoch = sleeping.epoch();
         let outcome = check().and_then(|answer| {
             if answer.is_none() {
-                // A full link does not ring when it has room again.
-                let longest = if core.outbox.is_empty() { LONGEST_SLEEP_NS } else { FULL_LINK_NS };
-                let latest = clock::now() + longest;
+                let latest = self.wait_deadline().unwrap_or_else(|| clock::now() + LONGEST_SLEEP_NS);
                 self.sleep_once(deadline.map_or(latest, |deadline| deadline.min(latest)), epoch)?;
             }
             Ok(answer)

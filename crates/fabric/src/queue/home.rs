@@ -206,6 +206,14 @@ impl Home {
         }
     }
 
+    /// When a caller that sleeps by itself must look again at the latest.
+    pub(crate) fn deadline(&self) -> Option<u64> {
+        match self {
+            Home::Node { node, .. } => node.wait_deadline(),
+            Home::Alone(_) => None,
+        }
+    }
+
     /// The descriptors to sleep on after `prepare_wait`: readable when there may be news.
     pub(crate) fn descriptor(&self) -> BorrowedFd<'_> {
         use std::os::fd::AsFd;

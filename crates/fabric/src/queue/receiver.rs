@@ -383,6 +383,11 @@ impl Receiver {
         !ring.has_news() && home.prepare_wait(&|| ring.has_news())
     }
 
+    /// When such a sleep must end at the latest, if it must.
+    pub fn wait_deadline(&self) -> Option<u64> {
+        self.home.deadline()
+    }
+
     /// After such a sleep.
     pub fn finish_wait(&mut self) {
         self.home.finish_wait();

@@ -506,6 +506,11 @@ impl Sender {
         space == 0 && self.home.prepare_wait(&|| head.load(Ordering::Relaxed) != seen)
     }
 
+    /// When such a sleep must end at the latest, if it must.
+    pub fn wait_deadline(&self) -> Option<u64> {
+        self.home.deadline()
+    }
+
     /// After such a sleep.
     pub fn finish_wait(&mut self) {
         self.home.finish_wait();

@@ -215,3 +215,22 @@ pub fn slots_do_not_grow(fixture: Fixture) {
     let mut channels = Channels::new(fixture, slots, slots);
     assert!(matches!(channels.b.grow(4096), Err(Error::Unsupported(_))));
 }
+
+/// Whoever sleeps by itself is told to look again soon as long as the link is full, and only then.
+pub fn a_full_link_sets_a_deadline(fixture: Fixture) {
+    let mut channels = Channels::new(fixture, small(4096), small(4096));
+    assert_eq!((channels.a.sender.wait_deadline(), channels.b.receiver.wait_deadline()), (None, None));
+    for _ in 0..1000 {
+        // What a full link does not take is kept.
+        let _ = channels.a.sender.try_send(&[7]);
+    }
+    let before = clock::now();
+    match channels.a.sender.wait_deadline() {
+        Some(deadline) => assert!(deadline > before, "a deadline that has passed"),
+        None => assert_eq!(channels.a.receiver.wait_deadline(), None),
+    }
+    channels.until("a link with room", |Channels { a, .. }| {
+        (a.sender.publish().is_ok() && a.sender.wait_deadline().is_none()).then_some(())
+    });
+    channels.receive(&mut [0; 1000]);
+}

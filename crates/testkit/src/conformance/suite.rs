@@ -236,6 +236,7 @@ macro_rules! conformance_suite {
                     notes_are_found_at_the_other_side,
                     many_channels_report_to_one_queue,
                     slots_do_not_grow,
+                    a_full_link_sets_a_deadline,
                 ]
                 message_queue: [
                     messages_arrive_whole,

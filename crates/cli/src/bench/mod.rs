@@ -20,6 +20,7 @@ mod events;
 mod exercise;
 mod floor;
 mod hosts;
+mod in_place;
 mod iwarp;
 mod memcpy;
 mod pair;
@@ -28,6 +29,7 @@ mod payload;
 mod pipe;
 mod place;
 mod queue;
+mod queue_events;
 mod rdma;
 mod record;
 mod report;
@@ -75,6 +77,8 @@ static SUITES: &[Suite] = &[
             ring::PATH,
             queue::STREAM,
             queue::SLOTS,
+            in_place::COPIED,
+            in_place::IN_PLACE,
             rdma::PATH,
             memcpy::MEMCPY,
             memcpy::COPY,
@@ -84,6 +88,7 @@ static SUITES: &[Suite] = &[
             unix::PATH,
             pipe::PATH,
             events::PATH,
+            queue_events::PATH,
             cost::ENDPOINT,
             cost::ENDPOINT_AGAIN,
             cost::CHANNEL_AGAIN,

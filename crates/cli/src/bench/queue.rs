@@ -67,18 +67,34 @@ const fn shifted(row: &'static str, shift: usize) -> Part {
 }
 
 fn open(opening: &mut Opening<'_>, kind: Kind) -> Result<Box<dyn Exercise>> {
+    end(accept(opening, kind)?, kind, opening.wait, opening.peer())
+}
+
+fn attach(offer: Offer, kind: Kind) -> Result<Box<dyn Exercise>> {
+    end(connect(&offer, kind)?, kind, offer.wait, offer.peer)
+}
+
+/// The measuring process's end of a stream.
+pub fn open_stream(opening: &mut Opening<'_>) -> Result<(Channel, Peer)> {
+    Ok((accept(opening, Kind::Stream)?, opening.peer()))
+}
+
+/// The worker's end of a stream.
+pub fn attach_stream(offer: Offer) -> Result<(Channel, Peer)> {
+    Ok((connect(&offer, Kind::Stream)?, offer.peer))
+}
+
+fn accept(opening: &mut Opening<'_>, kind: Kind) -> Result<Channel> {
     let node = Node::new()?;
     let name = super::shared::fabric_name();
     let listener = node.listen(&name)?;
     opening.offer(&name, &[])?;
-    let channel = Channel::accept(listener.wait(clock::in_seconds(10))?, options(kind), b"", clock::in_seconds(10))?;
-    end(channel, kind, opening.wait, opening.peer())
+    Ok(Channel::accept(listener.wait(clock::in_seconds(10))?, options(kind), b"", clock::in_seconds(10))?)
 }
 
-fn attach(offer: Offer, kind: Kind) -> Result<Box<dyn Exercise>> {
-    let channel = Channel::connect(&Node::new()?, &offer.note, options(kind), b"", clock::in_seconds(10))
-        .context("cannot connect over the fabric")?;
-    end(channel, kind, offer.wait, offer.peer)
+fn connect(offer: &Offer, kind: Kind) -> Result<Channel> {
+    Channel::connect(&Node::new()?, &offer.note, options(kind), b"", clock::in_seconds(10))
+        .context("cannot connect over the fabric")
 }
 
 fn options(kind: Kind) -> ChannelOptions {
@@ -106,33 +122,43 @@ struct SpinningEnd {
 impl End for SpinningEnd {
     #[inline]
     fn send(&mut self, payload: &[u8]) -> Result<()> {
-        let sender: &mut Sender = &mut self.channel.sender;
-        let mut sent = sender.try_send(payload)?;
-        let mut spin = self.peer.spin();
-        while sent < payload.len() {
-            let more = sender.try_send(&payload[sent..])?;
-            if more == 0 {
-                spin.turn()?;
-            }
-            sent += more;
-        }
-        Ok(())
+        send_all(&mut self.channel.sender, payload, &self.peer)
     }
 
     #[inline]
     fn receive(&mut self, payload: &mut [u8]) -> Result<()> {
-        let receiver: &mut Receiver = &mut self.channel.receiver;
-        let mut spin = self.peer.spin();
-        let mut filled = 0;
-        while filled < payload.len() {
-            let more = receiver.try_receive(&mut payload[filled..])?;
-            if more == 0 {
-                spin.turn()?;
-            }
-            filled += more;
-        }
-        Ok(())
+        receive_all(&mut self.channel.receiver, payload, &self.peer)
     }
+}
+
+/// Sends all bytes, looking for space again and again.
+#[inline]
+pub fn send_all(sender: &mut Sender, payload: &[u8], peer: &Peer) -> Result<()> {
+    let mut sent = sender.try_send(payload)?;
+    let mut spin = peer.spin();
+    while sent < payload.len() {
+        let more = sender.try_send(&payload[sent..])?;
+        if more == 0 {
+            spin.turn()?;
+        }
+        sent += more;
+    }
+    Ok(())
+}
+
+/// Fills the payload, looking for bytes again and again.
+#[inline]
+pub fn receive_all(receiver: &mut Receiver, payload: &mut [u8], peer: &Peer) -> Result<()> {
+    let mut spin = peer.spin();
+    let mut filled = 0;
+    while filled < payload.len() {
+        let more = receiver.try_receive(&mut payload[filled..])?;
+        if more == 0 {
+            spin.turn()?;
+        }
+        filled += more;
+    }
+    Ok(())
 }
 
 /// Waits as a program would: the queue's own policy.

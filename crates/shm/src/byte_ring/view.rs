@@ -78,10 +78,23 @@ impl<'a> View<'a> {
         while at < self.len {
             let count = PIECE.min(self.len - at);
             self.copy_out(at, &mut piece[..count])?;
-            value = each(value, &piece[..count]);
             at += count;
+            // The next piece crosses from the other core while this one is dealt with.
+            self.prefetch(at);
+            value = each(value, &piece[..count]);
         }
         Ok(value)
+    }
+
+    #[inline]
+    fn prefetch(&self, at: usize) {
+        #[cfg(not(loom))]
+        if at < self.here {
+            let index = (self.position + at as u64) & self.mask;
+            sidestep_sys::cpu::prefetch(self.ring.place(index as usize), PIECE.min(self.here - at));
+        }
+        #[cfg(loom)]
+        let _ = at;
     }
 
     #[cold]

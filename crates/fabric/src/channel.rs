@@ -157,9 +157,7 @@ impl Channel {
     /// ([`Sender::poll_growth`]); until then the ring stays as it is. For streams only.
     pub fn grow(&mut self, capacity: usize) -> Result<()> {
         let block = self.receiver.grow(capacity)?;
-        self.endpoint.post_ring(&block.block().spec().to_bytes())?;
-        self.endpoint.own(block);
-        Ok(())
+        self.endpoint.offer_ring(block)
     }
 }
 

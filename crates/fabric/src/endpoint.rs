@@ -26,6 +26,7 @@ use sidestep_shm::wait::Waiter;
 use sidestep_sys::lock::{Mutex, MutexGuard};
 
 use crate::{
+    arena::ArenaBlock,
     cookie::{Cookie, Rights},
     error::{CloseReason, Error, Result},
     event::Subscription,
@@ -165,10 +166,13 @@ impl Endpoint {
         self.node.try_post(self.core.peer, Message::Message { to, bytes })
     }
 
-    /// Offers the peer's sender a larger ring. It takes the last one that was offered.
-    pub(crate) fn post_ring(&self, spec: &[u8]) -> Result<()> {
+    /// Offers the peer's sender a larger ring ([`Receiver::grow`](crate::queue::Receiver::grow)), and keeps its block as long as
+    /// the peer may write there. The sender takes the last one that was offered.
+    pub fn offer_ring(&self, block: ArenaBlock) -> Result<()> {
         let to = self.remote()?;
-        self.node.post(self.core.peer, Message::Ring { to, spec })
+        let spec = block.block().spec().to_bytes();
+        self.own(block);
+        self.node.post(self.core.peer, Message::Ring { to, spec: &spec })
     }
 
     /// The next message, if there is one. An error once the connection is over and all messages are taken.

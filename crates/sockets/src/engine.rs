@@ -17,7 +17,8 @@ use std::{
 };
 
 use sidestep_fabric::{
-    Aperture, ArenaBlock, Endpoint, Error, Listener, Node, PeerId, Request,
+    ChannelOptions, Endpoint, Error, Listener, Node, PeerId, Request,
+    channel::{Half, Joining},
     queue::{self, Kind, QueueSpec},
 };
 use sidestep_shm::{Word64, passing::MAX_NUMBER};
@@ -80,7 +81,7 @@ struct Asked {
     stream: u32,
     key: Key,
     endpoint: Endpoint,
-    block: ArenaBlock,
+    half: Half,
     /// What must stand on the socket at the other end when the answer has come.
     proof: Notice,
 }
@@ -290,8 +291,8 @@ impl Engine {
         true
     }
 
-    /// A block for a stream, if there is memory for all that goes with it.
-    fn lend(&self, peer: PeerId) -> Result<ArenaBlock, Error> {
+    /// This side of a channel for a stream, if there is memory for all that goes with it.
+    fn lend(&self, peer: PeerId) -> Result<Half, Error> {
         if !has_memory() {
             let limit = sidestep_shm::Error::Limit {
                 what: "carry a stream",
@@ -300,7 +301,8 @@ impl Engine {
             };
             return Err(Error::Memory(limit));
         }
-        self.node.lend_block(peer, config().affordable_ring(config().rings.0), Kind::Stream)
+        let capacity = config().affordable_ring(config().rings.0);
+        Half::new(&self.node, peer, ChannelOptions { capacity, ..ChannelOptions::default() })
     }
 
     /// Looks for the process at the other end of a stream, and asks it.
@@ -322,13 +324,13 @@ impl Engine {
         let mut own = None;
         let started = self.node.begin_connect_with(&format!("shm:{}", identity.name()), |peer| {
             self.put_notice(peer, stream)?;
-            let block = self.lend(peer)?;
-            let hello = hello(&place.key, &block.block().spec());
-            own = Some(block);
+            let half = self.lend(peer)?;
+            let hello = hello(&place.key, &half.spec());
+            own = Some(half);
             Ok(hello)
         });
-        let (endpoint, block) = match (started, own) {
-            (Ok(endpoint), Some(block)) => (endpoint, block),
+        let (endpoint, half) = match (started, own) {
+            (Ok(endpoint), Some(half)) => (endpoint, half),
             (failed, _) => {
                 proof::take_back(stream.fd());
                 match failed {
@@ -339,7 +341,7 @@ impl Engine {
                 return;
             }
         };
-        lock(&self.asked).push(Asked { stream: stream.index, key: place.key, endpoint, block, proof });
+        lock(&self.asked).push(Asked { stream: stream.index, key: place.key, endpoint, half, proof });
     }
 
     /// Says on a stream's socket that the line to this peer is where it is asked for.
@@ -401,7 +403,7 @@ impl Engine {
                 stream.set_reason(Reason::Unproven);
                 continue;
             }
-            match join(asked.endpoint, asked.block, &theirs) {
+            match join(asked.endpoint, asked.half, &theirs) {
                 Some(parts) => stream.carried(parts),
                 None => stream.stay(Reason::Resources),
             }
@@ -462,15 +464,15 @@ impl Engine {
         let Some(stream) = self.proven(&request, &own) else { return };
         let mut parts = None;
         let accepted = request.accept_with(|endpoint| {
-            let block = self.lend(endpoint.peer())?;
-            let answer = [&HANDSHAKE.to_le_bytes()[..], &block.block().spec().to_bytes()].concat();
-            parts = Some(Half::attach(endpoint, block, &theirs)?);
+            let half = self.lend(endpoint.peer())?;
+            let answer = [&HANDSHAKE.to_le_bytes()[..], &half.spec().to_bytes()].concat();
+            parts = Some(Joined::new(endpoint, half, &theirs)?);
             Ok(answer)
         });
         match (accepted, parts) {
-            (Ok(endpoint), Some(half)) => {
+            (Ok(endpoint), Some(joined)) => {
                 self.forget(&own);
-                stream.carried(half.with(endpoint));
+                stream.carried(joined.with(endpoint));
             }
             (Err(Error::Memory(error)), _) => short_of(stream, &error),
             _ => {}
@@ -496,22 +498,22 @@ fn random() -> Option<[u64; 2]> {
 }
 
 /// Everything of a carrier but the endpoint that keeps it.
-struct Half {
+struct Joined {
     monitor: queue::Monitor,
     sender: queue::Sender,
     receiver: queue::Receiver,
     capacity: u64,
 }
 
-impl Half {
-    fn attach(endpoint: &Endpoint, block: ArenaBlock, theirs: &QueueSpec) -> sidestep_fabric::Result<Half> {
-        // The pages were sent ahead; who did not do that is not waited for.
-        let aperture = Aperture::open(endpoint, &theirs.cookie, Some(0))?;
-        let family = queue::private_family()?;
-        let (sender, receiver) = queue::attach(endpoint, block.block(), &aperture, theirs, &family)?;
-        let monitor = block.block().monitor(endpoint.node())?;
-        endpoint.own(block);
-        Ok(Half { monitor, sender, receiver, capacity: theirs.capacity })
+impl Joined {
+    fn new(endpoint: &Endpoint, half: Half, theirs: &QueueSpec) -> sidestep_fabric::Result<Joined> {
+        let joining = Joining::begin(endpoint, theirs)?;
+        // The pages were sent ahead; a peer that did not do that is not waited for.
+        joining.wait(Some(0))?;
+        let (sender, receiver) = half.finish(endpoint, &joining)?;
+        let monitor = half.monitor(endpoint.node())?;
+        endpoint.own(half);
+        Ok(Joined { monitor, sender, receiver, capacity: theirs.capacity })
     }
 
     fn with(self, endpoint: Endpoint) -> Parts {
@@ -522,9 +524,9 @@ impl Half {
     }
 }
 
-fn join(endpoint: Endpoint, block: ArenaBlock, theirs: &QueueSpec) -> Option<Parts> {
-    let half = Half::attach(&endpoint, block, theirs).ok()?;
-    Some(half.with(endpoint))
+fn join(endpoint: Endpoint, half: Half, theirs: &QueueSpec) -> Option<Parts> {
+    let joined = Joined::new(&endpoint, half, theirs).ok()?;
+    Some(joined.with(endpoint))
 }
 
 /// Something is short for a stream: it may be tried again later.

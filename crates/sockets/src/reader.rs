@@ -6,7 +6,6 @@ use std::{
     sync::{Arc, atomic::Ordering},
 };
 
-use sidestep_fabric::queue::Kind;
 use sidestep_shm::{Word64, wait::Waiter};
 use sidestep_stream::carrier::{Carrier, Fault, Incoming, Mode, Reading, Switch};
 use sidestep_sys::cpu;
@@ -554,12 +553,9 @@ impl Reader {
             return;
         }
         // Without memory for a larger one the ring stays as it is.
-        if let Ok(block) = stack::on_own(|| endpoint.node().lend_block(endpoint.peer(), larger, Kind::Stream))
-            && ring.offer_ring(block.block()).is_ok()
-        {
+        if let Ok(block) = stack::on_own(|| ring.grow(larger)) {
             self.offered = larger;
-            let _ = endpoint.post(&block.block().spec().to_bytes());
-            endpoint.own(block);
+            let _ = endpoint.offer_ring(block);
         }
     }
 }

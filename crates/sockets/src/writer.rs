@@ -6,7 +6,6 @@ use std::{
     time::Duration,
 };
 
-use sidestep_fabric::{Aperture, queue::QueueSpec};
 use sidestep_shm::{Word64, cached::CachedFile, wait::Waiter};
 use sidestep_stream::carrier::{Carrier, ENDED, Fault, Outgoing, Switch};
 use sidestep_sys::{clock, cpu};
@@ -570,13 +569,10 @@ impl Writer {
     fn adopt_larger(&mut self) {
         let (Some(Outgoing::Ring(ring)), Some(carrier)) = (&mut self.ring, &self.carrier) else { return };
         let Some(endpoint) = carrier.endpoint() else { return };
-        let Ok(Some(message)) = endpoint.poll_message() else { return };
-        let Ok(spec) = QueueSpec::from_bytes(&message) else { return };
-        if let Ok(aperture) = Aperture::open(endpoint, &spec.cookie, Some(0))
-            && ring.adopt_ring(&aperture, &spec).is_ok()
-        {
-            carrier.capacity.store(spec.capacity, Ordering::Relaxed);
-        }
+        endpoint.node().progress();
+        let _ = ring.poll_growth();
+        // A try that found the ring full may have gone on there by itself.
+        carrier.capacity.store(ring.capacity() as u64, Ordering::Relaxed);
     }
 
     /// Looks for a while whether the reader makes space.

@@ -8,6 +8,7 @@ use std::{
     sync::atomic::Ordering,
 };
 
+use sidestep_stream::carrier::Watch;
 use sidestep_sys::clock;
 
 use crate::{
@@ -194,7 +195,7 @@ pub fn option_was_set(fd: i32, level: i32, name: i32, value: &[u8]) {
     if (level, name) == (libc::IPPROTO_TCP, libc::TCP_NODELAY)
         && let Some(carrier) = stream.carrier()
     {
-        carrier.set_prompt(value.iter().any(|byte| *byte != 0));
+        carrier.watch().set_prompt(value.iter().any(|byte| *byte != 0));
     }
     if (level, name) == (libc::IPPROTO_TCP, libc::TCP_INQ) {
         stream.tells_unread.store(value.iter().any(|byte| *byte != 0), Ordering::Relaxed);
@@ -426,7 +427,7 @@ pub fn at_exit() {
     for fd in table::numbers(0, u32::MAX) {
         let Some(stream) = table::stream(fd) else { continue };
         custody::releasing(fd);
-        distant.extend(stream.carrier().filter(|carrier| carrier.is_distant()));
+        distant.extend(stream.carrier().filter(|carrier| carrier.capabilities().far));
         stream.publish_counts();
         if let Some((mut reader, mut writer)) = stream.try_both() {
             reader.end(stream);

@@ -3,9 +3,8 @@
 use std::{net::IpAddr, sync::OnceLock};
 
 use sidestep_shm::wait::Patience;
-use sidestep_sys::budget;
-
 use sidestep_stream::carrier::via;
+use sidestep_sys::budget;
 
 use crate::address::Key;
 

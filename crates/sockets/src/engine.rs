@@ -18,11 +18,11 @@ use std::{
 
 use sidestep_fabric::{
     ChannelOptions, Endpoint, Error, Listener, Node, PeerId, Request,
-    channel::{Half, Joining},
-    queue::{self, Kind, QueueSpec},
+    channel::Half,
+    queue::{Kind, QueueSpec},
 };
 use sidestep_shm::{Word64, passing::MAX_NUMBER};
-use sidestep_stream::carrier::{Carrier, Incoming, Outgoing, Parts, Way};
+use sidestep_stream::carrier::ring;
 use sidestep_sys::{
     clock,
     lock::{Mutex, MutexGuard},
@@ -403,9 +403,9 @@ impl Engine {
                 stream.set_reason(Reason::Unproven);
                 continue;
             }
-            match join(asked.endpoint, asked.half, &theirs) {
-                Some(parts) => stream.carried(parts),
-                None => stream.stay(Reason::Resources),
+            match ring::Joined::new(&asked.endpoint, asked.half, &theirs) {
+                Ok(joined) => stream.carried(joined.with(asked.endpoint)),
+                Err(_) => stream.stay(Reason::Resources),
             }
         }
     }
@@ -466,7 +466,7 @@ impl Engine {
         let accepted = request.accept_with(|endpoint| {
             let half = self.lend(endpoint.peer())?;
             let answer = [&HANDSHAKE.to_le_bytes()[..], &half.spec().to_bytes()].concat();
-            parts = Some(Joined::new(endpoint, half, &theirs)?);
+            parts = Some(ring::Joined::new(endpoint, half, &theirs)?);
             Ok(answer)
         });
         match (accepted, parts) {
@@ -495,38 +495,6 @@ fn random() -> Option<[u64; 2]> {
     rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()).ok()?;
     let bits = u128::from_ne_bytes(bytes);
     Some([(bits >> 64) as u64, bits as u64])
-}
-
-/// Everything of a carrier but the endpoint that keeps it.
-struct Joined {
-    monitor: queue::Monitor,
-    sender: queue::Sender,
-    receiver: queue::Receiver,
-    capacity: u64,
-}
-
-impl Joined {
-    fn new(endpoint: &Endpoint, half: Half, theirs: &QueueSpec) -> sidestep_fabric::Result<Joined> {
-        let joining = Joining::begin(endpoint, theirs)?;
-        // The pages were sent ahead; a peer that did not do that is not waited for.
-        joining.wait(Some(0))?;
-        let (sender, receiver) = half.finish(endpoint, &joining)?;
-        let monitor = half.monitor(endpoint.node())?;
-        endpoint.own(half);
-        Ok(Joined { monitor, sender, receiver, capacity: theirs.capacity })
-    }
-
-    fn with(self, endpoint: Endpoint) -> Parts {
-        let node = endpoint.node().clone();
-        let carrier = Carrier::new(&node, Way::Ring(endpoint, self.monitor), self.capacity);
-        let (sender, receiver) = (Outgoing::Ring(self.sender), Incoming::Ring(self.receiver));
-        Parts { carrier: Arc::new(carrier), sender: Some(sender), receiver: Some(receiver) }
-    }
-}
-
-fn join(endpoint: Endpoint, half: Half, theirs: &QueueSpec) -> Option<Parts> {
-    let joined = Joined::new(&endpoint, half, theirs).ok()?;
-    Some(joined.with(endpoint))
 }
 
 /// Something is short for a stream: it may be tried again later.

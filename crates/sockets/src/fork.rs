@@ -12,7 +12,7 @@ use std::{
 };
 
 use sidestep_shm::family::process_generation;
-use sidestep_stream::carrier::via::timer::Still;
+use sidestep_stream::carrier::Still;
 use sidestep_sys::{descriptor, procfs};
 
 use crate::{

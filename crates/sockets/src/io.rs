@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, atomic::Ordering},
 };
 
-use sidestep_stream::carrier::Carrier;
+use sidestep_stream::carrier::{Carrier, Watch};
 use sidestep_sys::clock;
 
 use crate::{
@@ -251,13 +251,13 @@ fn wait_to_read(
     let _inside = Inside::enter();
     count_sleep(stream);
     let ended = carrier.has_ended();
-    carrier.arm_arrival();
+    carrier.watch().arm_arrival();
     // A switch that TCP has not reached is no news: the bytes before it wake this call by the anchor.
     let in_ring = || carrier.has_bytes() && ring_is_next(stream, &carrier);
     let news = || in_ring() || switch_is_reached(stream, &carrier) || carrier.has_ended() != ended;
     let ready = || {
         engine::see_to_links();
-        carrier.settle();
+        carrier.watch().settle();
         news() || signal::was_cancelled(before) || !stream.is_carried_by(&carrier)
     };
     let until = sleep::announce(stream, &carrier, (libc::EPOLLIN | libc::EPOLLRDHUP) as u32, deadline, &ready);
@@ -424,12 +424,12 @@ fn has_failed(stream: &Stream) -> bool {
 fn wait_to_write(stream: &'static Stream, carrier: Arc<Carrier>, deadline: Option<u64>) -> Result<usize> {
     let _inside = Inside::enter();
     count_sleep(stream);
-    let read = carrier.read();
-    carrier.arm_space();
+    let read = carrier.watch().read();
+    carrier.watch().arm_space();
     let ready = || {
         engine::see_to_links();
-        carrier.settle();
-        let space = carrier.read() != read || carrier.link().is_some_and(|link| link.has_space());
+        carrier.watch().settle();
+        let space = carrier.watch().read() != read || carrier.watch().has_other_space();
         space || !stream.is_carried_by(&carrier)
     };
     let until = sleep::announce(stream, &carrier, 0, deadline, &ready);

@@ -7,7 +7,7 @@
 
 use std::{sync::atomic::Ordering, time::Duration};
 
-use sidestep_stream::carrier::Carrier;
+use sidestep_stream::carrier::{Carrier, Watch};
 use sidestep_sys::clock;
 
 use crate::{
@@ -175,7 +175,7 @@ fn ask(streams: &[&'static Stream], reason: Reason) -> Vec<&'static Stream> {
 fn tell_peer(stream: &Stream) {
     *lock(&stream.inbox) = None;
     if let Some(carrier) = stream.carrier() {
-        carrier.nudge();
+        carrier.watch().nudge();
     }
 }
 
@@ -188,7 +188,7 @@ fn wait(mut streams: Vec<&'static Stream>, reason: Reason, limit: u64) {
             if reason == Reason::Sandboxed {
                 reader.put_aside(stream);
                 // The peer is told how far it was read while it can be.
-                stream.carrier().iter().for_each(|carrier| carrier.settle());
+                stream.carrier().iter().for_each(|carrier| carrier.watch().settle());
             }
             let decided = reader.is_given_back(stream);
             if decided {

@@ -3,7 +3,7 @@
 use std::sync::{Arc, atomic::Ordering};
 
 use sidestep_fabric::event::SourceId;
-use sidestep_stream::carrier::Carrier;
+use sidestep_stream::carrier::{Carrier, Watch};
 
 use crate::{
     kernel,
@@ -210,8 +210,8 @@ impl Member {
     fn now(&self, ring: &Ring, on_tcp: bool) -> Seen {
         let unread = if on_tcp { kernel::ask(self.stream.fd(), libc::FIONREAD).unwrap_or(0) as u64 } else { 0 };
         Seen {
-            written: ring.carrier.written(),
-            read: ring.carrier.read(),
+            written: ring.carrier.watch().written(),
+            read: ring.carrier.watch().read(),
             arrived: self.stream.over_tcp[READ].load(Ordering::Relaxed)
                 + ring.carrier.kept.load(Ordering::Relaxed)
                 + unread,
@@ -289,16 +289,12 @@ impl Member {
     pub fn becomes_idle(&mut self, many: bool) -> bool {
         let shared = lock(&self.stream.sets).len() > 1;
         let Some(ring) = &mut self.ring else { return true };
-        ring.carrier.arm_arrival();
+        ring.carrier.watch().arm_arrival();
         if self.events & OUT != 0 {
-            ring.carrier.arm_space();
+            ring.carrier.watch().arm_space();
         }
-        if let Some(link) = ring.carrier.link() {
-            link.watch().arm();
-            // One that holds something is looked at until it does not.
-            if !many || !link.go_on() {
-                return false;
-            }
+        if !ring.carrier.watch().may_rest(many) {
+            return false;
         }
         // The tripwires of a stream in several sets report to one of them only.
         if shared || self.ready() != 0 {

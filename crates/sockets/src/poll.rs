@@ -8,7 +8,7 @@ use std::{
 };
 
 use sidestep_shm::wait::{Waiter, nearest_core};
-use sidestep_stream::carrier::Carrier;
+use sidestep_stream::carrier::{Carrier, Watch};
 use sidestep_sys::{clock, cpu};
 
 use crate::{
@@ -140,7 +140,7 @@ pub fn poll(
         let news = || ringed.iter().any(|ringed| ringed.events(fds[ringed.at].events) != 0);
         let ready = || {
             engine::see_to_links();
-            ringed.iter().for_each(|ringed| ringed.carrier.settle());
+            ringed.iter().for_each(|ringed| ringed.carrier.watch().settle());
             let given_up = |ringed: &Ringed| !ringed.stream.is_carried_by(&ringed.carrier);
             news() || signal::was_cancelled(before) || ringed.iter().any(given_up)
         };
@@ -305,7 +305,7 @@ impl List {
     fn look_longer(&mut self, fds: &[libc::pollfd], deadline: Option<u64>) -> Result<bool> {
         let List { ringed, fds: kernel_fds, .. } = self;
         let mut looked = cpu::ticks();
-        let core = || nearest_core(ringed.iter().map(|ringed| ringed.carrier.peer_core()));
+        let core = || nearest_core(ringed.iter().map(|ringed| ringed.carrier.watch().peer_core()));
         let found = WAITER.with_borrow_mut(|waiter| {
             waiter.get_or_insert_with(|| Waiter::with(config().patience)).look(deadline, core, || {
                 if ringed.iter().any(|ringed| ringed.events(fds[ringed.at].events) != 0) {
@@ -327,10 +327,10 @@ impl List {
         for ringed in &self.ringed {
             let events = fds[ringed.at].events;
             if events & libc::POLLIN != 0 {
-                ringed.carrier.arm_arrival();
+                ringed.carrier.watch().arm_arrival();
             }
             if events & libc::POLLOUT != 0 && ringed.stream.on_ring[WRITE].load(Ordering::Relaxed) {
-                ringed.carrier.arm_space();
+                ringed.carrier.watch().arm_space();
             }
         }
     }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use sidestep_shm::{Word64, wait::Waiter};
-use sidestep_stream::carrier::{Carrier, Fault, Incoming, Mode, Reading, Switch};
+use sidestep_stream::carrier::{AnyInbound, Carrier, Fault, Inbound, Mode, Reading, Switch, Watch};
 use sidestep_sys::cpu;
 
 use crate::{
@@ -57,10 +57,22 @@ impl Anchor {
     }
 }
 
+/// Whether a larger ring is offered to the writer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Growth {
+    /// None was.
+    #[default]
+    NotYet,
+    /// One was; another one may be.
+    Offered,
+    /// None will be.
+    Never,
+}
+
 /// The reading direction. Under the lock of its stream.
 #[derive(Debug, Default)]
 pub struct Reader {
-    ring: Option<Incoming>,
+    ring: Option<AnyInbound>,
     carrier: Option<Arc<Carrier>>,
     on_ring: bool,
     note: Reading,
@@ -75,8 +87,7 @@ pub struct Reader {
     looked: u64,
     /// Reads that found the ring almost full.
     crowded: u32,
-    /// Size of the larger ring that was offered; 0: none.
-    offered: usize,
+    growth: Growth,
     cut_off: bool,
     /// Bytes that are wanted over TCP.
     wanted: u64,
@@ -265,7 +276,7 @@ impl Reader {
             None => kernel::receive(stream.fd(), parts, flags),
         };
         // What was announced before those bytes, or before the end, is known then.
-        self.ring.iter().for_each(Incoming::settle);
+        self.ring.iter().for_each(Inbound::settle);
         let count = outcome?;
         match self.sort_out(stream, parts, count, flags) {
             0 if count > 0 => Err(AFTER_THE_RING),
@@ -392,7 +403,7 @@ impl Reader {
             stream.open.store(false, Ordering::SeqCst);
             return false;
         }
-        let receiver = crate::stream::lock(&stream.inbox).as_mut().and_then(|parts| parts.receiver.take());
+        let receiver = crate::stream::lock(&stream.inbox).as_mut().and_then(|parts| parts.inbound.take());
         let Some(receiver) = receiver else {
             stream.open.store(false, Ordering::SeqCst);
             return false;
@@ -454,7 +465,7 @@ impl Reader {
     #[inline]
     fn cross_once(&mut self, stream: &Stream) -> Result<bool> {
         let Some(switch) = self.take_switch(stream)? else { return Ok(false) };
-        let demoted = self.note.leaving || self.ring.as_mut().is_some_and(Incoming::is_over);
+        let demoted = self.note.leaving || self.ring.as_mut().is_some_and(Inbound::is_over);
         let reason = match (switch.to_ring(), demoted) {
             (true, _) => Reason::Promoted,
             (false, true) => Reason::Demoted,
@@ -478,7 +489,7 @@ impl Reader {
     }
 
     fn has_news(&mut self) -> bool {
-        self.on_ring && self.ring.as_mut().is_some_and(Incoming::has_news_now)
+        self.on_ring && self.ring.as_mut().is_some_and(Inbound::has_news_now)
     }
 
     /// Looks for a while.
@@ -486,7 +497,7 @@ impl Reader {
     fn look(&mut self) -> bool {
         let (Some(ring), Some(carrier)) = (&mut self.ring, &self.carrier) else { return false };
         let done = self.note.done;
-        let core = || carrier.peer_core();
+        let core = || carrier.watch().peer_core();
         self.waiter.look(None, core, || ring.has_news() || carrier.announced(done).is_some())
     }
 
@@ -514,7 +525,7 @@ impl Reader {
                         bytes.store(self.former + ring.position(), Ordering::Relaxed);
                         messages.store(self.messages, Ordering::Relaxed);
                     }
-                    if count >= 16 << 10 && self.offered == 0 {
+                    if count >= 16 << 10 && self.growth == Growth::NotYet {
                         self.watch_crowding(count);
                     }
                 }
@@ -532,8 +543,12 @@ impl Reader {
     /// Bulk pays for a larger ring.
     #[cold]
     fn watch_crowding(&mut self, count: usize) {
-        let Some(ring) = self.ring.as_mut().and_then(Incoming::ring) else { return };
-        if (count + ring.available().unwrap_or(0)) * 2 < ring.capacity() {
+        let Some(ring) = &mut self.ring else { return };
+        if !self.carrier.as_ref().is_some_and(|carrier| carrier.capabilities().grows) {
+            self.growth = Growth::Never;
+            return;
+        }
+        if (count + ring.available()) * 2 < ring.capacity() {
             return;
         }
         self.crowded += 1;
@@ -542,20 +557,13 @@ impl Reader {
         }
     }
 
-    /// Offers a larger ring. One offer at a time: the one before must have been taken up.
+    /// Offers a larger ring.
     #[cold]
     fn grow(&mut self, larger: usize) {
-        let Some(ring) = self.ring.as_mut().and_then(Incoming::ring) else { return };
-        let Some(endpoint) = self.carrier.as_ref().and_then(|carrier| carrier.endpoint()) else { return };
-        let now = ring.capacity();
+        let Some(ring) = self.ring.as_mut().filter(|_| self.growth != Growth::Never) else { return };
         let larger = config().affordable_ring(larger);
-        if larger <= now || self.offered != 0 && self.offered != now {
-            return;
-        }
-        // Without memory for a larger one the ring stays as it is.
-        if let Ok(block) = stack::on_own(|| ring.grow(larger)) {
-            self.offered = larger;
-            let _ = endpoint.offer_ring(block);
+        if stack::on_own(|| ring.grow(larger)) {
+            self.growth = Growth::Offered;
         }
     }
 }

@@ -29,7 +29,7 @@
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use sidestep_shm::{Memory, Word64, memory::Words, passing::Rendezvous};
-use sidestep_stream::carrier::Peer;
+use sidestep_stream::carrier::{Capabilities, Kind, Peer};
 use sidestep_sys::clock;
 
 use crate::{address::Key, kernel, reason::Reason};
@@ -384,10 +384,11 @@ impl Registry {
         word.store(kept | paths | u64::from(reason as u8) << 8, Release);
     }
 
-    /// Notes what carries a socket: rings, or a link, which may go over a wire.
-    pub fn set_carrier(&self, entry: Entry, via: bool, wire: bool) {
+    /// Notes what carries a socket.
+    pub fn set_carrier(&self, entry: Entry, capabilities: Capabilities) {
         let word = self.field(entry, Field::State);
-        let bits = if via { VIA } else { 0 } | if wire { WIRE } else { 0 };
+        let via = if capabilities.kind == Kind::Via { VIA } else { 0 };
+        let bits = via | if capabilities.far { WIRE } else { 0 };
         word.store(word.load(Relaxed) & !(VIA | WIRE) | bits, Release);
     }
 

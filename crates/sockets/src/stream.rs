@@ -15,7 +15,7 @@ use std::sync::{
     atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU32, AtomicU64, Ordering},
 };
 
-use sidestep_stream::carrier::{Carrier, Parts};
+use sidestep_stream::carrier::{Carrier, Halves};
 use sidestep_sys::{
     clock,
     lock::{Guard, Lock, Mutex, MutexGuard},
@@ -104,7 +104,7 @@ pub struct Stream {
     writer: Lock<Writer>,
     carrier: Mutex<Option<Arc<Carrier>>>,
     /// On its way to the directions.
-    pub inbox: Mutex<Option<Parts>>,
+    pub inbox: Mutex<Option<Halves>>,
     place: Mutex<Option<Place>>,
     /// Indices of epoll sets that have this stream.
     pub sets: Mutex<Vec<u32>>,

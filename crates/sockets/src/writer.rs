@@ -7,7 +7,7 @@ use std::{
 };
 
 use sidestep_shm::{Word64, cached::CachedFile, wait::Waiter};
-use sidestep_stream::carrier::{Carrier, ENDED, Fault, Outgoing, Switch};
+use sidestep_stream::carrier::{AnyOutbound, Carrier, ENDED, Fault, Outbound, Switch, Watch};
 use sidestep_sys::{clock, cpu};
 
 use crate::{
@@ -35,7 +35,7 @@ pub enum Step {
 /// The writing direction. Under the lock of its stream.
 #[derive(Debug, Default)]
 pub struct Writer {
-    ring: Option<Outgoing>,
+    ring: Option<AnyOutbound>,
     /// Bytes that were written to a link and come next over TCP.
     owing: Vec<u8>,
     carrier: Option<Arc<Carrier>>,
@@ -147,9 +147,9 @@ impl Writer {
     #[inline]
     fn watch_reader(&mut self) {
         let Some(carrier) = &self.carrier else { return };
-        let said = carrier.said();
+        let said = carrier.watch().said();
         if said != self.head {
-            let (now, stride) = carrier.progress(said);
+            let (now, stride) = carrier.watch().progress(said);
             if now.wrapping_sub(self.progress) >= stride || said.1 != self.head.1 {
                 (self.progress, self.filled) = (now, carrier.filled());
             }
@@ -159,13 +159,13 @@ impl Writer {
 
     /// How many bytes fit into the ring now.
     pub fn space(&mut self) -> usize {
-        self.ring.as_mut().map_or(0, Outgoing::space)
+        self.ring.as_mut().map_or(0, Outbound::space)
     }
 
     /// Whether what does not fit goes on over TCP in the same call, also for who does not wait: packets that nobody takes fill
     /// a link sooner than a program expects of a connection.
     pub fn may_give_way(&self) -> bool {
-        matches!(self.ring, Some(Outgoing::Via(_)))
+        self.carrier.as_ref().is_some_and(|carrier| carrier.capabilities().packets)
     }
 
     /// Whether the next bytes would go to the ring.
@@ -217,7 +217,7 @@ impl Writer {
     #[cold]
     fn take_up(&mut self, stream: &Stream) -> bool {
         let Some(carrier) = stream.carrier() else { return false };
-        let sender = lock(&stream.inbox).as_mut().and_then(|parts| parts.sender.take());
+        let sender = lock(&stream.inbox).as_mut().and_then(|parts| parts.outbound.take());
         let Some(sender) = sender else { return false };
         self.waiter = Waiter::with(config().patience);
         if let Some(place) = stream.known_place() {
@@ -351,7 +351,7 @@ impl Writer {
         offset: Option<u64>,
         count: usize,
     ) -> Result<usize> {
-        if !matches!(self.ring, Some(Outgoing::Ring(_))) || self.step(stream, &[], true)? != Step::Sent(0) {
+        if self.ring.is_none() || self.may_give_way() || self.step(stream, &[], true)? != Step::Sent(0) {
             return Ok(0);
         }
         let Some(ring) = &mut self.ring else { return Ok(0) };
@@ -435,7 +435,7 @@ impl Writer {
         if events & (libc::POLLHUP | libc::POLLERR | libc::POLLRDHUP) != 0 {
             carrier.settle_end()
         } else {
-            carrier.settle()
+            carrier.watch().settle()
         };
         let ended = events & (libc::POLLHUP | libc::POLLERR | libc::POLLRDHUP) != 0 || carrier.peer_reading().closed;
         if !ended && self.has_unread() {
@@ -462,7 +462,7 @@ impl Writer {
         // Who does not wait cannot be stalled: a reader that took nothing of the last half a ring, and takes nothing for
         // as long as one needs to wake up, does not read. It will offer a larger ring, which takes enough. What a reader says
         // over a wire may be old: there, only that look tells.
-        let distant = self.carrier.as_ref().is_some_and(|carrier| carrier.is_distant());
+        let distant = self.carrier.as_ref().is_some_and(|carrier| carrier.capabilities().far);
         let idle = !patient && !self.is_large() && (distant || self.reader_is_idle());
         let mut moves = false;
         if (patient || idle) && self.look(patient) {
@@ -481,8 +481,8 @@ impl Writer {
         if idle && (distant && !moves || self.reader_is_idle()) || stalled {
             return self.give_way(stream);
         }
-        if self.carrier.as_ref().is_some_and(|carrier| carrier.link().is_some()) {
-            // Packets, not bytes, fill a link: that there is room again is news all the same.
+        if self.may_give_way() {
+            // Packets, not bytes, fill it: that there is room again is news all the same.
             stream.is_full();
         }
         Ok(Step::Full)
@@ -508,7 +508,7 @@ impl Writer {
 
     fn reader_is_idle(&self) -> bool {
         self.carrier.as_ref().is_some_and(|carrier| {
-            self.head == carrier.said() && carrier.filled().wrapping_sub(self.filled) >= carrier.much()
+            self.head == carrier.watch().said() && carrier.filled().wrapping_sub(self.filled) >= carrier.much()
         })
     }
 
@@ -520,7 +520,7 @@ impl Writer {
 
     /// Notes that the ring is full. Returns since when its reader has not moved.
     fn stall(&mut self) -> Option<u64> {
-        let read = self.carrier.as_ref()?.read();
+        let read = self.carrier.as_ref()?.watch().read();
         if self.stalled.is_none_or(|(_, then)| then != read) {
             self.stalled = Some((clock::now(), read));
         }
@@ -558,8 +558,8 @@ impl Writer {
     /// can do something else meanwhile.
     fn stall_limit(&self, patient: bool) -> u64 {
         // A link whose window has room for more than the way to the peer takes as little as a small ring.
-        let link = self.carrier.as_ref().and_then(|carrier| carrier.link());
-        if !patient && (self.is_large() || link.is_some_and(|link| !link.has_credit())) {
+        let is_choked = || self.carrier.as_ref().is_some_and(|carrier| carrier.watch().is_choked());
+        if !patient && (self.is_large() || is_choked()) {
             return LARGE_STALL_NS << (2 * self.overflows.min(3));
         }
         (STALL_NS << (2 * self.overflows.min(5))).min(MOST_STALL_NS)
@@ -567,28 +567,26 @@ impl Writer {
 
     /// Goes on in a larger ring, if the reader has offered one.
     fn adopt_larger(&mut self) {
-        let (Some(Outgoing::Ring(ring)), Some(carrier)) = (&mut self.ring, &self.carrier) else { return };
-        let Some(endpoint) = carrier.endpoint() else { return };
-        endpoint.node().progress();
-        let _ = ring.poll_growth();
-        // A try that found the ring full may have gone on there by itself.
-        carrier.capacity.store(ring.capacity() as u64, Ordering::Relaxed);
+        let (Some(ring), Some(carrier)) = (&mut self.ring, &self.carrier) else { return };
+        if let Some(capacity) = ring.adopt_larger() {
+            carrier.capacity.store(capacity, Ordering::Relaxed);
+        }
     }
 
     /// Looks for a while whether the reader makes space.
     fn look(&mut self, patient: bool) -> bool {
         let Some(carrier) = &self.carrier else { return false };
-        if !patient && carrier.link().is_some() {
+        if !patient && carrier.capabilities().packets {
             // The reader of a link says seldom what it has read, and one that comes from TCP has much to read there first.
-            let (before, until) = (carrier.said(), clock::now() + LINK_LOOK_NS);
-            while carrier.said() == before && clock::now() < until {
+            let (before, until) = (carrier.watch().said(), clock::now() + LINK_LOOK_NS);
+            while carrier.watch().said() == before && clock::now() < until {
                 kernel::pause(LINK_LOOK);
             }
-            return carrier.said() != before;
+            return carrier.watch().said() != before;
         }
-        let before = carrier.read();
-        let core = || carrier.peer_core();
-        self.waiter.look(None, core, || carrier.read() != before)
+        let before = carrier.watch().read();
+        let core = || carrier.watch().peer_core();
+        self.waiter.look(None, core, || carrier.watch().read() != before)
     }
 
     /// In tests: moves back at random, and where there are several carriers now and then for good.

@@ -105,6 +105,27 @@ fn files_are_short_or_say_why_not() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
+/// What differs between carriers is asked of their capabilities; only what connects one, and what `stat` is told, names its kind.
+#[test]
+fn nobody_asks_which_kind_a_carrier_is() {
+    const CONNECT: &[&str] =
+        &["crates/sockets/src/engine.rs", "crates/sockets/src/engine/via.rs", "crates/sockets/src/config.rs"];
+    const TELL: &str = "crates/sockets/src/registry.rs";
+    let kinds = ["Ring", "Via", "Loopback"];
+    let modules = ["ring", "via", "loopback"].map(|kind| format!("carrier::{kind}"));
+    let variants = ["AnyOutbound", "AnyInbound", "AnyWatch"].map(|any| kinds.map(|kind| format!("{any}::{kind}")));
+    let names = kinds.map(|kind| format!("Kind::{kind}"));
+    let mut wrong = Vec::new();
+    for (name, text) in rust_files().into_iter().filter(|(name, _)| name.starts_with("crates/sockets/src/")) {
+        let connects = CONNECT.contains(&name.as_str());
+        let modules = modules.iter().filter(|_| !connects);
+        let names = names.iter().filter(|_| name != TELL);
+        let asks = modules.chain(variants.as_flattened()).chain(names).find(|word| text.contains(word.as_str()));
+        wrong.extend(asks.map(|word| format!("{name}: {word}")));
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
 #[test]
 fn unsafe_code_lives_where_it_may() {
     // Built from parts, so that this file does not find itself.

@@ -16,7 +16,10 @@ use std::{
 use sidestep_sys::{lock::Mutex, signal::without_signals};
 
 use sidestep_fabric::{Endpoint, Error, LinkOptions, Node};
-use sidestep_stream::carrier::{Carrier, Host, Incoming, Outgoing, Parts, Way, via::Link};
+use sidestep_stream::carrier::{
+    Host, Work,
+    via::{self, Link},
+};
 use sidestep_vi::{Connecting, ConnectionRequest, NetAddress, Nic};
 
 use super::{Engine, HANDSHAKE, notice_of, of_key, proof, proof::Notice, random, short_of};
@@ -220,7 +223,7 @@ impl Exchange {
         let Step::Connected(link) = &pending.step else { return Some(pending) };
         if link.is_ready() {
             engine.forget(&pending.key);
-            stream.carried(parts(&engine.node, link));
+            stream.carried(via::carry(&engine.node, link));
             return None;
         }
         link.check().then_some(pending)
@@ -277,22 +280,12 @@ fn may_start() -> bool {
 }
 
 /// Starts a thread in which no handler of the program's ever runs.
-fn start(name: &str, run: Box<dyn FnOnce() + Send>) -> io::Result<()> {
+fn start(name: &str, run: Work) -> io::Result<()> {
     let run = move || {
         let _inside = Inside::enter();
         run();
     };
     without_signals(|| thread::Builder::new().name(name.into()).spawn(run)).map(drop)
-}
-
-fn parts(node: &Node, link: &Arc<Link>) -> Parts {
-    let options = link.options();
-    let carrier = Carrier::new(node, Way::Via(link.clone()), u64::from(options.window) * options.chunk as u64);
-    Parts {
-        carrier: Arc::new(carrier),
-        sender: Some(Outgoing::Via(link.clone())),
-        receiver: Some(Incoming::Via(link.clone(), 0)),
-    }
 }
 
 /// Where the NIC of a process is.

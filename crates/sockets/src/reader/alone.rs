@@ -8,7 +8,7 @@ use crate::{
     stream::{READ, Stream},
 };
 
-use super::{Reader, Step};
+use super::{Growth, Reader, Step};
 
 /// Bytes of TCP that can be kept, for after the ring, without an allocation.
 pub const ROOM: usize = 64 << 10;
@@ -17,8 +17,7 @@ impl Reader {
     /// From now on nothing here calls the kernel.
     pub fn prepare_alone(&mut self) {
         self.kept.reserve(ROOM);
-        // No larger ring is offered any more.
-        self.offered = self.offered.max(1);
+        self.growth = Growth::Never;
     }
 
     /// Takes what is here; 0: nothing is.

@@ -1,6 +1,6 @@
 //! What a reader tells its writer beyond switches, and what it knows of bytes that do not come.
 
-use sidestep_stream::carrier::{Carrier, Incoming};
+use sidestep_stream::carrier::{Carrier, Inbound};
 use std::sync::Arc;
 
 use super::Reader;
@@ -13,7 +13,7 @@ impl Reader {
     /// On the way to a link, with what TCP has before it: now and then its writer is told that this side reads.
     pub(super) fn pace(&mut self, count: usize) {
         let announced = |carrier: &Arc<Carrier>| carrier.announced(self.note.done).is_some();
-        if self.carrier.as_ref().is_none_or(|carrier| carrier.link().is_none() || !announced(carrier)) {
+        if self.carrier.as_ref().is_none_or(|carrier| !carrier.capabilities().packets || !announced(carrier)) {
             return;
         }
         self.paced += count;
@@ -26,11 +26,13 @@ impl Reader {
 
     /// Whether a peer that died had written bytes that have not come: what a link held, or what was on a wire, went with it.
     pub(super) fn has_lost_bytes(&mut self, stream: &Stream) -> bool {
-        let Some(carrier) = self.carrier.as_ref().filter(|carrier| carrier.link().is_some()) else { return false };
+        let Some(carrier) = self.carrier.as_ref().filter(|carrier| carrier.capabilities().holds_back) else {
+            return false;
+        };
         let (Some(ring), Some(place)) = (&mut self.ring, stream.known_place()) else { return false };
         // Its place in the registry may have been given back already.
         let written = place.engine.registry.written(&place.key.reversed());
-        written.map_or(self.on_ring && carrier.is_distant(), |written| {
+        written.map_or(self.on_ring && carrier.capabilities().far, |written| {
             written > stream.carried_bytes(READ, ring.position())
         })
     }
@@ -63,7 +65,7 @@ impl Reader {
 
     /// The carrier is given up. Returns how far it was read.
     pub fn forget_carrier(&mut self) -> u64 {
-        let position = self.ring.as_mut().map_or(0, Incoming::position);
+        let position = self.ring.as_mut().map_or(0, Inbound::position);
         *self = Reader { messages: self.messages, cut_off: self.cut_off, looked: self.looked, ..Reader::default() };
         position
     }

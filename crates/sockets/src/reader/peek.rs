@@ -2,6 +2,8 @@
 
 use std::io::IoSliceMut;
 
+use sidestep_stream::carrier::{Inbound, Switch};
+
 use crate::{
     control::Control,
     kernel::{self, Errno, Result},
@@ -68,9 +70,7 @@ impl Reader {
             bytes.truncate(before + count);
             Ok(count as u64)
         };
-        let reaches = |position: u64, switch: Option<sidestep_stream::carrier::Switch>| {
-            switch.is_some_and(|switch| switch.position == position)
-        };
+        let reaches = |position: u64, switch: Option<Switch>| switch.is_some_and(|switch| switch.position == position);
         if self.on_ring {
             position += from_ring(&mut bytes)?;
             if reaches(position, next) {

@@ -3,7 +3,7 @@
 
 use std::{io::IoSliceMut, sync::atomic::Ordering, time::Duration};
 
-use sidestep_stream::carrier::{Incoming, Switch};
+use sidestep_stream::carrier::{Inbound, Switch, Watch};
 use sidestep_sys::clock;
 
 use crate::{kernel, stream::Stream};
@@ -27,8 +27,8 @@ impl Reader {
             Some(Ok(true)) => {
                 // Nobody finds them until it is decided.
                 if let Some(carrier) = &self.carrier {
-                    self.wanted = carrier.written().saturating_sub(ring.position()).min(ARRIVED);
-                    carrier.taken.store(carrier.written(), Ordering::Relaxed);
+                    self.wanted = carrier.watch().written().saturating_sub(ring.position()).min(ARRIVED);
+                    carrier.taken.store(carrier.watch().written(), Ordering::Relaxed);
                 }
                 true
             }
@@ -42,10 +42,10 @@ impl Reader {
 
     /// Whether that has been decided: the peer has taken the bytes, or cannot any more.
     pub fn is_given_back(&mut self, stream: &Stream) -> bool {
-        if !matches!(self.ring, Some(Incoming::Ring(_))) {
+        if !self.can_freeze() {
             return self.has_left(stream);
         }
-        if self.ring.as_mut().is_some_and(Incoming::is_taken) {
+        if self.ring.as_mut().is_some_and(Inbound::is_taken) {
             let _ = self.cross(stream);
             // They were there before, and are to be there afterwards.
             return kernel::ask(stream.fd(), libc::FIONREAD).is_ok_and(|bytes| bytes as u64 >= self.wanted);
@@ -64,7 +64,7 @@ impl Reader {
     /// What the peer has not taken by now is read here.
     pub fn stop_giving_back(&mut self, stream: &Stream) {
         let (Some(ring), Some(carrier)) = (&mut self.ring, &self.carrier) else { return };
-        if matches!(ring, Incoming::Ring(_)) {
+        if carrier.capabilities().freezes {
             // A word that no correct peer leaves shows at the next read.
             let _ = ring.withdraw();
             if !ring.is_taken() {
@@ -78,8 +78,9 @@ impl Reader {
     /// Whether everything that the program has not read is the kernel's.
     pub fn is_through(&mut self, stream: &Stream) -> bool {
         let _ = self.cross(stream);
+        let freezes = self.can_freeze();
         let over = match &mut self.ring {
-            Some(ring @ Incoming::Ring(_)) => ring.is_over(),
+            Some(ring) if freezes => ring.is_over(),
             Some(_) => !self.on_ring && self.carrier.as_ref().is_some_and(|carrier| !carrier.is_switching()),
             None => true,
         };
@@ -93,7 +94,7 @@ impl Reader {
         while !self.is_through(stream) {
             match self.step(stream, &mut [IoSliceMut::new(&mut piece)], 0, false, Anchor::News) {
                 Ok(Step::Got(count @ 1..)) => bytes.extend(&piece[..count]),
-                Ok(Step::Empty) if matches!(self.ring, Some(Incoming::Ring(_))) => {
+                Ok(Step::Empty) if self.can_freeze() => {
                     if clock::now() > until {
                         break;
                     }
@@ -124,20 +125,25 @@ impl Reader {
         }
         self.on_ring = false;
         carrier.switched.store(self.note.done, Ordering::Relaxed);
-        carrier.taken.store(carrier.written(), Ordering::Relaxed);
+        carrier.taken.store(carrier.watch().written(), Ordering::Relaxed);
         let number = self.note.done;
         ((self.on_ring, number) != before).then(|| Switch { position: ring.position(), number })
     }
 
     /// How far the carrier was read.
     pub fn carried(&mut self) -> u64 {
-        self.ring.as_mut().map_or(0, Incoming::position)
+        self.ring.as_mut().map_or(0, Inbound::position)
     }
 
     /// Says that this side parts with the carrier for now, since others have the stream, too.
     pub fn say_parting(&mut self) {
         self.note.parting = true;
         self.tell();
+    }
+
+    /// Whether either end can end the carrier.
+    fn can_freeze(&self) -> bool {
+        self.carrier.as_ref().is_some_and(|carrier| carrier.capabilities().freezes)
     }
 
     /// Whether this end has taken its carrier up.

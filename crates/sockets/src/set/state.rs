@@ -11,9 +11,8 @@ use std::{
 
 use sidestep_fabric::{Berth, EventQueue, Node, event::SourceId};
 use sidestep_shm::wait::{Patience, Waiter, nearest_core};
-use sidestep_stream::carrier::Carrier;
+use sidestep_stream::carrier::{Carrier, SharedNews, Watch};
 use sidestep_sys::cpu;
-use sidestep_vi::Nic;
 
 use crate::{
     kernel::{self, Errno, Result},
@@ -42,8 +41,8 @@ pub struct State {
     next: usize,
     /// Members for which a sleep must end in time.
     watched: Vec<u32>,
-    /// The NIC of members that are links.
-    nic: Option<Nic>,
+    /// Where news of members comes in that have no tripwires of their own.
+    shared: Option<SharedNews>,
     pub order: Order,
     /// Members with rings that the kernel has told of.
     pub mentioned: Vec<u32>,
@@ -92,7 +91,7 @@ impl State {
             && let Some(berth) = self.berth.take()
         {
             let _ = kernel::epoll_control(set, libc::EPOLL_CTL_DEL, berth.as_fd().as_raw_fd(), None);
-            (self.node, self.news, self.nic) = (None, None, None);
+            (self.node, self.news, self.shared) = (None, None, None);
         }
     }
 
@@ -108,8 +107,8 @@ impl State {
         if member.ring.as_ref().is_some_and(|ring| ring.carrier.serial == carrier.serial) {
             return;
         }
-        if let Some(link) = carrier.link() {
-            self.nic = Some(link.nic().clone());
+        if let Some(shared) = carrier.watch().shared_news() {
+            self.shared = Some(shared);
         }
         if let Some(ring) = &mut member.ring {
             // Another one, in place of one that was given up.
@@ -203,9 +202,8 @@ impl State {
 
     /// Takes what the fabric has for this set.
     pub fn progress(&mut self) {
-        if let Some(nic) = self.nic.as_ref().filter(|_| self.carried > self.active.len()) {
-            look_at_wire(nic);
-            nic.take_arrivals();
+        if let Some(shared) = self.shared.as_ref().filter(|_| self.carried > self.active.len()) {
+            shared.take_arrivals();
         }
         while let Some(event) = self.news.as_ref().and_then(|news| news.poll()) {
             self.activate((event.token / 2) as u32);
@@ -214,13 +212,12 @@ impl State {
 
     /// Whether some active member has an event for the program: the last look before a sleep.
     pub fn has_news(&self) -> bool {
-        if let Some(nic) = self.nic.as_ref().filter(|_| self.carried > self.active.len()) {
+        if let Some(shared) = self.shared.as_ref().filter(|_| self.carried > self.active.len()) {
             // What this takes for members that are not looked at raises the epoch.
-            look_at_wire(nic);
-            nic.catch_up();
+            shared.catch_up();
         }
         let settled = |member: &Member| {
-            member.ring.iter().for_each(|ring| ring.carrier.settle());
+            member.ring.iter().for_each(|ring| ring.carrier.watch().settle());
             member.ready() != 0
         };
         self.active.iter().any(|id| self.members.get(*id).is_some_and(settled))
@@ -331,12 +328,12 @@ impl State {
 
     /// Before a sleep: everyone becomes idle who has no news. Returns when the sleep must end at the latest.
     pub fn arm(&mut self) -> Option<u64> {
-        let State { members, active, watched, carried, nic, .. } = self;
+        let State { members, active, watched, carried, shared, .. } = self;
         let many = *carried > FEW;
         watched.extend(active.iter());
         active.retain(|id| members.get_mut(*id).is_some_and(|member| !member.becomes_idle(many)));
-        if let Some(nic) = nic.as_ref().filter(|_| many) {
-            nic.arm();
+        if let Some(shared) = shared.as_ref().filter(|_| many) {
+            shared.arm();
         }
         self.look_again()
     }
@@ -454,10 +451,10 @@ impl State {
 
     /// Looks for a while: at active members all the time, at the kernel now and then.
     pub fn look(&mut self, set: i32, deadline: Option<u64>) -> bool {
-        let State { members, active, carried, waiter, looked, nic, node, .. } = self;
-        let nic = nic.as_ref().filter(|_| *carried > active.len());
+        let State { members, active, carried, waiter, looked, shared, node, .. } = self;
+        let shared = shared.as_ref().filter(|_| *carried > active.len());
         let ring = |id: &u32| members.get(*id).and_then(|member| member.ring.as_ref());
-        let core = || nearest_core(active.iter().filter_map(ring).map(|ring| ring.carrier.peer_core()));
+        let core = || nearest_core(active.iter().filter_map(ring).map(|ring| ring.carrier.watch().peer_core()));
         let node = node.as_ref().filter(|_| *carried > active.len());
         if waiter.is_resting() {
             // The sleep that follows sees what the kernel has.
@@ -467,7 +464,7 @@ impl State {
             if active.iter().any(|id| members.get(*id).is_some_and(|member| member.ready() != 0)) {
                 return true;
             }
-            if node.is_some_and(|node| node.has_news()) || nic.is_some_and(has_arrivals) {
+            if node.is_some_and(|node| node.has_news()) || shared.is_some_and(SharedNews::has_arrivals) {
                 return true;
             }
             let now = cpu::ticks();
@@ -480,38 +477,13 @@ impl State {
     }
 }
 
-/// Lets news of a member's carrier come to the queue: by its tripwires, or by its link's watch.
+/// Lets news of a member's carrier come to the queue.
 fn attach(news: &EventQueue, carrier: &Carrier, id: u32) -> Vec<SourceId> {
-    let token = u64::from(id) * 2;
-    if let Some([arrival, space]) = carrier.tripwires() {
-        return vec![news.attach_tripwire(arrival, token), news.attach_tripwire(space, token + 1)];
-    }
-    let source = news.attach(token);
-    if let Some(link) = carrier.link() {
-        link.watch().tell(news, source);
-    }
-    vec![source]
+    carrier.watch().attach(news, u64::from(id) * 2)
 }
 
 fn detach(news: &EventQueue, ring: &Ring) {
-    for source in &ring.sources {
-        news.detach(*source);
-        if let Some(link) = ring.carrier.link() {
-            link.watch().forget(news, *source);
-        }
-    }
-}
-
-/// Where memory of peers is not mapped: lets what has come into that of this process.
-fn look_at_wire(nic: &Nic) {
-    if nic.is_distant() {
-        nic.node().progress_served();
-    }
-}
-
-fn has_arrivals(nic: &Nic) -> bool {
-    look_at_wire(nic);
-    nic.has_arrivals()
+    ring.sources.iter().for_each(|source| ring.carrier.watch().detach(news, *source));
 }
 
 /// Whether an event of the kernel's is for us, not for the program.

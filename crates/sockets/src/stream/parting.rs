@@ -7,7 +7,7 @@
 
 use std::sync::atomic::Ordering;
 
-use sidestep_stream::carrier::Carrier;
+use sidestep_stream::carrier::{Carrier, Watch};
 use sidestep_sys::clock;
 
 use crate::{
@@ -87,7 +87,7 @@ impl Stream {
         if let Some(carrier) = self.carrier() {
             self.parting.store(true, Ordering::Relaxed);
             self.part();
-            carrier.nudge();
+            carrier.watch().nudge();
         }
     }
 

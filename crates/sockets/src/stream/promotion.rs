@@ -1,6 +1,6 @@
 //! How a stream comes to its carrier: offered after a while, found by its peer or looking for it, carried; or staying on TCP.
 
-use sidestep_stream::carrier::{ENDED, Parts, Switch};
+use sidestep_stream::carrier::{ENDED, Halves, Outbound, Switch, Watch};
 use std::sync::atomic::{Ordering, fence};
 
 use crate::{
@@ -182,7 +182,7 @@ impl Stream {
     }
 
     /// A carrier has been made: the directions take it up at their next calls.
-    pub fn carried(&self, parts: Parts) {
+    pub fn carried(&self, parts: Halves) {
         // No fork and no change of user from here on: a child that has come meanwhile holds the socket, too.
         let _change = table::change();
         let Some(place) = self.known_place().filter(|_| self.stage() == Stage::Offered) else { return };
@@ -191,7 +191,7 @@ impl Stream {
         }
         self.read_options();
         let prompt = kernel::option(self.fd(), libc::IPPROTO_TCP, libc::TCP_NODELAY).is_ok_and(|value| value != 0);
-        parts.carrier.set_prompt(prompt);
+        parts.carrier.watch().set_prompt(prompt);
         if let Some(place) = self.known_place()
             && let Some(peer) = place.engine.registry.peer_of(&place.key.reversed())
         {
@@ -202,8 +202,7 @@ impl Stream {
         self.stage.store(Stage::Carried as u8, Ordering::SeqCst);
         place.engine.registry.set_willing(place.entry, false);
         if let Some(carrier) = self.carrier() {
-            let (via, wire) = (carrier.link().is_some(), carrier.is_distant());
-            place.engine.registry.set_carrier(place.entry, via, wire);
+            place.engine.registry.set_carrier(place.entry, carrier.capabilities());
         }
         self.set_reason(Reason::Promoted);
         // SeqCst: a `vfork` says that it lends and then looks for carriers, this stores the carrier and looks for such a word.
@@ -213,7 +212,7 @@ impl Stream {
         }
         // SeqCst: a shutdown sees the carrier, or this sees the shutdown and says so in the writer's stead.
         if self.sends_no_more.load(Ordering::SeqCst)
-            && let Some(sender) = lock(&self.inbox).as_mut().and_then(|parts| parts.sender.as_mut())
+            && let Some(sender) = lock(&self.inbox).as_mut().and_then(|parts| parts.outbound.as_mut())
         {
             let _ = sender.set_note(Switch::note(0), ENDED);
         }

@@ -2,7 +2,7 @@
 
 use std::{sync::atomic::Ordering, time::Duration};
 
-use sidestep_stream::carrier::Outgoing;
+use sidestep_stream::carrier::Outbound;
 use sidestep_sys::clock;
 
 use super::{Step, Writer};
@@ -83,7 +83,7 @@ impl Writer {
 
     /// How far the carrier was written.
     pub fn carried(&self) -> u64 {
-        self.ring.as_ref().map_or(0, Outgoing::position)
+        self.ring.as_ref().map_or(0, Outbound::position)
     }
 
     /// This side wants to part with the carrier: it is left, but not for good. Not with bytes that it holds: the program may not
@@ -107,7 +107,7 @@ impl Writer {
 
     /// The carrier is given up. Returns how far it was written.
     pub fn forget_carrier(&mut self) -> u64 {
-        let position = self.ring.as_ref().map_or(0, Outgoing::position);
+        let position = self.ring.as_ref().map_or(0, Outbound::position);
         let (messages, overflows, random) = (self.messages, self.overflows, self.random);
         *self = Writer { messages, overflows, random, ..Writer::default() };
         position

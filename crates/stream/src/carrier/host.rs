@@ -2,6 +2,9 @@
 
 use std::{io, thread};
 
+/// What a thread does.
+pub type Work = Box<dyn FnOnce() + Send>;
+
 /// What a process allows, and how it starts threads.
 #[derive(Debug)]
 pub struct Host {
@@ -10,7 +13,7 @@ pub struct Host {
     /// Whether a thread may be started here and now. That allocates, which a program that was interrupted may not allow.
     pub may_start: fn() -> bool,
     /// Starts a thread with this name.
-    pub start: fn(&str, Box<dyn FnOnce() + Send>) -> io::Result<()>,
+    pub start: fn(&str, Work) -> io::Result<()>,
 }
 
 impl Host {
@@ -18,6 +21,6 @@ impl Host {
     pub const PLAIN: Host = Host { is_sandboxed: || false, may_start: || true, start: start_plainly };
 }
 
-fn start_plainly(name: &str, run: Box<dyn FnOnce() + Send>) -> io::Result<()> {
+fn start_plainly(name: &str, run: Work) -> io::Result<()> {
     thread::Builder::new().name(name.into()).spawn(run).map(drop)
 }

@@ -18,16 +18,21 @@
 
 pub mod cache;
 mod credit;
+mod halves;
 mod inward;
 mod notes;
 mod offer;
 pub mod options;
 mod outward;
 pub mod packet;
+mod shared;
 pub mod timer;
-pub mod watch;
 
-pub use self::options::Options;
+pub use self::{
+    halves::{Inbound, Outbound, Watch, carry},
+    options::Options,
+    shared::SharedNews,
+};
 
 use std::sync::{
     Arc, OnceLock,
@@ -38,13 +43,12 @@ use sidestep_shm::Word64;
 use sidestep_sys::{cpu, lock::Lock};
 use sidestep_vi::{Buffer, FlowControl, MemAttributes, MemHandle, Nic, Ptag, Remote, Vi, ViAttributes, Way};
 
-use super::Host;
+use super::{Host, reports::Reports};
 
 use self::{
     inward::Inward,
     outward::Outward,
     packet::{Kind, Packet},
-    watch::Watch,
 };
 
 /// One end of a link.
@@ -52,7 +56,7 @@ use self::{
 pub struct Link {
     nic: Nic,
     vi: Vi,
-    watch: Arc<Watch>,
+    reports: Arc<Reports>,
     /// The peer's memory is not mapped: everything travels, and what has come is found by a poll of the node.
     distant: bool,
     ptag: Ptag,
@@ -152,7 +156,7 @@ impl Link {
         let link = Link {
             nic: nic.clone(),
             vi,
-            watch: Arc::default(),
+            reports: Arc::default(),
             distant,
             ptag,
             memory,
@@ -193,8 +197,8 @@ impl Link {
             lost: AtomicBool::new(false),
             acks: AtomicU64::new(0),
         };
-        let watch = link.watch.clone();
-        link.vi.set_alert(move || watch.fire());
+        let reports = link.reports.clone();
+        link.vi.set_alert(move || reports.fire());
         for slot in 0..options.receives() {
             link.post(slot)?;
         }
@@ -207,8 +211,8 @@ impl Link {
     }
 
     /// What tells of arrivals while nobody looks.
-    pub fn watch(&self) -> &Watch {
-        &self.watch
+    pub fn reports(&self) -> &Reports {
+        &self.reports
     }
 
     /// The NIC of it.

@@ -1,5 +1,5 @@
-//! What tells an epoll set that something has come for a link, while the set does not look at it: in place of a tripwire, since
-//! the links with one peer share theirs.
+//! What tells an event queue that something has come for a carrier, while nobody looks at it: for those that have no tripwires of
+//! their own.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -8,12 +8,12 @@ use sidestep_sys::lock::{Mutex, MutexGuard};
 
 /// Who is told.
 #[derive(Debug, Default)]
-pub struct Watch {
+pub struct Reports {
     armed: AtomicBool,
     targets: Mutex<Vec<(EventQueue, SourceId)>>,
 }
 
-impl Watch {
+impl Reports {
     /// Tells this source from now on.
     pub fn tell(&self, queue: &EventQueue, source: SourceId) {
         lock(&self.targets).push((queue.clone(), source));

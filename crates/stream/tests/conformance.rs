@@ -1,0 +1,33 @@
+//! Every carrier keeps one contract (`carrier/mod.rs`): each line of it is one test, run for every kind.
+
+#[path = "conformance/contract.rs"]
+mod contract;
+#[path = "conformance/fixture.rs"]
+mod fixture;
+
+macro_rules! suite {
+    ($($kind:ident),*) => {
+        $(mod $kind {
+            use super::{contract, fixture};
+
+            suite!(@ $kind:
+                bytes_arrive_once_and_in_order,
+                what_does_not_fit_is_not_taken,
+                notes_come_after_the_bytes_before_them,
+                an_ended_carrier_gives_each_byte_once,
+                held_bytes_come_back_or_arrive,
+                larger_ones_lose_nothing,
+                lent_memory_is_the_callers_again,
+                news_wakes,
+                what_has_arrived_outlives_the_peer,
+                the_end_comes_after_the_last_byte,
+                a_hostile_peer_harms_itself_only,
+            );
+        })*
+    };
+    (@ $kind:ident: $($test:ident),* $(,)?) => {
+        $(#[test] fn $test() { contract::$test(fixture::$kind()); })*
+    };
+}
+
+suite!(ring, via, via_packets, via_far, loopback);

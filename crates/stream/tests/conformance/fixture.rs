@@ -103,7 +103,7 @@ impl Pair {
 pub fn ring() -> Pair {
     const CAPACITY: usize = 4096;
     let [asks, answers] = [(); 2].map(|()| Node::new().expect("a node"));
-    let name = name_on(answers.link());
+    let name = name_on(&answers);
     let listener = answers.listen(&name).expect("a name that is free");
     let mut own = None;
     let endpoint = asks.begin_connect_with(&name, |peer| {

@@ -1,6 +1,9 @@
 //! The receiving side of a link.
 
-use std::{collections::VecDeque, sync::atomic::Ordering};
+use std::{
+    collections::VecDeque,
+    sync::atomic::{AtomicBool, AtomicU64, Ordering},
+};
 
 use sidestep_vi::{Completion, Descriptor};
 
@@ -27,6 +30,27 @@ pub struct Inward {
     taken: usize,
     /// Receives to be posted again: when the program looks for more, not while it waits for what it has.
     free: Vec<usize>,
+}
+
+/// What has come, for those who look without a lock.
+#[derive(Debug, Default)]
+pub struct Received {
+    /// Bytes that have arrived, and how far they have been read here.
+    pub(super) written: AtomicU64,
+    pub(super) position: AtomicU64,
+    /// Those that the peer offers.
+    pub(super) offered: AtomicU64,
+    /// What was read here, and how much of that was acknowledged: packets, bytes.
+    pub(super) taken: AtomicU64,
+    pub(super) told: AtomicU64,
+    /// What this side has written into the peer's memory of that.
+    pub(super) posted: AtomicU64,
+    /// Receives wait to be posted again.
+    pub(super) unposted: AtomicBool,
+    /// The peer wants an acknowledgement when everything has been read.
+    pub(super) wanted: AtomicBool,
+    /// The peer's FIN has come.
+    pub(super) fin: AtomicBool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -56,8 +80,8 @@ pub fn stride(options: &super::Options) -> usize {
 impl Link {
     /// Posts a receive.
     pub(super) fn post(&self, slot: usize) -> sidestep_vi::Result<()> {
-        let segment = self.memory.segment(self.place(slot), self.options.chunk);
-        self.vi.post_receive(&Descriptor::new(slot as u64, &[segment]))
+        let segment = self.line.memory.segment(self.place(slot), self.options.chunk);
+        self.line.vi.post_receive(&Descriptor::new(slot as u64, &[segment]))
     }
 
     fn place(&self, slot: usize) -> usize {
@@ -68,20 +92,20 @@ impl Link {
     #[inline]
     pub fn written(&self) -> u64 {
         self.absorb();
-        self.written.load(Ordering::Acquire) + self.offered()
+        self.received.written.load(Ordering::Acquire) + self.offered()
     }
 
     /// Bytes that can be read.
     pub fn available(&self) -> usize {
         self.absorb();
         self.stage(&mut self.inward.lock());
-        (self.written.load(Ordering::Relaxed) - self.position()) as usize
+        (self.received.written.load(Ordering::Relaxed) - self.position()) as usize
     }
 
     /// How far has been read.
     #[inline]
     pub fn position(&self) -> u64 {
-        self.position.load(Ordering::Relaxed)
+        self.received.position.load(Ordering::Relaxed)
     }
 
     /// Takes what has arrived, unless another thread is at it.
@@ -98,10 +122,10 @@ impl Link {
     /// Whether there may be something to take. Takes no lock.
     #[inline]
     fn has_arrivals(&self) -> bool {
-        if self.distant && !(self.host.is_sandboxed)() {
-            self.nic.node().progress();
+        if self.line.distant && !(self.host.is_sandboxed)() {
+            self.line.nic.node().progress();
         }
-        self.board_has_news() || !self.handled.load(Ordering::Relaxed) && self.vi.has_arrivals()
+        self.board_has_news() || !self.handled.load(Ordering::Relaxed) && self.line.vi.has_arrivals()
     }
 
     /// Takes what has arrived.
@@ -128,7 +152,7 @@ impl Link {
         if self.handled.load(Ordering::Relaxed) {
             return false;
         }
-        let Some(completion) = self.vi.poll_receive() else { return false };
+        let Some(completion) = self.line.vi.poll_receive() else { return false };
         if self.sort(inward, &completion).is_none() {
             // The connection is over, or the peer does not keep to the protocol.
             self.lost.store(true, Ordering::Relaxed);
@@ -147,27 +171,27 @@ impl Link {
         self.gains(packet.read);
         if packet.kind == Kind::Data && completion.len > 0 {
             if packet.wants {
-                self.wanted.store(true, Ordering::Relaxed);
+                self.received.wanted.store(true, Ordering::Relaxed);
             }
             if inward.offer.is_some() {
                 self.drop_offer(inward);
             }
             inward.packets.push_back(Arrived { slot, len: completion.len as usize });
             // Pairs with `written`: who sees the bytes counted finds them. One thread at a time counts.
-            let written = self.written.load(Ordering::Relaxed) + u64::from(completion.len);
-            self.written.store(written, Ordering::Release);
+            let written = self.received.written.load(Ordering::Relaxed) + u64::from(completion.len);
+            self.received.written.store(written, Ordering::Release);
             return Some(());
         }
         let words = if completion.len as usize == NOTE { self.two_words(slot) } else { None };
         match (packet.kind, words) {
-            (Kind::Wakeup, Some(words)) => drop(self.theirs.set(greeting(words))),
+            (Kind::Wakeup, Some(words)) => drop(self.words.theirs.set(greeting(words))),
             (Kind::Note | Kind::Fin, Some([which, note])) => {
                 // Pairs with the looks at notes: the bytes before it have been counted.
-                self.notes.get(which as usize)?.store(note, Ordering::Release);
-                self.fin.fetch_or(packet.kind == Kind::Fin, Ordering::Relaxed);
+                self.notes.last.get(which as usize)?.store(note, Ordering::Release);
+                self.received.fin.fetch_or(packet.kind == Kind::Fin, Ordering::Relaxed);
             }
             (Kind::Offer, Some(words)) => self.take_offer(inward, words)?,
-            (Kind::FinAck, _) => self.finished.store(true, Ordering::Release),
+            (Kind::FinAck, _) => self.sent.finished.store(true, Ordering::Release),
             _ => {}
         }
         self.post(slot).ok()
@@ -175,7 +199,7 @@ impl Link {
 
     fn two_words(&self, slot: usize) -> Option<[u64; 2]> {
         let mut bytes = [[0; 8]; 2];
-        self.memory.read(self.place(slot), bytes.as_flattened_mut()).ok()?;
+        self.line.memory.read(self.place(slot), bytes.as_flattened_mut()).ok()?;
         Some(bytes.map(u64::from_le_bytes))
     }
 
@@ -207,7 +231,7 @@ impl Link {
     /// Takes the bytes that are there, at most as many as fit.
     #[inline]
     pub fn receive(&self, bytes: &mut [u8]) -> Result<usize, Lost> {
-        let empty = || self.written.load(Ordering::Acquire) == self.position();
+        let empty = || self.received.written.load(Ordering::Acquire) == self.position();
         if empty() && self.offered() == 0 && !self.has_arrivals() {
             return Ok(0);
         }
@@ -216,7 +240,7 @@ impl Link {
             self.absorb_some(&mut inward);
         }
         let mut total = self.take_packets(&mut inward, bytes)?;
-        if total < bytes.len() && !self.options.datagram && self.vi.has_more() {
+        if total < bytes.len() && !self.options.datagram && self.line.vi.has_more() {
             self.absorb_into(&mut inward);
             total += self.take_packets(&mut inward, &mut bytes[total..])?;
         }
@@ -255,7 +279,7 @@ impl Link {
             part.copy_from_slice(inward.staged.get(at..at + part.len()).ok_or(Lost)?);
             return Ok(());
         }
-        self.memory.read(self.place(arrived.slot) + at, part).map_err(|_| Lost)
+        self.line.memory.read(self.place(arrived.slot) + at, part).map_err(|_| Lost)
     }
 
     /// Steps over bytes.
@@ -275,8 +299,8 @@ impl Link {
     #[inline]
     fn step(&self, inward: &mut Inward, arrived: Arrived, count: usize) -> Result<(), Lost> {
         inward.taken += count;
-        let position = self.position.load(Ordering::Relaxed) + count as u64;
-        self.position.store(position, Ordering::Relaxed);
+        let position = self.received.position.load(Ordering::Relaxed) + count as u64;
+        self.received.position.store(position, Ordering::Relaxed);
         if inward.taken < arrived.len {
             return Ok(());
         }
@@ -287,10 +311,10 @@ impl Link {
             return Ok(());
         }
         inward.free.push(arrived.slot);
-        self.unposted.store(true, Ordering::Relaxed);
-        let taken = self.taken.load(Ordering::Relaxed).wrapping_add(1 << 32 | arrived.len as u64);
-        self.taken.store(taken, Ordering::Relaxed);
-        let owed = taken.wrapping_sub(self.told.load(Ordering::Relaxed)) >> 32;
+        self.received.unposted.store(true, Ordering::Relaxed);
+        let taken = self.received.taken.load(Ordering::Relaxed).wrapping_add(1 << 32 | arrived.len as u64);
+        self.received.taken.store(taken, Ordering::Relaxed);
+        let owed = taken.wrapping_sub(self.received.told.load(Ordering::Relaxed)) >> 32;
         if inward.free.len() >= MANY || owed >= u64::from(self.options.acks) {
             self.post_again(inward);
         }
@@ -303,7 +327,7 @@ impl Link {
     /// Posts receives again whose packets have been read.
     #[inline]
     pub(super) fn post_again(&self, inward: &mut Inward) {
-        self.unposted.store(false, Ordering::Relaxed);
+        self.received.unposted.store(false, Ordering::Relaxed);
         while let Some(slot) = inward.free.pop() {
             if self.post(slot).is_err() {
                 self.lose();
@@ -314,8 +338,9 @@ impl Link {
     /// Everything that has come has been read.
     #[inline]
     fn drained(&self) {
-        if self.fin.load(Ordering::Relaxed) && self.position() == self.written.load(Ordering::Relaxed) {
-            self.fin.store(false, Ordering::Relaxed);
+        if self.received.fin.load(Ordering::Relaxed) && self.position() == self.received.written.load(Ordering::Relaxed)
+        {
+            self.received.fin.store(false, Ordering::Relaxed);
             let _ = self.push(Kind::FinAck, &[]);
         }
     }
@@ -323,11 +348,11 @@ impl Link {
     /// A look found nothing: a peer that holds writes back until then is told, and what is held here goes out.
     #[inline]
     pub fn found_nothing(&self) {
-        if self.holds.load(Ordering::Relaxed) || self.owes_notes.load(Ordering::Relaxed) {
+        if self.sent.holds.load(Ordering::Relaxed) || self.notes.owed.load(Ordering::Relaxed) {
             self.go_on();
         }
-        let wanted = self.wanted.load(Ordering::Relaxed) && self.owes();
-        if (wanted || self.unposted.load(Ordering::Relaxed))
+        let wanted = self.received.wanted.load(Ordering::Relaxed) && self.owes();
+        if (wanted || self.received.unposted.load(Ordering::Relaxed))
             && let Some(mut inward) = self.inward.try_lock()
         {
             self.post_again(&mut inward);
@@ -339,6 +364,6 @@ impl Link {
 
     /// Whether the peer has answered that it read everything before the end.
     pub fn is_finished(&self) -> bool {
-        self.finished.load(Ordering::Acquire)
+        self.sent.finished.load(Ordering::Acquire)
     }
 }

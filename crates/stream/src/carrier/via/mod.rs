@@ -35,85 +35,54 @@ pub use self::{
 };
 
 use std::sync::{
-    Arc, OnceLock,
-    atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
+    Arc,
+    atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
-use sidestep_shm::Word64;
 use sidestep_sys::{cpu, lock::Lock};
 use sidestep_vi::{Buffer, FlowControl, MemAttributes, MemHandle, Nic, Ptag, Remote, Vi, ViAttributes, Way};
 
 use super::{Host, reports::Reports};
 
 use self::{
-    inward::Inward,
-    outward::Outward,
+    credit::Words,
+    inward::{Inward, Received},
+    notes::Notes,
+    outward::{Outward, Sent},
     packet::{Kind, Packet},
 };
 
 /// One end of a link.
 #[derive(Debug)]
 pub struct Link {
-    nic: Nic,
-    vi: Vi,
-    reports: Arc<Reports>,
-    /// The peer's memory is not mapped: everything travels, and what has come is found by a poll of the node.
-    distant: bool,
-    ptag: Ptag,
-    memory: Buffer,
+    line: Line,
     options: Options,
     host: &'static Host,
-    /// What the peer has read, as it writes it here by RDMA, and where this side writes it.
-    board: Word64,
-    theirs: OnceLock<Remote>,
-    /// The word on which both agree about what this side offers, and about what the peer does.
-    claim: Word64,
-    peer_claim: OnceLock<Word64>,
-    /// How far this side has read, for a peer that outlives this process, and the peer's word for it.
-    witness: Word64,
-    peer_witness: OnceLock<Word64>,
-    /// The last notes that the peer left: two of its writer, one of its reader.
-    notes: [AtomicU64; NOTES],
-    /// Notes of this side for which there was no room.
-    untold: Lock<[Option<u64>; NOTES]>,
-    owes_notes: AtomicBool,
+    reports: Arc<Reports>,
+    words: Words,
+    notes: Notes,
     inward: Lock<Inward>,
     outward: Lock<Outward>,
-    /// Bytes that have arrived, how far they have been read here, and how far the peer has read.
-    written: AtomicU64,
-    position: AtomicU64,
-    read: AtomicU64,
-    /// Bytes that were sent; those that the peer took from where they were; those that it offers.
-    sent: AtomicU64,
-    lent: AtomicU64,
-    offered: AtomicU64,
-    /// Packets that were sent, and that the peer has read.
-    sent_packets: AtomicU32,
-    read_packets: AtomicU32,
-    /// What was read here, and how much of that was acknowledged: packets, bytes.
-    taken: AtomicU64,
-    told: AtomicU64,
-    /// What this side has written into the peer's memory of that, and what the peer has written here.
-    posted: AtomicU64,
-    heard: AtomicU64,
+    received: Received,
+    sent: Sent,
     /// The first packet was sent, and a handler takes what arrives.
     greeted: AtomicBool,
     handled: AtomicBool,
-    /// Receives wait to be posted again.
-    unposted: AtomicBool,
-    /// The peer wants an acknowledgement when everything has been read.
-    wanted: AtomicBool,
-    /// Writes wait to be combined, and the timer knows.
-    holds: AtomicBool,
-    watched: AtomicBool,
-    /// Whether small writes are not combined: TCP_NODELAY.
-    prompt: AtomicBool,
-    /// The peer's FIN has come, and the answer to ours.
-    fin: AtomicBool,
-    finished: AtomicBool,
     lost: AtomicBool,
     /// Acknowledgements that were sent by packets of their own.
     pub acks: AtomicU64,
+}
+
+/// What a link stands on.
+#[derive(Debug)]
+struct Line {
+    nic: Nic,
+    vi: Vi,
+    ptag: Ptag,
+    /// The words of this side, and room for packets.
+    memory: Buffer,
+    /// The peer's memory is not mapped: everything travels, and what has come is found by a poll of the node.
+    distant: bool,
 }
 
 /// The connection is over.
@@ -127,6 +96,8 @@ const READER: usize = 2;
 const DRAFT: usize = 64;
 /// Where this side leaves word how far it has read.
 const WITNESS: usize = 72;
+/// Where the peer writes what it has read.
+const BOARD: usize = 0;
 /// Where the memory for packets begins.
 const PACKETS: usize = 192;
 /// Tokens of sends that are no packets of data.
@@ -151,54 +122,24 @@ impl Link {
         let len = PACKETS + slots + options.receives() * inward::stride(&options);
         // A mapping cannot be limited: what lies here is looked at once, and whatever the peer makes of it is its own loss.
         let memory = nic.allocate(len, &MemAttributes { ptag, rdma_write: rdma, rdma_read: rdma })?;
-        let (board, claim) = (memory.word(0)?, memory.word(offer::CLAIM)?);
-        let witness = memory.word(WITNESS)?;
         let link = Link {
-            nic: nic.clone(),
-            vi,
-            reports: Arc::default(),
-            distant,
-            ptag,
-            memory,
+            words: Words::new(&memory)?,
+            line: Line { nic: nic.clone(), vi, ptag, memory, distant },
             options,
             host,
-            board,
-            theirs: OnceLock::new(),
-            claim,
-            peer_claim: OnceLock::new(),
-            witness,
-            peer_witness: OnceLock::new(),
-            notes: Default::default(),
-            untold: Lock::default(),
-            owes_notes: AtomicBool::new(false),
+            reports: Arc::default(),
+            notes: Notes::default(),
             inward: Lock::default(),
             outward: Lock::default(),
-            written: AtomicU64::new(0),
-            position: AtomicU64::new(0),
-            read: AtomicU64::new(0),
-            sent: AtomicU64::new(0),
-            lent: AtomicU64::new(0),
-            offered: AtomicU64::new(0),
-            sent_packets: AtomicU32::new(0),
-            read_packets: AtomicU32::new(0),
-            taken: AtomicU64::new(0),
-            told: AtomicU64::new(0),
-            posted: AtomicU64::new(0),
-            heard: AtomicU64::new(0),
+            received: Received::default(),
+            sent: Sent::default(),
             greeted: AtomicBool::new(false),
             handled: AtomicBool::new(false),
-            unposted: AtomicBool::new(false),
-            wanted: AtomicBool::new(false),
-            holds: AtomicBool::new(false),
-            watched: AtomicBool::new(false),
-            prompt: AtomicBool::new(false),
-            fin: AtomicBool::new(false),
-            finished: AtomicBool::new(false),
             lost: AtomicBool::new(false),
             acks: AtomicU64::new(0),
         };
         let reports = link.reports.clone();
-        link.vi.set_alert(move || reports.fire());
+        link.line.vi.set_alert(move || reports.fire());
         for slot in 0..options.receives() {
             link.post(slot)?;
         }
@@ -207,7 +148,7 @@ impl Link {
 
     /// The VI, to be connected.
     pub fn vi(&self) -> &Vi {
-        &self.vi
+        &self.line.vi
     }
 
     /// What tells of arrivals while nobody looks.
@@ -217,7 +158,7 @@ impl Link {
 
     /// The NIC of it.
     pub fn nic(&self) -> &Nic {
-        &self.nic
+        &self.line.nic
     }
 
     /// How it works.
@@ -230,13 +171,13 @@ impl Link {
         if self.handled.load(Ordering::Relaxed) {
             return true;
         }
-        self.vi.catch_up();
+        self.line.vi.catch_up();
         self.absorb_waiting();
         if !self.greeted.load(Ordering::Relaxed) {
             // The peer's receives may not be known yet.
             self.greeted.store(self.greet() == Ok(true), Ordering::Relaxed);
         }
-        let ready = self.theirs.get().is_some() && self.greeted.load(Ordering::Relaxed);
+        let ready = self.words.theirs.get().is_some() && self.greeted.load(Ordering::Relaxed);
         if ready && self.options.handler {
             self.handled.store(true, Ordering::Relaxed);
             timer::handle(self);
@@ -245,7 +186,7 @@ impl Link {
     }
 
     fn greet(&self) -> Result<bool, Lost> {
-        let [low, high] = [self.memory.address(), u64::from(self.memory.handle().0)].map(u64::to_le_bytes);
+        let [low, high] = [self.line.memory.address(), u64::from(self.line.memory.handle().0)].map(u64::to_le_bytes);
         self.push(Kind::Wakeup, &[low, high].concat())
     }
 
@@ -256,7 +197,7 @@ impl Link {
 
     /// Whether the peer may be on another host, so that its memory is not mapped.
     pub fn is_distant(&self) -> bool {
-        self.distant
+        self.line.distant
     }
 
     /// Whether everything that was sent, the last note too, lies in memory of the peer. The mark is kept by the caller from one
@@ -265,13 +206,13 @@ impl Link {
         if mark.is_none() && !self.go_on() {
             return false;
         }
-        self.vi.has_landed(*mark.get_or_insert_with(|| self.vi.mark()))
+        self.line.vi.has_landed(*mark.get_or_insert_with(|| self.line.vi.mark()))
     }
 
     /// Sees whether the connection stands.
     pub fn check(&self) -> bool {
         self.look_at_wire();
-        if !self.vi.is_connected() {
+        if !self.line.vi.is_connected() {
             self.absorb();
             self.lost.store(true, Ordering::Relaxed);
         }
@@ -280,13 +221,13 @@ impl Link {
 
     /// Sends what waits for room: writes that are held, notes. `true`: nothing does.
     pub fn go_on(&self) -> bool {
-        if self.holds.load(Ordering::Relaxed) && !self.flush() {
+        if self.sent.holds.load(Ordering::Relaxed) && !self.flush() {
             return false;
         }
-        if self.owes_notes.load(Ordering::Relaxed) {
-            let _ = self.tell_notes(&mut self.untold.lock(), Kind::Note);
+        if self.notes.owed.load(Ordering::Relaxed) {
+            let _ = self.tell_notes(&mut self.notes.untold.lock(), Kind::Note);
         }
-        !self.owes_notes.load(Ordering::Relaxed)
+        !self.notes.owed.load(Ordering::Relaxed)
     }
 
     /// Wakes the peer, and says nothing.
@@ -296,22 +237,22 @@ impl Link {
 
     /// Whether small writes go out one by one: TCP_NODELAY.
     pub fn set_prompt(&self, prompt: bool) {
-        self.prompt.store(prompt, Ordering::Relaxed);
-        if prompt && self.holds.load(Ordering::Relaxed) {
+        self.sent.prompt.store(prompt, Ordering::Relaxed);
+        if prompt && self.sent.holds.load(Ordering::Relaxed) {
             self.flush();
         }
     }
 
     /// Has the next arrival make news at the node; look again after this.
     pub fn arm(&self) {
-        self.vi.arm();
+        self.line.vi.arm();
     }
 
     /// Before a sleep, and after `arm`: takes everything that has come, also if another thread is at it, and owes nothing.
     pub fn settle(&self) {
         self.look_at_wire();
         if !self.handled.load(Ordering::Relaxed) {
-            self.vi.catch_up();
+            self.line.vi.catch_up();
             self.absorb_waiting();
         }
         self.go_on();
@@ -323,19 +264,19 @@ impl Link {
     /// Where the peer last ran.
     #[inline]
     pub fn peer_core(&self) -> u32 {
-        if self.distant {
+        if self.line.distant {
             let own = cpu::current_core();
-            let shared = self.vi.peer().is_some_and(|peer| self.nic.node().peer(peer).shares_core(own));
+            let shared = self.line.vi.peer().is_some_and(|peer| self.line.nic.node().peer(peer).shares_core(own));
             return if shared { own } else { u32::MAX };
         }
-        self.vi.peer_core()
+        self.line.vi.peer_core()
     }
 
     /// Over a wire: lets what has come into memory. In a process that has shut itself in, the node's own thread does that.
     #[inline]
     fn look_at_wire(&self) {
-        if self.distant && !(self.host.is_sandboxed)() {
-            self.nic.node().progress_served();
+        if self.line.distant && !(self.host.is_sandboxed)() {
+            self.line.nic.node().progress_served();
         }
     }
 
@@ -343,11 +284,11 @@ impl Link {
     fn push(&self, kind: Kind, bytes: &[u8]) -> Result<bool, Lost> {
         let read = self.take_owed();
         let packet = Packet { kind, wants: false, read };
-        let mut sent = self.vi.send_inline(bytes, packet.to_bits(), 0);
+        let mut sent = self.line.vi.send_inline(bytes, packet.to_bits(), 0);
         if sent == Ok(false) {
             // The peer may have told of more receives.
-            self.vi.progress();
-            sent = self.vi.send_inline(bytes, packet.to_bits(), 0);
+            self.line.vi.progress();
+            sent = self.line.vi.send_inline(bytes, packet.to_bits(), 0);
         }
         if sent != Ok(true) {
             self.give_back(read);
@@ -356,7 +297,7 @@ impl Link {
     }
 
     fn lose(&self) -> Lost {
-        if !self.vi.is_connected() {
+        if !self.line.vi.is_connected() {
             self.lost.store(true, Ordering::Relaxed);
         }
         Lost
@@ -365,10 +306,10 @@ impl Link {
 
 impl Drop for Link {
     fn drop(&mut self) {
-        self.vi.retire();
-        self.outward.lock().cache.clear(&self.nic);
-        let _ = self.nic.deregister(self.memory.address(), self.memory.handle());
-        let _ = self.nic.destroy_ptag(self.ptag);
+        self.line.vi.retire();
+        self.outward.lock().cache.clear(&self.line.nic);
+        let _ = self.line.nic.deregister(self.line.memory.address(), self.line.memory.handle());
+        let _ = self.line.nic.destroy_ptag(self.line.ptag);
     }
 }
 

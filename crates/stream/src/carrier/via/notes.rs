@@ -1,26 +1,41 @@
 //! Notes: the words by which the two ends of a stream agree where its bytes go.
 
-use std::sync::{Arc, atomic::Ordering};
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, AtomicU64, Ordering},
+};
+
+use sidestep_sys::lock::Lock;
 
 use super::{Link, Lost, NOTE, NOTES, READER, packet::Kind, timer};
+
+/// Those of both sides.
+#[derive(Debug, Default)]
+pub struct Notes {
+    /// The last ones that the peer left: two of its writer, one of its reader.
+    pub(super) last: [AtomicU64; NOTES],
+    /// Those of this side for which there was no room, and whether there are any.
+    pub(super) untold: Lock<[Option<u64>; NOTES]>,
+    pub(super) owed: AtomicBool,
+}
 
 impl Link {
     /// A note that the peer's writer left. What it sent before has been counted.
     #[inline]
     pub fn writer_note(&self, which: usize) -> u64 {
-        self.notes[which & 1].load(Ordering::Acquire)
+        self.notes.last[which & 1].load(Ordering::Acquire)
     }
 
     /// The note that the peer's reader left.
     #[inline]
     pub fn reader_note(&self) -> u64 {
-        self.notes[READER].load(Ordering::Acquire)
+        self.notes.last[READER].load(Ordering::Acquire)
     }
 
     /// Whether there is room for a note.
     pub fn may_note(&self) -> bool {
         self.absorb();
-        !self.owes_notes.load(Ordering::Relaxed) && self.vi.may_send(NOTE, 0)
+        !self.notes.owed.load(Ordering::Relaxed) && self.line.vi.may_send(NOTE, 0)
     }
 
     /// Leaves a note of this side's writer; it may be the end of the stream.
@@ -35,10 +50,10 @@ impl Link {
 
     /// A note goes out now, or in time: the last one of its kind is what counts.
     pub(super) fn leave_note(self: &Arc<Self>, which: usize, note: u64, kind: Kind) -> Result<(), Lost> {
-        let mut untold = self.untold.lock();
+        let mut untold = self.notes.untold.lock();
         untold[which] = Some(note);
         self.tell_notes(&mut untold, kind)?;
-        if self.owes_notes.load(Ordering::Relaxed) {
+        if self.notes.owed.load(Ordering::Relaxed) {
             timer::watch(self);
         }
         Ok(())
@@ -54,7 +69,7 @@ impl Link {
                 }
             }
         }
-        self.owes_notes.store(untold.iter().any(Option::is_some), Ordering::Relaxed);
+        self.notes.owed.store(untold.iter().any(Option::is_some), Ordering::Relaxed);
         Ok(())
     }
 }

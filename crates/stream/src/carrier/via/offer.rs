@@ -116,8 +116,8 @@ impl Link {
             outward.offers.skip -= 1;
             return Ok(0);
         }
-        let ready = self.vi.attachment().is_some()
-            && self.vi.peer_core() != cpu::current_core()
+        let ready = self.line.vi.attachment().is_some()
+            && self.line.vi.peer_core() != cpu::current_core()
             && self.under_way() <= self.options.window / 2;
         if !ready || !self.flush_held(&mut outward)? {
             return Ok(0);
@@ -142,11 +142,11 @@ impl Link {
     fn offer(&self, outward: &mut Outward, bytes: &[u8]) -> Result<usize, Lost> {
         outward.offers.number = (outward.offers.number + 1) & 0x3fff;
         let number = outward.offers.number;
-        self.claim.store(Claim::open(number), Ordering::Release);
+        self.words.claim.store(Claim::open(number), Ordering::Release);
         let words = [bytes.as_ptr() as u64, u64::from(number) << 32 | bytes.len() as u64].map(u64::to_le_bytes);
         let read = self.take_owed();
         let packet = Packet { kind: Kind::Offer, wants: true, read };
-        let sent = self.vi.send_inline(words.as_flattened(), packet.to_bits(), SPARED);
+        let sent = self.line.vi.send_inline(words.as_flattened(), packet.to_bits(), SPARED);
         if sent != Ok(true) {
             self.give_back(read);
             return sent.map(|_| 0).map_err(|_| self.lose());
@@ -156,7 +156,7 @@ impl Link {
         let liked = claim.copied > 0 && !claim.disliked;
         offers.penalty = if liked { 0 } else { (offers.penalty * 2 + 1).min(MOST_SKIPPED) };
         offers.skip = offers.penalty;
-        self.lent.store(self.lent.load(Ordering::Relaxed) + claim.copied as u64, Ordering::Relaxed);
+        self.sent.lent.store(self.sent.lent.load(Ordering::Relaxed) + claim.copied as u64, Ordering::Relaxed);
         Ok(claim.copied)
     }
 
@@ -164,7 +164,7 @@ impl Link {
     fn await_taken(&self, number: u16, len: usize) -> Result<Claim, Lost> {
         let (mut since, mut seen) = (cpu::ticks(), 0);
         loop {
-            let word = self.claim.load(Ordering::Acquire);
+            let word = self.words.claim.load(Ordering::Acquire);
             let claim = Claim::from_word(word);
             if claim.number != number || claim.copied > claim.claimed || claim.claimed > len {
                 // No reader that keeps to the protocol writes this.
@@ -181,9 +181,9 @@ impl Link {
             let waited = cpu::ticks().wrapping_sub(since);
             if !copying && waited > LOOK {
                 // If this fails, the reader has come in time.
-                self.claim.compare_swap(word, word | CLOSED);
+                self.words.claim.compare_swap(word, word | CLOSED);
             } else if copying && waited > COPY {
-                if !self.vi.is_connected() {
+                if !self.line.vi.is_connected() {
                     return Err(self.lose());
                 }
                 thread::yield_now();
@@ -199,9 +199,9 @@ impl Link {
             return None;
         }
         // Who cannot claim leaves it: it will be withdrawn.
-        if self.peer_claim().is_some() && self.vi.attachment().is_some() {
+        if self.peer_claim().is_some() && self.line.vi.attachment().is_some() {
             inward.offer = Some(Offer { number, address, len, taken: 0 });
-            self.offered.store(len as u64, Ordering::Release);
+            self.received.offered.store(len as u64, Ordering::Release);
         }
         Some(())
     }
@@ -209,13 +209,13 @@ impl Link {
     /// What was offered goes another way, or is over.
     pub(super) fn drop_offer(&self, inward: &mut Inward) {
         inward.offer = None;
-        self.offered.store(0, Ordering::Release);
+        self.received.offered.store(0, Ordering::Release);
     }
 
     /// Bytes that are offered.
     #[inline]
     pub fn offered(&self) -> u64 {
-        self.offered.load(Ordering::Acquire)
+        self.received.offered.load(Ordering::Acquire)
     }
 
     /// Reads what is offered, when everything before it was read: straight to where the program wants it, or, for less, by
@@ -231,7 +231,7 @@ impl Link {
         if !self.copy_offered(inward, &mut bytes[..count], 0) {
             return Ok(0);
         }
-        self.position.store(self.position() + count as u64, Ordering::Relaxed);
+        self.received.position.store(self.position() + count as u64, Ordering::Relaxed);
         Ok(count)
     }
 
@@ -261,7 +261,7 @@ impl Link {
             return false;
         }
         let from = offer.address.wrapping_add(offer.taken as u64);
-        if !self.vi.attachment().is_some_and(|attachment| attachment.fetch(bytes, from)) {
+        if !self.line.vi.attachment().is_some_and(|attachment| attachment.fetch(bytes, from)) {
             word.fetch_or(CLOSED | DISLIKED, Ordering::Relaxed);
             word.fetch_add((count << 24).wrapping_neg(), Ordering::Release);
             self.drop_offer(inward);
@@ -270,8 +270,8 @@ impl Link {
         offer.taken += bytes.len();
         let rest = (offer.len - offer.taken) as u64;
         // Too much is there for a moment, rather than too little.
-        self.written.store(self.written.load(Ordering::Relaxed) + count, Ordering::Release);
-        self.offered.store(rest, Ordering::Release);
+        self.received.written.store(self.received.written.load(Ordering::Relaxed) + count, Ordering::Release);
+        self.received.offered.store(rest, Ordering::Release);
         if rest == 0 {
             inward.offer = None;
         }
@@ -281,6 +281,6 @@ impl Link {
 
     /// The word of the peer.
     fn peer_claim(&self) -> Option<&Word64> {
-        self.word_of_peer(&self.peer_claim, CLAIM)
+        self.word_of_peer(&self.words.peer_claim, CLAIM)
     }
 }

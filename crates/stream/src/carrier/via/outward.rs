@@ -1,6 +1,9 @@
 //! The sending side of a link.
 
-use std::sync::{Arc, atomic::Ordering};
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
+};
 
 use sidestep_vi::{Descriptor, Segment, Vi};
 
@@ -24,6 +27,27 @@ pub struct Outward {
     pub(super) offers: Offers,
 }
 
+/// What was sent, for those who look without a lock.
+#[derive(Debug, Default)]
+pub struct Sent {
+    /// Bytes that were sent; those that the peer took from where they were; how far the peer has read.
+    pub(super) bytes: AtomicU64,
+    pub(super) lent: AtomicU64,
+    pub(super) read: AtomicU64,
+    /// Packets that were sent, and that the peer has read.
+    pub(super) packets: AtomicU32,
+    pub(super) read_packets: AtomicU32,
+    /// What the peer has written here of that.
+    pub(super) heard: AtomicU64,
+    /// Writes wait to be combined, and the timer knows.
+    pub(super) holds: AtomicBool,
+    pub(super) watched: AtomicBool,
+    /// Whether small writes are not combined: TCP_NODELAY.
+    pub(super) prompt: AtomicBool,
+    /// The answer to this side's FIN has come.
+    pub(super) finished: AtomicBool,
+}
+
 /// Places for copies of writes.
 pub const SLOTS: usize = 4;
 /// Packets under way from which on small writes are combined: the reader has something to do.
@@ -43,27 +67,27 @@ impl Link {
     /// How far has been sent, without what is held.
     #[inline]
     pub fn sent(&self) -> u64 {
-        self.sent.load(Ordering::Relaxed) + self.lent.load(Ordering::Relaxed)
+        self.sent.bytes.load(Ordering::Relaxed) + self.sent.lent.load(Ordering::Relaxed)
     }
 
     /// How far the peer has read, as it says.
     #[inline]
     pub fn read(&self) -> u64 {
         self.absorb();
-        self.read.load(Ordering::Relaxed) + self.lent.load(Ordering::Relaxed)
+        self.sent.read.load(Ordering::Relaxed) + self.sent.lent.load(Ordering::Relaxed)
     }
 
     /// Bytes that would be taken now, at least.
     pub fn space(&self) -> usize {
         self.absorb();
-        if self.credits() > 0 && self.vi.may_send(SMALL, SPARED) { self.options.chunk } else { 0 }
+        if self.credits() > 0 && self.line.vi.may_send(SMALL, SPARED) { self.options.chunk } else { 0 }
     }
 
     /// Whether enough is free that a writer should be told.
     #[inline]
     pub fn has_space(&self) -> bool {
         self.absorb();
-        self.credits() > self.options.window / 4 && self.vi.may_send(SMALL, SPARED)
+        self.credits() > self.options.window / 4 && self.line.vi.may_send(SMALL, SPARED)
     }
 
     /// Sends as much as there is room for; the rest is the caller's.
@@ -71,7 +95,7 @@ impl Link {
     pub fn send(self: &Arc<Self>, bytes: &[u8]) -> Result<usize, Lost> {
         let mut outward = self.outward.lock();
         let small = bytes.len() <= self.options.copy && bytes.len() < self.options.combine;
-        if small && !self.prompt.load(Ordering::Relaxed) && timer::may_hold(self.host) {
+        if small && !self.sent.prompt.load(Ordering::Relaxed) && timer::may_hold(self.host) {
             return self.combine(&mut outward, bytes);
         }
         if !self.flush_held(&mut outward)? {
@@ -98,20 +122,20 @@ impl Link {
         // Where there is no room for all, there may be for some.
         for part in [part, &part[..part.len().min(SMALL)]] {
             if part.len() <= Vi::INLINE {
-                if self.counted(part.len(), |bits| self.vi.send_inline(part, bits, SPARED))? {
+                if self.counted(part.len(), |bits| self.line.vi.send_inline(part, bits, SPARED))? {
                     return Ok(part.len());
                 }
                 continue;
             }
             if part.len() <= self.options.copy {
                 let Some(at) = self.free_slot(outward) else { return Ok(0) };
-                self.memory.write(at, part).map_err(|_| Lost)?;
-                if self.send_slot(outward, self.memory.segment(at, part.len()))? {
+                self.line.memory.write(at, part).map_err(|_| Lost)?;
+                if self.send_slot(outward, self.line.memory.segment(at, part.len()))? {
                     return Ok(part.len());
                 }
                 continue;
             }
-            let Some(segment) = outward.cache.segment(&self.nic, self.ptag, part) else { return Ok(0) };
+            let Some(segment) = outward.cache.segment(&self.line.nic, self.line.ptag, part) else { return Ok(0) };
             if self.push_data(segment, CONTROL)? {
                 self.await_sends(outward);
                 return Ok(part.len());
@@ -132,7 +156,7 @@ impl Link {
             return Ok(0);
         }
         let Some(at) = self.free_slot(outward) else { return Ok(0) };
-        self.memory.write(at + outward.held, bytes).map_err(|_| Lost)?;
+        self.line.memory.write(at + outward.held, bytes).map_err(|_| Lost)?;
         outward.held += bytes.len();
         if self.reader_is_busy() {
             self.hold();
@@ -147,8 +171,8 @@ impl Link {
     /// What is held goes out in time, whatever the program does.
     #[inline]
     fn hold(self: &Arc<Self>) {
-        if !self.holds.load(Ordering::Relaxed) {
-            self.holds.store(true, Ordering::SeqCst);
+        if !self.sent.holds.load(Ordering::Relaxed) {
+            self.sent.holds.store(true, Ordering::SeqCst);
             timer::watch(self);
         }
     }
@@ -176,12 +200,12 @@ impl Link {
         if !self.has_credit() {
             return Ok(false);
         }
-        let segment = self.memory.segment(self.slot(outward.slot), outward.held);
+        let segment = self.line.memory.segment(self.slot(outward.slot), outward.held);
         if !self.send_slot(outward, segment)? {
             return Ok(false);
         }
         outward.held = 0;
-        self.holds.store(false, Ordering::Relaxed);
+        self.sent.holds.store(false, Ordering::Relaxed);
         Ok(true)
     }
 
@@ -189,15 +213,15 @@ impl Link {
     pub fn take_back(&self) -> Vec<u8> {
         let mut outward = self.outward.lock();
         let mut bytes = vec![0; outward.held];
-        let _ = self.memory.read(self.slot(outward.slot), &mut bytes);
+        let _ = self.line.memory.read(self.slot(outward.slot), &mut bytes);
         outward.held = 0;
-        self.holds.store(false, Ordering::Relaxed);
+        self.sent.holds.store(false, Ordering::Relaxed);
         bytes
     }
 
     /// Bytes that were taken and not sent.
     pub fn held(&self) -> usize {
-        if self.holds.load(Ordering::Relaxed) { self.outward.lock().held } else { 0 }
+        if self.sent.holds.load(Ordering::Relaxed) { self.outward.lock().held } else { 0 }
     }
 
     /// Whether the window has room for a packet.
@@ -227,7 +251,7 @@ impl Link {
     #[inline]
     fn push_data(&self, segment: Segment, token: u64) -> Result<bool, Lost> {
         self.counted(segment.len as usize, |bits| {
-            self.vi.try_send(&Descriptor::new(token, &[segment]).with_immediate(bits), SPARED)
+            self.line.vi.try_send(&Descriptor::new(token, &[segment]).with_immediate(bits), SPARED)
         })
     }
 
@@ -236,23 +260,23 @@ impl Link {
     fn counted(&self, len: usize, send: impl Fn(u32) -> sidestep_vi::Result<bool>) -> Result<bool, Lost> {
         let read = if self.options.piggyback { self.take_owed() } else { Default::default() };
         // Who holds writes until they are read wants to know when.
-        let wants = self.options.combine > 0 && !self.prompt.load(Ordering::Relaxed)
+        let wants = self.options.combine > 0 && !self.sent.prompt.load(Ordering::Relaxed)
             || self.credits() <= self.options.window / 4 + 1;
         let packet = Packet { kind: Kind::Data, wants, read };
         self.find_witness();
         // Counted before it goes: the acknowledgement may be here before this thread goes on. One thread at a time counts.
-        let (sent, packets) = (self.sent.load(Ordering::Relaxed), self.sent_packets.load(Ordering::Relaxed));
-        self.sent.store(sent + len as u64, Ordering::Relaxed);
-        self.sent_packets.store(packets.wrapping_add(1), Ordering::Relaxed);
+        let (sent, packets) = (self.sent.bytes.load(Ordering::Relaxed), self.sent.packets.load(Ordering::Relaxed));
+        self.sent.bytes.store(sent + len as u64, Ordering::Relaxed);
+        self.sent.packets.store(packets.wrapping_add(1), Ordering::Relaxed);
         let mut outcome = send(packet.to_bits());
         if outcome == Ok(false) {
             // The peer may have told of more receives.
-            self.vi.progress();
+            self.line.vi.progress();
             outcome = send(packet.to_bits());
         }
         if outcome != Ok(true) {
-            self.sent.store(sent, Ordering::Relaxed);
-            self.sent_packets.store(packets, Ordering::Relaxed);
+            self.sent.bytes.store(sent, Ordering::Relaxed);
+            self.sent.packets.store(packets, Ordering::Relaxed);
             self.give_back(read);
         }
         outcome.map_err(|_| self.lose())
@@ -260,7 +284,7 @@ impl Link {
 
     /// Packets of data that were sent.
     pub fn packets(&self) -> u32 {
-        self.sent_packets.load(Ordering::Relaxed)
+        self.sent.packets.load(Ordering::Relaxed)
     }
 
     /// The place to fill, if its last send is over.
@@ -279,7 +303,7 @@ impl Link {
     /// Takes note of sends that have completed.
     #[inline]
     fn finish_sends(&self, outward: &mut Outward) {
-        while let Some(completion) = self.vi.poll_send() {
+        while let Some(completion) = self.line.vi.poll_send() {
             if completion.token < SLOTS as u64 {
                 outward.busy &= !(1 << completion.token);
             }
@@ -290,10 +314,10 @@ impl Link {
     #[inline]
     fn await_sends(&self, outward: &mut Outward) {
         self.finish_sends(outward);
-        while self.vi.has_sends() && !self.is_lost() {
-            self.vi.progress();
+        while self.line.vi.has_sends() && !self.is_lost() {
+            self.line.vi.progress();
             self.finish_sends(outward);
-            if !self.vi.is_connected() {
+            if !self.line.vi.is_connected() {
                 break;
             }
         }

@@ -59,7 +59,7 @@ pub fn may_hold(host: &Host) -> bool {
 /// A link holds something from now on.
 #[inline]
 pub fn watch(link: &Arc<Link>) {
-    if !link.watched.swap(true, Ordering::AcqRel) {
+    if !link.sent.watched.swap(true, Ordering::AcqRel) {
         enter(link);
     }
 }
@@ -74,7 +74,7 @@ fn enter(link: &Arc<Link>) {
         let host = link.host;
         if !(host.may_start)() || (host.start)("sovia-timer", Box::new(move || run(timer))).is_err() {
             // Without a thread nothing is held from now on; what is goes with the next call.
-            link.prompt.store(true, Ordering::Relaxed);
+            link.sent.prompt.store(true, Ordering::Relaxed);
             return;
         }
         watched.process = process;
@@ -109,14 +109,14 @@ fn holds_on(link: &Arc<Link>) -> bool {
         return true;
     }
     // Whoever holds something from here on finds it out of the list, or is seen.
-    link.watched.store(false, Ordering::SeqCst);
-    let holds = link.holds.load(Ordering::SeqCst) || link.owes_notes.load(Ordering::SeqCst);
-    holds && !link.watched.swap(true, Ordering::SeqCst)
+    link.sent.watched.store(false, Ordering::SeqCst);
+    let holds = link.sent.holds.load(Ordering::SeqCst) || link.notes.owed.load(Ordering::SeqCst);
+    holds && !link.sent.watched.swap(true, Ordering::SeqCst)
 }
 
 /// Starts the handler of a link.
 pub fn handle(link: &Arc<Link>) {
-    let (weak, vi, node) = (Arc::downgrade(link), link.vi.clone(), link.nic.node().clone());
+    let (weak, vi, node) = (Arc::downgrade(link), link.line.vi.clone(), link.line.nic.node().clone());
     let run = move || {
         loop {
             let arrived = vi.wait_receive(Some(clock::now() + HANDLER_NS));

@@ -290,12 +290,17 @@ impl Set {
         }
     }
 
-    /// A sleep in it was left by a jump.
+    /// A sleep in it was left by a jump. What the kernel's call had taken out of the set by then is lost, though members with
+    /// rings are registered for edges: everything is looked at.
     pub fn wakes(&self) {
         self.sleepers.fetch_sub(1, Ordering::Relaxed);
-        let berth = lock(&self.state).berth.clone();
+        let mut state = lock(&self.state);
+        state.look_at_all();
+        let berth = state.berth.clone();
+        drop(state);
         if let Some(berth) = berth {
-            berth.leave_as_member(false);
+            berth.leave();
+            berth.node().progress_kernel();
         }
     }
 

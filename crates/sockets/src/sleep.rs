@@ -199,9 +199,18 @@ impl Announced {
     }
 }
 
-/// A sleep in this thread's berth was left by a jump.
+/// A sleep in this thread's berth was left by a jump. What the kernel's call had taken out of the set by then is lost: the
+/// anchor is registered anew before the next sleep, and everything else is looked at.
 pub fn leave_berth() {
-    in_berth(Berth::leave);
+    in_berth(|berth| {
+        berth.leave();
+        berth.node().progress_kernel();
+    });
+    BERTH.with(|own| {
+        if let Some(bunk) = &mut *own.borrow_mut() {
+            bunk.guest.armed = false;
+        }
+    });
 }
 
 /// Does something with this thread's berth.

@@ -200,6 +200,20 @@ impl State {
         }
     }
 
+    /// What the kernel has told of members with rings may have been lost.
+    #[cold]
+    pub fn look_at_all(&mut self) {
+        let ids: Vec<u32> = self.members.iter().filter(|(_, member)| member.ring.is_some()).map(|(id, _)| id).collect();
+        for id in ids {
+            if let Some(member) = self.members.get_mut(id)
+                && let Some(ring) = &mut member.ring
+            {
+                ring.anchor |= kernel::look(member.fd, libc::POLLRDHUP) as u32 & ENDS;
+            }
+            self.activate(id);
+        }
+    }
+
     /// Takes what the fabric has for this set.
     pub fn progress(&mut self) {
         if let Some(shared) = self.shared.as_ref().filter(|_| self.carried > self.active.len()) {

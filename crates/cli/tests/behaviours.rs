@@ -6,7 +6,7 @@ use std::{env, path::Path};
 
 use sidestep_testkit::{
     process::{full, seed},
-    sockets::{Behaviour, Launch},
+    sockets::{Behaviour, Launch, Promote},
 };
 
 macro_rules! behaviours {
@@ -35,6 +35,17 @@ behaviours! {
 fn every_program_is_listed() {
     for name in Behaviour::all() {
         assert!(LISTED.contains(&&*name), "{name} is not run by this test");
+    }
+}
+
+/// Behaviours that once differed with some seed, which is tried some times since the order of processes differs, too.
+#[test]
+fn seeds_that_have_found_something() {
+    for (name, mode, seed) in [("small_stacks", "pair", 581_477_994_366), ("unread_counts", "pair", 11_528)] {
+        let behaviour = Behaviour::new(name);
+        let launch = || Launch::Via(env!("CARGO_BIN_EXE_sidestep").into(), Promote::Random(seed));
+        let launches: Vec<Launch> = std::iter::repeat_with(launch).take(6).collect();
+        behaviour.expect_equal(mode, &launches, "", |launch| behaviour.command(launch, mode));
     }
 }
 

@@ -47,14 +47,12 @@ environments! {
     storm_restarting: "storm=restart";
     storm_interrupting: "storm=interrupt";
     forks_in_handlers: "storm=fork";
-    jumps_out_of_waits: "jump",
-        awaits "over VIA, moved at random, both ends of fork_holds can be left waiting";
+    jumps_out_of_waits: "jump";
     own_allocator: "allocator",
         without "has one itself" [own_malloc];
     own_allocator_in_a_storm: "allocator,storm=interrupt",
         without "has one itself" [own_malloc];
     own_allocator_and_forks: "allocator,storm=fork",
-        awaits "while handlers fork, dup2 is refused some numbers below the limit (dup_anywhere)",
         without "has one itself" [own_malloc];
     few_descriptors: "descriptors=112:112",
         without "takes numbers to be free that the library uses when there are none above the limit"

@@ -61,7 +61,8 @@ pub fn receive(
             let anchor = Anchor::before(nonblocking);
             match reader.step_with(stream, parts, flags, !nonblocking, anchor, control.as_deref_mut())? {
                 reader::Step::Got(count) => {
-                    let more = count > 0 && reader.goes_on(stream);
+                    let has_room = || parts.iter().map(|part| part.len()).sum::<usize>() > count;
+                    let more = count > 0 && has_room() && reader.goes_on(stream);
                     return Ok(if more { count + fill_up(&mut reader, stream, parts, flags, count) } else { count });
                 }
                 reader::Step::Empty if nonblocking => return Err(Errno(libc::EAGAIN)),

@@ -359,10 +359,14 @@ impl Reader {
     /// call that has bytes ends there.
     #[inline]
     pub fn goes_on(&self, stream: &Stream) -> bool {
-        match self.carrier.as_ref().and_then(|carrier| carrier.announced(self.note.done)) {
-            Some(switch) => switch.to_ring() || kernel::ask(stream.fd(), kernel::SIOCATMARK) == Ok(0),
-            None => false,
-        }
+        let Some(carrier) = &self.carrier else { return false };
+        let follows = match carrier.announced(self.note.done) {
+            Some(switch) if switch.to_ring() => return true,
+            Some(_) => true,
+            // What came over TCP and had to be kept is followed by what the kernel still has.
+            None => !self.on_ring && kernel::ask(stream.fd(), libc::FIONREAD).is_ok_and(|count| count > 0),
+        };
+        follows && kernel::ask(stream.fd(), kernel::SIOCATMARK) == Ok(0)
     }
 
     /// Carries out a switch that waits for nothing else: calls that do not read do this too, so that a peer whose bytes

@@ -299,8 +299,7 @@ impl Set {
         let berth = state.berth.clone();
         drop(state);
         if let Some(berth) = berth {
-            berth.leave();
-            berth.node().progress_kernel();
+            sleep::look_at_all(&berth);
         }
     }
 

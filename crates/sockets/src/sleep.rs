@@ -18,7 +18,7 @@ use sidestep_sys::clock;
 use crate::{
     idle,
     jump::{self, Note, What},
-    kernel::{self, Errno, Mask, Result, thread_end},
+    kernel::{self, Errno, Mask, Result, stack, thread_end},
     signal::{self, Runs},
     stream::Stream,
 };
@@ -202,14 +202,19 @@ impl Announced {
 /// A sleep in this thread's berth was left by a jump. What the kernel's call had taken out of the set by then is lost: the
 /// anchor is registered anew before the next sleep, and everything else is looked at.
 pub fn leave_berth() {
-    in_berth(|berth| {
-        berth.leave();
-        berth.node().progress_kernel();
-    });
+    in_berth(look_at_all);
     BERTH.with(|own| {
         if let Some(bunk) = &mut *own.borrow_mut() {
             bunk.guest.armed = false;
         }
+    });
+}
+
+/// Leaves a berth in which something may have been taken out of the set and lost. The thread's own stack may be small.
+pub fn look_at_all(berth: &Berth) {
+    stack::on_own(|| {
+        berth.leave();
+        berth.node().progress_kernel();
     });
 }
 

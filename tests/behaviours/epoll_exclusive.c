@@ -1,4 +1,4 @@
-/* EPOLLEXCLUSIVE: allowed when added, refused in a change; at least one waiter is told. */
+/* EPOLLEXCLUSIVE: allowed when added, refused in a change; at least one waiter is told, also after a fork. */
 #include "behaviour.h"
 
 static int sets[2], told;
@@ -25,6 +25,10 @@ static void server(int fd) {
     event.events = EPOLLIN | EPOLLEXCLUSIVE | EPOLLONESHOT;
     int third = epoll_create1(0);
     DO(epoll_ctl(third, EPOLL_CTL_ADD, fd, &event));
+    pid_t child = fork();
+    if (child == 0)
+        _exit(0);
+    note_end("a child", child);
     for (intptr_t i = 0; i < 2; i++)
         pthread_create(&threads[i], NULL, wait_on, (void *)i);
     meet();

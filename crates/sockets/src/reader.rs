@@ -253,7 +253,7 @@ impl Reader {
         if self.cut_off || carrier.has_ended() || carrier.peer_reading().closed {
             return false;
         }
-        if !self.has_lost_bytes(stream) && !stream.writer().has_unread() {
+        if !self.has_lost_bytes(stream) && !stream.writer().has_unread(stream) {
             return false;
         }
         self.cut_off = true;

@@ -407,6 +407,11 @@ impl Registry {
         Some(self.socket_word(self.index_of(key)?, Field::WrittenRing as usize).load(Relaxed))
     }
 
+    /// How much it says to have read from it.
+    pub fn read(&self, key: &Key) -> Option<u64> {
+        Some(self.socket_word(self.index_of(key)?, Field::ReadRing as usize).load(Relaxed))
+    }
+
     /// The process whose socket has this key and an offer standing.
     pub fn find(&self, key: &Key) -> Option<Identity> {
         let words = key.to_words();

@@ -427,7 +427,7 @@ impl Stream {
         // Who holds the lock may wait for that of a set, which this thread may have: not for ever, then.
         for _ in 0..NOTICE_TRIES {
             if let Some(writer) = self.writer.try_lock() {
-                if writer.has_unread() || self.writes_over.load(Ordering::Relaxed) {
+                if writer.has_unread(self) || self.writes_over.load(Ordering::Relaxed) {
                     self.writes_over.store(true, Ordering::Relaxed);
                     let _ = kernel::shutdown(self.fd(), libc::SHUT_RDWR);
                 }

@@ -331,9 +331,18 @@ impl Writer {
         }
     }
 
-    /// Whether the peer has not read all that went over the ring, by its own word.
-    pub fn has_unread(&self) -> bool {
-        self.ring.as_ref().is_some_and(|ring| ring.witness().is_some_and(|read| read != ring.position()))
+    /// Whether the peer has not read all that went over the carrier, by its own word. Some carriers tell late how far they were read:
+    /// what the registry says of the peer is newer, as long as it is there.
+    pub fn has_unread(&self, stream: &Stream) -> bool {
+        let Some(ring) = &self.ring else { return false };
+        let is_behind = ring.witness().is_some_and(|read| read != ring.position());
+        let tells_late = || self.carrier.as_ref().is_some_and(|carrier| carrier.capabilities().packets);
+        let has_all = || {
+            let place = stream.known_place()?;
+            let read = place.engine.registry.read(&place.key.reversed())?;
+            Some(read >= stream.carried_bytes(WRITE, ring.position()))
+        };
+        is_behind && !(tells_late() && has_all() == Some(true))
     }
 
     #[inline]
@@ -438,7 +447,7 @@ impl Writer {
             carrier.watch().settle()
         };
         let ended = events & (libc::POLLHUP | libc::POLLERR | libc::POLLRDHUP) != 0 || carrier.peer_reading().closed;
-        if !ended && self.has_unread() {
+        if !ended && self.has_unread(stream) {
             kernel::reset_at_close(stream.fd());
             let _ = kernel::shutdown(stream.fd(), libc::SHUT_RDWR);
             return Err(Errno(libc::ECONNRESET));

@@ -119,12 +119,7 @@ impl State {
         }
         let fd = member.fd;
         let event = libc::epoll_event { events: IN | OUT | RDHUP | EDGE, u64: token(id) };
-        let changed = kernel::epoll_control(set, libc::EPOLL_CTL_MOD, fd, Some(event)).or_else(|_| {
-            // An exclusive registration cannot be changed.
-            kernel::epoll_control(set, libc::EPOLL_CTL_DEL, fd, None)?;
-            kernel::epoll_control(set, libc::EPOLL_CTL_ADD, fd, Some(event))
-        });
-        if changed.is_err() {
+        if change(set, fd, event).is_err() {
             return;
         }
         let sources = attach(news, &carrier, id);
@@ -141,8 +136,10 @@ impl State {
         let Some(member) = self.members.get_mut(id).filter(|_| numbered) else { return };
         let Some(ring) = member.ring.take() else { return };
         let event = libc::epoll_event { events: member.events, u64: member.data };
-        let op = if member.present { libc::EPOLL_CTL_MOD } else { libc::EPOLL_CTL_DEL };
-        let _ = kernel::epoll_control(set, op, member.fd, Some(event));
+        let _ = match member.present {
+            true => change(set, member.fd, event),
+            false => kernel::epoll_control(set, libc::EPOLL_CTL_DEL, member.fd, None),
+        };
         self.drop_ring(id, &ring);
     }
 
@@ -489,6 +486,14 @@ impl State {
             kernel::look(set, libc::POLLIN) != 0
         })
     }
+}
+
+/// Changes a registration. An exclusive one, before or afterwards, cannot be changed, and is made anew.
+fn change(set: i32, fd: i32, event: libc::epoll_event) -> Result<()> {
+    kernel::epoll_control(set, libc::EPOLL_CTL_MOD, fd, Some(event)).or_else(|_| {
+        kernel::epoll_control(set, libc::EPOLL_CTL_DEL, fd, None)?;
+        kernel::epoll_control(set, libc::EPOLL_CTL_ADD, fd, Some(event))
+    })
 }
 
 /// Lets news of a member's carrier come to the queue.

@@ -9,10 +9,7 @@ use std::{
     },
 };
 
-use sidestep_fabric::{
-    Aperture, Node,
-    queue::{Kind, QueueSpec},
-};
+use sidestep_fabric::{Aperture, ChannelOptions, Node, channel::Half, queue::QueueSpec};
 use sidestep_stream::carrier::{
     AnyInbound, AnyOutbound, Capabilities, Carrier, Halves, Host, Inbound, Outbound, Watch, loopback, ring,
     via::{self, Link, Options, packet::Packet},
@@ -102,17 +99,18 @@ impl Pair {
 /// Rings of the least size.
 pub fn ring() -> Pair {
     const CAPACITY: usize = 4096;
+    let options = ChannelOptions { capacity: CAPACITY, ..ChannelOptions::default() };
     let [asks, answers] = [(); 2].map(|()| Node::new().expect("a node"));
     let name = name_on(&answers);
     let listener = answers.listen(&name).expect("a name that is free");
     let mut own = None;
     let endpoint = asks.begin_connect_with(&name, |peer| {
-        let block = asks.lend_block(peer, CAPACITY, Kind::Stream)?;
-        let spec = block.block().spec().to_bytes().to_vec();
-        own = Some(block);
+        let half = Half::new(&asks, peer, options)?;
+        let spec = half.spec().to_bytes().to_vec();
+        own = Some(half);
         Ok(spec)
     });
-    let (endpoint, block) = (endpoint.expect("somebody listens"), own.expect("a block"));
+    let (endpoint, own) = (endpoint.expect("somebody listens"), own.expect("a half"));
     let until = clock::now() + PATIENCE_NS;
     let request = loop {
         assert!(clock::now() < until, "nobody asked");
@@ -123,14 +121,14 @@ pub fn ring() -> Pair {
         }
     };
     let theirs = QueueSpec::from_bytes(request.private()).expect("a ring");
-    let mut half = None;
+    let mut joined = None;
     let accepted = request.accept_with(|endpoint| {
-        let block = answers.lend_block(endpoint.peer(), CAPACITY, Kind::Stream)?;
-        let spec = block.block().spec().to_bytes().to_vec();
-        half = Some(ring::Half::attach(endpoint, block, &theirs)?);
+        let half = Half::new(&answers, endpoint.peer(), options)?;
+        let spec = half.spec().to_bytes().to_vec();
+        joined = Some(ring::Joined::new(endpoint, half, &theirs)?);
         Ok(spec)
     });
-    let (accepted, half) = (accepted.expect("an asker"), half.expect("a ring"));
+    let (accepted, joined) = (accepted.expect("an asker"), joined.expect("a ring"));
     while endpoint.is_connected() == Ok(false) {
         assert!(clock::now() < until, "no answer");
         asks.progress_kernel();
@@ -149,8 +147,8 @@ pub fn ring() -> Pair {
         };
         let _ = victim.store64(theirs.offset as usize + at, value);
     };
-    let first = ring::Half::attach(&endpoint, block, &spec).expect("a ring").with(endpoint);
-    Pair::new([first, half.with(accepted)], &[&asks, &answers], Box::new(attack))
+    let first = ring::Joined::new(&endpoint, own, &spec).expect("a ring").with(endpoint);
+    Pair::new([first, joined.with(accepted)], &[&asks, &answers], Box::new(attack))
 }
 
 /// Links as they are for programs.

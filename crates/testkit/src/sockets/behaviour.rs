@@ -21,9 +21,8 @@ pub struct Behaviour {
 }
 
 /// What a link has delivered cannot be sent anew: a program that is executed with such a connection, or is passed it, does not
-/// get what was not read. And a link tells late what was read: an end whose number was closed past libc can look like a reset
-/// to its peer (`lost_number`, one run of fifteen). These are not run over VIA.
-const OF_RINGS: &[&str] = &["fork_exec", "lost_number", "pass_unread", "stdio_unread"];
+/// get what was not read. These are not run over VIA.
+const OF_RINGS: &[&str] = &["fork_exec", "pass_unread", "stdio_unread"];
 
 impl Behaviour {
     /// The names of all.

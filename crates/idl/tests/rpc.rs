@@ -100,12 +100,21 @@ fn typedefs_keep_their_limits_wherever_they_are_used() {
 /// What the tests of the runtime use is what the compiler generates today. With `SIDESTEP_GENERATE=1`, writes it.
 #[test]
 fn generated_files_are_up_to_date() {
-    let text = include_str!("every_type.x");
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../rpc/tests/every/generated.rs");
-    let code = compile("every_type.x", text).expect("a good file").code;
-    if std::env::var_os("SIDESTEP_GENERATE").is_some() {
-        std::fs::write(path, code).unwrap();
-        return;
+    for (folder, source, code) in [
+        ("idl/tests/every_type.x", include_str!("every_type.x"), "rpc/tests/every/generated.rs"),
+        (
+            "rpc/examples/key_value/kv.x",
+            include_str!("../../rpc/examples/key_value/kv.x"),
+            "rpc/examples/key_value/kv.rs",
+        ),
+    ] {
+        let path = format!("{}/../{code}", env!("CARGO_MANIFEST_DIR"));
+        let code = compile(folder, source).expect("a good file").code;
+        if std::env::var_os("SIDESTEP_GENERATE").is_some() {
+            std::fs::write(path, code).unwrap();
+            continue;
+        }
+        let is = std::fs::read_to_string(&path).unwrap();
+        assert!(is == code, "{path}: run SIDESTEP_GENERATE=1 cargo test -p sidestep-idl");
     }
-    assert!(std::fs::read_to_string(path).unwrap() == code, "run SIDESTEP_GENERATE=1 cargo test -p sidestep-idl");
 }

@@ -242,8 +242,10 @@ impl Shared {
                 Ok((socket, peer)) => {
                     let token = self.next_token.fetch_add(1, Ordering::Relaxed);
                     let connection = Connection::new(token, peer, socket, self.limits.max_message, self.epoll.clone());
-                    if self.add(token, Arc::new(Source::Connection(Arc::new(connection)))).is_ok() {
-                        self.open.fetch_add(1, Ordering::Relaxed);
+                    // Counted first: another thread may find its end before this one goes on.
+                    self.open.fetch_add(1, Ordering::Relaxed);
+                    if self.add(token, Arc::new(Source::Connection(Arc::new(connection)))).is_err() {
+                        self.open.fetch_sub(1, Ordering::Relaxed);
                     }
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,

@@ -13,8 +13,10 @@
 
 mod bench;
 mod demo;
+mod idl;
 mod install;
 mod options;
+mod rpcinfo;
 mod rping;
 mod run;
 mod stat;
@@ -34,6 +36,8 @@ fn main() -> ExitCode {
         Command::Rping(options) => rping::run(&options),
         Command::BenchWorker(options) => bench::worker::serve(&options),
         Command::SocketEnd(options) => bench::sockets::end::run(&options.job),
+        Command::Idl(options) => idl::run(&options),
+        Command::Rpcinfo(options) => rpcinfo::run(&options),
         Command::Demo => demo::run(),
     };
     match outcome {

@@ -28,6 +28,10 @@ pub enum Command {
     Stat(Stat),
     /// RDMA ping over iWARP, wire compatible with rdma-core's `rping`
     Rping(Rping),
+    /// Compile an interface definition to Rust: ONC RPC (FILE.x)
+    Idl(Idl),
+    /// List the programs that are registered with rpcbind, or call procedure 0 of one
+    Rpcinfo(Rpcinfo),
     /// The second process of a measurement; started by `bench`, not by people
     #[command(hide = true)]
     BenchWorker(BenchWorker),
@@ -48,6 +52,33 @@ pub struct Stat {
     /// Print one JSON object a line instead of a table
     #[arg(long)]
     pub json: bool,
+}
+
+/// Options of `sidestep idl`.
+#[derive(Debug, Args)]
+pub struct Idl {
+    /// The definition
+    #[arg(value_name = "FILE")]
+    pub file: std::path::PathBuf,
+
+    /// Where to write the code [default: standard output]
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<std::path::PathBuf>,
+}
+
+/// Options of `sidestep rpcinfo`.
+#[derive(Debug, Args)]
+pub struct Rpcinfo {
+    /// Where the server is: `tcp:HOST:PORT`, `udp:HOST:PORT`, `unix:PATH` or `shm:NAME` [default: the rpcbind of this host]
+    #[arg(value_name = "ADDRESS")]
+    pub address: Option<String>,
+
+    /// Call procedure 0 of this program there, instead of asking for a list
+    #[arg(requires_all = ["address", "version"])]
+    pub program: Option<u32>,
+
+    /// The version of the program
+    pub version: Option<u32>,
 }
 
 /// Options of `sidestep bench`.

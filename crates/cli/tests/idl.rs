@@ -1,0 +1,58 @@
+//! `sidestep idl` and `sidestep rpcinfo` as a user calls them.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use sidestep_rpc::xdr::{Reader, Writer};
+use sidestep_rpc::{Call, Refusal, Server, Service};
+
+fn sidestep(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_sidestep")).args(arguments).output().unwrap()
+}
+
+#[test]
+fn a_definition_becomes_rust_and_mistakes_have_a_place() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../rpc/examples/key_value/kv.x");
+    let output = sidestep(&["idl", source.to_str().unwrap()]);
+    assert!(output.status.success());
+    assert_eq!(output.stdout, include_bytes!("../../rpc/examples/key_value/kv.rs"));
+
+    let bad = std::env::temp_dir().join(format!("sidestep-idl-{}.x", std::process::id()));
+    std::fs::write(&bad, "struct a { b c; };\nconst D;\n").unwrap();
+    let output = sidestep(&["idl", bad.to_str().unwrap()]);
+    std::fs::remove_file(&bad).unwrap();
+    assert!(!output.status.success());
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains(".x:2:8: error: expected `=`, found `;`"), "{said}");
+}
+
+struct Nothing;
+
+impl Service for Nothing {
+    fn program(&self) -> u32 {
+        0x2000_0001
+    }
+
+    fn version(&self) -> u32 {
+        3
+    }
+
+    fn call(&self, _: &Call<'_>, _: &mut Reader<'_>, _: &mut Writer<'_>) -> Result<(), Refusal> {
+        Ok(())
+    }
+}
+
+#[test]
+fn rpcinfo_tells_whether_a_program_answers() {
+    let name = format!("shm:rpcinfo-{}", std::process::id());
+    let server = Server::builder().service(Nothing).tcp("127.0.0.1:0").unwrap().fabric(&name).start().unwrap();
+    for address in [format!("tcp:{}", server.addresses().next().unwrap()), name] {
+        let output = sidestep(&["rpcinfo", &address, "536870913", "3"]);
+        let said = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(said, format!("program 536870913 version 3 at {address} answers\n"));
+        let output = sidestep(&["rpcinfo", &address, "536870913", "4"]);
+        assert!(!output.status.success());
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(said.contains("the program has versions 3 to 3"), "{said}");
+    }
+}

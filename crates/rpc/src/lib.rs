@@ -17,6 +17,7 @@
 mod address;
 mod client;
 mod credential;
+mod directory;
 mod error;
 mod record;
 pub mod rpcbind;
@@ -26,6 +27,7 @@ mod transport;
 pub use address::Address;
 pub use client::{Client, ClientOptions, Pending, Procedure};
 pub use credential::Credential;
+pub use directory::{Directory, DirectoryService};
 pub use error::Error;
 pub use server::{Call, Peer, Refusal, Server, ServerBuilder, Service};
 pub use sidestep_wire::oncrpc::reply::{Accepted, AuthError, Denied};

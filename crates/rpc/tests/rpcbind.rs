@@ -1,4 +1,4 @@
-//! Debian's rpcbind and rpcinfo, in a network and mount namespace of their own.
+//! Registration: with Debian's rpcbind, in a network and mount namespace of its own, and with ours.
 
 mod every;
 
@@ -8,7 +8,7 @@ use std::process::Command;
 use every::builder;
 use every::generated::{EveryV1Client, EveryV2Client};
 use sidestep_rpc::rpcbind::{self, Binder};
-use sidestep_rpc::{Accepted, Error};
+use sidestep_rpc::{Accepted, Directory, Error, Server};
 
 const INSIDE: &str = "SIDESTEP_RPCBIND_INSIDE";
 
@@ -76,4 +76,29 @@ fn inside() {
     let error = client.call(nobody, |_| Ok(()), |_| Ok(())).unwrap_err();
     assert!(matches!(error, Error::Refused(Accepted::ProgramMismatch { low: 2, high: 4 })), "{error}");
     assert_eq!(other.port(100_000, 2, rpcbind::Mapping::TCP).unwrap(), Some(rpcbind::PORT));
+}
+
+#[test]
+fn our_own_rpcbind_keeps_registrations() {
+    let path = std::env::temp_dir().join(format!("sidestep-rpcbind-{}.sock", std::process::id()));
+    let [second, third, fourth] = Directory::default().services();
+    let directory = Server::builder().service(second).service(third).service(fourth);
+    let directory = directory.tcp("127.0.0.1:0").unwrap().unix(&path).unwrap().start().unwrap();
+    let at = format!("unix:{}", path.display());
+    let program = EveryV1Client::PROGRAM;
+
+    let mut server = builder().tcp("0.0.0.0:0").unwrap().udp("0.0.0.0:0").unwrap().start().unwrap();
+    server.register(Some(&at)).unwrap();
+    let ports: Vec<_> = server.addresses().map(|address| address.port()).collect();
+    let binder = Binder::connect(&format!("tcp:{}", directory.addresses().next().unwrap())).unwrap();
+    assert_eq!(binder.port(program, 1, rpcbind::Mapping::TCP).unwrap(), Some(ports[0]));
+    assert_eq!(binder.port(program, 2, rpcbind::Mapping::UDP).unwrap(), Some(ports[1]));
+    assert_eq!(binder.port(program + 1, 1, rpcbind::Mapping::TCP).unwrap(), None);
+    assert_eq!(binder.list().unwrap().len(), 4);
+    // What one user has registered over the UNIX socket, a stranger on loopback neither replaces nor takes back.
+    let mine = binder.list().unwrap().remove(0);
+    assert!(!binder.set(&mine).unwrap());
+    assert!(!binder.unset(program, 1, "").unwrap());
+    drop(server);
+    assert_eq!(binder.list().unwrap(), []);
 }

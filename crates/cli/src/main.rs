@@ -16,6 +16,7 @@ mod demo;
 mod idl;
 mod install;
 mod options;
+mod rpcbind;
 mod rpcinfo;
 mod rping;
 mod run;
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
         Command::BenchWorker(options) => bench::worker::serve(&options),
         Command::SocketEnd(options) => bench::sockets::end::run(&options.job),
         Command::Idl(options) => idl::run(&options),
+        Command::Rpcbind(options) => rpcbind::run(&options),
         Command::Rpcinfo(options) => rpcinfo::run(&options),
         Command::Demo => demo::run(),
     };

@@ -30,6 +30,8 @@ pub enum Command {
     Rping(Rping),
     /// Compile an interface definition to Rust: ONC RPC (FILE.x)
     Idl(Idl),
+    /// Know where the RPC programs of this host listen, on hosts without rpcbind
+    Rpcbind(Rpcbind),
     /// List the programs that are registered with rpcbind, or call procedure 0 of one
     Rpcinfo(Rpcinfo),
     /// The second process of a measurement; started by `bench`, not by people
@@ -64,6 +66,18 @@ pub struct Idl {
     /// Where to write the code [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<std::path::PathBuf>,
+}
+
+/// Options of `sidestep rpcbind`.
+#[derive(Debug, Args)]
+pub struct Rpcbind {
+    /// The address to answer questions on, over TCP and UDP
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:111", env = "SIDESTEP_RPCBIND_LISTEN")]
+    pub listen: String,
+
+    /// The UNIX socket to take registrations on
+    #[arg(long, value_name = "PATH", default_value = "/run/rpcbind.sock", env = "SIDESTEP_RPCBIND_SOCKET")]
+    pub socket: std::path::PathBuf,
 }
 
 /// Options of `sidestep rpcinfo`.

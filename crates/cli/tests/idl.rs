@@ -1,7 +1,8 @@
-//! `sidestep idl` and `sidestep rpcinfo` as a user calls them.
+//! `sidestep idl`, `sidestep rpcinfo` and `sidestep rpcbind` as a user calls them.
 
+use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use sidestep_rpc::xdr::{Reader, Writer};
 use sidestep_rpc::{Call, Refusal, Server, Service};
@@ -55,4 +56,24 @@ fn rpcinfo_tells_whether_a_program_answers() {
         let said = String::from_utf8(output.stderr).unwrap();
         assert!(said.contains("the program has versions 3 to 3"), "{said}");
     }
+}
+
+#[test]
+fn rpcbind_lists_what_a_server_registers() {
+    let socket = std::env::temp_dir().join(format!("sidestep-rpcbind-cli-{}.sock", std::process::id()));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sidestep"));
+    command.args(["rpcbind", "--listen", "127.0.0.1:0", "--socket"]).arg(&socket).stdout(Stdio::piped());
+    let mut rpcbind = command.spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(rpcbind.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let at = format!("unix:{}", socket.display());
+    let mut server = Server::builder().service(Nothing).tcp("127.0.0.1:0").unwrap().start().unwrap();
+    server.register(Some(&at)).unwrap();
+    let said = String::from_utf8(sidestep(&["rpcinfo", &at]).stdout).unwrap();
+    drop(server);
+    rpcbind.kill().unwrap();
+    rpcbind.wait().unwrap();
+    std::fs::remove_file(&socket).unwrap();
+    assert!(line.contains("rpcbind answers"), "{line}");
+    assert!(said.lines().any(|line| line.contains("536870913") && line.contains("tcp")), "{said}");
 }

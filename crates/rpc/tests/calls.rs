@@ -373,3 +373,23 @@ fn connections_that_end_at_once_are_forgotten() {
     }
     EveryV1Client::connect(&format!("tcp:{address}")).unwrap().every_null().unwrap();
 }
+
+/// A client that sends without end and takes replies late is slowed down, and every call is answered.
+#[test]
+fn a_flood_of_calls_is_answered_in_full() {
+    const CALLS: usize = 30_000;
+    for server in [builder(), builder().ordered()] {
+        let server = server.tcp("127.0.0.1:0").unwrap().start().unwrap();
+        let mut stream = TcpStream::connect(server.addresses().next().unwrap()).unwrap();
+        let mut writer = stream.try_clone().unwrap();
+        let sending = std::thread::spawn(move || {
+            let words = [0x8000_0028, 9, 0, 2, EveryV1Client::PROGRAM, 1, 0, 0, 0, 0, 0];
+            let call: Vec<u8> = words.iter().flat_map(|word: &u32| word.to_be_bytes()).collect();
+            writer.write_all(&call.repeat(CALLS)).unwrap();
+        });
+        let mut replies = vec![0; CALLS * 28];
+        stream.read_exact(&mut replies).unwrap();
+        assert!(replies.chunks(28).all(|reply| reply == &replies[..28]));
+        sending.join().unwrap();
+    }
+}

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use nix::sys::epoll::{Epoll, EpollEvent, EpollFlags};
@@ -23,6 +23,10 @@ pub(super) struct Connection {
     outward: Mutex<Outward>,
     /// Nothing is read until the client takes its replies.
     pub paused: AtomicBool,
+    /// How many messages wait to be executed.
+    pub waiting: AtomicUsize,
+    /// Nothing is read until they are.
+    pub held: AtomicBool,
     /// Nothing more comes; the connection ends when the replies that wait are sent.
     pub ended: AtomicBool,
     /// The messages that wait for their turn, where calls are executed in order.
@@ -57,6 +61,8 @@ impl Connection {
             inward: Mutex::new(Assembler::new(max_message)),
             outward: Mutex::default(),
             paused: AtomicBool::new(false),
+            waiting: AtomicUsize::new(0),
+            held: AtomicBool::new(false),
             ended: AtomicBool::new(false),
             turn: Mutex::default(),
             epoll,

@@ -67,6 +67,9 @@ struct Buffers {
 
 const WAKE: u64 = 0;
 
+/// With more messages of one connection waiting to be executed, nothing more is read from it.
+const MAX_WAITING: usize = 256;
+
 /// After an error of `accept`, usually for want of descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 
@@ -171,6 +174,10 @@ impl Shared {
                 self.busy(|| {
                     self.wake_for_jobs();
                     self.execute(&connection, &message, &mut buffers.reply);
+                    connection.waiting.fetch_sub(1, Ordering::AcqRel);
+                    if resumes(&connection) {
+                        self.read(&connection, true, &mut buffers);
+                    }
                 });
                 continue;
             }
@@ -276,12 +283,20 @@ impl Shared {
 
     /// Takes what has come, and executes it. If the client has ended its side, the end is among it.
     fn read(self: &Arc<Self>, connection: &Arc<Connection>, ends: bool, buffers: &mut Buffers) {
+        self.read_some(connection, ends, buffers);
+        while resumes(connection) {
+            self.read_some(connection, true, buffers);
+        }
+    }
+
+    /// Like [`Shared::read`], but stops when too many messages wait.
+    fn read_some(self: &Arc<Self>, connection: &Arc<Connection>, ends: bool, buffers: &mut Buffers) {
         let Buffers { input, message: first, reply } = buffers;
         let mut have_first = false;
         let mut further: Vec<Vec<u8>> = Vec::new();
         let mut open = true;
         let mut inward = lock(&connection.inward);
-        while !connection.paused.load(Ordering::Relaxed) {
+        while !connection.paused.load(Ordering::Relaxed) && !connection.held.load(Ordering::Relaxed) {
             match connection.socket.read(input) {
                 Ok(0) => open = false,
                 Ok(count) => {
@@ -297,6 +312,9 @@ impl Shared {
                     if fed.is_err() {
                         connection.socket.shutdown();
                         open = false;
+                    } else if further.len() + connection.waiting.load(Ordering::Relaxed) > MAX_WAITING {
+                        // Whoever executes the last of them reads on.
+                        connection.held.store(true, Ordering::Release);
                     } else if ends || count == input.len() {
                         continue;
                     }
@@ -308,6 +326,8 @@ impl Shared {
             }
             break;
         }
+        let waiting = further.len() + usize::from(self.limits.ordered && have_first);
+        connection.waiting.fetch_add(waiting, Ordering::AcqRel);
         if self.limits.ordered {
             let mut turn = lock(&connection.turn);
             turn.messages.extend(have_first.then(|| std::mem::take(first)));
@@ -358,6 +378,7 @@ impl Shared {
             };
             drop(turn);
             self.execute(connection, &message, reply);
+            connection.waiting.fetch_sub(1, Ordering::AcqRel);
         }
     }
 
@@ -378,4 +399,9 @@ impl Shared {
             self.open.fetch_sub(1, Ordering::Relaxed);
         }
     }
+}
+
+/// Whether the messages of a connection from which nothing was read are all executed, and the caller must read on.
+fn resumes(connection: &Connection) -> bool {
+    connection.waiting.load(Ordering::Acquire) == 0 && connection.held.swap(false, Ordering::AcqRel)
 }

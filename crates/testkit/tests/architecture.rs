@@ -94,6 +94,10 @@ fn every_crate_takes_the_lints_of_the_workspace() {
 fn files_are_short_or_say_why_not() {
     let mut wrong = Vec::new();
     for (name, text) in rust_files() {
+        // What `sidestep idl` writes nobody maintains.
+        if text.starts_with("// Generated from ") {
+            continue;
+        }
         let lines = text.lines().count();
         if name.ends_with("src/lib.rs") && lines > LIB_LINES {
             wrong.push(format!("{name}: {lines} lines, a lib.rs has at most {LIB_LINES}"));

@@ -1,4 +1,4 @@
-//! Servers that are killed: every call ends, and a client finds the next server.
+//! Servers that are killed, ten of them, or two hundred in the long form (`./test full`): every call ends.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -22,7 +22,8 @@ fn serve(address: &str) -> (Child, String) {
 #[test]
 fn calls_end_when_their_server_is_killed() {
     let name = format!("shm:rpc-kills-{}", std::process::id());
-    for round in 0..10 {
+    let full = std::env::var_os("SIDESTEP_FULL").is_some_and(|value| value != "0");
+    for round in 0..if full { 200 } else { 10 } {
         let (mut server, address) = serve(if round % 2 == 0 { "tcp:127.0.0.1:0" } else { &name });
         let client = Client::connect(&address).unwrap();
         let calls = AtomicUsize::new(0);

@@ -201,13 +201,12 @@ impl Object {
         for route in &self.target.routes {
             // A connection that was kept may have been closed meanwhile: a new one is tried once.
             for _ in 0..2 {
-                let timeout = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-                if timeout.is_some_and(|timeout| timeout.is_zero()) {
+                if deadline.is_some_and(|deadline| deadline <= Instant::now()) {
                     return Err(Kind::Timeout.raised(Completion::No));
                 }
                 let chars = route.chars.unwrap_or(CharSet::Latin1);
                 let version = route.version.min(orb.version());
-                let Ok(connection) = orb.connection(&route.endpoint, version, chars, timeout) else { break };
+                let Ok(connection) = orb.connection(&route.endpoint, version, chars, deadline) else { break };
                 let id = connection.new_id();
                 let mut request = Request::new(route, version, chars, operation, expects_reply);
                 request.id = id;

@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 use std::io;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use sidestep_fabric::Node;
 use sidestep_wire::giop::{Version, header};
 use sidestep_wire::ior::component::{CodeSetChoice, Component};
 use sidestep_wire::ior::corbaloc::{Address, Location};
@@ -18,7 +19,7 @@ use crate::poa::{ObjectKey, Poa, Refusal, Serving};
 use crate::route::host_name;
 use crate::server::{Server, Session, serve};
 use crate::settings::{Builder, Settings};
-use crate::strand::{Endpoint, Listener};
+use crate::strand::{Endpoint, FabricStrand, Listener, Socket, Strand, io_error};
 use crate::{Ior, Object, naming};
 
 /// A broker. Cloning it gives another handle to the same one.
@@ -39,6 +40,7 @@ pub struct Core {
     incarnation: u64,
     /// Buffers of messages, to be used again.
     buffers: Mutex<Vec<Vec<u8>>>,
+    node: Mutex<Option<Node>>,
 }
 
 /// Why a name is not known, or text is not a reference.
@@ -80,7 +82,11 @@ impl Orb {
         Builder::from_arguments(arguments)?.build()
     }
 
-    pub(crate) fn start(settings: Settings, listeners: Vec<Arc<dyn Listener>>) -> io::Result<Self> {
+    pub(crate) fn start(
+        settings: Settings,
+        listeners: Vec<Arc<dyn Listener>>,
+        node: Option<Node>,
+    ) -> io::Result<Self> {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let incarnation = since.as_nanos() as u64 ^ (u64::from(std::process::id()) << 40);
         let initial = Mutex::new(settings.initial.clone());
@@ -93,6 +99,7 @@ impl Orb {
             named_keys: Mutex::default(),
             incarnation,
             buffers: Mutex::default(),
+            node: Mutex::new(node),
         });
         let root = Poa::root(Arc::downgrade(&core), incarnation);
         core.root.get_or_init(|| root);
@@ -174,6 +181,8 @@ impl Orb {
         self.server().stop();
         self.root_poa().destroy(true);
         self.0.pool.close();
+        // With the last connection the node goes too, and clients learn that nobody is there.
+        self.0.node.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 
     pub(crate) fn from_core(core: Arc<Core>) -> Self {
@@ -210,9 +219,26 @@ impl Orb {
         endpoint: &Endpoint,
         version: Version,
         chars: CharSet,
-        timeout: Option<Duration>,
+        deadline: Option<Instant>,
     ) -> io::Result<Arc<Connection>> {
-        self.0.pool.connection(endpoint, version, chars, timeout, self.message_limit())
+        self.0.pool.connection(endpoint, version, chars, self.message_limit(), || self.connect(endpoint, deadline))
+    }
+
+    fn connect(&self, endpoint: &Endpoint, deadline: Option<Instant>) -> io::Result<Box<dyn Strand>> {
+        Ok(match endpoint {
+            Endpoint::Tcp { host, port } => Box::new(Socket::connect_tcp(host, *port, deadline)?),
+            Endpoint::Unix { path } => Box::new(Socket::connect_unix(path)?),
+            Endpoint::Fabric { name } => Box::new(FabricStrand::connect(&self.node()?, name, deadline)?),
+        })
+    }
+
+    /// The fabric node of this broker, made when it is first needed.
+    fn node(&self) -> io::Result<Node> {
+        let mut node = self.0.node.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*node {
+            Some(node) => Ok(node.clone()),
+            None => Ok(node.insert(Node::new().map_err(io_error)?).clone()),
+        }
     }
 
     /// A buffer for a message.
@@ -244,6 +270,9 @@ impl Orb {
                 }
                 Endpoint::Unix { path } => {
                     components.push(Component::Unix { host: host_name(), path: path.clone() });
+                }
+                Endpoint::Fabric { name } => {
+                    components.push(Component::Fabric { host: host_name(), name: name.clone() });
                 }
             }
         }

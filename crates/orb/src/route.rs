@@ -17,7 +17,7 @@ pub(crate) struct Route {
     pub(crate) chars: Option<CharSet>,
 }
 
-/// The ways that a reference offers and this broker knows: UNIX sockets of this host before TCP.
+/// The ways that a reference offers and this broker knows: the fabric and UNIX sockets of this host before TCP.
 pub(crate) fn routes(ior: &Ior) -> Vec<Route> {
     let mut routes = Vec::new();
     for profile in ior.profiles.iter().filter(|profile| profile.tag == TAG_INTERNET_IOP) {
@@ -29,10 +29,15 @@ pub(crate) fn routes(ior: &Ior) -> Vec<Route> {
         let route = |endpoint| Route { endpoint, key: profile.object_key.clone(), version: profile.version, chars };
         let tcp = |host: &String, port: u16| Endpoint::Tcp { host: host.clone(), port };
         for component in &profile.components {
-            if let Component::Unix { host, path } = component
-                && (host.is_empty() || *host == host_name())
-            {
-                routes.push(route(Endpoint::Unix { path: path.clone() }));
+            let here = |host: &str| host.is_empty() || host == host_name();
+            match component {
+                Component::Unix { host, path } if here(host) => {
+                    routes.push(route(Endpoint::Unix { path: path.clone() }));
+                }
+                Component::Fabric { host, name } if here(host) => {
+                    routes.push(route(Endpoint::Fabric { name: name.clone() }));
+                }
+                _ => {}
             }
         }
         if profile.port != 0 {
@@ -45,7 +50,11 @@ pub(crate) fn routes(ior: &Ior) -> Vec<Route> {
         }
     }
     // Keeps the order of those that are alike.
-    routes.sort_by_key(|route| matches!(route.endpoint, Endpoint::Tcp { .. }));
+    routes.sort_by_key(|route| match route.endpoint {
+        Endpoint::Fabric { .. } => 0,
+        Endpoint::Unix { .. } => 1,
+        Endpoint::Tcp { .. } => 2,
+    });
     routes
 }
 

@@ -5,10 +5,11 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use sidestep_fabric::Node;
 use sidestep_wire::giop::Version;
 
 use crate::Orb;
-use crate::strand::{Listener, SocketListener};
+use crate::strand::{FabricListener, Listener, SocketListener, io_error};
 
 pub(crate) struct Settings {
     pub(crate) timeout: Option<Duration>,
@@ -31,6 +32,7 @@ pub struct Builder {
 enum Where {
     Tcp { address: String, host: Option<String> },
     Unix { path: String },
+    Fabric { name: String },
 }
 
 impl Default for Builder {
@@ -65,6 +67,12 @@ impl Builder {
         self
     }
 
+    /// Listens on the fabric under a name such as `shm:echo`. Clients of this host prefer it to sockets.
+    pub fn fabric(mut self, name: &str) -> Self {
+        self.listeners.push(Where::Fabric { name: name.to_owned() });
+        self
+    }
+
     /// Lets every call fail with `TIMEOUT` after this time.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.settings.timeout = Some(timeout);
@@ -91,14 +99,18 @@ impl Builder {
 
     /// Starts the broker.
     pub fn build(self) -> io::Result<Orb> {
-        let listeners = self.listeners.iter().map(|listener| -> io::Result<Arc<dyn Listener>> {
-            Ok(Arc::new(match listener {
-                Where::Tcp { address, host } => SocketListener::tcp(address, host.as_deref())?,
-                Where::Unix { path } => SocketListener::unix(path)?,
-            }))
-        });
-        let listeners = listeners.collect::<io::Result<Vec<_>>>()?;
-        Orb::start(self.settings, listeners)
+        let wants_fabric = self.listeners.iter().any(|listener| matches!(listener, Where::Fabric { .. }));
+        let node = if wants_fabric { Some(Node::new().map_err(io_error)?) } else { None };
+        let mut listeners: Vec<Arc<dyn Listener>> = Vec::new();
+        for listener in &self.listeners {
+            listeners.push(match (listener, &node) {
+                (Where::Tcp { address, host }, _) => Arc::new(SocketListener::tcp(address, host.as_deref())?),
+                (Where::Unix { path }, _) => Arc::new(SocketListener::unix(path)?),
+                (Where::Fabric { name }, Some(node)) => Arc::new(FabricListener::new(node, name)?),
+                (Where::Fabric { .. }, None) => continue,
+            });
+        }
+        Orb::start(self.settings, listeners, node)
     }
 
     pub(crate) fn from_arguments(arguments: &mut Vec<String>) -> io::Result<Self> {

@@ -49,6 +49,18 @@ fn everything_goes_over_a_unix_socket() {
 }
 
 #[test]
+fn everything_goes_over_the_fabric() {
+    let name = format!("shm:orb-{}", std::process::id());
+    let server = Orb::builder().tcp("127.0.0.1:0").fabric(&name).build().unwrap();
+    let (own, _) = serve(&server);
+    let peer = seen_by(&client(), &own);
+    assert!(format!("{:?}", peer.object()).contains(&format!("by fabric:{name} tcp:")));
+    exercise(&peer);
+    server.shutdown();
+    assert_eq!(peer.ping().unwrap_err().kind, Kind::Transient);
+}
+
+#[test]
 fn everything_goes_within_a_process() {
     let server = tcp_server();
     let (own, _) = serve(&server);

@@ -3,13 +3,12 @@
 use std::collections::HashMap;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use sidestep_wire::giop::Version;
 
 use super::Connection;
 use crate::cdr::CharSet;
-use crate::strand::Endpoint;
+use crate::strand::{Endpoint, Strand};
 
 #[derive(Default)]
 pub(crate) struct Pool {
@@ -30,8 +29,8 @@ impl Pool {
         endpoint: &Endpoint,
         version: Version,
         chars: CharSet,
-        timeout: Option<Duration>,
         limit: usize,
+        connect: impl FnOnce() -> io::Result<Box<dyn Strand>>,
     ) -> io::Result<Arc<Connection>> {
         let key = Key { endpoint: endpoint.clone(), version, utf8: chars == CharSet::Utf8 };
         {
@@ -43,7 +42,7 @@ impl Pool {
             }
         }
         // Others need not wait while this one connects.
-        let made = Arc::new(Connection::new(endpoint.connect(timeout)?, version, chars, limit));
+        let made = Arc::new(Connection::new(connect()?, version, chars, limit));
         let mut connections = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
         match connections.get(&key) {
             Some(connection) if connection.is_usable() => Ok(connection.clone()),

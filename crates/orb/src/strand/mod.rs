@@ -1,11 +1,13 @@
 //! Connections that carry messages. Each kind of transport is one file.
 
+mod fabric;
 mod socket;
 
 use std::fmt;
 use std::io;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
+pub(crate) use fabric::{FabricListener, FabricStrand, io_error};
 pub(crate) use socket::{Socket, SocketListener};
 
 /// One connection.
@@ -34,15 +36,7 @@ pub(crate) trait Listener: Send + Sync {
 pub(crate) enum Endpoint {
     Tcp { host: String, port: u16 },
     Unix { path: String },
-}
-
-impl Endpoint {
-    pub(crate) fn connect(&self, timeout: Option<Duration>) -> io::Result<Box<dyn Strand>> {
-        match self {
-            Endpoint::Tcp { host, port } => Ok(Box::new(Socket::connect_tcp(host, *port, timeout)?)),
-            Endpoint::Unix { path } => Ok(Box::new(Socket::connect_unix(path)?)),
-        }
-    }
+    Fabric { name: String },
 }
 
 impl fmt::Display for Endpoint {
@@ -50,6 +44,7 @@ impl fmt::Display for Endpoint {
         match self {
             Endpoint::Tcp { host, port } => write!(f, "tcp:{host}:{port}"),
             Endpoint::Unix { path } => write!(f, "unix:{path}"),
+            Endpoint::Fabric { name } => write!(f, "fabric:{name}"),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::io;
 use std::net::{TcpListener, TcpStream, ToSocketAddrs};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown};
@@ -16,11 +16,12 @@ use super::{Endpoint, Listener, Strand};
 pub(crate) struct Socket(OwnedFd);
 
 impl Socket {
-    pub(crate) fn connect_tcp(host: &str, port: u16, timeout: Option<Duration>) -> io::Result<Self> {
+    pub(crate) fn connect_tcp(host: &str, port: u16, deadline: Option<Instant>) -> io::Result<Self> {
         let mut last = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
         for address in (host, port).to_socket_addrs()? {
-            let connected = match timeout {
-                Some(timeout) => TcpStream::connect_timeout(&address, timeout),
+            let connected = match deadline.map(|deadline| deadline.saturating_duration_since(Instant::now())) {
+                Some(left) if left.is_zero() => return Err(io::ErrorKind::TimedOut.into()),
+                Some(left) => TcpStream::connect_timeout(&address, left),
                 None => TcpStream::connect(address),
             };
             match connected {

@@ -44,6 +44,8 @@ pub enum Component {
     },
     /// A channel of the fabric.
     Fabric {
+        /// The name that the server's host gives itself.
+        host: String,
         /// Its name, with the scheme of the link.
         name: String,
     },
@@ -117,7 +119,7 @@ impl Component {
             }
             TAG_ALTERNATE_IIOP_ADDRESS => Component::Alternate { host: identifier(decoder)?, port: decoder.u16()? },
             TAG_OMNIORB_UNIX_TRANS => Component::Unix { host: identifier(decoder)?, path: identifier(decoder)? },
-            TAG_SIDESTEP_FABRIC => Component::Fabric { name: identifier(decoder)? },
+            TAG_SIDESTEP_FABRIC => Component::Fabric { host: identifier(decoder)?, name: identifier(decoder)? },
             _ => Component::Other { tag, data: data.to_vec() },
         })
     }
@@ -146,9 +148,13 @@ impl Component {
                     encoder.identifier(path.as_bytes())
                 })?,
             ),
-            Component::Fabric { name } => {
-                (TAG_SIDESTEP_FABRIC, encapsulate(|encoder| encoder.identifier(name.as_bytes()))?)
-            }
+            Component::Fabric { host, name } => (
+                TAG_SIDESTEP_FABRIC,
+                encapsulate(|encoder| {
+                    encoder.identifier(host.as_bytes())?;
+                    encoder.identifier(name.as_bytes())
+                })?,
+            ),
             Component::Other { tag, data } => (*tag, data.clone()),
         };
         encoder.u32(tag);
@@ -164,7 +170,7 @@ impl fmt::Display for Component {
             }
             Component::Alternate { host, port } => write!(f, "also at {host}:{port}"),
             Component::Unix { host, path } => write!(f, "unix:{path} on {host}"),
-            Component::Fabric { name } => write!(f, "fabric channel {name}"),
+            Component::Fabric { host, name } => write!(f, "fabric channel {name} on {host}"),
             Component::Other { tag, data } => write!(f, "component {tag:#x} of {} bytes", data.len()),
         }
     }

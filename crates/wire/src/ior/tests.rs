@@ -17,7 +17,7 @@ fn text_comes_back() {
             },
             Component::Alternate { host: "::1".to_owned(), port: 1 },
             Component::Unix { host: "here".to_owned(), path: "/tmp/socket".to_owned() },
-            Component::Fabric { name: "shm:orb".to_owned() },
+            Component::Fabric { host: "here".to_owned(), name: "shm:orb".to_owned() },
             Component::Other { tag: 77, data: vec![1] },
         ],
     };

@@ -29,3 +29,8 @@ fn the_naming_service_is_up_to_date() {
 fn the_types_of_the_tests_are_up_to_date() {
     check("orb/tests/types.idl", "orb/tests/generated/types.rs");
 }
+
+#[test]
+fn the_example_is_up_to_date() {
+    check("orb/examples/echo/echo.idl", "orb/examples/echo/generated.rs");
+}

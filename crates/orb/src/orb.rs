@@ -69,7 +69,6 @@ const MAX_KEPT: usize = 1 << 20;
 
 impl Orb {
     /// Settings for a broker.
-    #[must_use]
     pub fn builder() -> Builder {
         Builder::default()
     }
@@ -82,11 +81,7 @@ impl Orb {
         Builder::from_arguments(arguments)?.build()
     }
 
-    pub(crate) fn start(
-        settings: Settings,
-        listeners: Vec<Arc<dyn Listener>>,
-        node: Option<Node>,
-    ) -> io::Result<Self> {
+    pub(crate) fn start(settings: Settings, listeners: Vec<Arc<dyn Listener>>, node: Option<Node>) -> io::Result<Self> {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let incarnation = since.as_nanos() as u64 ^ (u64::from(std::process::id()) << 40);
         let initial = Mutex::new(settings.initial.clone());
@@ -177,7 +172,8 @@ impl Orb {
 
     /// Ends every connection. Requests that are being served are finished.
     pub fn shutdown(&self) {
-        self.root_poa().manager().deactivate();
+        // Requests that adapters hold would keep their threads for ever.
+        self.root_poa().deactivate_managers();
         self.server().stop();
         self.root_poa().destroy(true);
         self.0.pool.close();

@@ -108,6 +108,19 @@ fn managers_decide_what_gets_through() {
 }
 
 #[test]
+fn a_request_that_is_held_does_not_keep_the_broker_alive() {
+    let orb = server();
+    let poa = orb.root_poa().create_poa("child", USER_IDS, None).unwrap();
+    poa.activate_object_with_id(b"one", Arc::new(WhoAmI)).unwrap();
+    let peer = seen(&poa.id_to_reference(b"one").unwrap());
+    let held = peer.begin_told().unwrap();
+    assert!(!held.is_ready());
+    orb.shutdown();
+    orb.run();
+    assert!(held.collect().is_err());
+}
+
+#[test]
 fn persistent_references_outlive_their_process() {
     let policies = Policies { lifespan: Lifespan::Persistent, ..USER_IDS };
     let start = |address: &str| {

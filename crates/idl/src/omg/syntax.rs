@@ -117,6 +117,7 @@ pub(super) enum Direction {
 }
 
 #[derive(Debug, Clone, PartialEq)]
+#[expect(clippy::enum_variant_names, reason = "TypeCode is what IDL calls it")]
 pub(super) enum Type {
     Short,
     UShort,

@@ -2,6 +2,7 @@
 
 /// Names of objects, in contexts that form a graph.
 #[forbid(unsafe_code)]
+#[allow(dead_code, clippy::too_many_arguments, clippy::type_complexity)]
 pub mod cos_naming {
 
     /// `CosNaming::Istring`
@@ -278,7 +279,7 @@ pub mod cos_naming {
                     })
                 }
                 "next_n" => {
-                    let argument_0 = call.arguments(|decoder| ::sidestep_orb::cdr::Cdr::decode(decoder))?;
+                    let argument_0 = call.arguments(::sidestep_orb::cdr::Cdr::decode)?;
                     let outcome = BindingIteratorServant::next_n(&self.0, argument_0)?;
                     call.reply(|encoder| {
                         ::sidestep_orb::cdr::Cdr::encode(&outcome.0, encoder)?;
@@ -1034,7 +1035,7 @@ pub mod cos_naming {
             &self,
             n: &[NameComponent],
         ) -> ::std::result::Result<Option<::sidestep_orb::Object>, NamingContextResolveError> {
-            self.0.call("resolve", |encoder| encoder.sequence(n), |decoder| ::sidestep_orb::cdr::Cdr::decode(decoder))
+            self.0.call("resolve", |encoder| encoder.sequence(n), ::sidestep_orb::cdr::Cdr::decode)
         }
 
         /// Sends [`Self::resolve`] now; what comes back is collected later.
@@ -1045,7 +1046,7 @@ pub mod cos_naming {
             ::sidestep_orb::Deferred<Option<::sidestep_orb::Object>, NamingContextResolveError>,
             NamingContextResolveError,
         > {
-            self.0.begin("resolve", |encoder| encoder.sequence(n), |decoder| ::sidestep_orb::cdr::Cdr::decode(decoder))
+            self.0.begin("resolve", |encoder| encoder.sequence(n), ::sidestep_orb::cdr::Cdr::decode)
         }
 
         /// `unbind`
@@ -1064,7 +1065,7 @@ pub mod cos_naming {
 
         /// `new_context`
         pub fn new_context(&self) -> ::std::result::Result<Option<NamingContext>, ::sidestep_orb::SystemException> {
-            self.0.call("new_context", |_| Ok(()), |decoder| ::sidestep_orb::cdr::Cdr::decode(decoder))
+            self.0.call("new_context", |_| Ok(()), ::sidestep_orb::cdr::Cdr::decode)
         }
 
         /// Sends [`Self::new_context`] now; what comes back is collected later.
@@ -1074,7 +1075,7 @@ pub mod cos_naming {
             ::sidestep_orb::Deferred<Option<NamingContext>, ::sidestep_orb::SystemException>,
             ::sidestep_orb::SystemException,
         > {
-            self.0.begin("new_context", |_| Ok(()), |decoder| ::sidestep_orb::cdr::Cdr::decode(decoder))
+            self.0.begin("new_context", |_| Ok(()), ::sidestep_orb::cdr::Cdr::decode)
         }
 
         /// `bind_new_context`
@@ -1082,11 +1083,7 @@ pub mod cos_naming {
             &self,
             n: &[NameComponent],
         ) -> ::std::result::Result<Option<NamingContext>, NamingContextBindNewContextError> {
-            self.0.call(
-                "bind_new_context",
-                |encoder| encoder.sequence(n),
-                |decoder| ::sidestep_orb::cdr::Cdr::decode(decoder),
-            )
+            self.0.call("bind_new_context", |encoder| encoder.sequence(n), ::sidestep_orb::cdr::Cdr::decode)
         }
 
         /// Sends [`Self::bind_new_context`] now; what comes back is collected later.
@@ -1097,11 +1094,7 @@ pub mod cos_naming {
             ::sidestep_orb::Deferred<Option<NamingContext>, NamingContextBindNewContextError>,
             NamingContextBindNewContextError,
         > {
-            self.0.begin(
-                "bind_new_context",
-                |encoder| encoder.sequence(n),
-                |decoder| ::sidestep_orb::cdr::Cdr::decode(decoder),
-            )
+            self.0.begin("bind_new_context", |encoder| encoder.sequence(n), ::sidestep_orb::cdr::Cdr::decode)
         }
 
         /// `destroy`
@@ -1265,7 +1258,7 @@ pub mod cos_naming {
                     }
                 }
                 "resolve" => {
-                    let argument_0 = call.arguments(|decoder| ::sidestep_orb::cdr::Cdr::decode(decoder))?;
+                    let argument_0 = call.arguments(::sidestep_orb::cdr::Cdr::decode)?;
                     match NamingContextServant::resolve(&self.0, argument_0) {
                         Ok(outcome) => call.reply(|encoder| ::sidestep_orb::cdr::Cdr::encode(&outcome, encoder)),
                         Err(NamingContextResolveError::NotFound(exception)) => call.raise(&exception),
@@ -1275,7 +1268,7 @@ pub mod cos_naming {
                     }
                 }
                 "unbind" => {
-                    let argument_0 = call.arguments(|decoder| ::sidestep_orb::cdr::Cdr::decode(decoder))?;
+                    let argument_0 = call.arguments(::sidestep_orb::cdr::Cdr::decode)?;
                     match NamingContextServant::unbind(&self.0, argument_0) {
                         Ok(()) => call.reply(|_| Ok(())),
                         Err(NamingContextUnbindError::NotFound(exception)) => call.raise(&exception),
@@ -1290,7 +1283,7 @@ pub mod cos_naming {
                     call.reply(|encoder| ::sidestep_orb::cdr::Cdr::encode(&outcome, encoder))
                 }
                 "bind_new_context" => {
-                    let argument_0 = call.arguments(|decoder| ::sidestep_orb::cdr::Cdr::decode(decoder))?;
+                    let argument_0 = call.arguments(::sidestep_orb::cdr::Cdr::decode)?;
                     match NamingContextServant::bind_new_context(&self.0, argument_0) {
                         Ok(outcome) => call.reply(|encoder| ::sidestep_orb::cdr::Cdr::encode(&outcome, encoder)),
                         Err(NamingContextBindNewContextError::NotFound(exception)) => call.raise(&exception),
@@ -1309,7 +1302,7 @@ pub mod cos_naming {
                     }
                 }
                 "list" => {
-                    let argument_0 = call.arguments(|decoder| ::sidestep_orb::cdr::Cdr::decode(decoder))?;
+                    let argument_0 = call.arguments(::sidestep_orb::cdr::Cdr::decode)?;
                     let outcome = NamingContextServant::list(&self.0, argument_0)?;
                     call.reply(|encoder| {
                         ::sidestep_orb::cdr::Cdr::encode(&outcome.0, encoder)?;
@@ -2049,7 +2042,7 @@ pub mod cos_naming {
             &self,
             n: &[NameComponent],
         ) -> ::std::result::Result<Option<::sidestep_orb::Object>, NamingContextResolveError> {
-            self.0.call("resolve", |encoder| encoder.sequence(n), |decoder| ::sidestep_orb::cdr::Cdr::decode(decoder))
+            self.0.call("resolve", |encoder| encoder.sequence(n), ::sidestep_orb::cdr::Cdr::decode)
         }
 
         /// Sends [`Self::resolve`] now; what comes back is collected later.
@@ -2060,7 +2053,7 @@ pub mod cos_naming {
             ::sidestep_orb::Deferred<Option<::sidestep_orb::Object>, NamingContextResolveError>,
             NamingContextResolveError,
         > {
-            self.0.begin("resolve", |encoder| encoder.sequence(n), |decoder| ::sidestep_orb::cdr::Cdr::decode(decoder))
+            self.0.begin("resolve", |encoder| encoder.sequence(n), ::sidestep_orb::cdr::Cdr::decode)
         }
 
         /// `unbind`
@@ -2079,7 +2072,7 @@ pub mod cos_naming {
 
         /// `new_context`
         pub fn new_context(&self) -> ::std::result::Result<Option<NamingContext>, ::sidestep_orb::SystemException> {
-            self.0.call("new_context", |_| Ok(()), |decoder| ::sidestep_orb::cdr::Cdr::decode(decoder))
+            self.0.call("new_context", |_| Ok(()), ::sidestep_orb::cdr::Cdr::decode)
         }
 
         /// Sends [`Self::new_context`] now; what comes back is collected later.
@@ -2089,7 +2082,7 @@ pub mod cos_naming {
             ::sidestep_orb::Deferred<Option<NamingContext>, ::sidestep_orb::SystemException>,
             ::sidestep_orb::SystemException,
         > {
-            self.0.begin("new_context", |_| Ok(()), |decoder| ::sidestep_orb::cdr::Cdr::decode(decoder))
+            self.0.begin("new_context", |_| Ok(()), ::sidestep_orb::cdr::Cdr::decode)
         }
 
         /// `bind_new_context`
@@ -2097,11 +2090,7 @@ pub mod cos_naming {
             &self,
             n: &[NameComponent],
         ) -> ::std::result::Result<Option<NamingContext>, NamingContextBindNewContextError> {
-            self.0.call(
-                "bind_new_context",
-                |encoder| encoder.sequence(n),
-                |decoder| ::sidestep_orb::cdr::Cdr::decode(decoder),
-            )
+            self.0.call("bind_new_context", |encoder| encoder.sequence(n), ::sidestep_orb::cdr::Cdr::decode)
         }
 
         /// Sends [`Self::bind_new_context`] now; what comes back is collected later.
@@ -2112,11 +2101,7 @@ pub mod cos_naming {
             ::sidestep_orb::Deferred<Option<NamingContext>, NamingContextBindNewContextError>,
             NamingContextBindNewContextError,
         > {
-            self.0.begin(
-                "bind_new_context",
-                |encoder| encoder.sequence(n),
-                |decoder| ::sidestep_orb::cdr::Cdr::decode(decoder),
-            )
+            self.0.begin("bind_new_context", |encoder| encoder.sequence(n), ::sidestep_orb::cdr::Cdr::decode)
         }
 
         /// `destroy`
@@ -2164,7 +2149,7 @@ pub mod cos_naming {
             &self,
             n: &[NameComponent],
         ) -> ::std::result::Result<naming_context_ext::StringName, NamingContextExtToStringError> {
-            self.0.call("to_string", |encoder| encoder.sequence(n), |decoder| ::sidestep_orb::cdr::Cdr::decode(decoder))
+            self.0.call("to_string", |encoder| encoder.sequence(n), ::sidestep_orb::cdr::Cdr::decode)
         }
 
         /// Sends [`Self::to_string`] now; what comes back is collected later.
@@ -2175,16 +2160,12 @@ pub mod cos_naming {
             ::sidestep_orb::Deferred<naming_context_ext::StringName, NamingContextExtToStringError>,
             NamingContextExtToStringError,
         > {
-            self.0.begin(
-                "to_string",
-                |encoder| encoder.sequence(n),
-                |decoder| ::sidestep_orb::cdr::Cdr::decode(decoder),
-            )
+            self.0.begin("to_string", |encoder| encoder.sequence(n), ::sidestep_orb::cdr::Cdr::decode)
         }
 
         /// `to_name`
         pub fn to_name(&self, sn: &str) -> ::std::result::Result<Name, NamingContextExtToNameError> {
-            self.0.call("to_name", |encoder| encoder.string(sn), |decoder| ::sidestep_orb::cdr::Cdr::decode(decoder))
+            self.0.call("to_name", |encoder| encoder.string(sn), ::sidestep_orb::cdr::Cdr::decode)
         }
 
         /// Sends [`Self::to_name`] now; what comes back is collected later.
@@ -2195,7 +2176,7 @@ pub mod cos_naming {
             ::sidestep_orb::Deferred<Name, NamingContextExtToNameError>,
             NamingContextExtToNameError,
         > {
-            self.0.begin("to_name", |encoder| encoder.string(sn), |decoder| ::sidestep_orb::cdr::Cdr::decode(decoder))
+            self.0.begin("to_name", |encoder| encoder.string(sn), ::sidestep_orb::cdr::Cdr::decode)
         }
 
         /// `to_url`
@@ -2211,7 +2192,7 @@ pub mod cos_naming {
                     encoder.string(sn)?;
                     Ok(())
                 },
-                |decoder| ::sidestep_orb::cdr::Cdr::decode(decoder),
+                ::sidestep_orb::cdr::Cdr::decode,
             )
         }
 
@@ -2231,7 +2212,7 @@ pub mod cos_naming {
                     encoder.string(sn)?;
                     Ok(())
                 },
-                |decoder| ::sidestep_orb::cdr::Cdr::decode(decoder),
+                ::sidestep_orb::cdr::Cdr::decode,
             )
         }
 
@@ -2240,11 +2221,7 @@ pub mod cos_naming {
             &self,
             sn: &str,
         ) -> ::std::result::Result<Option<::sidestep_orb::Object>, NamingContextExtResolveStrError> {
-            self.0.call(
-                "resolve_str",
-                |encoder| encoder.string(sn),
-                |decoder| ::sidestep_orb::cdr::Cdr::decode(decoder),
-            )
+            self.0.call("resolve_str", |encoder| encoder.string(sn), ::sidestep_orb::cdr::Cdr::decode)
         }
 
         /// Sends [`Self::resolve_str`] now; what comes back is collected later.
@@ -2255,11 +2232,7 @@ pub mod cos_naming {
             ::sidestep_orb::Deferred<Option<::sidestep_orb::Object>, NamingContextExtResolveStrError>,
             NamingContextExtResolveStrError,
         > {
-            self.0.begin(
-                "resolve_str",
-                |encoder| encoder.string(sn),
-                |decoder| ::sidestep_orb::cdr::Cdr::decode(decoder),
-            )
+            self.0.begin("resolve_str", |encoder| encoder.string(sn), ::sidestep_orb::cdr::Cdr::decode)
         }
     }
 
@@ -2356,7 +2329,7 @@ pub mod cos_naming {
                     }
                 }
                 "resolve" => {
-                    let argument_0 = call.arguments(|decoder| ::sidestep_orb::cdr::Cdr::decode(decoder))?;
+                    let argument_0 = call.arguments(::sidestep_orb::cdr::Cdr::decode)?;
                     match NamingContextServant::resolve(&self.0, argument_0) {
                         Ok(outcome) => call.reply(|encoder| ::sidestep_orb::cdr::Cdr::encode(&outcome, encoder)),
                         Err(NamingContextResolveError::NotFound(exception)) => call.raise(&exception),
@@ -2366,7 +2339,7 @@ pub mod cos_naming {
                     }
                 }
                 "unbind" => {
-                    let argument_0 = call.arguments(|decoder| ::sidestep_orb::cdr::Cdr::decode(decoder))?;
+                    let argument_0 = call.arguments(::sidestep_orb::cdr::Cdr::decode)?;
                     match NamingContextServant::unbind(&self.0, argument_0) {
                         Ok(()) => call.reply(|_| Ok(())),
                         Err(NamingContextUnbindError::NotFound(exception)) => call.raise(&exception),
@@ -2381,7 +2354,7 @@ pub mod cos_naming {
                     call.reply(|encoder| ::sidestep_orb::cdr::Cdr::encode(&outcome, encoder))
                 }
                 "bind_new_context" => {
-                    let argument_0 = call.arguments(|decoder| ::sidestep_orb::cdr::Cdr::decode(decoder))?;
+                    let argument_0 = call.arguments(::sidestep_orb::cdr::Cdr::decode)?;
                     match NamingContextServant::bind_new_context(&self.0, argument_0) {
                         Ok(outcome) => call.reply(|encoder| ::sidestep_orb::cdr::Cdr::encode(&outcome, encoder)),
                         Err(NamingContextBindNewContextError::NotFound(exception)) => call.raise(&exception),
@@ -2400,7 +2373,7 @@ pub mod cos_naming {
                     }
                 }
                 "list" => {
-                    let argument_0 = call.arguments(|decoder| ::sidestep_orb::cdr::Cdr::decode(decoder))?;
+                    let argument_0 = call.arguments(::sidestep_orb::cdr::Cdr::decode)?;
                     let outcome = NamingContextServant::list(&self.0, argument_0)?;
                     call.reply(|encoder| {
                         ::sidestep_orb::cdr::Cdr::encode(&outcome.0, encoder)?;
@@ -2409,7 +2382,7 @@ pub mod cos_naming {
                     })
                 }
                 "to_string" => {
-                    let argument_0 = call.arguments(|decoder| ::sidestep_orb::cdr::Cdr::decode(decoder))?;
+                    let argument_0 = call.arguments(::sidestep_orb::cdr::Cdr::decode)?;
                     match NamingContextExtServant::to_string(&self.0, argument_0) {
                         Ok(outcome) => call.reply(|encoder| ::sidestep_orb::cdr::Cdr::encode(&outcome, encoder)),
                         Err(NamingContextExtToStringError::InvalidName(exception)) => call.raise(&exception),
@@ -2417,7 +2390,7 @@ pub mod cos_naming {
                     }
                 }
                 "to_name" => {
-                    let argument_0 = call.arguments(|decoder| ::sidestep_orb::cdr::Cdr::decode(decoder))?;
+                    let argument_0 = call.arguments(::sidestep_orb::cdr::Cdr::decode)?;
                     match NamingContextExtServant::to_name(&self.0, argument_0) {
                         Ok(outcome) => call.reply(|encoder| ::sidestep_orb::cdr::Cdr::encode(&outcome, encoder)),
                         Err(NamingContextExtToNameError::InvalidName(exception)) => call.raise(&exception),
@@ -2436,7 +2409,7 @@ pub mod cos_naming {
                     }
                 }
                 "resolve_str" => {
-                    let argument_0 = call.arguments(|decoder| ::sidestep_orb::cdr::Cdr::decode(decoder))?;
+                    let argument_0 = call.arguments(::sidestep_orb::cdr::Cdr::decode)?;
                     match NamingContextExtServant::resolve_str(&self.0, argument_0) {
                         Ok(outcome) => call.reply(|encoder| ::sidestep_orb::cdr::Cdr::encode(&outcome, encoder)),
                         Err(NamingContextExtResolveStrError::NotFound(exception)) => call.raise(&exception),

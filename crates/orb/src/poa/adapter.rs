@@ -139,6 +139,13 @@ impl Poa {
         self.deactivate_all(etherealize);
     }
 
+    /// Makes the managers of this adapter and of all within it inactive.
+    pub(crate) fn deactivate_managers(&self) {
+        self.0.manager.deactivate();
+        let children: Vec<_> = self.state().children.values().cloned().collect();
+        children.iter().for_each(Poa::deactivate_managers);
+    }
+
     pub(crate) fn find(&self, name: &str) -> Option<Poa> {
         self.find_poa(name, true).ok()
     }

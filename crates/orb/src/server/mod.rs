@@ -20,6 +20,9 @@ pub(crate) use serve::{Session, serve};
 /// How long a peer that does not read may hold up the end of its connection.
 const PARTING: Duration = Duration::from_millis(100);
 
+/// How long to wait before looking whether a reply has gone out.
+const LOOK_AGAIN: Duration = Duration::from_millis(1);
+
 /// How long to wait before accepting again when the process has no descriptors left.
 const EXHAUSTED: Duration = Duration::from_millis(10);
 
@@ -27,12 +30,43 @@ const EXHAUSTED: Duration = Duration::from_millis(10);
 pub(crate) struct Server {
     listeners: Vec<Arc<dyn Listener>>,
     endpoints: Vec<Endpoint>,
-    connections: Mutex<HashMap<u64, Arc<dyn Strand>>>,
+    connections: Mutex<HashMap<u64, Arc<Line>>>,
     next_id: AtomicU64,
     stopped: AtomicBool,
-    /// The number of threads that are not done; whoever stops the broker waits for none.
+    /// The number of threads that are not done.
     running: Mutex<usize>,
     ended: Condvar,
+}
+
+/// A connection, which its own thread and the end of the broker send on.
+struct Line {
+    strand: Box<dyn Strand>,
+    /// Held while a message is sent, so that messages do not mix.
+    sending: Mutex<()>,
+}
+
+impl Line {
+    fn send(&self, bytes: &[u8], deadline: Option<Instant>) -> io::Result<()> {
+        let _sending = self.sending.lock().unwrap_or_else(PoisonError::into_inner);
+        self.strand.send(bytes, deadline)
+    }
+
+    /// Says something last, unless a message is stuck on the way, and closes the connection.
+    fn part(&self, version: Version, message_type: MessageType) {
+        let deadline = Instant::now() + PARTING;
+        loop {
+            if let Ok(_sending) = self.sending.try_lock() {
+                let _ = self.strand.send(&giop::bare(version, message_type), Some(deadline));
+                break;
+            }
+            // A reply that goes out is followed; a peer that does not read its reply is not waited for.
+            if Instant::now() >= deadline {
+                break;
+            }
+            thread::sleep(LOOK_AGAIN);
+        }
+        self.strand.close();
+    }
 }
 
 impl Server {
@@ -60,14 +94,15 @@ impl Server {
 
     /// Ends every connection. Requests that are being served are finished, their replies are lost.
     pub(crate) fn stop(&self) {
-        self.stopped.store(true, Ordering::SeqCst);
+        {
+            // Whoever waits for the end looks at both under this lock.
+            let _running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+            self.stopped.store(true, Ordering::SeqCst);
+        }
         self.listeners.iter().for_each(|listener| listener.close());
         let connections = std::mem::take(&mut *self.connections.lock().unwrap_or_else(PoisonError::into_inner));
-        for strand in connections.values() {
-            let farewell = giop::bare(Version::V1_2, MessageType::CloseConnection);
-            let _ = strand.send(&farewell, Some(Instant::now() + PARTING));
-            strand.close();
-        }
+        connections.values().for_each(|line| line.part(Version::V1_2, MessageType::CloseConnection));
+        self.ended.notify_all();
     }
 
     pub(crate) fn is_stopped(&self) -> bool {
@@ -78,8 +113,7 @@ impl Server {
     pub(crate) fn wait(&self) {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         while *running > 0 || !self.is_stopped() {
-            let waited = self.ended.wait_timeout(running, PARTING);
-            running = waited.unwrap_or_else(PoisonError::into_inner).0;
+            running = self.ended.wait(running).unwrap_or_else(PoisonError::into_inner);
         }
     }
 
@@ -92,9 +126,9 @@ impl Server {
         self.ended.notify_all();
     }
 
-    fn add(&self, strand: Arc<dyn Strand>) -> u64 {
+    fn add(&self, line: Arc<Line>) -> u64 {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
-        self.connections.lock().unwrap_or_else(PoisonError::into_inner).insert(id, strand);
+        self.connections.lock().unwrap_or_else(PoisonError::into_inner).insert(id, line);
         id
     }
 
@@ -111,7 +145,7 @@ fn accept(listener: &dyn Listener, orb: &Orb) {
             Ok(strand) => {
                 let orb = orb.clone();
                 // Without a thread the connection is closed, and its client may try elsewhere.
-                let _ = server.spawn("orb-connection", move || connection(strand.into(), &orb));
+                let _ = server.spawn("orb-connection", move || connection(strand, &orb));
             }
             Err(_) if server.is_stopped() => break,
             // A client that is gone already, or too many descriptors: neither is the end.
@@ -121,20 +155,21 @@ fn accept(listener: &dyn Listener, orb: &Orb) {
     server.leave();
 }
 
-fn connection(strand: Arc<dyn Strand>, orb: &Orb) {
+fn connection(strand: Box<dyn Strand>, orb: &Orb) {
     let server = orb.server();
     server.enter();
-    let id = server.add(strand.clone());
+    let line = Arc::new(Line { strand, sending: Mutex::new(()) });
+    let id = server.add(line.clone());
     if !server.is_stopped() {
-        read(&*strand, orb);
+        read(&line, orb);
     }
-    strand.close();
+    line.strand.close();
     server.remove(id);
     server.leave();
 }
 
 /// Serves one connection until it ends.
-fn read(strand: &dyn Strand, orb: &Orb) {
+fn read(line: &Line, orb: &Orb) {
     let mut assembler = Assembler::new(orb.message_limit());
     let mut session = Session::default();
     loop {
@@ -146,7 +181,7 @@ fn read(strand: &dyn Strand, orb: &Orb) {
             };
             match served {
                 Ok(Some(reply)) => {
-                    if strand.send(&reply, None).is_err() {
+                    if line.send(&reply, None).is_err() {
                         return;
                     }
                     session.recycle(reply);
@@ -154,16 +189,14 @@ fn read(strand: &dyn Strand, orb: &Orb) {
                 Ok(None) if session.is_over() => return,
                 Ok(None) => {}
                 Err(_) => {
-                    let complaint = giop::bare(session.version(), MessageType::MessageError);
-                    let _ = strand.send(&complaint, Some(Instant::now() + PARTING));
-                    return;
+                    return line.part(session.version(), MessageType::MessageError);
                 }
             }
             if let Some(cancelled) = session.take_cancelled() {
                 assembler.forget(cancelled);
             }
         }
-        match strand.receive(assembler.space(), None) {
+        match line.strand.receive(assembler.space(), None) {
             Ok(0) | Err(_) => return,
             Ok(count) => assembler.filled(count),
         }

@@ -2,6 +2,7 @@
 
 /// `Types`
 #[forbid(unsafe_code)]
+#[allow(dead_code, clippy::too_many_arguments, clippy::type_complexity)]
 pub mod types {
 
     /// `Types::Color`
@@ -417,7 +418,7 @@ pub mod types {
     impl Peer {
         /// `_get_calls`
         pub fn calls(&self) -> ::std::result::Result<i32, ::sidestep_orb::SystemException> {
-            self.0.call("_get_calls", |_| Ok(()), |decoder| ::sidestep_orb::cdr::Cdr::decode(decoder))
+            self.0.call("_get_calls", |_| Ok(()), ::sidestep_orb::cdr::Cdr::decode)
         }
 
         /// Sends [`Self::calls`] now; what comes back is collected later.
@@ -427,12 +428,12 @@ pub mod types {
             ::sidestep_orb::Deferred<i32, ::sidestep_orb::SystemException>,
             ::sidestep_orb::SystemException,
         > {
-            self.0.begin("_get_calls", |_| Ok(()), |decoder| ::sidestep_orb::cdr::Cdr::decode(decoder))
+            self.0.begin("_get_calls", |_| Ok(()), ::sidestep_orb::cdr::Cdr::decode)
         }
 
         /// `_get_label`
         pub fn label(&self) -> ::std::result::Result<String, ::sidestep_orb::SystemException> {
-            self.0.call("_get_label", |_| Ok(()), |decoder| ::sidestep_orb::cdr::Cdr::decode(decoder))
+            self.0.call("_get_label", |_| Ok(()), ::sidestep_orb::cdr::Cdr::decode)
         }
 
         /// Sends [`Self::label`] now; what comes back is collected later.
@@ -442,7 +443,7 @@ pub mod types {
             ::sidestep_orb::Deferred<String, ::sidestep_orb::SystemException>,
             ::sidestep_orb::SystemException,
         > {
-            self.0.begin("_get_label", |_| Ok(()), |decoder| ::sidestep_orb::cdr::Cdr::decode(decoder))
+            self.0.begin("_get_label", |_| Ok(()), ::sidestep_orb::cdr::Cdr::decode)
         }
 
         /// `_set_label`
@@ -2091,7 +2092,7 @@ pub mod types {
 
         /// `told`
         pub fn told(&self) -> ::std::result::Result<String, ::sidestep_orb::SystemException> {
-            self.0.call("told", |_| Ok(()), |decoder| ::sidestep_orb::cdr::Cdr::decode(decoder))
+            self.0.call("told", |_| Ok(()), ::sidestep_orb::cdr::Cdr::decode)
         }
 
         /// Sends [`Self::told`] now; what comes back is collected later.
@@ -2101,7 +2102,7 @@ pub mod types {
             ::sidestep_orb::Deferred<String, ::sidestep_orb::SystemException>,
             ::sidestep_orb::SystemException,
         > {
-            self.0.begin("told", |_| Ok(()), |decoder| ::sidestep_orb::cdr::Cdr::decode(decoder))
+            self.0.begin("told", |_| Ok(()), ::sidestep_orb::cdr::Cdr::decode)
         }
 
         /// Calls `a_long` of another object.
@@ -2117,7 +2118,7 @@ pub mod types {
                     ::sidestep_orb::cdr::Cdr::encode(&number, encoder)?;
                     Ok(())
                 },
-                |decoder| ::sidestep_orb::cdr::Cdr::decode(decoder),
+                ::sidestep_orb::cdr::Cdr::decode,
             )
         }
 
@@ -2137,7 +2138,7 @@ pub mod types {
                     ::sidestep_orb::cdr::Cdr::encode(&number, encoder)?;
                     Ok(())
                 },
-                |decoder| ::sidestep_orb::cdr::Cdr::decode(decoder),
+                ::sidestep_orb::cdr::Cdr::decode,
             )
         }
 
@@ -2424,7 +2425,7 @@ pub mod types {
                     call.reply(|encoder| ::sidestep_orb::cdr::Cdr::encode(&outcome, encoder))
                 }
                 "_set_label" => {
-                    let argument_0 = call.arguments(|decoder| ::sidestep_orb::cdr::Cdr::decode(decoder))?;
+                    let argument_0 = call.arguments(::sidestep_orb::cdr::Cdr::decode)?;
                     BaseServant::set_label(&self.0, argument_0)?;
                     call.reply(|_| Ok(()))
                 }
@@ -2818,7 +2819,7 @@ pub mod types {
                     })
                 }
                 "fail" => {
-                    let argument_0 = call.arguments(|decoder| ::sidestep_orb::cdr::Cdr::decode(decoder))?;
+                    let argument_0 = call.arguments(::sidestep_orb::cdr::Cdr::decode)?;
                     match PeerServant::fail(&self.0, argument_0) {
                         Ok(()) => call.reply(|_| Ok(())),
                         Err(PeerFailError::Plain(exception)) => call.raise(&exception),
@@ -2827,7 +2828,7 @@ pub mod types {
                     }
                 }
                 "tell" => {
-                    let argument_0 = call.arguments(|decoder| ::sidestep_orb::cdr::Cdr::decode(decoder))?;
+                    let argument_0 = call.arguments(::sidestep_orb::cdr::Cdr::decode)?;
                     PeerServant::tell(&self.0, argument_0)?;
                     call.reply(|_| Ok(()))
                 }
@@ -2844,7 +2845,7 @@ pub mod types {
                     call.reply(|encoder| ::sidestep_orb::cdr::Cdr::encode(&outcome, encoder))
                 }
                 "sleep" => {
-                    let argument_0 = call.arguments(|decoder| ::sidestep_orb::cdr::Cdr::decode(decoder))?;
+                    let argument_0 = call.arguments(::sidestep_orb::cdr::Cdr::decode)?;
                     PeerServant::sleep(&self.0, argument_0)?;
                     call.reply(|_| Ok(()))
                 }
@@ -3005,7 +3006,7 @@ pub mod types {
     impl Base {
         /// `_get_calls`
         pub fn calls(&self) -> ::std::result::Result<i32, ::sidestep_orb::SystemException> {
-            self.0.call("_get_calls", |_| Ok(()), |decoder| ::sidestep_orb::cdr::Cdr::decode(decoder))
+            self.0.call("_get_calls", |_| Ok(()), ::sidestep_orb::cdr::Cdr::decode)
         }
 
         /// Sends [`Self::calls`] now; what comes back is collected later.
@@ -3015,12 +3016,12 @@ pub mod types {
             ::sidestep_orb::Deferred<i32, ::sidestep_orb::SystemException>,
             ::sidestep_orb::SystemException,
         > {
-            self.0.begin("_get_calls", |_| Ok(()), |decoder| ::sidestep_orb::cdr::Cdr::decode(decoder))
+            self.0.begin("_get_calls", |_| Ok(()), ::sidestep_orb::cdr::Cdr::decode)
         }
 
         /// `_get_label`
         pub fn label(&self) -> ::std::result::Result<String, ::sidestep_orb::SystemException> {
-            self.0.call("_get_label", |_| Ok(()), |decoder| ::sidestep_orb::cdr::Cdr::decode(decoder))
+            self.0.call("_get_label", |_| Ok(()), ::sidestep_orb::cdr::Cdr::decode)
         }
 
         /// Sends [`Self::label`] now; what comes back is collected later.
@@ -3030,7 +3031,7 @@ pub mod types {
             ::sidestep_orb::Deferred<String, ::sidestep_orb::SystemException>,
             ::sidestep_orb::SystemException,
         > {
-            self.0.begin("_get_label", |_| Ok(()), |decoder| ::sidestep_orb::cdr::Cdr::decode(decoder))
+            self.0.begin("_get_label", |_| Ok(()), ::sidestep_orb::cdr::Cdr::decode)
         }
 
         /// `_set_label`
@@ -3105,7 +3106,7 @@ pub mod types {
                     call.reply(|encoder| ::sidestep_orb::cdr::Cdr::encode(&outcome, encoder))
                 }
                 "_set_label" => {
-                    let argument_0 = call.arguments(|decoder| ::sidestep_orb::cdr::Cdr::decode(decoder))?;
+                    let argument_0 = call.arguments(::sidestep_orb::cdr::Cdr::decode)?;
                     BaseServant::set_label(&self.0, argument_0)?;
                     call.reply(|_| Ok(()))
                 }

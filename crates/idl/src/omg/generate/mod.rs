@@ -77,6 +77,8 @@ impl Generator<'_> {
         }
         if self.specification.get(id).parent == GLOBAL {
             self.line("#[forbid(unsafe_code)]");
+            // Nobody uses all of an interface, and what IDL says may be long.
+            self.line("#[allow(dead_code, clippy::too_many_arguments, clippy::type_complexity)]");
         }
         self.line(&format!("pub mod {name} {{"));
         self.scope(id);

@@ -178,7 +178,7 @@ impl Generator<'_> {
         let count = self.returned(operation).len();
         match count {
             0 => "|_| Ok(())".to_owned(),
-            1 => format!("|decoder| {CDR}::Cdr::decode(decoder)"),
+            1 => format!("{CDR}::Cdr::decode"),
             _ => format!("|decoder| Ok(({}))", vec![format!("{CDR}::Cdr::decode(decoder)?"); count].join(", ")),
         }
     }
@@ -204,7 +204,7 @@ impl Generator<'_> {
         let decode = vec![format!("{CDR}::Cdr::decode(decoder)?"); sent.len()].join(", ");
         match arguments.as_slice() {
             [] => self.line("call.arguments(|_| Ok(()))?;"),
-            [only] => self.line(&format!("let {only} = call.arguments(|decoder| {CDR}::Cdr::decode(decoder))?;")),
+            [only] => self.line(&format!("let {only} = call.arguments({CDR}::Cdr::decode)?;")),
             _ => self.line(&format!("let ({}) = call.arguments(|decoder| Ok(({decode})))?;", arguments.join(", "))),
         }
         let servant = format!("{}Servant", self.path(operation.declared_in, from));

@@ -2,7 +2,8 @@
 
 use std::fs;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
+use sidestep_idl::{Disk, formatted, omg, rpc};
 
 use crate::options::Idl;
 
@@ -10,14 +11,20 @@ use crate::options::Idl;
 pub fn run(options: &Idl) -> Result<()> {
     let name = options.file.display().to_string();
     let text = fs::read_to_string(&options.file).with_context(|| name.clone())?;
+    // A message a line, as compilers have it.
     let code = match options.file.extension().and_then(|extension| extension.to_str()) {
         Some("x") => {
-            // A message a line, as compilers have it.
-            let output = sidestep_idl::rpc::compile(&name, &text).map_err(|found| anyhow::anyhow!("\n{found}"))?;
+            let output = rpc::compile(&name, &text).map_err(|found| anyhow!("\n{found}"))?;
             eprint!("{}", output.warnings);
             output.code
         }
-        _ => bail!("{name}: the name of a definition ends with .x (ONC RPC)"),
+        Some("idl") => {
+            let files = Disk { search: options.include.clone() };
+            let output = omg::compile(&name, &text, &files).map_err(|found| anyhow!("\n{found}"))?;
+            eprint!("{}", output.warnings);
+            formatted(output.code)
+        }
+        _ => bail!("{name}: the name of a definition ends with .x (ONC RPC) or .idl (CORBA)"),
     };
     match &options.output {
         Some(path) => fs::write(path, code).with_context(|| path.display().to_string()),

@@ -15,6 +15,7 @@ mod bench;
 mod demo;
 mod idl;
 mod install;
+mod names;
 mod options;
 mod rpcbind;
 mod rpcinfo;
@@ -35,9 +36,10 @@ fn main() -> ExitCode {
         Command::Bench(options) => bench::run(&options),
         Command::Stat(options) => stat::run(&options),
         Command::Rping(options) => rping::run(&options),
+        Command::Idl(options) => idl::run(&options),
+        Command::Names(options) => names::run(&options),
         Command::BenchWorker(options) => bench::worker::serve(&options),
         Command::SocketEnd(options) => bench::sockets::end::run(&options.job),
-        Command::Idl(options) => idl::run(&options),
         Command::Rpcbind(options) => rpcbind::run(&options),
         Command::Rpcinfo(options) => rpcinfo::run(&options),
         Command::Demo => demo::run(),

@@ -28,12 +28,14 @@ pub enum Command {
     Stat(Stat),
     /// RDMA ping over iWARP, wire compatible with rdma-core's `rping`
     Rping(Rping),
-    /// Compile an interface definition to Rust: ONC RPC (FILE.x)
+    /// Compile an interface definition to Rust: ONC RPC (FILE.x) or CORBA (FILE.idl)
     Idl(Idl),
     /// Know where the RPC programs of this host listen, on hosts without rpcbind
     Rpcbind(Rpcbind),
     /// List the programs that are registered with rpcbind, or call procedure 0 of one
     Rpcinfo(Rpcinfo),
+    /// A naming service for CORBA objects
+    Names(Names),
     /// The second process of a measurement; started by `bench`, not by people
     #[command(hide = true)]
     BenchWorker(BenchWorker),
@@ -54,18 +56,6 @@ pub struct Stat {
     /// Print one JSON object a line instead of a table
     #[arg(long)]
     pub json: bool,
-}
-
-/// Options of `sidestep idl`.
-#[derive(Debug, Args)]
-pub struct Idl {
-    /// The definition
-    #[arg(value_name = "FILE")]
-    pub file: std::path::PathBuf,
-
-    /// Where to write the code [default: standard output]
-    #[arg(short, long, value_name = "FILE")]
-    pub output: Option<std::path::PathBuf>,
 }
 
 /// Options of `sidestep rpcbind`.
@@ -141,6 +131,30 @@ pub struct Bench {
     /// Measure between two network namespaces joined by virtual interfaces, which takes root (suite `iwarp`)
     #[arg(long, env = "SIDESTEP_BENCH_NETNS")]
     pub netns: bool,
+}
+
+/// Options of `sidestep idl`.
+#[derive(Debug, Args)]
+pub struct Idl {
+    /// The definition
+    #[arg(value_name = "FILE")]
+    pub file: std::path::PathBuf,
+
+    /// Where to write the code [default: standard output]
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<std::path::PathBuf>,
+
+    /// Another folder with files to include; may be given again
+    #[arg(short = 'I', value_name = "FOLDER")]
+    pub include: Vec<std::path::PathBuf>,
+}
+
+/// Options of `sidestep names`.
+#[derive(Debug, Args)]
+pub struct Names {
+    /// Where to listen; port 0 takes one that is free
+    #[arg(long, default_value = "127.0.0.1:2809", value_name = "ADDRESS:PORT")]
+    pub listen: String,
 }
 
 /// Options of the hidden `sidestep bench-worker`. Its control socket is its standard input.

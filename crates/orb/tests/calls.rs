@@ -7,6 +7,7 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::Duration;
 
+use peer::foreign::exercise_byte_order;
 use peer::{
     Own, Peer, PeerSkeleton, exercise_anys, exercise_calls, exercise_exception_in_any, exercise_types, exercise_wide,
     seen_by, serve,
@@ -34,7 +35,9 @@ fn exercise(peer: &Peer) {
 fn everything_goes_over_tcp() {
     let server = tcp_server();
     let (own, _) = serve(&server);
-    exercise(&seen_by(&client(), &own));
+    let peer = seen_by(&client(), &own);
+    exercise(&peer);
+    exercise_byte_order(&peer);
     server.shutdown();
 }
 

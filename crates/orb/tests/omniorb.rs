@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 
+use peer::foreign::exercise_byte_order;
 use peer::{Peer, exercise_anys, exercise_calls, exercise_types, exercise_wide, serve};
 use sidestep_orb::cdr::WChar;
 use sidestep_orb::naming::{NameServer, cos_naming::NamingContext, parse_name, resolve};
@@ -113,6 +114,7 @@ fn we_call_omniorb_and_omniorb_calls_us() {
     let Some(omni) = Omni::start(&LOOPBACK, Some(&own)) else { return };
     exercise(&omni.peer(&orb, 0));
     exercise(&omni.peer(&orb, 1));
+    exercise_byte_order(&omni.peer(&orb, 0));
     orb.shutdown();
 }
 

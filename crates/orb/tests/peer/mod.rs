@@ -3,6 +3,7 @@
 // Each file that includes this one uses a part of it.
 #![allow(dead_code)]
 
+pub mod foreign;
 #[path = "../generated/types.rs"]
 mod generated;
 

@@ -6,7 +6,7 @@
 //!
 //! **Who calls it.** `preload`, one function of [`calls`] per intercepted call; tests, in one process.
 //!
-//! **What it calls.** `stream`, whose carriers move the bytes that are not on TCP; the fabric and `vi`, to connect them. The
+//! **What it calls.** `stream`, whose carriers move the bytes that are not on TCP; the fabric, to connect them. The
 //! kernel, through [`kernel`].
 //!
 //! **What it never does.** It starts no thread, but one that sends what links hold back, holds no lock in a sleep, and believes nothing that a peer or the

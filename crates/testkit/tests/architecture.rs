@@ -19,7 +19,7 @@ const DIRECTIONS: &[(&str, &[&str])] = &[
     ("vipl", &["vi", "sys"]),
     ("stream", &["fabric", "vi", "shm", "sys", "wire"]),
     // `shm` for the waiting policy and mapped files.
-    ("sockets", &["stream", "fabric", "vi", "shm", "sys"]),
+    ("sockets", &["stream", "fabric", "shm", "sys"]),
     ("preload", &["sockets"]),
     ("idl", &[]),
     ("rpc", &["fabric", "vi", "wire", "sys"]),

@@ -18,9 +18,8 @@ use sidestep_sys::{lock::Mutex, signal::without_signals};
 use sidestep_fabric::{Endpoint, Error, LinkOptions, Node};
 use sidestep_stream::carrier::{
     Host, Work,
-    via::{self, Link},
+    via::{self, Call, Caller, Link, Port, Refusal},
 };
-use sidestep_vi::{Connecting, ConnectionRequest, NetAddress, Nic};
 
 use super::{Engine, HANDSHAKE, notice_of, of_key, proof, proof::Notice, random, short_of};
 use crate::{
@@ -36,10 +35,7 @@ use crate::{
 /// The VIA side of an engine.
 #[derive(Debug)]
 pub struct Exchange {
-    nic: Nic,
-    address: NetAddress,
-    /// The port of this host where the NIC is reached; 0: by the identity of its process.
-    port: u64,
+    port: Port,
     pending: Mutex<Vec<Pending>>,
     /// Tickets that were given out, each with the own key of its stream.
     tickets: Mutex<HashMap<Ticket, Key>>,
@@ -63,7 +59,7 @@ enum Step {
     /// The other process was asked for a ticket.
     Asked { endpoint: Endpoint, identity: Identity, proof: Notice },
     /// The link is being connected, by the side that asked.
-    Connecting(Arc<Link>, Connecting),
+    Calling(Call),
     /// It is connected.
     Connected(Arc<Link>),
 }
@@ -83,7 +79,7 @@ const MOST_WITHOUT: usize = 1024;
 /// The link over which processes find each other.
 const RENDEZVOUS_LINK: &str = "shm";
 /// Where ports are tried: those that are given to anybody.
-const FIRST_PORT: u64 = 49_152;
+const FIRST_PORT: u16 = 49_152;
 const PORTS: u64 = 11_000;
 const TRIES: usize = 64;
 /// How long a connection between two NICs may take to be made.
@@ -95,22 +91,13 @@ impl Exchange {
         if config().carrier == config::Carrier::Ring {
             return None;
         }
-        let nic = Nic::on(node.clone(), scheme(), "sockets").ok()?;
-        let (address, port) = match config().nic {
-            Device::Shm => {
-                let address = address_of(identity, 0);
-                nic.listen(&address).ok()?;
-                (address, 0)
-            }
-            Device::Iwarp => (0..TRIES).find_map(|_| {
-                let port = FIRST_PORT + random()?[0] % PORTS;
-                let address = address_of(identity, port);
-                nic.listen(&address).ok()?;
-                Some((address, port))
-            })?,
+        let places: Vec<_> = match config().nic {
+            Device::Shm => vec![via::Place::Process(identity.0)],
+            Device::Iwarp => (0..TRIES).filter_map(|_| random()).map(|[random, _]| any_number(random)).collect(),
         };
+        let port = Port::open(node, scheme(), places, config().sovia, &HOST)?;
         let (pending, tickets, without) = (Mutex::default(), Mutex::default(), Mutex::default());
-        Some(Exchange { nic, address, port, pending, tickets, without })
+        Some(Exchange { port, pending, tickets, without })
     }
 
     /// Asks the process at the other end of a stream. `false`: it does not speak VIA.
@@ -144,7 +131,11 @@ impl Exchange {
             return None;
         }
         tickets.insert(ticket, key.reversed());
-        Some([HANDSHAKE, ticket[0], ticket[1], self.port].iter().flat_map(|word| word.to_le_bytes()).collect())
+        let port = match self.port.place() {
+            via::Place::Process(_) => 0,
+            via::Place::Number(number) => number.into(),
+        };
+        Some([HANDSHAKE, ticket[0], ticket[1], port].iter().flat_map(|word| word.to_le_bytes()).collect())
     }
 
     /// A stream needs no link any more: the peer may have its end already, and is told.
@@ -155,8 +146,8 @@ impl Exchange {
 
     /// Takes up requests and answers that have come.
     pub fn pump(&self, engine: &Engine) {
-        while let Ok(Some(request)) = self.nic.poll_request(&self.address) {
-            self.answer(engine, request);
+        while let Some(caller) = self.port.poll() {
+            self.answer(engine, caller);
         }
         self.see_to_pending(engine);
     }
@@ -171,19 +162,19 @@ impl Exchange {
         lock(&self.pending).extend(kept);
     }
 
-    fn answer(&self, engine: &Engine, mut request: ConnectionRequest) {
-        let ticket = read_discriminator(&request.remote().discriminator);
+    fn answer(&self, engine: &Engine, caller: Caller) {
+        let ticket = read_discriminator(caller.name());
         let Some(own) = ticket.and_then(|ticket| lock(&self.tickets).remove(&ticket)) else { return };
         let Some(stream) = engine.awaiting(&own) else { return };
-        let link = match Link::new(&self.nic, config().sovia, &HOST) {
-            Ok(link) => link,
-            Err(sidestep_vi::Error::Fabric(Error::Memory(error))) => return short_of(stream, &error),
-            Err(_) => return stream.set_reason(Reason::Resources),
-        };
-        if request.accept(link.vi()).is_ok() {
-            // Who has a ticket has seen the notice of this process.
-            proof::take_back(stream.fd());
-            lock(&self.pending).push(Pending { stream: stream.index, key: own, step: Step::Connected(link) });
+        match self.port.answer(caller) {
+            Ok(link) => {
+                // Who has a ticket has seen the notice of this process.
+                proof::take_back(stream.fd());
+                lock(&self.pending).push(Pending { stream: stream.index, key: own, step: Step::Connected(link) });
+            }
+            Err(Refusal::Memory(error)) => short_of(stream, &error),
+            Err(Refusal::Gone) => {}
+            Err(Refusal::Other) => stream.set_reason(Reason::Resources),
         }
     }
 
@@ -209,9 +200,9 @@ impl Exchange {
                     self.answered(stream, identity, error, is_proven)?
                 }
             },
-            Step::Connecting(link, mut connecting) => match connecting.poll() {
-                Ok(false) => Step::Connecting(link, connecting),
-                Ok(true) => Step::Connected(link),
+            Step::Calling(call) => match call.poll() {
+                Ok(Err(call)) => Step::Calling(call),
+                Ok(Ok(link)) => Step::Connected(link),
                 Err(_) => {
                     // Refused, or gone: the next try comes later.
                     stream.set_reason(Reason::Refused);
@@ -252,13 +243,11 @@ impl Exchange {
             stream.set_reason(Reason::Unproven);
             return None;
         }
-        let connected = Link::new(&self.nic, config().sovia, &HOST).ok().and_then(|link| {
-            let local = NetAddress::new(&[], &discriminator(&ticket));
-            let connecting = link.vi().begin_connect(&local, &address_of(identity, port)).ok()?;
-            Some(Step::Connecting(link, connecting))
-        });
+        let place = if port == 0 { via::Place::Process(identity.0) } else { via::Place::Number(port) };
         // Where there is no memory for a link, there may be some for rings; if not, that tells both ends.
-        connected.or_else(|| self.do_without(stream, identity))
+        self.port
+            .call(place, &discriminator(&ticket))
+            .map_or_else(|_| self.do_without(stream, identity), |call| Some(Step::Calling(call)))
     }
 
     /// From now on rings are made with this process.
@@ -288,13 +277,9 @@ fn start(name: &str, run: Work) -> io::Result<()> {
     without_signals(|| thread::Builder::new().name(name.into()).spawn(run)).map(drop)
 }
 
-/// Where the NIC of a process is.
-fn address_of(Identity(words): Identity, port: u64) -> NetAddress {
-    if port != 0 {
-        return NetAddress::new(&[127, 0, 0, 1], format!("127.0.0.1:{port}/sockets").as_bytes());
-    }
-    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-    NetAddress::new(&[], &bytes)
+/// One of the numbers that are given to anybody.
+fn any_number(random: u64) -> via::Place {
+    via::Place::Number(FIRST_PORT + (random % PORTS) as u16)
 }
 
 /// A node of the fabric for an engine: on shared memory, where processes find each other, and on the link of the NIC if that
@@ -330,9 +315,10 @@ pub fn read_question(bytes: &[u8]) -> Option<Key> {
 }
 
 /// Reads the answer: a ticket, and a port.
-pub fn read_ticket(bytes: &[u8]) -> Option<(Ticket, u64)> {
+pub fn read_ticket(bytes: &[u8]) -> Option<(Ticket, u16)> {
     let words = words(bytes, ANSWER_LEN)?;
-    (words[0] == HANDSHAKE && words[3] <= u64::from(u16::MAX)).then_some(([words[1], words[2]], words[3]))
+    let port = u16::try_from(words[3]).ok()?;
+    (words[0] == HANDSHAKE).then_some(([words[1], words[2]], port))
 }
 
 fn discriminator(ticket: &Ticket) -> Vec<u8> {
@@ -361,13 +347,11 @@ mod tests {
         assert_eq!(read_question(&question(&key)[..60]), None);
         assert_eq!(read_question(&[0; QUESTION_LEN]), None);
         let bytes = discriminator(&[7 << 40, 8]);
-        assert!(bytes.len() <= sidestep_vi::MAX_DISCRIMINATOR);
         assert_eq!(read_discriminator(&bytes), Some([7 << 40, 8]));
         assert_eq!(read_discriminator(&bytes[..20]), None);
         let answer = |port: u64| [HANDSHAKE, 1, 2, port].into_iter().flat_map(u64::to_le_bytes).collect::<Vec<_>>();
         assert_eq!(read_ticket(&answer(50_000)), Some(([1, 2], 50_000)));
         assert_eq!(read_ticket(&answer(70_000)), None);
         assert_eq!(read_ticket(NO_NIC), None);
-        assert_eq!(address_of(Identity([1, 2]), 50_000).discriminator, b"127.0.0.1:50000/sockets");
     }
 }

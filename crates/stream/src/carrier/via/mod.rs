@@ -25,12 +25,14 @@ mod offer;
 pub mod options;
 mod outward;
 pub mod packet;
+mod port;
 mod shared;
 pub mod timer;
 
 pub use self::{
     halves::{Inbound, Outbound, Watch, carry},
     options::Options,
+    port::{Call, Caller, Place, Port, Refusal},
     shared::SharedNews,
 };
 

@@ -4,7 +4,10 @@
 //! edge-triggered, so every ring is one edge in every set that holds it. Nobody can take a ring away from
 //! another thread, and there is nothing to block on. A lifeline lies in the same set, level-triggered.
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::{
+    ops::Deref,
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
+};
 
 use rustix::{
     event::{EventfdFlags, Timespec, epoll, eventfd},
@@ -26,8 +29,49 @@ pub struct Sleeper {
     set: OwnedFd,
 }
 
-/// What ended a sleep: the tokens of the descriptors that had news; empty after a time-out or a signal.
-pub type Tokens = Vec<u64>;
+/// What ended a sleep: the tokens of the descriptors that had news; empty after a time-out or a signal. It allocates nothing:
+/// threads sleep where a program may not allow that.
+#[derive(Debug, Clone)]
+pub struct Tokens {
+    all: [u64; Tokens::MOST],
+    count: usize,
+}
+
+impl Tokens {
+    /// How many one sleep tells of; those that are left end the next one at once.
+    const MOST: usize = 64;
+
+    /// None.
+    pub const fn new() -> Tokens {
+        Tokens { all: [0; Tokens::MOST], count: 0 }
+    }
+
+    /// Forgets all.
+    pub fn clear(&mut self) {
+        self.count = 0;
+    }
+
+    /// Adds one, as long as there is room.
+    pub fn push(&mut self, token: u64) {
+        if let Some(place) = self.all.get_mut(self.count) {
+            (*place, self.count) = (token, self.count + 1);
+        }
+    }
+}
+
+impl Default for Tokens {
+    fn default() -> Tokens {
+        Tokens::new()
+    }
+}
+
+impl Deref for Tokens {
+    type Target = [u64];
+
+    fn deref(&self) -> &[u64] {
+        &self.all[..self.count]
+    }
+}
 
 impl Doorbell {
     /// A new doorbell.
@@ -95,10 +139,10 @@ impl Sleeper {
             let left = deadline.saturating_sub(clock::now());
             Timespec { tv_sec: (left / 1_000_000_000) as i64, tv_nsec: (left % 1_000_000_000) as i64 }
         });
-        let mut events = [std::mem::MaybeUninit::uninit(); 64];
+        let mut events = [std::mem::MaybeUninit::uninit(); Tokens::MOST];
         match epoll::wait(&self.set, &mut events[..], timeout.as_ref()) {
             Ok((events, _)) => {
-                tokens.extend(events.iter().map(|event| event.data.u64()));
+                events.iter().for_each(|event| tokens.push(event.data.u64()));
                 Ok(())
             }
             Err(Errno::INTR) => Ok(()),

@@ -62,7 +62,6 @@ struct Receiving {
     buffer: [u8; MAX_FRAME],
     read: Vec<u8>,
     descriptors: Vec<OwnedFd>,
-    tokens: Tokens,
 }
 
 /// Frames taken from one session in one poll, so that no peer holds up the others.
@@ -87,7 +86,6 @@ impl ShmLink {
                 buffer: [0; MAX_FRAME],
                 read: Vec::new(),
                 descriptors: Vec::new(),
-                tokens: Tokens::new(),
             })),
         })
     }
@@ -265,16 +263,17 @@ impl Link for ShmLink {
         // One thread at a time: what a peer sent is handled in order.
         let Ok(mut receiving) = self.receiving.try_lock() else { return false };
         let mut any = false;
-        let mut tokens = std::mem::take(&mut receiving.tokens);
-        tokens.clear();
-        if kernel {
+        let tokens = kernel.then(|| {
+            let mut tokens = Tokens::new();
             let _ = self.kernel.sleep(Some(0), &mut tokens);
-            if tokens.contains(&NAMES) {
-                any |= self.accept(target);
-            }
+            tokens
+        });
+        let has = |token: u64| tokens.as_ref().is_some_and(|tokens| tokens.contains(&token));
+        if has(NAMES) {
+            any |= self.accept(target);
         }
         for session in self.all().iter() {
-            let look = tokens.contains(&u64::from(session.id.0));
+            let look = has(u64::from(session.id.0));
             if kernel && session.is_overdue(LONGEST_SILENCE_NS) {
                 session.close(CloseReason::Link("it did not greet"));
             }
@@ -282,7 +281,6 @@ impl Link for ShmLink {
                 any |= self.poll_session(session, &mut receiving, look, target);
             }
         }
-        receiving.tokens = tokens;
         any
     }
 

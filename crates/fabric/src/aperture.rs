@@ -20,12 +20,8 @@ use std::sync::{
 use sidestep_shm::{Word64, wait::Waiter};
 use sidestep_sys::lock::Mutex;
 
-use self::{
-    location::Location,
-    mapped::{Mapped, Readable},
-    reports::Reports,
-};
-pub(crate) use self::{location::Reach, table::Apertures};
+use self::{location::Location, mapped::Readable, reports::Reports};
+pub(crate) use self::{location::Reach, mapped::Mapped, table::Apertures};
 use crate::{
     cookie::{Cookie, Rights},
     endpoint::Endpoint,

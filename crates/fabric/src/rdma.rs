@@ -15,7 +15,10 @@ mod queue;
 mod transfer;
 mod work;
 
-use std::{borrow::Cow, sync::Arc};
+use std::{
+    borrow::Cow,
+    sync::{Arc, atomic::Ordering},
+};
 
 use sidestep_shm::wait::Waiter;
 
@@ -23,12 +26,14 @@ pub(crate) use self::queue::RdmaCore;
 use self::work::Work;
 pub use self::{queue::Totals, work::Group};
 use crate::{
-    aperture::Aperture,
+    aperture::{Aperture, Mapped},
+    cookie::Rights,
     error::{Error, Result},
     event::Subscription,
     link::Atomic,
     node::Node,
     region::RegionSlice,
+    tripwire::Access,
 };
 
 /// Asynchronous transfers in order. Clones are the same queue.
@@ -61,7 +66,14 @@ impl RdmaQueue {
 
     /// Writes `source` to `offset` of the target. The source must not change until the request has ended.
     pub fn write(&self, source: &RegionSlice, target: &Aperture, offset: usize) -> Result<RequestId> {
-        self.gather(std::slice::from_ref(source), target, offset)
+        let len = source.len();
+        target.check(offset, len, Rights::WRITE)?;
+        let copy =
+            |mapped: &Mapped| Ok(mapped.data.copy_from_in_order(offset, &source.core().data, source.offset(), len)?);
+        match self.core.do_at_once(self.node.core(), target, (offset, len, Access::Write), copy) {
+            Some(id) => Ok(id),
+            None => self.gather(std::slice::from_ref(source), target, offset),
+        }
     }
 
     /// Writes the sources, one after the other, to `offset` of the target, as one request.
@@ -71,7 +83,16 @@ impl RdmaQueue {
 
     /// Stores one 32-bit word in queue order, without a source buffer: a flag or pointer after its payload.
     pub fn immediate(&self, target: &Aperture, offset: usize, value: u32) -> Result<RequestId> {
-        self.post_one(Work::immediate(Cow::Borrowed(target), offset, value)?)
+        let work = Work::immediate(Cow::Borrowed(target), offset, value)?;
+        // Pairs with the owner's Acquire load: what the queue wrote before is visible.
+        let store = |mapped: &Mapped| {
+            mapped.memory.word32(offset)?.store(value, Ordering::Release);
+            Ok(())
+        };
+        match self.core.do_at_once(self.node.core(), target, (offset, size_of::<u32>(), Access::Write), store) {
+            Some(id) => Ok(id),
+            None => self.post_one(work),
+        }
     }
 
     /// Reads from `offset` of the target into `into`.

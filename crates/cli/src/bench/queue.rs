@@ -132,7 +132,7 @@ impl End for SpinningEnd {
 }
 
 /// Sends all bytes, looking for space again and again.
-#[inline]
+#[inline(always)]
 pub fn send_all(sender: &mut Sender, payload: &[u8], peer: &Peer) -> Result<()> {
     let mut sent = sender.try_send(payload)?;
     let mut spin = peer.spin();
@@ -147,7 +147,7 @@ pub fn send_all(sender: &mut Sender, payload: &[u8], peer: &Peer) -> Result<()> 
 }
 
 /// Fills the payload, looking for bytes again and again.
-#[inline]
+#[inline(always)]
 pub fn receive_all(receiver: &mut Receiver, payload: &mut [u8], peer: &Peer) -> Result<()> {
     let mut spin = peer.spin();
     let mut filled = 0;

@@ -101,7 +101,8 @@ impl Receiver {
     }
 
     /// Takes the bytes that are there, at most as many as fit. Zero if there are none.
-    #[inline]
+    // Always: who looks for news again and again finds it 30 ns later behind a call (200 ns in all).
+    #[inline(always)]
     pub fn try_receive(&mut self, bytes: &mut [u8]) -> Result<usize> {
         let Ring::Bytes(ring) = &mut self.ring else { return Err(Error::Unsupported("streams on a queue of slots")) };
         if !ring.has_news() {

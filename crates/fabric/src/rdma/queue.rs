@@ -16,11 +16,13 @@ use super::{
     work::Work,
 };
 use crate::{
+    aperture::{Aperture, Mapped},
     error::{Error, Result},
     event::Subscription,
     link::Outcome,
     node::NodeCore,
     scheduler::{QUANTUM, Serve, Served},
+    tripwire::Access,
 };
 
 #[derive(Debug)]
@@ -117,6 +119,37 @@ impl RdmaCore {
             }
         }
         Ok(true)
+    }
+
+    /// Does a request to mapped memory here and now, if nothing is before it. `None`: it is to be posted.
+    #[inline]
+    pub(super) fn do_at_once(
+        &self,
+        node: &NodeCore,
+        target: &Aperture,
+        (offset, len, access): (usize, usize, Access),
+        act: impl FnOnce(&Mapped) -> Result<()>,
+    ) -> Option<RequestId> {
+        let mapped = target.mapped()?;
+        let mut state = self.lock();
+        let is_first = state.requests.is_empty() && state.failed.is_none();
+        if !is_first || !node.scheduler.may_overtake(len, state.active) {
+            return None;
+        }
+        let id = state.last_posted.wrapping_add(1);
+        state.last_posted = id;
+        match act(mapped) {
+            Ok(()) => {
+                target.fire(offset, len, access);
+                state.totals.requests += 1;
+                state.totals.mapped_bytes += len as u64;
+            }
+            Err(error) => state.failed = Some((id, error)),
+        }
+        self.end(id);
+        drop(state);
+        node.notify();
+        Some(RequestId(id))
     }
 
     /// Takes requests that belong together, all or none. The id of the last one.

@@ -34,11 +34,6 @@ fn a_null_call_allocates_nothing_once_it_is_warm() {
                 break;
             }
         }
-        if address.starts_with("shm:") {
-            // On a busy machine the ends sleep, and the fabric allocates once for each sleep.
-            assert!(counts[1..].iter().all(|count| *count <= 250), "over {address}: {counts:?}");
-            continue;
-        }
         assert!(counts.ends_with(&[0, 0]), "allocations per 100 calls over {address}: {counts:?}");
     }
 }

@@ -11,6 +11,8 @@
 //! - **W2** A bit goes from 1 to 0 by one atomic step, whose doer delivers the event (or, if it is the owner,
 //!   has no need of it).
 
+use std::ops::Range;
+
 use crate::{
     Memory, Result, Word64,
     memory::Words,
@@ -73,10 +75,13 @@ impl Watch {
         }
         // SeqCst: pairs with the fence in `WatchedWord::arm`.
         stored_fence();
-        for (index, mask) in lines(offset, len).take_while(|(index, _)| *index < self.lines.count()) {
+        let touched = line_indices(offset, len);
+        for index in touched.start..touched.end.min(self.lines.count()) {
+            // Mostly: 64 KiB have 256 lines, so nothing more is done for each.
             if self.lines.load(index, Ordering::Relaxed) == 0 {
                 continue;
             }
+            let mask = line_mask(index, offset, len);
             let mut bits = self.lines.word(index).fetch_and(!mask, bit_take()) & mask;
             while bits != 0 {
                 let bit = bits.trailing_zeros() as usize;
@@ -89,14 +94,23 @@ impl Watch {
 
 /// The lines of armed bits that the bytes `offset .. offset + len` have, each with the bits of those bytes.
 pub fn lines(offset: usize, len: usize) -> impl Iterator<Item = (usize, u64)> {
+    line_indices(offset, len).map(move |index| (index, line_mask(index, offset, len)))
+}
+
+#[inline]
+fn line_indices(offset: usize, len: usize) -> Range<usize> {
     let (first, end) = (offset / WATCHED_WORD, (offset + len).div_ceil(WATCHED_WORD));
-    let count = if len == 0 { 0 } else { end.div_ceil(WORDS_PER_LINE) - first / WORDS_PER_LINE };
-    (first / WORDS_PER_LINE..).take(count).map(move |index| {
-        let base = index * WORDS_PER_LINE;
-        let low = first.max(base) - base;
-        let high = end.min(base + WORDS_PER_LINE) - 1 - base;
-        (index, (u64::MAX >> (63 - (high - low))) << low)
-    })
+    let start = first / WORDS_PER_LINE;
+    start..if len == 0 { start } else { end.div_ceil(WORDS_PER_LINE) }
+}
+
+/// The bits of those bytes in one of their lines.
+fn line_mask(index: usize, offset: usize, len: usize) -> u64 {
+    let (first, end) = (offset / WATCHED_WORD, (offset + len).div_ceil(WATCHED_WORD));
+    let base = index * WORDS_PER_LINE;
+    let low = first.max(base) - base;
+    let high = end.min(base + WORDS_PER_LINE) - 1 - base;
+    (u64::MAX >> (63 - (high - low))) << low
 }
 
 impl WatchedWord {

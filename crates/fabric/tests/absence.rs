@@ -5,9 +5,6 @@
 //! by time, not by message: a process that finds nothing for long lets its node look at the kernel's descriptors, at most
 //! every 50 us.
 
-#[path = "absence/allocator.rs"]
-mod allocator;
-
 use std::{
     collections::BTreeMap,
     fs,
@@ -20,9 +17,10 @@ use std::{
 use rustix::process::{Pid, Signal, getppid, kill_process};
 use sidestep_fabric::{Channel, ChannelOptions, LinkOptions, Node, Result, queue::Kind};
 use sidestep_sys::{clock, cpu};
-use sidestep_testkit::process::{Child, PATIENCE_NS, Role, enter};
-
-use allocator::Counting;
+use sidestep_testkit::{
+    allocator::Counting,
+    process::{Child, PATIENCE_NS, Role, enter},
+};
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting::new();

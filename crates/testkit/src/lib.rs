@@ -10,6 +10,7 @@
 //! **What it never does.** It never sleeps to synchronise, never waits without a deadline, and never tests what a program
 //! could not see.
 
+pub mod allocator;
 pub mod conformance;
 pub mod hosts;
 pub mod links;

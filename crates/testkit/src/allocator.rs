@@ -12,11 +12,13 @@ use std::{
 };
 
 /// Counts what it passes on.
+#[derive(Debug, Default)]
 pub struct Counting {
     calls: AtomicU64,
 }
 
 impl Counting {
+    /// For a `#[global_allocator]`.
     pub const fn new() -> Counting {
         Counting { calls: AtomicU64::new(0) }
     }

@@ -1,13 +1,13 @@
 //! What a null call does not do: allocate.
 
-mod allocator;
-#[path = "../every/mod.rs"]
+#[path = "every/mod.rs"]
 mod every;
 
 use every::generated::EveryV1Client;
+use sidestep_testkit::allocator::Counting;
 
 #[global_allocator]
-static ALLOCATOR: allocator::Counting = allocator::Counting::new();
+static ALLOCATOR: Counting = Counting::new();
 
 /// Client and server are in this process, so both are counted.
 #[test]

@@ -150,9 +150,15 @@ fn receive_slowly(
                 Ok(reader::Step::Kernel) => {
                     if nonblocking {
                         let flags = flags | libc::MSG_DONTWAIT;
-                        let count = from_kernel(stream.fd(), parts, flags, control)?;
-                        stream.count(READ, count);
-                        return Ok(total + count);
+                        return match from_kernel(stream.fd(), parts, flags, control) {
+                            Ok(count) => {
+                                stream.count(READ, count);
+                                Ok(total + count)
+                            }
+                            // What was taken before it is the caller's.
+                            Err(_) if total > 0 => Ok(total),
+                            Err(errno) => Err(errno),
+                        };
                     }
                     // S3: counted before the lock is given back.
                     call = Some(stream.in_kernel(READ));

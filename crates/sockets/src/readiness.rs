@@ -58,7 +58,7 @@ pub fn look_again(stream: &Stream, carrier: &Carrier, events: i16) -> Option<u64
             None => Some(clock::now() + LOOK_NS),
         };
     }
-    if events & IN != 0 && stream.low_water.load(Ordering::Relaxed) > 1 && is_split(carrier) {
+    if events & IN != 0 && stream.low_water.load(Ordering::Relaxed) > 1 && is_split(stream, carrier) {
         let soon = clock::now() + LOOK_NS;
         until = Some(until.map_or(soon, |until| until.min(soon)));
     }
@@ -66,14 +66,14 @@ pub fn look_again(stream: &Stream, carrier: &Carrier, events: i16) -> Option<u64
 }
 
 /// Whether bytes may lie on several paths.
-fn is_split(carrier: &Carrier) -> bool {
-    carrier.is_switching() || carrier.kept.load(Ordering::Relaxed) != 0
+fn is_split(stream: &Stream, carrier: &Carrier) -> bool {
+    carrier.is_switching() || carrier.kept.load(Ordering::Relaxed) != 0 || stream.inherited_bytes() > 0
 }
 
 /// Whether so many bytes have come, on all paths together.
 #[cold]
 fn has_across(stream: &Stream, carrier: &Carrier, wanted: u32) -> bool {
-    is_split(carrier)
+    is_split(stream, carrier)
         && stream
             .try_reader()
             .is_some_and(|mut reader| reader.available(stream).is_ok_and(|bytes| bytes >= wanted as usize))

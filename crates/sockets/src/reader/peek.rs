@@ -29,7 +29,10 @@ impl Reader {
             // All of it lies together then.
             self.put_aside(stream);
             if let Some(step) = self.take_aside(stream, parts, flags)? {
-                return Ok(step);
+                return Ok(match step {
+                    Step::Got(count) => Step::Got(count + self.look_behind(stream, parts, flags, count)),
+                    step => step,
+                });
             }
         }
         if self.is_split() {
@@ -44,6 +47,31 @@ impl Reader {
             }
         }
         self.step_with(stream, parts, flags, patient, anchor, control)
+    }
+
+    /// Shows what lies behind the bytes that the family shares, of which so many were shown: bytes that were put aside, or what
+    /// TCP has. Returns how many.
+    fn look_behind(&self, stream: &Stream, parts: &mut [IoSliceMut<'_>], flags: i32, shown: usize) -> usize {
+        let room = parts.iter().map(|part| part.len()).sum::<usize>() - shown;
+        if room == 0 || stream.inherited_bytes() != shown {
+            return 0;
+        }
+        let aside = self.aside.as_ref().map(|aside| &aside.bytes).filter(|bytes| !bytes.is_empty());
+        let bytes = match aside {
+            Some(bytes) => bytes.iter().copied().take(room).collect(),
+            None => {
+                let mut tcp = vec![0; room];
+                let look = libc::MSG_PEEK | libc::MSG_DONTWAIT;
+                let there = kernel::receive(stream.fd(), &mut [IoSliceMut::new(&mut tcp)], look);
+                tcp.truncate(there.unwrap_or(0));
+                tcp
+            }
+        };
+        if flags & libc::MSG_TRUNC == 0 {
+            let places = parts.iter_mut().flat_map(|part| part.iter_mut()).skip(shown);
+            places.zip(&bytes).for_each(|(place, byte)| *place = *byte);
+        }
+        bytes.len()
     }
 
     /// Whether bytes may lie on several paths.

@@ -4,8 +4,8 @@
 use std::sync::atomic::Ordering;
 
 use crate::{
-    kernel, leaving,
-    member::{IN, Member, ONE_SHOT},
+    engine, kernel, leaving,
+    member::{IN, Member, ONE_SHOT, OUT},
     stream::{Stream, lock},
 };
 
@@ -34,7 +34,12 @@ impl Set {
             if let Some(event) = told {
                 event.events |= IN;
             } else if count < events.len() {
-                events[count] = libc::epoll_event { events: IN, u64: member.data };
+                // As the kernel does, which tells of all that is so when it tells of one thing.
+                let also = match engine::is_disabled() {
+                    true => 0,
+                    false => kernel::look(member.stream.fd(), (member.events & OUT) as i16) as u32 & member.events,
+                };
+                events[count] = libc::epoll_event { events: IN | also, u64: member.data };
                 count += 1;
                 if member.events & ONE_SHOT != 0 {
                     // As the kernel does with what it reports. A program with such members makes this call itself.

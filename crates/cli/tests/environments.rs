@@ -28,8 +28,8 @@ struct Environment {
 }
 
 macro_rules! environments {
-    ($($name:ident: $words:literal $(, awaits $defect:literal)? $(, without $reason:literal [$($left:ident)*])*;)*) => {
-        $(#[test] $(#[ignore = $defect])? fn $name() {
+    ($($name:ident: $words:literal $(, without $reason:literal [$($left:ident)*])*;)*) => {
+        $(#[test] fn $name() {
             behave_the_same_in(&Environment {
                 name: stringify!($name),
                 words: $words,

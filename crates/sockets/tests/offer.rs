@@ -1,12 +1,13 @@
 //! Which connections are offered: one with a second exchange is, one that its program has shut down is not.
 
+mod ends;
+
 use std::{
     ffi::OsStr,
     io::{IoSlice, IoSliceMut},
-    net::{TcpListener, TcpStream},
-    os::fd::IntoRawFd,
 };
 
+use ends::pair;
 use sidestep_sockets::{
     calls,
     config::config,
@@ -53,18 +54,6 @@ fn exchange(client: i32, server: i32) {
 fn receive(fd: i32) -> usize {
     let mut bytes = [0; 16];
     calls::receive(fd, &mut [IoSliceMut::new(&mut bytes)], 0).expect("a connection")
-}
-
-/// Two ends of a connection, both of this process.
-fn pair() -> [i32; 2] {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let client = TcpStream::connect(listener.local_addr().expect("an address")).expect("a connection");
-    let (server, _) = listener.accept().expect("a connection");
-    let ends = [client.into_raw_fd(), server.into_raw_fd()];
-    calls::made(ends[0], false);
-    calls::connected(ends[0]);
-    calls::accepted(ends[1], false);
-    ends
 }
 
 /// Whether the registry has the socket with this number.

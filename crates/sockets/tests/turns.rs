@@ -1,13 +1,14 @@
 //! A stream that changes its carrier: from VIA over TCP to rings, and back again, at any byte.
 
+mod ends;
+
 use std::{
     ffi::OsStr,
     io::{IoSlice, IoSliceMut},
-    net::{TcpListener, TcpStream},
-    os::fd::IntoRawFd,
     time::Instant,
 };
 
+use ends::pair;
 use sidestep_sockets::{
     calls,
     config::config,
@@ -66,18 +67,6 @@ fn turns() {
     let mut rest = [0; 1];
     assert_eq!(calls::receive(ends[1], &mut [IoSliceMut::new(&mut rest)], 0), Ok(0));
     calls::close(ends[1]).expect("it is open");
-}
-
-/// Two ends of a connection, both of this process.
-fn pair() -> [i32; 2] {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let client = TcpStream::connect(listener.local_addr().expect("an address")).expect("a connection");
-    let (server, _) = listener.accept().expect("a connection");
-    let ends = [client.into_raw_fd(), server.into_raw_fd()];
-    calls::made(ends[0], false);
-    calls::connected(ends[0]);
-    calls::accepted(ends[1], false);
-    ends
 }
 
 /// Whether the end with this number is on VIA (`true`) or on rings both ways; `None` while it is not.

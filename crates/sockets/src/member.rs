@@ -23,6 +23,8 @@ pub struct Member {
     pub present: bool,
     /// One-shot, and reported.
     pub spent: bool,
+    /// Edge-triggered, without a ring: how far the peer had written when bytes that lie here were reported.
+    pub told: Option<u64>,
     pub ring: Option<Ring>,
 }
 
@@ -154,9 +156,9 @@ impl Members {
         }
     }
 
-    /// All of them, to change them.
-    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Member> {
-        self.all.iter_mut().filter_map(|member| member.as_deref_mut())
+    /// All of them, with their ids, to change them.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut Member)> {
+        self.all.iter_mut().enumerate().filter_map(|(id, member)| Some((id as u32, member.as_deref_mut()?)))
     }
 
     /// All of them, with their ids.
@@ -166,6 +168,20 @@ impl Members {
 }
 
 impl Member {
+    /// One that the program adds to a set.
+    pub fn new(stream: &'static Stream, fd: i32, events: u32, data: u64) -> Member {
+        Member { stream, fd, events, data, present: true, spent: false, told: None, ring: None }
+    }
+
+    /// The program asks for something else; whatever there is of that is new.
+    pub fn change(&mut self, event: libc::epoll_event) {
+        (self.events, self.data, self.present) = (event.events, event.u64, true);
+        (self.spent, self.told) = (false, None);
+        if let Some(ring) = &mut self.ring {
+            ring.seen = Seen::NOTHING;
+        }
+    }
+
     /// What would be reported now.
     #[inline]
     pub fn ready(&self) -> u32 {

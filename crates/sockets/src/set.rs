@@ -131,8 +131,7 @@ impl Set {
 
     /// In a forked child: the parent had a stream in the set for which bytes lie here.
     pub fn inherit_member(&self, stream: &'static Stream, Membership { fd, events, data, .. }: Membership) {
-        let member = Member { stream, fd, events, data, present: true, spent: false, ring: None };
-        lock(&self.state).members.insert(fd, member);
+        lock(&self.state).members.insert(fd, Member::new(stream, fd, events, data));
         lock(&stream.sets).push(self.index);
     }
 
@@ -187,43 +186,39 @@ impl Set {
                     lock(&stream.sets).retain(|index| *index != self.index);
                 }
             }
-            (_, Some(event)) => {
-                let (events, data) = (event.events, event.u64);
-                match id.and_then(|id| Some((id, state.members.get_mut(id)?))) {
-                    Some((id, member)) => {
-                        (member.events, member.data) = (events, data);
-                        if events & ONE_SHOT != 0 && stream.carrier().is_some() {
+            (_, Some(event)) => match id.and_then(|id| Some((id, state.members.get_mut(id)?))) {
+                Some((id, member)) => {
+                    member.change(event);
+                    if event.events & ONE_SHOT != 0 && stream.carrier().is_some() {
+                        state.carry(set, id);
+                        wake();
+                    }
+                }
+                None => {
+                    let id = state.members.insert(fd, Member::new(stream, fd, event.events, event.u64));
+                    let mut sets = lock(&stream.sets);
+                    if !sets.contains(&self.index) {
+                        sets.push(self.index);
+                    }
+                    drop(sets);
+                    if self.exported.load(Ordering::Acquire) {
+                        drop(state);
+                        crate::leaving::leave(stream, EXPORTED);
+                        return Ok(());
+                    }
+                    match stream.carrier() {
+                        Some(carrier) if !state.serves(carrier.node()) => {
+                            drop(state);
+                            crate::leaving::leave(stream, EXPORTED);
+                        }
+                        Some(_) => {
                             state.carry(set, id);
                             wake();
                         }
-                    }
-                    None => {
-                        let member = Member { stream, fd, events, data, present: true, spent: false, ring: None };
-                        let id = state.members.insert(fd, member);
-                        let mut sets = lock(&stream.sets);
-                        if !sets.contains(&self.index) {
-                            sets.push(self.index);
-                        }
-                        drop(sets);
-                        if self.exported.load(Ordering::Acquire) {
-                            drop(state);
-                            crate::leaving::leave(stream, EXPORTED);
-                            return Ok(());
-                        }
-                        match stream.carrier() {
-                            Some(carrier) if !state.serves(carrier.node()) => {
-                                drop(state);
-                                crate::leaving::leave(stream, EXPORTED);
-                            }
-                            Some(_) => {
-                                state.carry(set, id);
-                                wake();
-                            }
-                            None => {}
-                        }
+                        None => {}
                     }
                 }
-            }
+            },
             _ => {}
         }
         Ok(())
@@ -321,7 +316,8 @@ impl Set {
             if heirloom::are_left() && self.has_bytes_alone() {
                 let count = kernel::epoll_wait(set, events, Some(Duration::ZERO), mask)?;
                 let count = lock(&self.state).translate(events, count);
-                return Ok(self.add_alone(events, count));
+                let count = self.add_alone(events, count);
+                return Ok(count + lock(&self.state).collect(&mut events[count..]));
             }
             let mut state = lock(&self.state);
             if state.carried == 0 {
@@ -335,14 +331,19 @@ impl Set {
                     return Err(Errno(libc::EINTR));
                 }
                 // Mostly nothing of ours is among them. A member may have got its ring meanwhile.
-                if !events[..count].iter().any(state::is_ours) {
+                let none_is_ours = !events[..count].iter().any(state::is_ours);
+                if none_is_ours && !heirloom::are_left() {
                     return Ok(count);
                 }
                 let _inside = Inside::enter();
                 let mut state = lock(&self.state);
                 state.progress();
                 let count = state.translate(events, count);
+                state.add_inherited(&mut events[..count]);
                 let count = count + state.collect(&mut events[count..]);
+                if none_is_ours {
+                    return Ok(count);
+                }
                 if count > 0 {
                     return Ok(count);
                 }

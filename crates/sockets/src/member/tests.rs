@@ -43,7 +43,7 @@ fn edge_member(end: &TcpStream, set: i32) -> (State, u32) {
     kernel::epoll_control(set, libc::EPOLL_CTL_ADD, fd, Some(event)).unwrap();
     let stream = table::stream(fd).unwrap();
     let mut state = State::default();
-    let member = Member { stream, fd, events, data: 0, present: true, spent: false, ring: None };
+    let member = Member::new(stream, fd, events, 0);
     let id = state.members.insert(fd, member);
     state.carry(set, id);
     assert!(state.members.get(id).is_some_and(|member| member.ring.is_some()));

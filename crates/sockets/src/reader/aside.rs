@@ -47,11 +47,11 @@ impl Reader {
         self.tell_kept();
     }
 
-    /// Puts aside all that has come.
+    /// Puts aside all that has come, up to where the rest is the kernel's.
     pub fn put_aside(&mut self, stream: &Stream) {
         let mut aside = self.aside.take().unwrap_or_default();
         let mut piece = vec![0; PIECE];
-        while aside.error.is_none() && aside.bytes.len() < MOST {
+        while aside.error.is_none() && aside.bytes.len() < MOST && !self.is_through(stream) {
             match self.step(stream, &mut [IoSliceMut::new(&mut piece)], 0, false, Anchor::News) {
                 Ok(Step::Got(count @ 1..)) => aside.bytes.extend(&piece[..count]),
                 // The end is the kernel's to tell, and is told again.
@@ -69,6 +69,12 @@ impl Reader {
     pub(super) fn bytes_aside(&self) -> usize {
         let heirloom = |aside: &Aside| aside.heirloom.as_ref().map_or(0, |heirloom| heirloom.left());
         self.aside.as_ref().map_or(0, |aside| aside.bytes.len() + heirloom(aside))
+    }
+
+    /// What was put aside behind the bytes that the family shares, all of which were just shown; they are so many.
+    pub(super) fn aside_behind(&self, shown: usize) -> Vec<u8> {
+        let behind = |aside: &&Aside| aside.heirloom.as_ref().is_some_and(|heirloom| heirloom.left() == shown);
+        self.aside.as_deref().filter(behind).map_or(Vec::new(), |aside| aside.bytes.iter().copied().collect())
     }
 
     /// Takes, or shows, what was put aside. `None`: others have taken it.

@@ -25,15 +25,13 @@ impl Reader {
         control: Option<&mut Control<'_>>,
     ) -> Result<Step> {
         self.cross(stream)?;
-        if self.aside.is_some() {
-            // All of it lies together then.
-            self.put_aside(stream);
-            if let Some(step) = self.take_aside(stream, parts, flags)? {
-                return Ok(match step {
-                    Step::Got(count) => Step::Got(count + self.look_behind(stream, parts, flags, count)),
-                    step => step,
-                });
-            }
+        if self.aside.is_some()
+            && let Some(step) = self.take_aside(stream, parts, flags)?
+        {
+            return match step {
+                Step::Got(count) => Ok(Step::Got(count + self.look_behind(stream, parts, flags, count)?)),
+                step => Ok(step),
+            };
         }
         if self.is_split() {
             let wanted = parts.iter().map(|part| part.len()).sum();
@@ -49,29 +47,26 @@ impl Reader {
         self.step_with(stream, parts, flags, patient, anchor, control)
     }
 
-    /// Shows what lies behind the bytes that the family shares, of which so many were shown: bytes that were put aside, or what
-    /// TCP has. Returns how many.
-    fn look_behind(&self, stream: &Stream, parts: &mut [IoSliceMut<'_>], flags: i32, shown: usize) -> usize {
+    /// Shows what lies behind what was put aside, of which so many bytes were shown. Returns how many.
+    fn look_behind(
+        &mut self,
+        stream: &Stream,
+        parts: &mut [IoSliceMut<'_>],
+        flags: i32,
+        shown: usize,
+    ) -> Result<usize> {
         let room = parts.iter().map(|part| part.len()).sum::<usize>() - shown;
-        if room == 0 || stream.inherited_bytes() != shown {
-            return 0;
+        let mut bytes = self.aside_behind(shown);
+        bytes.truncate(room);
+        if bytes.len() < room && shown + bytes.len() == self.bytes_aside() {
+            let more = self.in_order(stream, room - bytes.len())?;
+            bytes.extend(more);
         }
-        let aside = self.aside.as_ref().map(|aside| &aside.bytes).filter(|bytes| !bytes.is_empty());
-        let bytes = match aside {
-            Some(bytes) => bytes.iter().copied().take(room).collect(),
-            None => {
-                let mut tcp = vec![0; room];
-                let look = libc::MSG_PEEK | libc::MSG_DONTWAIT;
-                let there = kernel::receive(stream.fd(), &mut [IoSliceMut::new(&mut tcp)], look);
-                tcp.truncate(there.unwrap_or(0));
-                tcp
-            }
-        };
         if flags & libc::MSG_TRUNC == 0 {
             let places = parts.iter_mut().flat_map(|part| part.iter_mut()).skip(shown);
             places.zip(&bytes).for_each(|(place, byte)| *place = *byte);
         }
-        bytes.len()
+        Ok(bytes.len())
     }
 
     /// Whether bytes may lie on several paths.
@@ -82,11 +77,9 @@ impl Reader {
     /// The next bytes, at most so many, from wherever they are.
     #[cold]
     fn in_order(&mut self, stream: &Stream, wanted: usize) -> Result<Vec<u8>> {
-        let (Some(carrier), Some(ring)) = (&self.carrier, &mut self.ring) else { return Ok(Vec::new()) };
         // TCP before the notes: a switch is announced before anything that follows it.
-        let mut tcp = vec![0; wanted];
-        let there = kernel::receive(stream.fd(), &mut [IoSliceMut::new(&mut tcp)], libc::MSG_PEEK | libc::MSG_DONTWAIT);
-        tcp.truncate(there.unwrap_or(0));
+        let tcp = on_tcp(stream, wanted);
+        let (Some(carrier), Some(ring)) = (&self.carrier, &mut self.ring) else { return Ok(tcp) };
         ring.settle();
         let next = carrier.announced(self.note.done);
         let mut position = stream.position(READ, ring.position());
@@ -121,4 +114,16 @@ impl Reader {
         bytes.truncate(wanted);
         Ok(bytes)
     }
+}
+
+/// The next bytes that TCP has, at most so many. An error is left for the call that takes bytes.
+fn on_tcp(stream: &Stream, wanted: usize) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    if kernel::ask(stream.fd(), libc::FIONREAD).is_ok_and(|count| count > 0) {
+        bytes.resize(wanted, 0);
+        let look = libc::MSG_PEEK | libc::MSG_DONTWAIT;
+        let there = kernel::receive(stream.fd(), &mut [IoSliceMut::new(&mut bytes)], look);
+        bytes.truncate(there.unwrap_or(0));
+    }
+    bytes
 }

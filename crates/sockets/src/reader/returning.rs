@@ -92,6 +92,9 @@ impl Reader {
         let until = clock::now() + ARRIVAL_NS;
         let (mut bytes, mut piece) = (Vec::new(), vec![0; PIECE]);
         while !self.is_through(stream) {
+            if self.has_failed(stream) {
+                break;
+            }
             match self.step(stream, &mut [IoSliceMut::new(&mut piece)], 0, false, Anchor::News) {
                 Ok(Step::Got(count @ 1..)) => bytes.extend(&piece[..count]),
                 Ok(Step::Empty) if self.can_freeze() => {
@@ -109,6 +112,15 @@ impl Reader {
             }
         }
         bytes
+    }
+
+    /// Whether the connection has failed, and nothing more comes before that. The error is the kernel's to tell.
+    fn has_failed(&mut self, stream: &Stream) -> bool {
+        let failed = kernel::look(stream.fd(), 0) & libc::POLLERR != 0;
+        failed
+            && kernel::ask(stream.fd(), libc::FIONREAD) == Ok(0)
+            && !self.cross(stream).unwrap_or(true)
+            && !self.has_news()
     }
 
     /// The ring has ended and was read: whatever its writer announces, the rest comes over TCP. The switch to TCP that its

@@ -3,13 +3,18 @@
 
 use std::sync::atomic::Ordering;
 
+use sidestep_stream::carrier::Watch;
+
 use crate::{
     engine, kernel, leaving,
-    member::{IN, Member, ONE_SHOT, OUT},
+    member::{EDGE, ERR, HUP, IN, Member, ONE_SHOT, OUT, RDHUP},
     stream::{Stream, lock},
 };
 
-use super::Set;
+use super::{
+    Set,
+    state::{State, token},
+};
 
 impl Set {
     /// The process is about to shut itself in, and its streams were asked to leave.
@@ -24,32 +29,31 @@ impl Set {
         lock(&self.state).members.iter().any(|(_, member)| is_due(member))
     }
 
-    /// Adds to what the kernel reported members for which bytes lie here; returns how many events there are then. An
-    /// edge-triggered one is told as long as it has some: it reads until there is nothing more.
+    /// Adds to what the kernel reported members for which bytes lie here; returns how many events there are then.
     pub fn add_alone(&self, events: &mut [libc::epoll_event], count: usize) -> usize {
         let set = self.fd.load(Ordering::Relaxed);
         let mut count = count;
-        for member in lock(&self.state).members.iter_mut().filter(|member| is_due(member)) {
-            let told = events[..count].iter_mut().find(|event| event.u64 == member.data);
-            if let Some(event) = told {
-                event.events |= IN;
-            } else if count < events.len() {
-                // As the kernel does, which tells of all that is so when it tells of one thing.
-                let also = match engine::is_disabled() {
-                    true => 0,
-                    false => kernel::look(member.stream.fd(), (member.events & OUT) as i16) as u32 & member.events,
-                };
-                events[count] = libc::epoll_event { events: IN | also, u64: member.data };
-                count += 1;
-                if member.events & ONE_SHOT != 0 {
-                    // As the kernel does with what it reports. A program with such members makes this call itself.
-                    let silent = libc::epoll_event { events: ONE_SHOT, u64: member.data };
-                    let _ = kernel::epoll_control(set, libc::EPOLL_CTL_MOD, member.fd, Some(silent));
-                }
-            } else {
-                break;
+        let mut state = lock(&self.state);
+        state.add_inherited(&mut events[..count]);
+        for (id, member) in state.members.iter_mut().filter(|(_, member)| is_due(member)) {
+            if events[..count].iter().any(|event| event.u64 == member.data) {
+                continue;
             }
-            member.spent = member.events & ONE_SHOT != 0;
+            let Some(event) = events.get_mut(count) else { break };
+            // As the kernel does, which tells of all that is so when it tells of one thing.
+            let also = match engine::is_disabled() {
+                true => 0,
+                false => kernel::look(member.stream.fd(), (member.events & (OUT | RDHUP)) as i16) as u32,
+            };
+            *event = libc::epoll_event { events: IN | also & (member.events | HUP | ERR), u64: member.data };
+            count += 1;
+            if member.events & ONE_SHOT != 0 {
+                // As the kernel does with what it reports. A program with such members makes this call itself.
+                let u64 = if engine::is_disabled() { member.data } else { token(id) };
+                let silent = libc::epoll_event { events: ONE_SHOT, u64 };
+                let _ = kernel::epoll_control(set, libc::EPOLL_CTL_MOD, member.fd, Some(silent));
+            }
+            is_told(member);
         }
         count
     }
@@ -61,12 +65,11 @@ impl Set {
         let member = id.and_then(|id| state.members.get_mut(id)).filter(|member| member.stream.index == stream.index);
         match (member, event) {
             (Some(member), Some(event)) if op != libc::EPOLL_CTL_DEL => {
-                (member.events, member.data, member.present, member.spent) = (event.events, event.u64, true, false);
+                member.change(event);
             }
             (Some(member), _) => (member.events, member.present) = (0, false),
             (None, Some(event)) if op == libc::EPOLL_CTL_ADD && !leaving::is_kernels(stream) => {
-                let (events, data) = (event.events, event.u64);
-                state.members.insert(fd, Member { stream, fd, events, data, present: true, spent: false, ring: None });
+                state.members.insert(fd, Member::new(stream, fd, event.events, event.u64));
                 drop(state);
                 let mut sets = lock(&stream.sets);
                 if !sets.contains(&self.index) {
@@ -78,6 +81,36 @@ impl Set {
     }
 }
 
+impl State {
+    /// Adds to members that the kernel has told of what it does not know: bytes for them lie here.
+    pub fn add_inherited(&mut self, events: &mut [libc::epoll_event]) {
+        let readable = |(_, member): &(u32, &mut Member)| wants_bytes(member) && leaving::has_bytes(member.stream);
+        for (_, member) in self.members.iter_mut().filter(readable) {
+            if let Some(event) = events.iter_mut().find(|event| event.u64 == member.data) {
+                event.events |= IN;
+                is_told(member);
+            }
+        }
+    }
+}
+
+/// Whether a member is to be told that it can be read. An edge-triggered one is told once of what lies here.
 fn is_due(member: &Member) -> bool {
-    member.present && !member.spent && member.events & IN != 0 && leaving::has_bytes(member.stream)
+    let news = || member.events & EDGE == 0 || member.told != Some(written(member));
+    wants_bytes(member) && leaving::has_bytes(member.stream) && news()
+}
+
+/// Whether the kernel alone would answer for it.
+fn wants_bytes(member: &Member) -> bool {
+    member.ring.is_none() && member.present && !member.spent && member.events & IN != 0
+}
+
+fn is_told(member: &mut Member) {
+    member.spent = member.events & ONE_SHOT != 0;
+    member.told = Some(written(member));
+}
+
+/// How far the peer has written a carrier that it has not left.
+fn written(member: &Member) -> u64 {
+    member.stream.carrier().map_or(0, |carrier| carrier.watch().written())
 }

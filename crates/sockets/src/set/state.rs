@@ -16,7 +16,7 @@ use sidestep_sys::cpu;
 
 use crate::{
     kernel::{self, Errno, Result},
-    member::{EDGE, ENDS, IN, Member, Members, OUT, RDHUP, Ring, Seen},
+    member::{EDGE, ENDS, IN, Member, Members, ONE_SHOT, OUT, RDHUP, Ring, Seen},
     poll::LOOK_TICKS,
 };
 
@@ -135,7 +135,11 @@ impl State {
         let numbered = self.members.get(id).is_some_and(|member| self.members.id(member.fd) == Some(id));
         let Some(member) = self.members.get_mut(id).filter(|_| numbered) else { return };
         let Some(ring) = member.ring.take() else { return };
-        let event = libc::epoll_event { events: member.events, u64: member.data };
+        let event = match member.spent {
+            // Silent until the program arms it anew. The kernel may tell of an end all the same, which is then dropped.
+            true => libc::epoll_event { events: ONE_SHOT, u64: token(id) },
+            false => libc::epoll_event { events: member.events, u64: member.data },
+        };
         let _ = match member.present {
             true => change(set, member.fd, event),
             false => kernel::epoll_control(set, libc::EPOLL_CTL_DEL, member.fd, None),
@@ -163,25 +167,18 @@ impl State {
         let Some(member) = self.members.get_mut(id) else { return Err(Errno(libc::ENOENT)) };
         match (op, event) {
             (libc::EPOLL_CTL_ADD, Some(_)) if member.present => return Err(Errno(libc::EEXIST)),
-            (libc::EPOLL_CTL_ADD, Some(event)) => {
-                (member.events, member.data, member.present, member.spent) = (event.events, event.u64, true, false);
-            }
+            (libc::EPOLL_CTL_ADD, Some(event)) => member.change(event),
             (libc::EPOLL_CTL_MOD | libc::EPOLL_CTL_DEL, _) if !member.present => return Err(Errno(libc::ENOENT)),
             (libc::EPOLL_CTL_MOD, Some(event)) if (member.events | event.events) & EXCLUSIVE != 0 => {
                 return Err(Errno(libc::EINVAL));
             }
-            (libc::EPOLL_CTL_MOD, Some(event)) => {
-                (member.events, member.data, member.spent) = (event.events, event.u64, false);
-            }
+            (libc::EPOLL_CTL_MOD, Some(event)) => member.change(event),
             (libc::EPOLL_CTL_DEL, _) => {
                 (member.events, member.present) = (0, false);
                 return Ok(());
             }
             (_, None) => return Err(Errno(libc::EFAULT)),
             _ => return Err(Errno(libc::EINVAL)),
-        }
-        if let Some(ring) = &mut member.ring {
-            ring.seen = Seen::NOTHING;
         }
         self.activate(id);
         Ok(())
@@ -529,6 +526,7 @@ fn salt() -> u32 {
     SALT.compare_exchange(0, fresh, Ordering::Relaxed, Ordering::Relaxed).map_or_else(|first| first, |_| fresh)
 }
 
-fn token(low: u32) -> u64 {
+/// What stands for a member in the kernel's set.
+pub fn token(low: u32) -> u64 {
     u64::from(salt()) << 32 | u64::from(low)
 }

@@ -207,10 +207,10 @@ impl Model {
         }
         if unread > 0 || abort {
             self.arrives_reset(1 - end);
-        } else {
+        } else if !peer.peer_ended {
             self.ends[1 - end].peer_ended = true;
+            self.stir(1 - end);
         }
-        self.stir(1 - end);
     }
 
     fn arrives_reset(&mut self, end: usize) {

@@ -88,6 +88,9 @@ fn fill_up(
     IoSliceMut::advance_slices(&mut parts, got);
     let mut more = 0;
     while parts.iter().any(|part| !part.is_empty()) && (more == 0 || reader.goes_on(stream)) {
+        if is_next_an_error(reader, stream) {
+            break;
+        }
         match reader.step(stream, parts, flags, false, Anchor::Unknown) {
             Ok(reader::Step::Got(count)) if count > 0 => {
                 more += count;
@@ -101,6 +104,12 @@ fn fill_up(
         }
     }
     more
+}
+
+/// Whether an error has come, and nothing before it. A call that has bytes does not ask for it: it waits for the next call,
+/// whichever that is.
+fn is_next_an_error(reader: &mut reader::Reader, stream: &Stream) -> bool {
+    reader.available(stream) == Ok(0) && has_failed(stream) && reader.available(stream) == Ok(0)
 }
 
 /// How many bytes a receiving call has room for, and with how many a blocking one returns if there is no end before.
@@ -138,9 +147,7 @@ fn receive_slowly(
             let _inside = Inside::enter();
             stream.passes(READ);
             let mut reader = stream.reader();
-            // An error that has come waits for the next call, whichever that is: it is not asked for here.
-            if total > 0 && reader.available(stream) == Ok(0) && has_failed(stream) && reader.available(stream) == Ok(0)
-            {
+            if total > 0 && is_next_an_error(&mut reader, stream) {
                 return Ok(total);
             }
             let flags = flags & !libc::MSG_WAITALL;

@@ -198,7 +198,8 @@ impl Writer {
         let reading = carrier.peer_reading();
         let parting = reading.parting || stream.parting.load(Ordering::Relaxed);
         let leaves = reading.leaving || parting || self.left;
-        let may = reading.open && !leaves && !reading.closed && reading.done == self.number;
+        let over = stream.writes_over.load(Ordering::Relaxed);
+        let may = reading.open && !leaves && !over && !reading.closed && reading.done == self.number;
         if !may || carrier.lost.load(Ordering::Relaxed) || stream.in_kernel[WRITE].load(Ordering::SeqCst) != 0 {
             return Ok(false);
         }
@@ -282,7 +283,9 @@ impl Writer {
         let position = stream.position(WRITE, ring.position());
         self.number = Switch::next_number(self.number);
         let switch = Switch { position, number: self.number };
-        self.last_note = switch.to_note();
+        // Its word for the end stays.
+        let ended = if stream.sends_no_more.load(Ordering::SeqCst) { ENDED } else { 0 };
+        self.last_note = switch.to_note() | ended;
         ring.set_note(Switch::note(self.number), self.last_note).map_err(|_| Errno(libc::ECONNRESET))?;
         self.on_ring = switch.to_ring();
         Ok(())

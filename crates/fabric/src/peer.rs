@@ -9,6 +9,7 @@ use crate::{
     error::{CloseReason, Error, Result},
     link::{Capabilities, Link, Pages, PeerNumber, Request, Ticket, WakePath},
     node::{Attached, LinkIndex, Node},
+    queue::PeerBell,
     region::RegionSlice,
     tripwire::Access,
 };
@@ -141,6 +142,11 @@ impl<'a> Peer<'a> {
         if let Some(maps) = self.link().maps() {
             maps.fire(self.number, region, offset, access);
         }
+    }
+
+    /// What a forked child of this process needs to wake it.
+    pub(crate) fn bell(&self) -> Option<PeerBell> {
+        self.link().maps()?.bell(self.number)
     }
 
     pub(crate) fn wake_path(&self) -> Result<WakePath> {

@@ -32,9 +32,13 @@ use crate::{Error, Result, Span, Word64};
 
 mod consumer;
 mod producer;
+mod remainder;
 mod view;
 
-pub use self::view::{PIECE, View};
+pub use self::{
+    remainder::{Remainder, Stopper},
+    view::{PIECE, View},
+};
 
 /// The writing end.
 #[derive(Debug)]

@@ -172,6 +172,8 @@ pub fn splice(from: i32, to: i32, count: usize, nonblocking: bool) -> Result<usi
 pub fn shutdown(fd: i32, how: i32) -> Result<()> {
     let Some(stream) = table::stream(fd) else { return kernel::shutdown(fd, how) };
     let _inside = Inside::enter();
+    stream.take_over();
+    stream.end_sharing();
     // Everything written before is in the ring, so the peer finds it before the end.
     let (mut reader, mut writer) = (stream.reader(), stream.writer());
     if matches!(how, libc::SHUT_WR | libc::SHUT_RDWR) {

@@ -1,9 +1,9 @@
-//! `fork`: parent and child have every stream on TCP afterwards, with what was not read of its carrier in memory that both read
-//! from. The child begins anew otherwise.
+//! `fork`: the parent keeps its rings, which the child takes over when it wants to; or both have a stream on TCP afterwards, with
+//! what was not read of its carrier in memory that both read from. The child begins anew otherwise.
 
 use std::{
     cell::Cell,
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     mem::ManuallyDrop,
     sync::{
         Arc,
@@ -13,7 +13,7 @@ use std::{
 
 use sidestep_shm::family::process_generation;
 use sidestep_stream::carrier::Still;
-use sidestep_sys::{descriptor, procfs};
+use sidestep_sys::{descriptor, lock::MutexGuard, procfs};
 
 use crate::{
     custody, engine,
@@ -22,7 +22,7 @@ use crate::{
     set::{self, Membership, Set},
     signal::{Inside, Quiet},
     sleep,
-    stream::{READ, Stage, Stream, WRITE},
+    stream::{READ, Retired, Stage, Stream, WRITE, hold_retired},
     table::{self, Forking},
 };
 
@@ -30,6 +30,7 @@ use crate::{
 /// back from the first to the last.
 struct Held {
     legacies: Vec<Legacy>,
+    retired: Option<MutexGuard<'static, Retired>>,
     _timer: Still,
     _table: Forking,
     _quiet: Quiet,
@@ -54,6 +55,12 @@ pub struct Legacy {
 }
 
 impl Legacy {
+    /// Of a stream that keeps its carrier.
+    pub fn shared(stream: &'static Stream, heirloom: Arc<Heirloom>) -> Legacy {
+        let memberships = set::memberships(stream);
+        Legacy { stream, carried: [0; 2], left: false, heirloom: Some(heirloom), memberships }
+    }
+
     /// Of a stream that has left its carrier, or was asked to; `None`: it had none.
     pub fn of(stream: &'static Stream) -> Option<Legacy> {
         let mut legacy =
@@ -70,7 +77,7 @@ impl Legacy {
         drop(reader);
         legacy.carried[WRITE] = stream.writer().carried();
         if !bytes.is_empty() {
-            legacy.heirloom = Heirloom::new(&bytes);
+            legacy.heirloom = Heirloom::copy(&bytes);
             match legacy.heirloom.clone() {
                 Some(heirloom) => stream.inherit_bytes(heirloom),
                 // Without memory to share they are the parent's, as is all that follows.
@@ -115,7 +122,8 @@ pub fn before() {
     let inside = Inside::enter();
     let legacies = leaving::leave_to_family();
     drop(inside);
-    let held = Held { legacies, _timer: Still::hold(), _table: table, _quiet: quiet };
+    let timer = Still::hold();
+    let held = Held { legacies, retired: Some(hold_retired()), _timer: timer, _table: table, _quiet: quiet };
     HELD.set(Some(ManuallyDrop::new(held)));
 }
 
@@ -128,7 +136,7 @@ pub fn lend() {
     // First: nothing is promoted from here on.
     LENT.fetch_add(1, Ordering::SeqCst);
     let _change = table::change();
-    leaving::leave_to_child();
+    leaving::lend();
 }
 
 /// After it has.
@@ -151,6 +159,10 @@ pub fn in_parent() {
 /// touched.
 pub fn in_child() {
     OWNER.store(process_generation(), Ordering::Release);
+    let mut held = HELD.take().map(ManuallyDrop::into_inner);
+    if let Some(mut retired) = held.as_mut().and_then(|held| held.retired.take()) {
+        retired.forget();
+    }
     descriptor::after_fork();
     engine::after_fork();
     sleep::after_fork();
@@ -159,7 +171,6 @@ pub fn in_child() {
     heirloom::after_fork();
     table::forget_free();
     // One new stream for each old one, however many numbers lead to it; and one new set.
-    let mut held = HELD.take().map(ManuallyDrop::into_inner);
     let legacies = held.as_mut().map_or(Vec::new(), |held| std::mem::take(&mut held.legacies));
     let legacy_of: BTreeMap<u32, &Legacy> = legacies.iter().map(|legacy| (legacy.stream.index, legacy)).collect();
     let mut renewed: BTreeMap<u32, &'static Stream> = BTreeMap::new();
@@ -200,7 +211,9 @@ pub fn in_child() {
     }
     custody::forked();
     // The parent's lifelines and doorbells would keep it alive in the eyes of its peers.
-    let kept: Vec<i32> = descriptor::all_kept().filter(|fd| !procfs::is_kept(*fd) && !custody::keeps(*fd)).collect();
+    let bells: BTreeSet<i32> = legacies.iter().filter_map(|legacy| legacy.heirloom.as_ref()?.descriptor()).collect();
+    let is_needed = |fd: &i32| procfs::is_kept(*fd) || custody::keeps(*fd) || bells.contains(fd);
+    let kept: Vec<i32> = descriptor::all_kept().filter(|fd| !is_needed(fd)).collect();
     for fd in kept {
         descriptor::closed(fd);
         let _ = kernel::close(fd);

@@ -42,6 +42,7 @@ pub fn leave(stream: &'static Stream, reason: Reason) {
 pub fn leave_these(streams: &[&'static Stream], reason: Reason) {
     let _inside = Inside::enter();
     wait(ask(streams, reason), reason, LEAVE_NS);
+    return_inherited(streams, LEAVE_NS);
     streams.iter().for_each(|stream| stream.set_reason(reason));
 }
 
@@ -67,17 +68,36 @@ pub fn take_rest(stream: &'static Stream) -> Vec<u8> {
     stream.reader().collect(stream)
 }
 
-/// Before a `fork`: every stream goes over to TCP both ways, at once. What was not read, and the peer has not sent anew in
-/// time, is put where the child sees it, too. Later, when one process has the stream alone, it may be promoted again.
+/// Before a `fork`: streams stay as they are, if the child can take them over when it wants to. The others go over to TCP both
+/// ways, at once. What was not read of those, and the peer has not sent anew in time, is put where the child sees it, too.
+/// Later, when one process has such a stream alone, it may be promoted again.
 pub fn leave_to_family() -> Vec<Legacy> {
-    leave_to_child().into_iter().filter_map(Legacy::of).collect()
+    let (mut legacies, mut others) = (Vec::new(), Vec::new());
+    for stream in all_streams() {
+        match stream.share() {
+            Some(heirloom) => legacies.push(Legacy::shared(stream, heirloom)),
+            None => others.push(stream),
+        }
+    }
+    leave_to_child(&others);
+    legacies.extend(others.into_iter().filter_map(Legacy::of));
+    legacies
 }
 
-/// The same before a `vfork`, whose child has this memory. Returns all streams.
-pub fn leave_to_child() -> Vec<&'static Stream> {
+/// The streams of this process.
+fn all_streams() -> Vec<&'static Stream> {
     // Several numbers lead to one, whose own is one of them.
     let own = |fd: i32| table::stream(fd).filter(|stream| stream.fd() == fd);
-    let streams: Vec<&'static Stream> = table::numbers(0, u32::MAX).filter_map(own).collect();
+    table::numbers(0, u32::MAX).filter_map(own).collect()
+}
+
+/// Before a `vfork`, whose child has this memory: every stream goes over to TCP both ways.
+pub fn lend() {
+    leave_to_child(&all_streams());
+}
+
+fn leave_to_child(streams: &[&'static Stream]) {
+    streams.iter().for_each(|stream| stream.end_sharing());
     let carried: Vec<_> = streams.iter().copied().filter(|stream| stream.stage() == Stage::Carried).collect();
     carried.iter().for_each(|stream| stream.parting.store(true, Ordering::SeqCst));
     // All readers first: the peer of a stream may be another one of them, and sends anew what is wanted when it leaves.
@@ -88,7 +108,6 @@ pub fn leave_to_child() -> Vec<&'static Stream> {
         tell_peer(stream);
     }
     wait(asked, Reason::Demoted, CHILD_NS);
-    streams
 }
 
 /// The same for every stream of the process.
@@ -100,7 +119,9 @@ pub fn leave_all(reason: Reason) {
     let kept = |fd| kernel::control(fd, libc::F_GETFD, 0).is_ok_and(|flags| flags & libc::FD_CLOEXEC as usize == 0);
     let numbers: Vec<i32> = table::numbers(0, u32::MAX).filter(|fd| reason != Reason::Passed || kept(*fd)).collect();
     let streams: Vec<&'static Stream> = numbers.iter().filter_map(|fd| table::stream(*fd)).collect();
-    wait(ask(&streams, reason), reason, if reason == Reason::Sandboxed { SHUT_IN_NS } else { LEAVE_NS });
+    let limit = if reason == Reason::Sandboxed { SHUT_IN_NS } else { LEAVE_NS };
+    wait(ask(&streams, reason), reason, limit);
+    return_inherited(&streams, if reason == Reason::Passed { CHILD_NS } else { limit });
     streams.iter().for_each(|stream| stream.set_reason(reason));
     if reason == Reason::Sandboxed {
         // One that ends by leaving its only thread must have no other.
@@ -159,6 +180,7 @@ pub fn has_bytes(stream: &Stream) -> bool {
 
 /// Goes over to TCP, and asks the peers to do the same. Returns those that have to be waited for.
 fn ask(streams: &[&'static Stream], reason: Reason) -> Vec<&'static Stream> {
+    streams.iter().for_each(|stream| stream.end_sharing());
     let (carried, others): (Vec<_>, Vec<_>) = streams.iter().partition(|stream| stream.stage() == Stage::Carried);
     others.iter().for_each(|stream: &&Stream| stream.stay(reason));
     // As in `leave_to_child`; and before the peer is told to go over, when it sends anew what is wanted.
@@ -169,6 +191,32 @@ fn ask(streams: &[&'static Stream], reason: Reason) -> Vec<&'static Stream> {
         tell_peer(stream);
     }
     asked
+}
+
+/// What lies in rings that were another process's is wanted over TCP, and waited for.
+fn return_inherited(streams: &[&'static Stream], limit: u64) {
+    let deadline = clock::now() + limit;
+    let mut wanted: Vec<_> = Vec::new();
+    for stream in streams {
+        if let Some(heirloom) = stream.take_over().filter(|heirloom| heirloom.want()) {
+            wanted.push((stream.fd(), heirloom));
+        }
+    }
+    while !wanted.is_empty() {
+        let late = clock::now() >= deadline;
+        wanted.retain(|(fd, heirloom)| {
+            // They were there before, and are to be there afterwards.
+            let arrived = || kernel::ask(*fd, libc::FIONREAD).is_ok_and(|count| count > 0);
+            let decided = late || heirloom.is_sent() && arrived();
+            if decided {
+                heirloom.decide();
+            }
+            !decided
+        });
+        if !wanted.is_empty() {
+            kernel::pause(LOOK);
+        }
+    }
 }
 
 /// What no call has taken up of a carrier yet, none takes up later; and the peer looks.

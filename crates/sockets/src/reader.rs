@@ -13,7 +13,7 @@ use sidestep_sys::cpu;
 use crate::{
     config::config,
     control::Control,
-    custody,
+    heirloom::Heirloom,
     kernel::{self, Errno, Result, stack},
     reason::Reason,
     registry::Field,
@@ -26,6 +26,7 @@ mod aside;
 mod parting;
 mod peek;
 mod returning;
+mod sharing;
 
 /// What a try to read gave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,6 +98,8 @@ pub struct Reader {
     kept: VecDeque<u8>,
     /// What comes before everything else.
     aside: Option<Box<aside::Aside>>,
+    /// What children may take over, while this process owns the ring.
+    shared: Option<Arc<Heirloom>>,
 }
 
 /// Ticks between two looks at the anchor by calls that do not wait: some 20 microseconds.
@@ -139,12 +142,12 @@ impl Reader {
             return Ok(step);
         }
         if self.on_ring {
-            let count = self.take(parts, flags)?;
+            let count = self.take(stream, parts, flags)?;
             if count > 0 {
                 return Ok(Step::Got(count));
             }
             if patient && self.look() {
-                let count = self.take(parts, flags)?;
+                let count = self.take(stream, parts, flags)?;
                 if count > 0 {
                     return Ok(Step::Got(count));
                 }
@@ -162,6 +165,12 @@ impl Reader {
         anchor: Anchor,
         mut control: Option<&mut Control<'_>>,
     ) -> Result<Step> {
+        self.see_sharing(stream);
+        if self.aside.is_some()
+            && let Some(step) = self.take_aside(stream, parts, flags)?
+        {
+            return Ok(step);
+        }
         if self.ring.is_none() && !self.take_up(stream) {
             return Ok(Step::Kernel);
         }
@@ -175,7 +184,7 @@ impl Reader {
         };
         loop {
             if self.on_ring {
-                let count = self.take(parts, flags)?;
+                let count = self.take(stream, parts, flags)?;
                 if count > 0 {
                     return Ok(Step::Got(count));
                 }
@@ -317,6 +326,7 @@ impl Reader {
 
     /// Bytes that can be read now: the kernel's and the ring's, as far as nothing is missing before them.
     pub fn available(&mut self, stream: &Stream) -> Result<usize> {
+        self.see_sharing(stream);
         let kept = self.kept.len();
         let switching = self.carrier.as_ref().is_some_and(|carrier| carrier.is_switching());
         // TCP before the notes: a switch is announced before anything that follows it.
@@ -372,6 +382,7 @@ impl Reader {
     /// Carries out a switch that waits for nothing else: calls that do not read do this too, so that a peer whose bytes
     /// nobody reads yet can move on.
     pub fn keep_up(&mut self, stream: &Stream) {
+        self.see_sharing(stream);
         let _ = self.cross(stream);
     }
 
@@ -383,10 +394,6 @@ impl Reader {
 
     /// The program has closed the stream. Bytes that nobody will read are a reset, as on TCP.
     pub fn end(&mut self, stream: &Stream) {
-        let inherited = stream.inherited_bytes() > 0;
-        if inherited && kernel::cookie(stream.fd()).is_ok_and(custody::is_sole_holder) {
-            kernel::reset_at_close(stream.fd());
-        }
         let Some(ring) = &mut self.ring else { return };
         let aside = self.aside.as_ref().is_some_and(|aside| !aside.bytes.is_empty());
         if ring.available() > 0 || !self.kept.is_empty() || aside {
@@ -399,8 +406,8 @@ impl Reader {
     /// Takes up the receiving end of a fresh carrier, and opens the direction (S3).
     #[cold]
     fn take_up(&mut self, stream: &Stream) -> bool {
-        let parting = stream.parting.load(Ordering::SeqCst);
-        let Some(carrier) = stream.carrier().filter(|_| !parting && set::can_open(stream)) else { return false };
+        let stays = stream.parting.load(Ordering::SeqCst) || stream.shared.load(Ordering::SeqCst);
+        let Some(carrier) = stream.carrier().filter(|_| !stays && set::can_open(stream)) else { return false };
         // SeqCst: pairs with `Stream::in_kernel` and then `open` in calls that are about to sleep in the kernel.
         stream.open.store(true, Ordering::SeqCst);
         if stream.in_kernel[READ].load(Ordering::SeqCst) != 0 {
@@ -507,7 +514,10 @@ impl Reader {
 
     /// Takes bytes out of the ring.
     #[inline]
-    fn take(&mut self, parts: &mut [IoSliceMut<'_>], flags: i32) -> Result<usize> {
+    fn take(&mut self, stream: &Stream, parts: &mut [IoSliceMut<'_>], flags: i32) -> Result<usize> {
+        if self.shared.is_some() {
+            return self.take_shared(stream, parts, flags);
+        }
         let (Some(ring), Some(carrier)) = (&mut self.ring, &self.carrier) else { return Ok(0) };
         if !ring.has_news() {
             return Ok(0);
@@ -519,19 +529,7 @@ impl Reader {
         match outcome {
             Ok(count) => {
                 if flags & libc::MSG_PEEK == 0 {
-                    carrier.taken.store(ring.position(), Ordering::Relaxed);
-                    carrier.places[READ].store(ring.next_place().cast_mut(), Ordering::Relaxed);
-                    // The answer often follows.
-                    cpu::prefetch_to_write(carrier.places[WRITE].load(Ordering::Relaxed));
-                    ring.testify();
-                    self.messages += 1;
-                    if let Some([bytes, messages]) = &self.counters {
-                        bytes.store(self.former + ring.position(), Ordering::Relaxed);
-                        messages.store(self.messages, Ordering::Relaxed);
-                    }
-                    if count >= 16 << 10 && self.growth == Growth::NotYet {
-                        self.watch_crowding(count);
-                    }
+                    self.took(count);
                 }
                 Ok(count)
             }
@@ -541,6 +539,25 @@ impl Reader {
             }
             // What lies there is not what a correct peer writes.
             Err(Fault::Broken | Fault::Frozen) => Err(Errno(libc::ECONNRESET)),
+        }
+    }
+
+    /// So many bytes were taken out of the ring.
+    #[inline]
+    fn took(&mut self, count: usize) {
+        let (Some(ring), Some(carrier)) = (&mut self.ring, &self.carrier) else { return };
+        carrier.taken.store(ring.position(), Ordering::Relaxed);
+        carrier.places[READ].store(ring.next_place().cast_mut(), Ordering::Relaxed);
+        // The answer often follows.
+        cpu::prefetch_to_write(carrier.places[WRITE].load(Ordering::Relaxed));
+        ring.testify();
+        self.messages += 1;
+        if let Some([bytes, messages]) = &self.counters {
+            bytes.store(self.former + ring.position(), Ordering::Relaxed);
+            messages.store(self.messages, Ordering::Relaxed);
+        }
+        if count >= 16 << 10 && self.growth == Growth::NotYet {
+            self.watch_crowding(count);
         }
     }
 
@@ -564,7 +581,9 @@ impl Reader {
     /// Offers a larger ring.
     #[cold]
     fn grow(&mut self, larger: usize) {
-        let Some(ring) = self.ring.as_mut().filter(|_| self.growth != Growth::Never) else { return };
+        let Some(ring) = self.ring.as_mut().filter(|_| self.growth != Growth::Never && self.shared.is_none()) else {
+            return;
+        };
         let larger = config().affordable_ring(larger);
         if stack::on_own(|| ring.grow(larger)) {
             self.growth = Growth::Offered;

@@ -17,6 +17,9 @@ const LOOK_NS: u64 = 1_000_000;
 #[inline]
 pub fn ring_events(stream: &Stream, carrier: &Carrier) -> i16 {
     let mut events = 0;
+    if stream.shared.load(Ordering::Relaxed) {
+        stream.see_sharing();
+    }
     if stream.open.load(Ordering::Relaxed) {
         let wanted = stream.low_water.load(Ordering::Relaxed);
         let kept = carrier.kept.load(Ordering::Relaxed) != 0 || stream.inherited_bytes() > 0;

@@ -46,6 +46,8 @@ pub struct Set {
     numbers: AtomicU32,
     /// Something else may wait on it: no member has a ring.
     exported: AtomicBool,
+    /// It is a parent's, too, who has registered members in its own way: this process makes them the program's again.
+    registered_elsewhere: AtomicBool,
     /// Threads that sleep in it, or are about to. Counted under the lock of the state: what was changed before is seen by
     /// such a thread's last look, and who changes something after sees the thread.
     sleepers: AtomicU32,
@@ -60,6 +62,7 @@ impl Set {
             fd: AtomicI32::new(-1),
             numbers: AtomicU32::new(0),
             exported: AtomicBool::new(false),
+            registered_elsewhere: AtomicBool::new(false),
             sleepers: AtomicU32::new(0),
             state: Mutex::default(),
         }
@@ -70,6 +73,7 @@ impl Set {
         self.fd.store(fd, Ordering::Relaxed);
         self.numbers.store(1, Ordering::Relaxed);
         self.exported.store(false, Ordering::Relaxed);
+        self.registered_elsewhere.store(false, Ordering::Relaxed);
         *lock(&self.state) = State::new(config().patience);
     }
 
@@ -133,6 +137,19 @@ impl Set {
     pub fn inherit_member(&self, stream: &'static Stream, Membership { fd, events, data, .. }: Membership) {
         lock(&self.state).members.insert(fd, Member::new(stream, fd, events, data));
         lock(&stream.sets).push(self.index);
+        self.registered_elsewhere.store(true, Ordering::Relaxed);
+    }
+
+    /// In a forked child that waits here: members that its parent had on rings are taken over, and registered as the program did.
+    #[cold]
+    fn register_again(&self) {
+        let set = self.fd.load(Ordering::Relaxed);
+        let state = lock(&self.state);
+        for (_, member) in state.members.iter().filter(|(_, member)| member.present && !member.spent) {
+            member.stream.take_over();
+            let event = libc::epoll_event { events: member.events, u64: member.data };
+            let _ = state::change(set, member.fd, event);
+        }
     }
 
     /// Members whose carriers were given up are the kernel's again, and the berth with the last of them.
@@ -311,6 +328,10 @@ impl Set {
             return kernel::epoll_wait(set, events, timeout, mask);
         }
         let deadline = timeout.map(|timeout| clock::now().saturating_add(timeout.as_nanos() as u64));
+        if self.registered_elsewhere.swap(false, Ordering::Relaxed) {
+            let _inside = Inside::enter();
+            self.register_again();
+        }
         loop {
             let inside = Inside::enter();
             if heirloom::are_left() && self.has_bytes_alone() {

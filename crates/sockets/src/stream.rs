@@ -25,7 +25,7 @@ use crate::{
     address::Key,
     engine::{self, Engine},
     fork::Legacy,
-    heirloom::{self, Heirloom},
+    heirloom::Heirloom,
     kernel,
     reader::Reader,
     reason::Reason,
@@ -37,8 +37,10 @@ use crate::{
 mod number;
 mod parting;
 mod promotion;
+mod sharing;
 
 pub use number::{InKernel, Passing};
+pub use sharing::{Retired, hold_retired};
 
 /// One connection. Lives for ever and is used again; see [`table`].
 #[derive(Debug)]
@@ -111,6 +113,8 @@ pub struct Stream {
     /// Bytes that the family shares, and whether there may be some.
     heirloom: Mutex<Option<Arc<Heirloom>>>,
     has_heirloom: AtomicBool,
+    /// A child may take its rings over, or read from them.
+    pub shared: AtomicBool,
 }
 
 /// Where a stream is known.
@@ -188,12 +192,14 @@ impl Stream {
             sets: Mutex::default(),
             heirloom: Mutex::default(),
             has_heirloom: AtomicBool::new(false),
+            shared: AtomicBool::new(false),
         }
     }
 
     /// Makes it the stream behind a descriptor in this mode. Under the lock of the table. Both directions are as new:
     /// the end of the last use has seen to that.
     pub fn begin(&self, fd: i32, nonblocking: bool) {
+        self.forget_heirloom();
         self.fd.store(fd, Ordering::Relaxed);
         let mut numbers = lock(&self.numbers);
         numbers.clear();
@@ -229,7 +235,7 @@ impl Stream {
         *lock(&self.inbox) = None;
         *lock(&self.place) = None;
         lock(&self.sets).clear();
-        self.forget_heirloom();
+        self.shared.store(false, Ordering::Relaxed);
     }
 
     /// In a forked child: goes on over TCP where the parent's stream was, with what that has left to it.
@@ -259,36 +265,9 @@ impl Stream {
 
     /// What the family shares is read before everything else.
     pub fn inherit_bytes(&self, heirloom: Arc<Heirloom>) {
-        self.reader().inherit(heirloom.clone());
-        *lock(&self.heirloom) = Some(heirloom);
-        if !self.has_heirloom.swap(true, Ordering::AcqRel) {
-            heirloom::came();
-        }
-    }
-
-    /// How many bytes of that are left. Costs a load where there are none.
-    #[inline]
-    pub fn inherited_bytes(&self) -> usize {
-        if self.has_heirloom.load(Ordering::Relaxed) {
-            self.heirloom().map_or(0, |heirloom| heirloom.left())
-        } else {
-            0
-        }
-    }
-
-    /// What the family shares.
-    #[cold]
-    pub fn heirloom(&self) -> Option<Arc<Heirloom>> {
-        let _inside = Inside::enter();
-        lock(&self.heirloom).clone()
-    }
-
-    /// All of it was read.
-    pub fn forget_heirloom(&self) {
-        if self.has_heirloom.swap(false, Ordering::AcqRel) {
-            *lock(&self.heirloom) = None;
-            heirloom::went();
-        }
+        let mut reader = self.reader();
+        reader.inherit(heirloom.clone());
+        self.has_inherited(heirloom);
     }
 
     /// The descriptor number of the anchor.

@@ -198,7 +198,7 @@ impl Writer {
         let reading = carrier.peer_reading();
         let parting = reading.parting || stream.parting.load(Ordering::Relaxed);
         let leaves = reading.leaving || parting || self.left;
-        let over = stream.writes_over.load(Ordering::Relaxed);
+        let over = stream.writes_over.load(Ordering::Relaxed) || stream.shared.load(Ordering::Relaxed);
         let may = reading.open && !leaves && !over && !reading.closed && reading.done == self.number;
         if !may || carrier.lost.load(Ordering::Relaxed) || stream.in_kernel[WRITE].load(Ordering::SeqCst) != 0 {
             return Ok(false);
@@ -234,6 +234,9 @@ impl Writer {
     /// Goes on over TCP, also if the reader has not seen the switch to the ring: it sorts out what it reads then
     /// (`Reader::sort_out`).
     fn leave_ring(&mut self, stream: &Stream, reason: Reason) -> Result<Step> {
+        if stream.is_taken_over() {
+            return self.surrender(stream);
+        }
         let Some(ring) = self.ring.as_mut().filter(|ring| ring.may_note()) else { return Ok(Step::Full) };
         let back = ring.take_back().map_err(|_| Errno(libc::ECONNRESET))?;
         let wanted = !back.is_empty();
@@ -451,6 +454,11 @@ impl Writer {
         };
         let ended = events & (libc::POLLHUP | libc::POLLERR | libc::POLLRDHUP) != 0 || carrier.peer_reading().closed;
         if !ended && self.has_unread(stream) {
+            if carrier.capabilities().freezes {
+                // A child of the peer's may read them. If there is none, the anchor's end follows.
+                self.leave_ring(stream, Reason::LinkLost)?;
+                return Ok(());
+            }
             kernel::reset_at_close(stream.fd());
             let _ = kernel::shutdown(stream.fd(), libc::SHUT_RDWR);
             return Err(Errno(libc::ECONNRESET));

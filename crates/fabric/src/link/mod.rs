@@ -41,6 +41,7 @@ use sidestep_shm::{
 use crate::{
     cookie::{Cookie, RegionId, Rights},
     error::{CloseReason, Error, Refusal, Result},
+    queue::PeerBell,
     region::RegionSlice,
     tripwire::Access,
 };
@@ -311,6 +312,11 @@ pub trait Maps {
     /// Where this process copies into and out of a peer, if the kernel lets it. Tried once: the peer must have asked for its
     /// `gate` before.
     fn attachment(&self, peer: PeerNumber) -> Option<Arc<Attachment>> {
+        let _ = peer;
+        None
+    }
+    /// What a forked child of this process needs to wake a peer.
+    fn bell(&self, peer: PeerNumber) -> Option<PeerBell> {
         let _ = peer;
         None
     }

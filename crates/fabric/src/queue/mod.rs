@@ -50,6 +50,7 @@
 //! was loaded and checked must be used, not loaded again: above, `len`. Offsets run on around the end of the ring.
 
 mod handover;
+mod heir;
 mod home;
 mod receiver;
 mod reserved;
@@ -58,7 +59,13 @@ mod wire;
 
 pub use sidestep_shm::byte_ring::{Frozen, View};
 
-pub use self::{handover::Handover, receiver::Receiver, reserved::Reserved, sender::Sender};
+pub use self::{
+    handover::Handover,
+    heir::{Heir, PeerBell},
+    receiver::Receiver,
+    reserved::Reserved,
+    sender::Sender,
+};
 
 use std::sync::{Arc, atomic::Ordering};
 

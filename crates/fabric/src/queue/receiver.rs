@@ -27,15 +27,15 @@ use crate::{
 #[derive(Debug)]
 pub struct Receiver {
     ring: Ring,
-    wire: Wire,
-    home: Home,
+    pub(super) wire: Wire,
+    pub(super) home: Home,
     waiter: Waiter,
     core: sidestep_shm::Word64,
     idle: u32,
     /// The program's own words of the peer's sender.
     notes: [sidestep_shm::Word64; 2],
     /// Own memory, which the peer may read when this process is gone.
-    witness: sidestep_shm::Word64,
+    pub(super) witness: sidestep_shm::Word64,
     /// Reports arrivals to an event queue.
     reporter: Option<Tripwire>,
 }
@@ -405,7 +405,7 @@ impl Receiver {
     }
 
     #[inline]
-    fn consumer(&mut self) -> &mut Consumer {
+    pub(super) fn consumer(&mut self) -> &mut Consumer {
         self.ring.consumer()
     }
 

@@ -29,7 +29,7 @@ impl Reader {
         }
         loop {
             if self.on_ring {
-                let count = self.take(parts, flags)?;
+                let count = self.take(stream, parts, flags)?;
                 if count > 0 {
                     return Ok(count);
                 }
@@ -73,7 +73,7 @@ impl Reader {
                 self.kept.extend(bytes.take(count));
                 self.tell_kept();
             }
-            return self.take(parts, flags);
+            return self.take(stream, parts, flags);
         }
         if flags & libc::MSG_PEEK == 0 {
             // A switch that was announced before these bytes is carried out before they count.

@@ -87,6 +87,7 @@ impl Reader {
     ) -> Result<Option<Step>> {
         let Some(aside) = &mut self.aside else { return Ok(None) };
         if let Some(heirloom) = &aside.heirloom {
+            stream.take_over();
             let count = heirloom.take(parts, flags);
             if count > 0 {
                 return Ok(Some(Step::Got(count)));

@@ -24,6 +24,7 @@ impl Reader {
         anchor: Anchor,
         control: Option<&mut Control<'_>>,
     ) -> Result<Step> {
+        self.see_sharing(stream);
         self.cross(stream)?;
         if self.aside.is_some()
             && let Some(step) = self.take_aside(stream, parts, flags)?

@@ -23,6 +23,10 @@ impl Reader {
     /// waited for.
     pub fn give_back(&mut self, stream: &Stream) -> bool {
         let Some(ring) = &mut self.ring else { return false };
+        if ring.is_over() {
+            let _ = self.cross(stream);
+            return false;
+        }
         match ring.want() {
             Some(Ok(true)) => {
                 // Nobody finds them until it is decided.

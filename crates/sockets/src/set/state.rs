@@ -486,7 +486,7 @@ impl State {
 }
 
 /// Changes a registration. An exclusive one, before or afterwards, cannot be changed, and is made anew.
-fn change(set: i32, fd: i32, event: libc::epoll_event) -> Result<()> {
+pub fn change(set: i32, fd: i32, event: libc::epoll_event) -> Result<()> {
     kernel::epoll_control(set, libc::EPOLL_CTL_MOD, fd, Some(event)).or_else(|_| {
         kernel::epoll_control(set, libc::EPOLL_CTL_DEL, fd, None)?;
         kernel::epoll_control(set, libc::EPOLL_CTL_ADD, fd, Some(event))

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use crate::{
-    engine,
+    custody, engine,
     jump::{self, Note, What},
     kernel,
     reader::Reader,
@@ -192,18 +192,30 @@ impl Stream {
     fn end(&'static self, change: Option<Change>) -> kernel::Result<()> {
         self.publish_counts();
         let fd = self.fd();
-        if self.stage() == Stage::Carried {
+        let cookie = kernel::cookie(fd).ok();
+        let others = || cookie.is_some_and(|cookie| !custody::is_sole_holder(cookie));
+        if self.shared.load(Ordering::Relaxed) && others() {
+            // Neither a reset nor the peer's word for the end: the stream goes on.
+            self.end_sharing();
+        } else if self.stage() == Stage::Carried {
             let (mut reader, mut writer) = (self.reader(), self.writer());
+            reader.unshare(self);
             reader.end(self);
             writer.end(self);
         }
-        crate::custody::releasing(fd);
+        if self.heirloom().is_some_and(|heirloom| heirloom.unread() > 0) && !others() {
+            // Bytes that nobody will read are a reset, as on TCP.
+            kernel::reset_at_close(fd);
+        }
+        custody::releasing(fd);
         sidestep_sys::descriptor::closed(fd);
         let again = change.is_some();
         drop(change);
         // The anchor first: who finds the carrier gone must find the end of the stream behind it.
         let closed = kernel::close(fd);
         engine::told_kernel();
+        let (ring, carrier) = (self.reader().take_ring(), self.carrier());
+        self.retire(cookie, ring, carrier);
         *self.reader() = Reader::default();
         *self.writer() = Writer::default();
         if let Some(place) = lock(&self.place).take() {

@@ -46,7 +46,12 @@ impl Stream {
         if !lost && !self.parting.load(Ordering::Relaxed) && !carrier.peer_reading().parting {
             return;
         }
+        if self.shared.load(Ordering::Relaxed) && self.has_others() {
+            // What a child may take over stays where it is.
+            return;
+        }
         let Some((mut reader, mut writer)) = self.try_both() else { return };
+        reader.unshare(self);
         let ends = [&self.is_shut, &self.sends_no_more, &self.writes_over].iter().any(|end| end.load(Ordering::SeqCst));
         if ends || carrier.has_ended() || carrier.peer_reading().closed {
             return;
@@ -76,6 +81,7 @@ impl Stream {
     /// Before a change of user: whatever this stream has of the engine is given back. What is not promoted may be, under the
     /// new user. A carrier is parted with: at once if the peer follows, or by later calls.
     pub fn give_back(&self) {
+        self.end_sharing();
         let place = lock(&self.place).take();
         if let Some(place) = place {
             place.engine.forget(&place.key);
@@ -114,6 +120,7 @@ impl Stream {
 
     /// The stream is on TCP alone, and offered anew.
     fn give_up(&self, reader: &mut Reader, writer: &mut Writer) {
+        self.retire(kernel::cookie(self.fd()).ok(), None, None);
         for (direction, bytes) in [(READ, reader.forget_carrier()), (WRITE, writer.forget_carrier())] {
             self.over_former[direction].fetch_add(bytes, Ordering::Relaxed);
             self.on_ring[direction].store(false, Ordering::Relaxed);

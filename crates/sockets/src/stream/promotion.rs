@@ -52,6 +52,9 @@ impl Stream {
             Stage::Offered => stack::on_own(|| self.pursue()),
             Stage::Carried => self.see_parting(),
             Stage::Never => {
+                if self.has_heirloom.load(Ordering::Relaxed) {
+                    self.take_over();
+                }
                 let calls = self.skip.fetch_add(1, Ordering::Relaxed);
                 if calls % TOLD_EVERY == TOLD_FIRST {
                     self.tell_of_staying();

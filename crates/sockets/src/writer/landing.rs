@@ -2,12 +2,13 @@
 
 use std::{sync::atomic::Ordering, time::Duration};
 
-use sidestep_stream::carrier::Outbound;
+use sidestep_shm::byte_ring::Stopper;
+use sidestep_stream::carrier::{Outbound, Switch};
 use sidestep_sys::clock;
 
 use super::{Step, Writer};
 use crate::{
-    kernel::{self, Result},
+    kernel::{self, Errno, Result},
     reason::Reason,
     stream::{Stream, WRITE},
 };
@@ -79,6 +80,30 @@ impl Writer {
             kernel::reset_at_close(stream.fd());
         }
         self.pay_all(stream);
+    }
+
+    /// Whether a child may share this direction as it is.
+    pub fn is_settled(&self) -> bool {
+        self.owing.is_empty() && self.landing.is_none() && !self.left
+    }
+
+    /// What a child needs to end the ring.
+    pub fn stopper(&mut self) -> Option<Stopper> {
+        self.ring.as_mut().and_then(Outbound::stopper)
+    }
+
+    /// Another holder has ended the ring, and may have written over TCP since: where this direction changed its path is told by
+    /// the end of the ring alone. The reader counts that as a switch.
+    #[cold]
+    pub(super) fn surrender(&mut self, stream: &Stream) -> Result<Step> {
+        if let Some(ring) = self.ring.as_mut().filter(|_| self.on_ring) {
+            // What the reader wants over TCP can be sent by this process only.
+            self.owing = ring.take_back().map_err(|_| Errno(libc::ECONNRESET))?;
+            self.number = Switch::next_number(self.number);
+            self.on_ring = false;
+            stream.moved(WRITE, false, Reason::OtherHolder);
+        }
+        if self.pay(stream)? { Ok(Step::Kernel) } else { Ok(Step::Full) }
     }
 
     /// How far the carrier was written.

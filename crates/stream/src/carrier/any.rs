@@ -2,8 +2,8 @@
 
 use std::io::IoSlice;
 
-use sidestep_fabric::{EventQueue, event::SourceId};
-use sidestep_shm::cached::CachedFile;
+use sidestep_fabric::{EventQueue, event::SourceId, queue::Heir};
+use sidestep_shm::{byte_ring::Stopper, cached::CachedFile};
 
 use super::{Capabilities, Inbound, Outbound, Result, SharedNews, Watch, loopback, ring, via};
 
@@ -87,6 +87,7 @@ dispatch! {
     mut fn is_frozen(&mut self) -> Result<bool>;
     mut fn adopt_larger(&mut self) -> Option<u64>;
     mut fn release(&mut self);
+    mut fn stopper(&mut self) -> Option<Stopper>;
 }
 
 dispatch! {
@@ -106,6 +107,8 @@ dispatch! {
     mut fn is_taken(&mut self) -> bool;
     mut fn withdraw(&mut self) -> Result<()>;
     mut fn is_over(&mut self) -> bool;
+    mut fn heir(&mut self) -> Option<Heir>;
+    mut fn skip_to_end(&mut self, end: u64);
     mut fn next_place(&mut self) -> *const u8;
 }
 

@@ -2,8 +2,8 @@
 
 use std::io::{IoSlice, IoSliceMut};
 
-use sidestep_fabric::{EventQueue, event::SourceId};
-use sidestep_shm::cached::CachedFile;
+use sidestep_fabric::{EventQueue, event::SourceId, queue::Heir};
+use sidestep_shm::{byte_ring::Stopper, cached::CachedFile};
 
 use super::SharedNews;
 
@@ -121,6 +121,11 @@ pub trait Outbound {
     /// Gives memory that is free back to the machine.
     fn release(&mut self) {}
 
+    /// What a forked child needs to end this half, if it can be ended by one word.
+    fn stopper(&mut self) -> Option<Stopper> {
+        None
+    }
+
     /// How far the peer has read by its own word, if that can be known after its death.
     fn witness(&self) -> Option<u64>;
 
@@ -192,6 +197,14 @@ pub trait Inbound {
     fn is_over(&mut self) -> bool {
         false
     }
+
+    /// What a forked child needs to end this half and read what is left, if that can be done without this process.
+    fn heir(&mut self) -> Option<Heir> {
+        None
+    }
+
+    /// The carrier has ended at this position, and a family of processes reads what is left of it.
+    fn skip_to_end(&mut self, _end: u64) {}
 
     /// Where the next byte lies, or will, for hints to the processor.
     fn next_place(&mut self) -> *const u8 {

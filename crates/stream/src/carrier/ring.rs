@@ -6,9 +6,9 @@ use sidestep_fabric::{
     Endpoint, Error, EventQueue,
     channel::{Half, Joining},
     event::SourceId,
-    queue::{Monitor, QueueSpec, Receiver, Sender},
+    queue::{Heir, Monitor, QueueSpec, Receiver, Sender},
 };
-use sidestep_shm::cached::CachedFile;
+use sidestep_shm::{byte_ring::Stopper, cached::CachedFile};
 
 use super::{AnyInbound, AnyOutbound, AnyWatch, Capabilities, Carrier, Fault, Halves, Kind, Result};
 
@@ -125,6 +125,10 @@ impl super::Outbound for Outbound {
         let _ = self.ring.release();
     }
 
+    fn stopper(&mut self) -> Option<Stopper> {
+        self.ring.stopper()
+    }
+
     fn witness(&self) -> Option<u64> {
         self.ring.witness()
     }
@@ -212,6 +216,14 @@ impl super::Inbound for Inbound {
     #[inline]
     fn is_over(&mut self) -> bool {
         self.ring.end_position().is_some_and(|end| end == self.ring.position())
+    }
+
+    fn heir(&mut self) -> Option<Heir> {
+        self.ring.heir()
+    }
+
+    fn skip_to_end(&mut self, end: u64) {
+        self.ring.skip_to_end(end);
     }
 
     #[inline]

@@ -37,6 +37,7 @@ use crate::{
     error::{CloseReason, Error, Result},
     link::{Capabilities, KERNEL, Link, Maps, Outcome, Pages, PeerNumber, Request, Target, Ticket, WakePath},
     protocol::MAX_PRIVATE,
+    queue::PeerBell,
     tripwire::Access,
 };
 
@@ -346,6 +347,10 @@ impl Maps for ShmLink {
 
     fn attachment(&self, peer: PeerNumber) -> Option<Arc<Attachment>> {
         self.session(peer).ok()?.attachment()
+    }
+
+    fn bell(&self, peer: PeerNumber) -> Option<PeerBell> {
+        self.session(peer).ok()?.bell()
     }
 
     fn wake_path(&self, peer: PeerNumber) -> Result<WakePath> {

@@ -40,6 +40,7 @@ use crate::{
     cookie::Rights,
     error::{CloseReason, Error, Result},
     link::{PeerNumber, Ticket, WakePath},
+    queue::PeerBell,
     random::Random,
 };
 
@@ -88,7 +89,7 @@ pub(crate) struct Session {
 #[derive(Debug)]
 pub(crate) struct Theirs {
     pub(crate) memory: Memory,
-    pub(crate) doorbell: Ringer,
+    pub(crate) doorbell: Arc<Ringer>,
     attachment: OnceLock<Option<Arc<Attachment>>>,
     frames: Word64,
     /// Where this side ran when it last told the peer something.
@@ -190,7 +191,7 @@ impl Session {
         let core = event_ring::core_word(&memory, PAIR_EVENTS).map_err(made)?;
         let _ = self.theirs.set(Theirs {
             memory,
-            doorbell,
+            doorbell: Arc::new(doorbell),
             attachment: OnceLock::new(),
             frames,
             core,
@@ -352,6 +353,12 @@ impl Session {
     /// The peer's memory and doorbell, once it has greeted.
     pub(crate) fn theirs(&self) -> Option<&Theirs> {
         self.theirs.get()
+    }
+
+    /// What a forked child of this process needs to wake the peer.
+    pub(crate) fn bell(&self) -> Option<PeerBell> {
+        let theirs = self.theirs()?;
+        Some(PeerBell::new(RescanWord::new(&theirs.memory, PAIR_EVENTS).ok()?, theirs.doorbell.clone()))
     }
 
     /// What another process of this owner needs to wake the peer and be woken.

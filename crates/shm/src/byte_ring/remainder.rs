@@ -1,0 +1,103 @@
+//! What is left of a ring, for the processes that hold its reading end after a `fork`. None of them has the consumer's own
+//! state: where the next byte lies is for them to agree on. The invariants are those of the module above.
+
+use crate::{
+    Result, Span, Word64,
+    sync::{Ordering, head_publish, tail_observe, tail_want},
+};
+
+use super::*;
+
+/// The reading end of a ring without a position of its own.
+#[derive(Debug, Clone)]
+pub struct Remainder {
+    ring: Span,
+    mask: u64,
+    tail: Word64,
+    head: Word64,
+}
+
+/// The writing end of a ring, of which nothing is left but to end it.
+#[derive(Debug, Clone)]
+pub struct Stopper {
+    tail: Word64,
+}
+
+impl Consumer {
+    /// What another holder of this end needs, as long as no larger ring is on offer.
+    pub fn remainder(&self) -> Option<Remainder> {
+        let Consumer { ring, mask, tail, head, next, .. } = self;
+        next.is_none().then(|| Remainder { ring: ring.clone(), mask: *mask, tail: tail.clone(), head: head.clone() })
+    }
+
+    /// The ring has ended at this position, and other holders read what is left of it.
+    pub fn skip_to_end(&mut self, end: u64) {
+        let taken = self.tail.load(Ordering::Relaxed) & TAKEN != 0;
+        self.end = if taken { End::Taken } else { End::Frozen };
+        (self.read, self.known_tail, self.viewed) = (end, end, end);
+        self.position.store(end, Ordering::Relaxed);
+    }
+}
+
+impl Producer {
+    /// What another holder of this end needs.
+    pub fn stopper(&self) -> Stopper {
+        Stopper { tail: self.tail.clone() }
+    }
+}
+
+impl Stopper {
+    /// Ends the ring (B5). Returns where: the consumer gets what is before it.
+    pub fn stop(&self) -> u64 {
+        self.tail.fetch_or(FROZEN, Ordering::Relaxed) & POSITION
+    }
+}
+
+impl Remainder {
+    /// Ends the ring (B5), of which the holders have read so much. Returns where it ends; that is there if the producer has
+    /// taken the rest.
+    pub fn freeze(&self, read: u64) -> Result<u64> {
+        // Pairs with `Producer::publish`: payload visible.
+        let tail = self.tail.fetch_or(FROZEN, tail_observe()) | FROZEN;
+        if tail & !POSITION == FROZEN | TAKEN {
+            return Ok(read);
+        }
+        let end = tail & POSITION;
+        // Another holder may want them: whether they are read here is for that one to decide.
+        if tail & !(POSITION | WANTED) != FROZEN || end < read || end - read > self.mask + 1 {
+            return Err(bad_end());
+        }
+        Ok(end)
+    }
+
+    /// Bytes that were not read, if so much was.
+    pub fn unread(&self, read: u64) -> u64 {
+        let tail = self.tail.load(Ordering::Relaxed);
+        if tail & TAKEN != 0 { 0 } else { (tail & POSITION).saturating_sub(read) }
+    }
+
+    /// Copies bytes out from a position on. They are whole if this holder finds afterwards that nobody has read them.
+    pub fn copy_out(&self, position: u64, bytes: &mut [u8]) -> Result<()> {
+        copy_from_ring(&self.ring, self.mask, position, bytes)
+    }
+
+    /// Wants what was not read of a frozen ring to come in another way (B6). No holder reads until that is decided.
+    pub fn want(&self, read: u64) {
+        self.head.store(read, head_publish());
+        // Pairs with `Producer::take`: the head before it.
+        self.tail.fetch_or(WANTED, tail_want());
+    }
+
+    /// Whether the producer has taken it.
+    pub fn is_taken(&self) -> bool {
+        self.tail.load(Ordering::Relaxed) & TAKEN != 0
+    }
+
+    /// Reads on after all. `false`: it was taken.
+    pub fn withdraw(&self) -> bool {
+        let held = self.tail.load(Ordering::Relaxed);
+        let wanted = held & POSITION | FROZEN | WANTED;
+        held != wanted && held & TAKEN == 0
+            || held == wanted && self.tail.compare_exchange(wanted, wanted & !WANTED, Ordering::Relaxed) == wanted
+    }
+}

@@ -195,7 +195,8 @@ impl Reader {
                 if kernel::look(stream.fd(), libc::POLLIN | libc::POLLRDHUP) == 0 {
                     return Ok(Step::Empty);
                 }
-                // What was published before the anchor's news is visible now.
+                // What was published before the anchor's news is visible now, and so is an end of the ring.
+                self.ring.iter_mut().for_each(|ring| _ = ring.available());
                 if self.has_news() || self.cross(stream)? {
                     continue;
                 }

@@ -252,6 +252,7 @@ impl Engine {
     /// The process is about to be where no thread of the engine may be.
     pub fn end_threads(&self) {
         self.node.end_service();
+        sidestep_stream::carrier::end_timer();
     }
 
     /// A stream waits to be asked.

@@ -9,7 +9,7 @@ use std::{
     collections::{HashMap, HashSet},
     io,
     sync::Arc,
-    thread,
+    thread::{self, JoinHandle},
     time::Duration,
 };
 
@@ -263,18 +263,18 @@ impl Exchange {
 }
 
 /// A handler may have interrupted the program's allocator; and one of the program's own may hold its lock from before a `fork`
-/// until after it.
+/// until after it. A program that has shut itself in may end by leaving its only thread.
 fn may_start() -> bool {
-    !jump::is_in_handler() && !signal::is_quiet()
+    !super::is_disabled() && !jump::is_in_handler() && !signal::is_quiet()
 }
 
 /// Starts a thread in which no handler of the program's ever runs.
-fn start(name: &str, run: Work) -> io::Result<()> {
+fn start(name: &str, run: Work) -> io::Result<JoinHandle<()>> {
     let run = move || {
         let _inside = Inside::enter();
         run();
     };
-    without_signals(|| thread::Builder::new().name(name.into()).spawn(run)).map(drop)
+    without_signals(|| thread::Builder::new().name(name.into()).spawn(run))
 }
 
 /// One of the numbers that are given to anybody.

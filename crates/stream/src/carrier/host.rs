@@ -1,6 +1,9 @@
 //! What a carrier asks of the process that it lives in, which may be somebody else's program.
 
-use std::{io, thread};
+use std::{
+    io,
+    thread::{self, JoinHandle},
+};
 
 /// What a thread does.
 pub type Work = Box<dyn FnOnce() + Send>;
@@ -13,7 +16,7 @@ pub struct Host {
     /// Whether a thread may be started here and now. That allocates, which a program that was interrupted may not allow.
     pub may_start: fn() -> bool,
     /// Starts a thread with this name.
-    pub start: fn(&str, Work) -> io::Result<()>,
+    pub start: fn(&str, Work) -> io::Result<JoinHandle<()>>,
 }
 
 impl Host {
@@ -21,6 +24,6 @@ impl Host {
     pub const PLAIN: Host = Host { is_sandboxed: || false, may_start: || true, start: start_plainly };
 }
 
-fn start_plainly(name: &str, run: Work) -> io::Result<()> {
-    thread::Builder::new().name(name.into()).spawn(run).map(drop)
+fn start_plainly(name: &str, run: Work) -> io::Result<JoinHandle<()>> {
+    thread::Builder::new().name(name.into()).spawn(run)
 }

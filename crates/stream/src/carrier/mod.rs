@@ -47,4 +47,7 @@ pub use contract::{Capabilities, Fault, Inbound, Kind, Mode, Outbound, Result, W
 pub use host::{Host, Work};
 pub use notes::{ENDED, Reading, Switch};
 pub use shared::{Carrier, Halves, Peer};
-pub use via::{SharedNews, timer::Still};
+pub use via::{
+    SharedNews,
+    timer::{Still, end as end_timer},
+};

@@ -6,7 +6,7 @@ use std::{
         Arc, Condvar, Mutex, MutexGuard, Weak,
         atomic::{AtomicU32, Ordering},
     },
-    thread,
+    thread::{self, JoinHandle},
     time::Duration,
 };
 
@@ -32,9 +32,15 @@ struct Watched {
     links: Vec<Weak<Link>>,
     /// The process whose thread looks after them: a forked child has none.
     process: u32,
+    thread: Option<JoinHandle<()>>,
+    /// How many threads were told to end: the next one is the one with this number.
+    ended: u32,
 }
 
-static TIMER: Timer = Timer { links: Mutex::new(Watched { links: Vec::new(), process: 0 }), more: Condvar::new() };
+static TIMER: Timer = Timer {
+    links: Mutex::new(Watched { links: Vec::new(), process: 0, thread: None, ended: 0 }),
+    more: Condvar::new(),
+};
 
 /// Held by a thread that forks: the child would wait for ever for one that had it.
 #[derive(Debug)]
@@ -71,12 +77,16 @@ fn enter(link: &Arc<Link>) {
     let process = process_generation();
     if watched.process != process {
         watched.links.clear();
-        let host = link.host;
-        if !(host.may_start)() || (host.start)("sovia-timer", Box::new(move || run(timer))).is_err() {
+        let (host, number) = (link.host, watched.ended);
+        let may_start = (host.may_start)();
+        let started = may_start.then(|| (host.start)("sovia-timer", Box::new(move || run(timer, number))));
+        let Some(Ok(thread)) = started else {
             // Without a thread nothing is held from now on; what is goes with the next call.
             link.sent.prompt.store(true, Ordering::Relaxed);
             return;
-        }
+        };
+        // One of a parent's is not there to be given back.
+        std::mem::forget(watched.thread.replace(thread));
         watched.process = process;
         STARTED.store(process, Ordering::Relaxed);
     }
@@ -84,11 +94,13 @@ fn enter(link: &Arc<Link>) {
     timer.more.notify_one();
 }
 
-fn run(timer: &Timer) {
+/// The thread with this number, until it is told to end.
+fn run(timer: &Timer, number: u32) {
     let mut watched = lock(&timer.links);
-    loop {
-        while watched.links.is_empty() {
+    while watched.ended == number {
+        if watched.links.is_empty() {
             watched = timer.more.wait(watched).unwrap_or_else(|poison| poison.into_inner());
+            continue;
         }
         drop(watched);
         thread::sleep(HOLD);
@@ -99,6 +111,27 @@ fn run(timer: &Timer) {
             links.into_iter().filter(|link| link.upgrade().is_some_and(|link| holds_on(&link))).collect();
         watched = lock(&timer.links);
         watched.links.extend(kept);
+    }
+}
+
+/// Ends the thread of this process, if it has one, and waits for that. What links still hold then goes with their next calls.
+pub fn end() {
+    let thread = {
+        let mut watched = lock(&TIMER.links);
+        if watched.process != process_generation() {
+            return;
+        }
+        watched.ended = watched.ended.wrapping_add(1);
+        watched.process = 0;
+        STARTED.store(0, Ordering::Relaxed);
+        TIMER.more.notify_all();
+        watched.thread.take()
+    };
+    // One that panicked has ended, too.
+    let _ = thread.map(JoinHandle::join);
+    let links = std::mem::take(&mut lock(&TIMER.links).links);
+    for link in links.iter().filter_map(Weak::upgrade).filter(holds_on) {
+        link.sent.prompt.store(true, Ordering::Relaxed);
     }
 }
 

@@ -68,24 +68,45 @@ impl Behaviour {
     /// Runs it over kernel TCP, which must work, and in other ways, by the commands that `made` makes: what it notes and how
     /// it ends is the same.
     pub fn expect_equal(&self, mode: &str, launches: &[Launch], what: &str, made: impl Fn(&Launch) -> Command) {
-        let Behaviour { name, .. } = self;
-        let run = |launch: &Launch| Bounded::start(&mut made(launch), PATIENCE).wait();
-        let expected = run(&Launch::Plain);
-        assert!(
-            expected.success() && expected.stdout.contains('['),
-            "{name} {mode}{what} over kernel TCP: {}",
-            shown(&expected)
-        );
-        let possible = |launch: &&Launch| !matches!(launch, Launch::Via(..)) || !OF_RINGS.contains(&name.as_str());
-        for launch in launches.iter().filter(possible) {
-            let got = run(launch);
-            assert!(
-                got.status == expected.status && got.stdout == expected.stdout,
-                "{name} {mode} {launch}{what} differs from kernel TCP:\n{}{}",
-                difference(&expected.stdout, &got.stdout),
-                shown(&got),
-            );
+        let expected = self.over_kernel(mode, what, &mut made(&Launch::Plain));
+        for launch in launches.iter().filter(|launch| self.can_be(launch)) {
+            let compared = self.compare(mode, launch, what, &expected, &mut made(launch));
+            compared.unwrap_or_else(|difference| panic!("{difference}"));
         }
+    }
+
+    /// Whether it makes sense this way.
+    pub fn can_be(&self, launch: &Launch) -> bool {
+        !matches!(launch, Launch::Via(..)) || !OF_RINGS.contains(&self.name.as_str())
+    }
+
+    /// Runs a command of it over kernel TCP, which must work.
+    pub fn over_kernel(&self, mode: &str, what: &str, command: &mut Command) -> Ended {
+        let ended = Bounded::start(command, PATIENCE).wait();
+        assert!(
+            ended.success() && ended.stdout.contains('['),
+            "{} {mode}{what} over kernel TCP: {}",
+            self.name,
+            shown(&ended)
+        );
+        ended
+    }
+
+    /// Runs a command of it that launches it this way, and says in what it differs from how it ended over kernel TCP.
+    pub fn compare(
+        &self,
+        mode: &str,
+        launch: &Launch,
+        what: &str,
+        expected: &Ended,
+        command: &mut Command,
+    ) -> Result<(), String> {
+        let got = Bounded::start(command, PATIENCE).wait();
+        if got.status == expected.status && got.stdout == expected.stdout {
+            return Ok(());
+        }
+        let difference = difference(&expected.stdout, &got.stdout);
+        Err(format!("{} {mode} {launch}{what} differs from kernel TCP:\n{difference}{}", self.name, shown(&got)))
     }
 }
 

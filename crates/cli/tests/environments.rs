@@ -54,12 +54,8 @@ environments! {
         without "has one itself" [own_malloc];
     own_allocator_and_forks: "allocator,storm=fork",
         without "has one itself" [own_malloc];
-    few_descriptors: "descriptors=112:112",
-        without "takes numbers to be free that the library uses when there are none above the limit"
-            [bad_arguments epoll_errors lowest_number poll select select_closed sendfile],
-        without "uses up the numbers itself" [many];
-    equal_limits: "descriptors=1024:1024",
-        without "takes a number to be free that the library may use when there are none above the limit" [select_closed];
+    few_descriptors: "descriptors=112:112";
+    equal_limits: "descriptors=1024:1024";
     little_address_space: "space=402653184";
     no_queued_signals: "pending=0",
         without "cancels threads, for which libc queues a signal" [cancel cancel_in_kernel];

@@ -23,7 +23,9 @@ pub unsafe fn select(
         // SAFETY: P1.
         unsafe { select_once(count, readable, writable, special, timeout) }
     };
-    within_table(count, select)
+    let sets = Sets { count, sets: [readable.cast(), writable.cast(), special.cast()] };
+    // SAFETY: P1.
+    unsafe { within_table(&sets, select) }
 }
 
 /// # Safety
@@ -79,7 +81,9 @@ pub unsafe fn pselect(
         // SAFETY: P1.
         unsafe { pselect_once(count, readable, writable, special, timeout, mask) }
     };
-    within_table(count, select)
+    let sets = Sets { count, sets: [readable.cast(), writable.cast(), special.cast()] };
+    // SAFETY: P1.
+    unsafe { within_table(&sets, select) }
 }
 
 /// # Safety
@@ -116,14 +120,21 @@ unsafe fn pselect_once(
 }
 
 /// The kernel looks at no number beyond the end of its table of descriptors, which the engine's own have made longer: a
-/// closed one there is no error. A call that found one is made again without them.
+/// closed one there is no error. A call that found one is made again without them. One of the engine's own is closed as far
+/// as the program is concerned.
+///
+/// # Safety
+/// P1.
 #[inline]
-fn within_table(count: c_int, select: impl Fn(c_int) -> c_int) -> c_int {
+unsafe fn within_table(sets: &Sets, select: impl Fn(c_int) -> c_int) -> c_int {
     let before = errno::get();
-    let result = select(count);
-    if result < 0 && errno::get() == libc::EBADF && !signal::is_inside() {
+    // SAFETY: P1.
+    let internal = unsafe { sets.first_internal() };
+    let result = if internal.is_some() { -1 } else { select(sets.count) };
+    let failed = internal.is_some() || result < 0 && errno::get() == libc::EBADF;
+    if failed && !signal::is_inside() {
         let end = c_int::try_from(calls::highest_selected()).unwrap_or(c_int::MAX);
-        if end < count {
+        if end < sets.count && internal.is_none_or(|internal| internal >= end) {
             errno::set(before);
             return select(end);
         }
@@ -156,20 +167,38 @@ impl Sets {
     /// # Safety
     /// P1.
     unsafe fn is_ours(&self) -> bool {
-        if signal::is_inside() {
-            return false;
-        }
-        (0..self.words()).any(|word| {
+        // SAFETY: P1.
+        !signal::is_inside() && unsafe { self.find(0, engine::has_any) }.is_some()
+    }
+
+    /// The lowest number of the engine's own that is in them; while the engine itself waits, they are its own.
+    ///
+    /// # Safety
+    /// P1.
+    #[inline]
+    unsafe fn first_internal(&self) -> Option<c_int> {
+        // Mostly all of them are above what sets have room for.
+        let from = calls::first_internal().filter(|first| *first < self.count && !signal::is_inside())?;
+        // SAFETY: P1.
+        unsafe { self.find(from as usize / BITS, calls::is_internal) }
+    }
+
+    /// The lowest number in them that is wanted, from a word on.
+    ///
+    /// # Safety
+    /// P1.
+    unsafe fn find(&self, from: usize, is_wanted: impl Fn(c_int) -> bool) -> Option<c_int> {
+        (from..self.words()).find_map(|word| {
             // SAFETY: P1.
             let mut bits = unsafe { self.union(word) };
             while bits != 0 {
                 let fd = (word * BITS) as c_int + bits.trailing_zeros() as c_int;
-                if fd < self.count && engine::has_any(fd) {
-                    return true;
+                if fd < self.count && is_wanted(fd) {
+                    return Some(fd);
                 }
                 bits &= bits - 1;
             }
-            false
+            None
         })
     }
 

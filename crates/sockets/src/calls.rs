@@ -29,7 +29,9 @@ mod number;
 mod waits;
 
 use number::forget_number;
-pub use number::{abandon, close, close_range, duplicated, internal_closed, is_internal, is_lost, lost, replaced};
+pub use number::{
+    abandon, close, close_range, duplicated, first_internal, internal_closed, is_internal, is_lost, lost, replaced,
+};
 pub use waits::{any_owned, cancelled, poll, select, set_control, set_created, set_wait};
 
 pub use crate::reader::alone::ROOM as ROOM_ALONE;

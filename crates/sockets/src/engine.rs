@@ -225,7 +225,9 @@ impl Engine {
             return None;
         }
         let user = user::own()?;
-        numbers::choose();
+        if !numbers::choose() {
+            return None;
+        }
         let node = via::node()?;
         let identity = Identity([RENDEZVOUS, random()?[0] & MAX_NUMBER | 1]);
         let listener = node.listen(&format!("shm:{}", identity.name())).ok()?;

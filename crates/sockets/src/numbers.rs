@@ -1,6 +1,7 @@
 //! Numbers of descriptors that are the engine's own: above the limit of the program, where none of its calls can meet them.
 //!
-//! A program may raise its limit. Then, and where there is no room above it, they lie at the end of what it may use.
+//! A program may raise its limit. Then, and where there is no room above it, they lie at the end of what it may use. One that may
+//! have few at all has no engine: every number that the engine took would be missed, or met.
 
 use std::{
     os::fd::{AsRawFd, OwnedFd},
@@ -15,7 +16,7 @@ use sidestep_sys::descriptor;
 
 /// Numbers that are left above the limit of a program, if it has many.
 const ROOM: u64 = 512;
-/// A program with a smaller limit needs all of it.
+/// A program that may have fewer needs all of them.
 const FEW: u64 = 256;
 /// The kernel's table of a process is as long as its highest number, and is copied by every `fork`.
 const LOW: u64 = 4096;
@@ -34,8 +35,8 @@ pub fn start() {
     }
 }
 
-/// Before a descriptor is made: chooses where those of the engine lie from now on.
-pub fn choose() {
+/// Before a descriptor is made: chooses where those of the engine lie from now on. `false`: there is no room for them.
+pub fn choose() -> bool {
     if TABLE.load(Ordering::Relaxed) == 0 {
         let _ = TABLE.compare_exchange(0, measured().unwrap_or(u32::MAX), Ordering::Relaxed, Ordering::Relaxed);
     }
@@ -44,8 +45,9 @@ pub fn choose() {
     let hard = maximum.unwrap_or(u64::MAX);
     let below = soft.min(HIGH) - soft.min(HIGH) / 4;
     let room = ROOM.min(hard / 16);
-    let floor = if hard >= FEW && hard - soft.min(hard) >= room { soft.max(LOW.min(hard - room)) } else { below };
+    let floor = if hard - soft.min(hard) >= room { soft.max(LOW.min(hard - room)) } else { below };
     descriptor::set_floor(u32::try_from(floor).unwrap_or(0), below as u32);
+    hard >= FEW
 }
 
 /// How many numbers the kernel's table would have room for without the engine, so that `select` does not look beyond.

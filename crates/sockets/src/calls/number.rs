@@ -15,6 +15,12 @@ pub fn is_internal(fd: i32) -> bool {
     descriptor::is_kept(fd)
 }
 
+/// The lowest number that is internal.
+#[inline]
+pub fn first_internal() -> Option<i32> {
+    descriptor::all_kept().next()
+}
+
 /// The engine itself is about to close a descriptor.
 pub fn internal_closed(fd: i32) {
     descriptor::closed(fd);

@@ -1,5 +1,5 @@
-//! Programs that people run, unmodified, on both ends: the answers are right, and after a connection's first second at
-//! least 90 % of its bytes go over the ring, or over VIA, as both ends' control blocks say.
+//! Programs that people run, unmodified, on both ends: the answers are right, and once a connection is promoted at least 90 % of
+//! its bytes go over the ring, or half of them over VIA, as both ends' control blocks say.
 //!
 //! A program that is not installed is said to be left out; `./test packages` installs them all.
 
@@ -7,6 +7,7 @@ mod real_programs {
     mod bench;
     mod database;
     mod kit;
+    mod mail;
     mod middleware;
     mod over_via;
     mod proxy;

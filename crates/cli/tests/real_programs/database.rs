@@ -3,7 +3,6 @@
 use std::{
     fs,
     path::{Path, PathBuf},
-    process::Command,
 };
 
 use sidestep_testkit::{process::PATIENCE, sockets::Bounded};
@@ -18,7 +17,7 @@ pub fn postgresql() {
     };
     let mut stage = Stage::new("postgres");
     stage.open_to_all();
-    let (port, own) = (free_port().to_string(), copies(&stage));
+    let (port, own) = (free_port().to_string(), stage.copies());
     if is_root() {
         // Its sockets are known to its user.
         stage.ask(
@@ -27,13 +26,15 @@ pub fn postgresql() {
     }
     let stage = stage;
     let data = stage.files.join("data");
-    let tool = |name: &str| as_user(&stage, programs.join(name).as_os_str(), &[]);
+    let tool = |name: &str| stage.as_user("postgres", &programs.join(name));
     let mut initdb = tool("initdb");
     initdb.args(["-A", "trust", "-U", "postgres", "--no-sync", "-D"]).arg(&data);
     Bounded::start(&mut initdb, PATIENCE).wait().expect("initdb");
 
     let under = |name: &str| {
-        as_user(&stage, own.as_os_str(), &["run".as_ref(), "--".as_ref(), programs.join(name).as_os_str()])
+        let mut command = stage.as_user("postgres", &own);
+        command.args(["run", "--"]).arg(programs.join(name));
+        command
     };
     let mut command = under("postgres");
     command.arg("-D").arg(&data).args(["-p", &port, "-c", "listen_addresses=127.0.0.1", "-c", "fsync=off", "-c"]);
@@ -65,31 +66,6 @@ pub fn postgresql() {
         assert!(text.contains("number of failed transactions: 0 "), "{text}");
         sockets.expect_promoted("pgbench");
     }
-}
-
-/// Another user may not reach the build folder: the program and its library are copied.
-fn copies(stage: &Stage) -> PathBuf {
-    let program = Path::new(env!("CARGO_BIN_EXE_sidestep"));
-    let beside = program.with_file_name("libsidestep.so");
-    let library = if beside.is_file() { beside } else { program.with_file_name("deps").join("libsidestep.so") };
-    for file in [program, &library] {
-        fs::copy(file, stage.files.join(file.file_name().expect("a name"))).expect("a copy");
-    }
-    stage.files.join("sidestep")
-}
-
-fn as_user(stage: &Stage, program: &std::ffi::OsStr, more: &[&std::ffi::OsStr]) -> Command {
-    let mut command = match is_root() {
-        true => {
-            let mut changed = Command::new("runuser");
-            changed.args(["-u", "postgres", "--"]).arg(program);
-            changed
-        }
-        false => Command::new(program),
-    };
-    command.args(more);
-    stage.place(&mut command);
-    command
 }
 
 /// The folder of the newest server's programs.

@@ -1,13 +1,13 @@
 //! The same programs, with their connections over VIA.
 
-use super::{bench, database, kit, middleware, proxy, transfer, web};
+use super::{bench, database, kit, mail, middleware, proxy, transfer, web};
 
 macro_rules! over_via {
     ($($module:ident::$name:ident)*) => { $(#[test] fn $name() { kit::over_via($module::$name); })* };
 }
 
 over_via! {
-    bench::iperf3 bench::redis bench::memcached database::postgresql
+    bench::iperf3 bench::redis bench::memcached database::postgresql mail::postfix
     middleware::onc_rpc middleware::omniorb middleware::grpc_python middleware::grpc_cpp
     proxy::nginx_and_nginx proxy::nginx_and_php transfer::vsftpd_and_lftp web::curl_and_nginx web::curl_and_python
 }

@@ -238,7 +238,7 @@ impl Sockets {
         assert!(self.0.len() >= 2 && self.0.values().all(is_there), "{what}: not all on {carrier}\n{}", self.shown());
     }
 
-    pub fn shown(&self) -> String {
+    fn shown(&self) -> String {
         let lines = self.0.values().take(12).map(|seen| {
             let since = [0, 1].map(|way| seen.since_carried(way));
             format!("{}\n  before it was carried {:?}, and since {since:?}\n", seen.last, seen.before_carried())

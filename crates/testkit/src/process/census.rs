@@ -69,6 +69,16 @@ pub fn run_delay_ns(process: u32) -> u64 {
     threads.filter_map(delay).sum()
 }
 
+/// How often the threads of this process have gone to sleep.
+pub fn sleeps() -> u64 {
+    let threads = fs::read_dir("/proc/self/task").expect("a readable /proc").flatten();
+    let of_thread = |thread: fs::DirEntry| -> Option<u64> {
+        let text = fs::read_to_string(thread.path().join("status")).ok()?;
+        text.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"))?.trim().parse().ok()
+    };
+    threads.filter_map(of_thread).sum()
+}
+
 /// Processor time this process has used.
 pub fn cpu_time_ns() -> u64 {
     let time = clock_gettime(ClockId::ProcessCPUTime);

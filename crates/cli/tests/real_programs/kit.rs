@@ -230,8 +230,8 @@ impl Sockets {
         assert!(judged >= 2, "{what}: no connection with traffic was seen at both ends\n{}", self.shown());
     }
 
-    /// Every connection was last seen on the ring, or on VIA, in both directions, and there was one. For programs that write
-    /// more at once than a link takes, the rest of which goes over TCP.
+    /// Every connection was last seen on the ring, or on VIA, in both directions, and there was one: also after more was written at
+    /// once than the carrier takes, the rest of which goes over TCP.
     pub fn expect_on_carrier(&self, what: &str) {
         let carrier = if OVER_VIA.get() { "via" } else { "ring" };
         let is_there = |seen: &Seen| DIRECTIONS.iter().all(|(path, _)| seen.last[*path] == carrier);

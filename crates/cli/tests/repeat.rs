@@ -135,7 +135,7 @@ fn cases() -> Vec<Case> {
         let case = |mode: &&'static str| {
             let behaviour = Behaviour::new(name);
             let expected = behaviour.over_kernel(mode, "", &mut behaviour.command(&Launch::Plain, mode));
-            Case { behaviour, mode: *mode, expected }
+            Case { behaviour, mode, expected }
         };
         modes.map(case).collect::<Vec<_>>()
     };

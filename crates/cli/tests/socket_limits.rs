@@ -235,7 +235,7 @@ fn idle_rings_give_their_pages_back() {
     let mut command = Command::new(SIDESTEP);
     command.args(["run", "--"]).arg(limits_program("crowd")).args(["100", "12", "60000", "idle"]);
     command.stdin(std::process::Stdio::null());
-    let ended = Bounded::start(&mut command, Duration::from_secs(100)).wait();
+    let ended = Bounded::start(&mut command, PATIENCE).wait();
     assert!(ended.success() && ended.stdout.contains("exact"), "{:?} {}", ended.status, ended.stderr);
     let both = ["server", "client"].iter().all(|who| ended.stdout.contains(&format!("{who} released")));
     assert!(both, "{}", ended.stdout);

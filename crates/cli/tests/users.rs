@@ -7,14 +7,14 @@ use std::{
     os::unix::fs::{PermissionsExt, symlink},
     path::{Path, PathBuf},
     process::{Child, ChildStdin, Command, Stdio},
-    time::Duration,
 };
 
-use sidestep_testkit::sockets::{Bounded, Ended, compile};
+use sidestep_testkit::{
+    process::PATIENCE,
+    sockets::{Bounded, Ended, compile},
+};
 
 const SIDESTEP: &str = env!("CARGO_BIN_EXE_sidestep");
-/// Longer than any of them takes on a busy machine.
-const LIMIT: Duration = Duration::from_secs(100);
 
 #[test]
 fn a_thousand_changes_of_user() {
@@ -135,7 +135,7 @@ fn as_root(role: &str) -> Option<Ended> {
 }
 
 fn finished(folder: &Folder, role: &str) -> Ended {
-    let ended = Bounded::start(&mut command(folder, role), LIMIT).wait();
+    let ended = Bounded::start(&mut command(folder, role), PATIENCE).wait();
     assert!(ended.success(), "{role}: {:?}\n{}", ended.status, ended.stderr);
     ended
 }

@@ -121,8 +121,7 @@ fn grpc(stage: &Stage, what: &str, echo: &Path, script: Option<&str>) {
     let _server = serve(server.args(script).args(["serve", &port.to_string()]), port);
     let (ended, sockets) = stage.watch(client(stage.run(echo), port, "1"));
     assert_eq!(ended.expect("the client"), plain, "{what}");
-    sockets.expect_promoted(what);
-    sockets.expect_on_carrier(what);
+    sockets.expect_promoted_again(what);
 }
 
 fn copy(stage: &Stage, folder: &str) {

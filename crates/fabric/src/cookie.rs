@@ -1,7 +1,10 @@
 //! Cookies: what a remote node needs to name a region. A capability: whoever holds one may use it, and nobody
 //! can make one up.
 
-use std::fmt;
+use std::{
+    fmt,
+    hash::{Hash, Hasher},
+};
 
 use sidestep_shm::memfd::Sharing;
 use sidestep_wire::cursor::little::{Reader, Writer};
@@ -9,7 +12,7 @@ use sidestep_wire::cursor::little::{Reader, Writer};
 use crate::error::{Error, Result};
 
 /// Names a region of its owner, with rights. 48 bytes on the wire.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Cookie {
     /// Random; bound to region, generation and rights by the owner's table.
     pub(crate) key: u128,
@@ -155,6 +158,13 @@ impl Cookie {
             rights: Rights::read(fields)?,
         };
         if fields.array::<PADDING>()? == [0; PADDING] { Ok(cookie) } else { Err("a cookie is malformed") }
+    }
+}
+
+impl Hash for Cookie {
+    /// By the key alone, which is random: two cookies of one region seldom share it.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u128(self.key);
     }
 }
 

@@ -41,9 +41,9 @@ pub enum Error {
     #[error("there is no link {scheme:?} here, only {known}")]
     Scheme {
         /// What was given.
-        scheme: String,
+        scheme: Box<str>,
         /// What could have been.
-        known: String,
+        known: Box<str>,
     },
     /// The deadline passed.
     #[error("nothing happened before the deadline while waiting for {0}")]
@@ -76,6 +76,9 @@ pub enum Error {
     #[error("the link does not support {0}")]
     Unsupported(&'static str),
 }
+
+/// Every call of the data path returns a result: a larger error would make each of them slower.
+const _: () = assert!(size_of::<Error>() <= 48);
 
 /// How a connection ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,6 +1,9 @@
 //! Peers: the processes at the other ends of a node's links, and what can be asked about them.
 
-use std::sync::Arc;
+use std::{
+    hash::{Hash, Hasher},
+    sync::Arc,
+};
 
 use sidestep_shm::attach::{Attachment, Gate};
 
@@ -15,7 +18,7 @@ use crate::{
 };
 
 /// A process at the other end of a link of this node: which link, and as whom the link knows it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PeerId {
     link: LinkIndex,
     number: PeerNumber,
@@ -39,6 +42,13 @@ impl PeerId {
 
     pub(crate) fn number(self) -> PeerNumber {
         self.number
+    }
+}
+
+impl Hash for PeerId {
+    /// As one word: peers are keys of tables that are looked into whenever something is opened.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(u64::from(self.link.number()) << 32 | u64::from(self.number.0));
     }
 }
 

@@ -13,11 +13,19 @@ use crate::types;
 /// Runs the body of a call and turns its outcome into a return code. A panic is a lack of resources to C.
 #[inline]
 pub(crate) fn answer(body: impl FnOnce() -> Result<Code>) -> types::Return {
-    match catch_unwind(AssertUnwindSafe(body)) {
-        Ok(Ok(code)) => code as types::Return,
-        Ok(Err(error)) => error.code() as types::Return,
-        Err(_) => Code::ErrorResource as types::Return,
-    }
+    // An error becomes a code where it arises: behind the boundary of the panic, every outcome would be put together first.
+    let code = || match body() {
+        Ok(code) => code as types::Return,
+        Err(error) => refused(error),
+    };
+    catch_unwind(AssertUnwindSafe(code)).unwrap_or(Code::ErrorResource as types::Return)
+}
+
+/// Out of line, so that a call that succeeds moves no error about.
+#[cold]
+#[inline(never)]
+fn refused(error: Error) -> types::Return {
+    error.code() as types::Return
 }
 
 /// A pointer that must not be null.

@@ -358,7 +358,7 @@ impl AnyLink {
         match scheme {
             "shm" => Ok(AnyLink::Shm(shm::ShmLink::new()?)),
             "iwarp" => Ok(AnyLink::Iwarp(Box::new(iwarp::IwarpLink::new(*options)?))),
-            _ => Err(Error::Scheme { scheme: scheme.to_string(), known: SCHEMES.join(", ") }),
+            _ => Err(Error::Scheme { scheme: scheme.into(), known: SCHEMES.join(", ").into() }),
         }
     }
 

@@ -35,6 +35,12 @@ pub(crate) struct Attached {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub(crate) struct LinkIndex(u8);
 
+impl LinkIndex {
+    pub(crate) fn number(self) -> u8 {
+        self.0
+    }
+}
+
 /// What a poll looks at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Look {
@@ -94,7 +100,7 @@ impl Links {
     pub(crate) fn of_scheme(&self, scheme: &str) -> Result<&Attached> {
         self.iter().find(|attached| attached.capabilities.scheme == scheme).ok_or_else(|| {
             let known: Vec<_> = self.iter().map(|attached| attached.capabilities.scheme).collect();
-            Error::Scheme { scheme: scheme.to_string(), known: known.join(", ") }
+            Error::Scheme { scheme: scheme.into(), known: known.join(", ").into() }
         })
     }
 

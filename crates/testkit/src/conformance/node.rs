@@ -53,7 +53,7 @@ pub fn an_unknown_scheme_is_a_clear_error(fixture: Fixture) {
     let other = SCHEMES.into_iter().find(|scheme| !known.contains(scheme));
     for scheme in ["nowhere", "", &known[0].to_uppercase()].into_iter().chain(other) {
         let name = format!("{scheme}:{}", unique_name());
-        let expected = Error::Scheme { scheme: scheme.to_string(), known: known.join(", ") };
+        let expected = Error::Scheme { scheme: scheme.into(), known: known.join(", ").into() };
         assert_eq!(node.listen(&name).err(), Some(expected.clone()));
         assert_eq!(node.begin_connect(&name, b"").err(), Some(expected.clone()));
         assert_eq!(node.capabilities(scheme).err(), Some(expected.clone()));

@@ -6,10 +6,12 @@
 //!   holds more entries than there are sources.
 //! - **P2** The mark is cleared *before* the source is handed out. A change of the source that finds the mark set
 //!   is therefore seen by whoever is about to inspect the source; one that finds it clear queues it again.
+//! - **P3** `count` is the length of the queue whenever the lock is free. A look without the lock that finds 0 has missed no
+//!   post that happened before it, so an empty queue costs one load.
 
 use std::collections::VecDeque;
 
-use crate::sync::{Arc, AtomicBool, Mutex, MutexGuard, Ordering, mark_clear, mark_set};
+use crate::sync::{Arc, AtomicBool, AtomicU64, Mutex, MutexGuard, Ordering, mark_clear, mark_set};
 
 /// The mark of one source.
 #[derive(Debug)]
@@ -22,6 +24,7 @@ pub struct Mark {
 #[derive(Debug, Default)]
 pub struct Pending {
     queue: Mutex<VecDeque<Arc<Mark>>>,
+    count: AtomicU64,
 }
 
 impl Mark {
@@ -39,7 +42,7 @@ impl Mark {
 impl Pending {
     /// An empty queue.
     pub fn new() -> Pending {
-        Pending { queue: Mutex::new(VecDeque::new()) }
+        Pending { queue: Mutex::new(VecDeque::new()), count: AtomicU64::new(0) }
     }
 
     /// Says that `mark`'s source changed. `true` if it was not queued already.
@@ -48,13 +51,16 @@ impl Pending {
         if mark.set.swap(true, mark_set()) {
             return false;
         }
-        self.lock().push_back(mark.clone());
+        self.change(|queue| queue.push_back(mark.clone()));
         true
     }
 
     /// The next source that changed; its mark is clear (P2).
     pub fn take(&self) -> Option<u64> {
-        let mark = self.lock().pop_front()?;
+        if self.is_empty() {
+            return None;
+        }
+        let mark = self.change(VecDeque::pop_front)?;
         // AcqRel pairs with `post`.
         mark.set.swap(false, mark_clear());
         Some(mark.source)
@@ -62,18 +68,19 @@ impl Pending {
 
     /// As [`take`](Self::take), at most `most` of them at once, appended to `sources`.
     pub fn take_many(&self, sources: &mut Vec<u64>, most: usize) {
-        let mut queue = self.lock();
-        let count = queue.len().min(most);
-        for mark in queue.drain(..count) {
-            // AcqRel pairs with `post`.
-            mark.set.swap(false, mark_clear());
-            sources.push(mark.source);
-        }
+        self.change(|queue| {
+            let count = queue.len().min(most);
+            for mark in queue.drain(..count) {
+                // AcqRel pairs with `post`.
+                mark.set.swap(false, mark_clear());
+                sources.push(mark.source);
+            }
+        });
     }
 
     /// Removes a source, whether it is queued or not.
     pub fn remove(&self, mark: &Arc<Mark>) {
-        self.lock().retain(|queued| !Arc::ptr_eq(queued, mark));
+        self.change(|queue| queue.retain(|queued| !Arc::ptr_eq(queued, mark)));
         mark.set.store(true, Ordering::Release);
     }
 
@@ -83,8 +90,17 @@ impl Pending {
     }
 
     /// Whether no source is queued.
+    #[inline]
     pub fn is_empty(&self) -> bool {
-        self.len() == 0
+        // P3.
+        self.count.load(Ordering::Relaxed) == 0
+    }
+
+    fn change<T>(&self, change: impl FnOnce(&mut VecDeque<Arc<Mark>>) -> T) -> T {
+        let mut queue = self.lock();
+        let changed = change(&mut queue);
+        self.count.store(queue.len() as u64, Ordering::Relaxed);
+        changed
     }
 
     fn lock(&self) -> MutexGuard<'_, VecDeque<Arc<Mark>>> {

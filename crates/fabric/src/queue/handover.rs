@@ -27,7 +27,7 @@ use crate::{
     error::{Error, Result},
     link::{
         WakePath,
-        shm::session::{self, duplicate},
+        shm::{pair, session::duplicate},
     },
     region::Layout,
     tripwire::Access,
@@ -78,9 +78,9 @@ impl Handover {
         let own = Memory::attach(own, our_layout.total)?;
         let peer = Memory::attach(peer, their_layout.total)?;
         let family = Memory::attach(family, FAMILY_LEN)?;
-        let own_pair = Memory::attach(own_pair, session::PAIR_LEN)?;
-        let peer_pair = Memory::attach(peer_pair, session::PAIR_LEN)?;
-        let (sleep, rescan) = session::wake_words(&own_pair, &peer_pair)?;
+        let own_pair = Memory::attach(own_pair, pair::PAIR_LEN)?;
+        let peer_pair = Memory::attach(peer_pair, pair::PAIR_LEN)?;
+        let (sleep, rescan) = pair::wake_words(&own_pair, &peer_pair)?;
         let (own_bell, peer_bell) = (Arc::new(PairBell::adopt(own_bell)), Arc::new(Ringer::attach(peer_bell)?));
         let lifeline = Arc::new(Lifeline::from_fd(lifeline));
 

@@ -72,7 +72,7 @@ pub(super) fn handle(
     target: &dyn Target,
 ) -> Result<(), CloseReason> {
     let frame = Frame::parse(bytes).map_err(CloseReason::Violation)?;
-    if session.theirs().is_none() && !matches!(frame, Frame::Hello { .. }) {
+    if !session.has_greeted() && !matches!(frame, Frame::Hello { .. }) {
         return Err(CloseReason::Violation("it did not greet first"));
     }
     match frame {

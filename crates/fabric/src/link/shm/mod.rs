@@ -6,6 +6,9 @@
 
 mod arrival;
 pub mod frame;
+mod outgoing;
+pub(crate) mod pair;
+mod roster;
 pub(crate) mod session;
 mod welcome;
 
@@ -13,7 +16,7 @@ use std::{
     collections::HashMap,
     os::fd::{AsFd, OwnedFd},
     sync::{
-        Arc, RwLock, Weak,
+        Arc, Weak,
         atomic::{AtomicU32, Ordering},
     },
 };
@@ -29,6 +32,7 @@ use sidestep_sys::{discard::discard, lock::Mutex};
 use self::{
     arrival::{event_of, handle, take_events},
     frame::{Ask, Frame, MAX_FRAME, MAX_TRANSFER},
+    roster::{Roster, Seen},
     session::{Session, lock},
 };
 use crate::{
@@ -44,18 +48,25 @@ use crate::{
 /// Shared memory between processes of one host.
 #[derive(Debug)]
 pub struct ShmLink {
-    sessions: RwLock<Arc<[Arc<Session>]>>,
+    sessions: Roster,
     names: Mutex<HashMap<String, Rendezvous>>,
     next_peer: AtomicU32,
     /// Every lifeline and every name, level-triggered: what only the kernel knows of.
     kernel: Sleeper,
     /// Who sleeps on this link's descriptors.
     sleepers: Mutex<Vec<Weak<Sleeper>>>,
-    receiving: Mutex<Box<Receiving>>,
+    polling: Mutex<Box<Polling>>,
     /// How often one of a peer was rung.
     doorbells: Counter,
     /// A descriptor in reserve, for turning peers away when there are no others.
     spare: Mutex<Option<Doorbell>>,
+}
+
+/// What only the thread that polls needs.
+#[derive(Debug)]
+struct Polling {
+    sessions: Seen,
+    receiving: Receiving,
 }
 
 #[derive(Debug)]
@@ -76,33 +87,18 @@ impl ShmLink {
     /// A link for this process.
     pub fn new() -> Result<ShmLink> {
         Ok(ShmLink {
-            sessions: RwLock::new(Arc::new([])),
+            sessions: Roster::new(),
             names: Mutex::default(),
             next_peer: AtomicU32::new(1),
             kernel: Sleeper::new()?,
             sleepers: Mutex::default(),
             doorbells: Counter::default(),
             spare: Mutex::new(Some(Doorbell::new()?)),
-            receiving: Mutex::new(Box::new(Receiving {
-                buffer: [0; MAX_FRAME],
-                read: Vec::new(),
-                descriptors: Vec::new(),
+            polling: Mutex::new(Box::new(Polling {
+                sessions: Seen::new(),
+                receiving: Receiving { buffer: [0; MAX_FRAME], read: Vec::new(), descriptors: Vec::new() },
             })),
         })
-    }
-
-    pub(crate) fn session(&self, peer: PeerNumber) -> Result<Arc<Session>> {
-        let sessions = self.all();
-        // Sessions are in order of their numbers, which only grow.
-        match sessions.binary_search_by_key(&peer, |session| session.id) {
-            Ok(at) => Ok(sessions[at].clone()),
-            // It was there when its number was given out, and it ends by itself or with its process.
-            Err(_) => Err(Error::Closed(CloseReason::Died)),
-        }
-    }
-
-    fn all(&self) -> Arc<[Arc<Session>]> {
-        self.sessions.read().expect("no panic in session table").clone()
     }
 
     /// Takes up a session on a lifeline; one that was accepted greets first.
@@ -112,12 +108,9 @@ impl ShmLink {
         let token = u64::from(id.0);
         self.kernel.add_level(session.lifeline.as_fd(), token)?;
         for sleeper in lock(&self.sleepers).iter().filter_map(Weak::upgrade) {
-            sleeper.add_doorbell(session.doorbell.as_fd(), token)?;
+            sleeper.add_doorbell(session.doorbell(), token)?;
         }
-        let mut sessions = self.sessions.write().expect("no panic in session table");
-        // Two threads may get here in another order than they got their numbers.
-        let at = sessions.partition_point(|other| other.id < id);
-        *sessions = sessions[..at].iter().chain([&session]).chain(&sessions[at..]).cloned().collect();
+        self.sessions.insert(session);
         Ok(id)
     }
 
@@ -179,8 +172,7 @@ impl ShmLink {
         if session.is_congested() {
             session.flush();
         }
-        let wanted = session.is_congested();
-        if session.watches_writable.swap(wanted, Ordering::AcqRel) != wanted {
+        if let Some(wanted) = session.change_watch() {
             let _ = self.kernel.want_writable(session.lifeline.as_fd(), u64::from(session.id.0), wanted);
         }
     }
@@ -188,10 +180,9 @@ impl ShmLink {
     fn remove(&self, session: &Arc<Session>) {
         self.kernel.remove(session.lifeline.as_fd());
         for sleeper in lock(&self.sleepers).iter().filter_map(Weak::upgrade) {
-            sleeper.remove(session.doorbell.as_fd());
+            sleeper.remove(session.doorbell());
         }
-        let mut sessions = self.sessions.write().expect("no panic in session table");
-        *sessions = sessions.iter().filter(|other| other.id != session.id).cloned().collect();
+        self.sessions.remove(session);
     }
 }
 
@@ -218,14 +209,14 @@ impl Link for ShmLink {
         if lock(&self.names).remove(name).is_none() {
             return;
         }
-        for session in self.all().iter() {
+        for session in self.sessions.all().iter() {
             // A session that takes no frames is closing.
             let _ = session.send(Frame::Unnamed(name.as_bytes()), None);
         }
     }
 
     fn connect(&self, name: &str) -> Result<PeerNumber> {
-        let known = self.all().iter().find(|session| session.is_behind(name)).map(|session| session.id);
+        let known = self.sessions.all().iter().find(|session| session.is_behind(name)).map(|session| session.id);
         match known {
             Some(peer) => Ok(peer),
             None => {
@@ -239,14 +230,14 @@ impl Link for ShmLink {
     }
 
     fn post(&self, peer: PeerNumber, bytes: &[u8]) -> Result<()> {
-        let session = self.session(peer)?;
+        let session = self.sessions.find(peer)?;
         session.send(Frame::Post(bytes), None)?;
         self.push_outgoing(&session);
         Ok(())
     }
 
     fn request(&self, peer: PeerNumber, ticket: Ticket, cookie: &Cookie, request: Request<'_>) -> Result<()> {
-        let session = self.session(peer)?;
+        let session = self.sessions.find(peer)?;
         let ask = match request {
             Request::Map => Ask::Map,
             Request::Put { offset, bytes } => Ask::Put { offset, bytes },
@@ -262,7 +253,8 @@ impl Link for ShmLink {
 
     fn poll(&self, target: &dyn Target, kernel: bool) -> bool {
         // One thread at a time: what a peer sent is handled in order.
-        let Ok(mut receiving) = self.receiving.try_lock() else { return false };
+        let Ok(mut polling) = self.polling.try_lock() else { return false };
+        let Polling { sessions, receiving } = &mut **polling;
         let mut any = false;
         let tokens = kernel.then(|| {
             let mut tokens = Tokens::new();
@@ -273,37 +265,42 @@ impl Link for ShmLink {
         if has(NAMES) {
             any |= self.accept(target);
         }
-        for session in self.all().iter() {
+        sessions.bring_up_to_date(&self.sessions);
+        for session in sessions.iter() {
             let look = has(u64::from(session.id.0));
             if kernel && session.is_overdue(LONGEST_SILENCE_NS) {
                 session.close(CloseReason::Link("it did not greet"));
             }
             if look || session.has_news() || session.is_congested() {
-                any |= self.poll_session(session, &mut receiving, look, target);
+                any |= self.poll_session(session, receiving, look, target);
             }
+        }
+        if any {
+            // One that has ended is not kept until the next poll.
+            sessions.bring_up_to_date(&self.sessions);
         }
         any
     }
 
     fn has_news(&self) -> bool {
-        self.sessions.read().expect("no panic in session table").iter().any(|session| session.has_news())
+        self.sessions.read().iter().any(|session| session.has_news())
     }
 
     fn shares_core(&self, core: u32) -> bool {
-        self.sessions.read().expect("no panic in session table").iter().any(|session| session.ran_on(core))
+        self.sessions.read().iter().any(|session| session.ran_on(core))
     }
 
     fn watch(&self, sleeper: &Arc<Sleeper>) -> Result<()> {
         sleeper.add_level(self.kernel.as_fd(), KERNEL)?;
-        for session in self.all().iter() {
-            sleeper.add_doorbell(session.doorbell.as_fd(), u64::from(session.id.0))?;
+        for session in self.sessions.all().iter() {
+            sleeper.add_doorbell(session.doorbell(), u64::from(session.id.0))?;
         }
         lock(&self.sleepers).push(Arc::downgrade(sleeper));
         Ok(())
     }
 
     fn set_sleeping(&self, sleeping: bool) {
-        for session in self.sessions.read().expect("no panic in session table").iter() {
+        for session in self.sessions.read().iter() {
             session.set_sleeping(sleeping);
         }
     }
@@ -313,11 +310,11 @@ impl Link for ShmLink {
     }
 
     fn caller(&self, peer: PeerNumber) -> Option<u64> {
-        self.session(peer).ok()?.lifeline.caller()
+        self.sessions.find(peer).ok()?.lifeline.caller()
     }
 
     fn close(&self, peer: PeerNumber, reason: CloseReason) {
-        if let Ok(session) = self.session(peer) {
+        if let Ok(session) = self.sessions.find(peer) {
             session.close(reason);
         }
     }
@@ -326,13 +323,12 @@ impl Link for ShmLink {
 impl Maps for ShmLink {
     fn offer(&self, peer: PeerNumber, cookie: &Cookie, pages: &Pages) -> Result<()> {
         let frame = Frame::Pages { cookie: *cookie, len: pages.len as u64 };
-        self.session(peer)?.send(frame, Some(pages.descriptor.clone()))
+        self.sessions.find(peer)?.send(frame, Some(pages.descriptor.clone()))
     }
 
     fn fire(&self, peer: PeerNumber, region: RegionId, offset: usize, access: Access) {
-        if let Ok(session) = self.session(peer)
-            && session.fire(event_of(region, offset, access))
-        {
+        let fired = self.sessions.with(peer, |session| session.fire(event_of(region, offset, access)));
+        if fired.unwrap_or(false) {
             self.doorbells.add(1);
         }
     }
@@ -342,18 +338,18 @@ impl Maps for ShmLink {
     }
 
     fn gate(&self, peer: PeerNumber) -> Option<Arc<Gate>> {
-        self.session(peer).ok()?.gate()
+        self.sessions.find(peer).ok()?.gate()
     }
 
     fn attachment(&self, peer: PeerNumber) -> Option<Arc<Attachment>> {
-        self.session(peer).ok()?.attachment()
+        self.sessions.find(peer).ok()?.attachment()
     }
 
     fn bell(&self, peer: PeerNumber) -> Option<PeerBell> {
-        self.session(peer).ok()?.bell()
+        self.sessions.find(peer).ok()?.bell()
     }
 
     fn wake_path(&self, peer: PeerNumber) -> Result<WakePath> {
-        self.session(peer)?.wake_path()
+        self.sessions.find(peer)?.wake_path()
     }
 }

@@ -41,7 +41,7 @@ impl ShmLink {
 
     /// Whether a process that has connected may have a session: one of this user, which has not too many already.
     fn is_welcome(&self, who: &Credentials) -> bool {
-        let sessions = self.all();
+        let sessions = self.sessions.all();
         let of_process = || sessions.iter().filter(|session| session.who.pid == who.pid);
         user::is_own(who.uid)
             && of_process().count() < MAX_OF_PROCESS
@@ -51,7 +51,7 @@ impl ShmLink {
 
     /// Ends the session that has been silent for the longest time, if there are too many.
     fn make_room(&self) {
-        let sessions = self.all();
+        let sessions = self.sessions.all();
         let mut silent = sessions.iter().filter(|session| session.is_silent());
         if let Some(oldest) = silent.next()
             && silent.count() >= MAX_SILENT

@@ -44,6 +44,8 @@ pub mod error;
 pub mod family;
 pub mod last_word;
 #[cfg(not(loom))]
+mod lines;
+#[cfg(not(loom))]
 pub mod memfd;
 #[cfg(not(loom))]
 pub mod pair_bell;

@@ -27,11 +27,12 @@ use std::{
 };
 
 use rustix::mm::{Advice, MapFlags, MremapFlags, ProtFlags, madvise, mremap_fixed, munmap};
+use sidestep_sys::cpu;
 
 use crate::{
     Error, Result,
     copy::copy,
-    last_word,
+    last_word, lines,
     memfd::{self, Sharing},
 };
 
@@ -263,17 +264,35 @@ impl Memory {
         Ok(Word32 { word: base.cast(), _memory: self.clone() })
     }
 
+    /// Stores one aligned 32-bit word, for whoever does so once and keeps no [`Word32`].
+    #[inline]
+    pub fn store32(&self, offset: usize, value: u32, order: Ordering) -> Result<()> {
+        let word: NonNull<AtomicU32> = self.checked(offset, size_of::<u32>(), align_of::<AtomicU32>())?.cast();
+        // SAFETY: M1, M3: in bounds, aligned and alive; M2: only ever seen as an atomic.
+        unsafe { word.as_ref() }.store(value, order);
+        Ok(())
+    }
+
+    /// Stores one aligned 64-bit word, likewise.
+    #[inline]
+    pub fn store64(&self, offset: usize, value: u64, order: Ordering) -> Result<()> {
+        let word: NonNull<AtomicU64> = self.checked(offset, size_of::<u64>(), align_of::<AtomicU64>())?.cast();
+        // SAFETY: M1, M3: in bounds, aligned and alive; M2: only ever seen as an atomic.
+        unsafe { word.as_ref() }.store(value, order);
+        Ok(())
+    }
+
     /// The bytes `offset .. offset + len`.
     pub fn span(&self, offset: usize, len: usize) -> Result<Span> {
         let base = self.checked(offset, len, 1)?;
         Ok(Span { base, len, memory: self.clone() })
     }
 
+    #[inline]
     fn checked(&self, offset: usize, len: usize, align: usize) -> Result<NonNull<u8>> {
-        let range = Error::Range { offset, len, size: self.inner.len };
-        let end = offset.checked_add(len).ok_or(range.clone())?;
-        if end > self.inner.len || (self.inner.base.as_ptr() as usize + offset) % align != 0 {
-            return Err(range);
+        let is_inside = offset.checked_add(len).is_some_and(|end| end <= self.inner.len);
+        if !is_inside || (self.inner.base.as_ptr() as usize + offset) % align != 0 {
+            return Err(Error::Range { offset, len, size: self.inner.len });
         }
         // SAFETY: M1: `offset` is within the block, or one past its end for an empty range.
         Ok(unsafe { self.inner.base.add(offset) })
@@ -507,6 +526,49 @@ impl Span {
         Ok(())
     }
 
+    /// Goes through `count` lines of [`Span::LINE`] bytes from `at` on, eight bytes at a time as they lie. Every byte is loaded
+    /// once, into a register.
+    #[inline]
+    pub(crate) fn fold_lines<T>(
+        &self,
+        at: usize,
+        count: usize,
+        begin: T,
+        mut each: impl FnMut(T, [u8; 8]) -> T,
+    ) -> Result<T> {
+        let first = self.part(at, count.saturating_mul(Self::LINE))?.as_ptr();
+        let mut value = begin;
+        for index in 0..count {
+            let line = first.wrapping_add(index * Self::LINE);
+            // Another line crosses from the other core while this one is dealt with. Not one behind the last: it may be written.
+            if index + AHEAD < count {
+                cpu::prefetch(line.wrapping_add(AHEAD * Self::LINE), 1);
+            }
+            // SAFETY: M1: this line lies within the part.
+            let words = unsafe { lines::load(line) };
+            for word in words {
+                value = each(value, word.to_ne_bytes());
+            }
+        }
+        Ok(value)
+    }
+
+    /// Writes `count` lines of [`Span::LINE`] bytes from `at` on, eight bytes at a time: `make` gets the offset of each eight.
+    #[inline]
+    pub(crate) fn fill_lines(&self, at: usize, count: usize, mut make: impl FnMut(usize) -> [u8; 8]) -> Result<()> {
+        let first = self.part(at, count.saturating_mul(Self::LINE))?.as_ptr();
+        for index in 0..count {
+            let start = index * Self::LINE;
+            let words = std::array::from_fn(|word| u64::from_ne_bytes(make(start + word * 8)));
+            // SAFETY: M1: this line lies within the part.
+            unsafe { lines::store(first.wrapping_add(start), words) };
+        }
+        Ok(())
+    }
+
+    /// Bytes of a line.
+    pub(crate) const LINE: usize = lines::LINE;
+
     #[inline]
     pub(crate) fn part(&self, at: usize, len: usize) -> Result<NonNull<u8>> {
         if at > self.len || len > self.len - at {
@@ -516,6 +578,9 @@ impl Span {
         Ok(unsafe { self.base.add(at) })
     }
 }
+
+/// A line of payload is asked for when so many before it are still to be dealt with: about as long as one takes to cross.
+const AHEAD: usize = 8;
 
 const WRITABLE: ProtFlags = ProtFlags::READ.union(ProtFlags::WRITE);
 

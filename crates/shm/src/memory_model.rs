@@ -141,4 +141,25 @@ impl Span {
         }
         Ok(())
     }
+
+    /// As long as a word: the rings of models are short.
+    pub(crate) const LINE: usize = 8;
+
+    pub(crate) fn fold_lines<T>(
+        &self,
+        at: usize,
+        count: usize,
+        begin: T,
+        mut each: impl FnMut(T, [u8; 8]) -> T,
+    ) -> Result<T> {
+        (0..count).try_fold(begin, |value, index| {
+            let mut word = [0; 8];
+            self.copy_out(at + index * Self::LINE, &mut word)?;
+            Ok(each(value, word))
+        })
+    }
+
+    pub(crate) fn fill_lines(&self, at: usize, count: usize, mut make: impl FnMut(usize) -> [u8; 8]) -> Result<()> {
+        (0..count).map(|index| index * Self::LINE).try_for_each(|start| self.copy_in(at + start, &make(start)))
+    }
 }

@@ -60,7 +60,7 @@ impl End for CheckedEnd {
     fn send_stream(&mut self, payload: &mut Payload, count: usize) -> Result<()> {
         for number in 0..count {
             if !self.in_place {
-                make(number, 0, payload);
+                make(number, payload);
                 self.send(payload)?;
                 continue;
             }
@@ -70,7 +70,7 @@ impl End for CheckedEnd {
             }
             let space = self.channel.sender.reserve(payload.len())?;
             let mut space = space.context("space that was there")?;
-            space.fill(0, payload.len(), |at, piece| make(number, at, piece))?;
+            space.fill_words(0, payload.len(), |at| word(number, at).to_le_bytes())?;
             space.commit(payload.len())?;
         }
         self.flush()
@@ -84,13 +84,15 @@ impl End for CheckedEnd {
                     spin.turn()?;
                 }
                 let view = self.channel.receiver.view(payload.len())?.context("bytes that were there")?;
-                let check = |(at, wrong), piece: &[u8]| (at + piece.len(), wrong | differences(number, at, piece));
-                let (_, wrong) = view.part(0, payload.len())?.fold((0, 0), check)?;
+                let check = |(expected, wrong): (u64, u64), word| {
+                    (expected.wrapping_add(1), wrong | (u64::from_le_bytes(word) ^ expected))
+                };
+                let (_, wrong) = view.part(0, payload.len())?.fold_words((word(number, 0), 0), check)?;
                 self.channel.receiver.consume(payload.len())?;
                 wrong
             } else {
                 self.receive(payload)?;
-                differences(number, 0, payload)
+                differences(number, payload)
             };
             ensure!(wrong == 0, "message {number} of {} bytes arrived with other contents", payload.len());
         }
@@ -98,25 +100,27 @@ impl End for CheckedEnd {
     }
 }
 
-/// The payload of a message, from byte `at` on: its words count up from a number of its own.
+/// The payload of a message: its words count up from a number of its own.
 #[inline]
-fn make(number: usize, at: usize, piece: &mut [u8]) {
-    let first = word(number, at);
-    for (index, word) in piece.chunks_exact_mut(8).enumerate() {
+fn make(number: usize, payload: &mut [u8]) {
+    let first = word(number, 0);
+    for (index, word) in payload.chunks_exact_mut(8).enumerate() {
         word.copy_from_slice(&first.wrapping_add(index as u64).to_le_bytes());
     }
 }
 
 /// Zero if this is that payload.
 #[inline]
-fn differences(number: usize, at: usize, piece: &[u8]) -> u64 {
-    let first = word(number, at);
-    piece.chunks_exact(8).enumerate().fold(0, |wrong, (index, word)| {
+fn differences(number: usize, payload: &[u8]) -> u64 {
+    let first = word(number, 0);
+    payload.chunks_exact(8).enumerate().fold(0, |wrong, (index, word)| {
         let word = u64::from_le_bytes(word.try_into().expect("chunks of eight bytes"));
         wrong | (word ^ first.wrapping_add(index as u64))
     })
 }
 
+/// The word at byte `at`.
+#[inline]
 fn word(number: usize, at: usize) -> u64 {
     (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(at as u64 / 8)
 }

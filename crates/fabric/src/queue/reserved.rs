@@ -52,6 +52,13 @@ impl<'a> Reserved<'a> {
         Ok(())
     }
 
+    /// Writes `len` bytes from offset `at` on, which `make` gives eight at a time, as `u64::to_le_bytes` does: it gets the offset
+    /// of each eight from `at`. Of the last ones only as many are written as belong to `len`. They go from registers to the ring.
+    #[inline]
+    pub fn fill_words(&mut self, at: usize, len: usize, make: impl FnMut(usize) -> [u8; 8]) -> Result<()> {
+        Ok(self.sender.producer().fill_ahead(at, len, make)?)
+    }
+
     /// Sends the first `count` bytes: they are visible to the peer, which is woken if it waits. [`Error::Frozen`]: the queue
     /// has ended before, and they are to be [recalled](Sender::recall).
     ///

@@ -105,6 +105,29 @@ impl Producer {
         self.place(self.written + at as u64, bytes)
     }
 
+    /// Writes `len` bytes as [`copy_ahead`](Self::copy_ahead) does, which `make` gives eight at a time: it gets the offset of each
+    /// eight from `at`. They go from registers to the ring.
+    #[inline]
+    pub fn fill_ahead(&mut self, at: usize, len: usize, mut make: impl FnMut(usize) -> [u8; 8]) -> Result<()> {
+        self.check_ahead(at, len)?;
+        let mut done = 0;
+        while done < len {
+            let position = self.written + (at + done) as u64;
+            let index = (position & self.mask) as usize;
+            let count = (len - done).min(self.mask as usize + 1 - index) / Span::LINE;
+            if count > 0 {
+                self.ring.fill_lines(index, count, |offset| make(done + offset))?;
+                done += count * Span::LINE;
+                continue;
+            }
+            let word = make(done);
+            let rest = word.len().min(len - done);
+            self.place(position, &word[..rest])?;
+            done += rest;
+        }
+        Ok(())
+    }
+
     /// Takes `count` bytes behind the last one written as written, without publishing them.
     #[inline]
     pub fn advance(&mut self, count: usize) -> Result<()> {

@@ -226,6 +226,8 @@ impl Bytes {
                     assert_eq!(view.copy_out(at, &mut buffer[..count]).is_ok(), at + count <= view.len());
                     let part = view.part(at, count).map(|part| part.fold(0, |sum, piece| sum + piece.len()).unwrap());
                     assert_eq!(part.ok(), (at + count <= view.len()).then_some(count));
+                    let words = view.part(at, count).map(|part| part.fold_words(0, |words, _| words + 1).unwrap());
+                    assert!(words.is_ok_and(|words| words >= count.div_ceil(8)) || at + count > view.len());
                     let before = consumer.position();
                     consumer.consume(at);
                     assert!(consumer.position() - before <= at as u64);

@@ -150,7 +150,7 @@ impl Aperture {
         self.check_word(offset, 4)?;
         match self.mapped() {
             // Pairs with the owner's Acquire load of the word.
-            Some(mapped) => mapped.memory.word32(offset)?.store(value, Ordering::Release),
+            Some(mapped) => mapped.memory.store32(offset, value, Ordering::Release)?,
             None => return self.put(offset, &value.to_le_bytes()),
         }
         self.fire(offset, 4, Access::Write);
@@ -162,7 +162,7 @@ impl Aperture {
         self.check_word(offset, 8)?;
         match self.mapped() {
             // Pairs with the owner's Acquire load of the word.
-            Some(mapped) => mapped.memory.word64(offset)?.store(value, Ordering::Release),
+            Some(mapped) => mapped.memory.store64(offset, value, Ordering::Release)?,
             None => return self.put(offset, &value.to_le_bytes()),
         }
         self.fire(offset, 8, Access::Write);

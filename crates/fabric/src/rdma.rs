@@ -17,7 +17,10 @@ mod work;
 
 use std::{
     borrow::Cow,
-    sync::{Arc, atomic::Ordering},
+    sync::{
+        Arc,
+        atomic::{Ordering, fence},
+    },
 };
 
 use sidestep_shm::wait::Waiter;
@@ -85,10 +88,7 @@ impl RdmaQueue {
     pub fn immediate(&self, target: &Aperture, offset: usize, value: u32) -> Result<RequestId> {
         let work = Work::immediate(Cow::Borrowed(target), offset, value)?;
         // Pairs with the owner's Acquire load: what the queue wrote before is visible.
-        let store = |mapped: &Mapped| {
-            mapped.memory.word32(offset)?.store(value, Ordering::Release);
-            Ok(())
-        };
+        let store = |mapped: &Mapped| Ok(mapped.memory.store32(offset, value, Ordering::Release)?);
         match self.core.do_at_once(self.node.core(), target, (offset, size_of::<u32>(), Access::Write), store) {
             Some(id) => Ok(id),
             None => self.post_one(work),
@@ -97,7 +97,18 @@ impl RdmaQueue {
 
     /// Reads from `offset` of the target into `into`.
     pub fn read(&self, target: &Aperture, offset: usize, into: &RegionSlice) -> Result<RequestId> {
-        self.scatter(target, offset, std::slice::from_ref(into))
+        let len = into.len();
+        target.check(offset, len, Rights::READ)?;
+        let copy = |mapped: &Mapped| {
+            into.core().data.copy_from(into.offset(), &mapped.data, offset, len)?;
+            // The reads of a queue are in order. Pairs with the owner's Release stores.
+            fence(Ordering::Acquire);
+            Ok(())
+        };
+        match self.core.do_at_once(self.node.core(), target, (offset, len, Access::Read), copy) {
+            Some(id) => Ok(id),
+            None => self.scatter(target, offset, std::slice::from_ref(into)),
+        }
     }
 
     /// Reads from `offset` of the target into the slices, one after the other, as one request.
@@ -190,7 +201,7 @@ impl RdmaQueue {
     }
 
     pub(crate) fn subscribe(&self, subscription: Subscription) {
-        *self.core.subscription.lock().expect("no panic while subscribed") = Some(subscription);
+        self.core.subscribe(subscription);
     }
 
     /// Lets the link put off nothing that a request may wait for.

@@ -59,12 +59,18 @@ pub(crate) struct RegionCore {
     watches: OnceLock<[Watch; 2]>,
     /// Whether pages may be handed out at all.
     shareable: bool,
-    /// The peers that got pages since the last revocation.
-    mapped_by: Mutex<Vec<PeerId>>,
-    /// The gates of the peers that were told where memory of the program lies.
-    gates: Mutex<Vec<Arc<Gate>>>,
+    reached_by: Mutex<ReachedBy>,
     cookies: IssuedCookies,
     tripwires: Mutex<Watchers>,
+}
+
+/// Who reaches the memory without its owner.
+#[derive(Debug, Default)]
+struct ReachedBy {
+    /// The peers that got pages since the last revocation.
+    pages: Vec<PeerId>,
+    /// The gates of the peers that were told where memory of the program lies.
+    gates: Vec<Arc<Gate>>,
 }
 
 impl Region {
@@ -171,7 +177,8 @@ impl Region {
 
     /// A 32-bit word of the region.
     pub fn word32(&self, offset: usize) -> Result<Word32> {
-        Ok(self.core.data.memory().word32(self.core.checked(offset, 4)?)?)
+        self.core.check(offset, 4)?;
+        Ok(self.core.data.memory().word32(offset)?)
     }
 
     pub(crate) fn core(&self) -> &Arc<RegionCore> {
@@ -182,8 +189,11 @@ impl Region {
 impl Drop for Region {
     fn drop(&mut self) {
         let next = self.node.regions().remove(self.core.id);
-        let mapped_by = self.core.retire();
-        self.node.announce_revoked(&mapped_by, self.core.id, next);
+        // Only its owner issues cookies, who has let go of it.
+        if !self.core.cookies.were_never_issued() {
+            let mapped_by = self.core.retire();
+            self.node.announce_revoked(&mapped_by, self.core.id, next);
+        }
     }
 }
 
@@ -200,8 +210,7 @@ impl RegionCore {
             memory,
             watches: OnceLock::new(),
             shareable,
-            mapped_by: Mutex::default(),
-            gates: Mutex::default(),
+            reached_by: Mutex::default(),
             cookies: IssuedCookies::new(id, layout.len, generation),
             tripwires: Mutex::default(),
         }
@@ -217,19 +226,21 @@ impl RegionCore {
     }
 
     pub(crate) fn slice(self: &Arc<Self>, offset: usize, len: usize) -> Result<RegionSlice> {
-        self.checked(offset, len)?;
+        self.check(offset, len)?;
         Ok(RegionSlice::new(self.clone(), offset, len))
     }
 
-    fn checked(&self, offset: usize, len: usize) -> Result<usize> {
+    /// Whether these bytes are there.
+    pub(crate) fn check(&self, offset: usize, len: usize) -> Result<()> {
         if offset.checked_add(len).is_none_or(|end| end > self.layout.len) {
             return Err(shm::Error::Range { offset, len, size: self.layout.len }.into());
         }
-        Ok(offset)
+        Ok(())
     }
 
     pub(crate) fn word64(&self, offset: usize) -> Result<Word64> {
-        Ok(self.data.memory().word64(self.checked(offset, 8)?)?)
+        self.check(offset, 8)?;
+        Ok(self.data.memory().word64(offset)?)
     }
 
     /// The armed bits, made if need be.
@@ -262,7 +273,7 @@ impl RegionCore {
     pub(crate) fn locate(&self, cookie: &Cookie, gate: &Arc<Gate>) -> Option<(u64, u64)> {
         let valid = self.cookies.valid();
         let entry = valid.admit_cookie(cookie).ok()?;
-        let mut gates = self.gates.lock().expect("no panic while telling");
+        let gates = &mut self.reached_by().gates;
         if self.shareable || entry.expires.is_some() || self.watches.get().is_some() {
             return None;
         }
@@ -275,29 +286,34 @@ impl RegionCore {
 
     /// When this returns, no peer copies into or out of this memory through the kernel, nor will it before it is told again.
     fn shut_gates(&self) {
-        let gates = std::mem::take(&mut *self.gates.lock().expect("no panic while telling"));
-        gates.iter().for_each(|gate| gate.withdraw());
+        shut(std::mem::take(&mut self.reached_by().gates));
+    }
+
+    fn reached_by(&self) -> MutexGuard<'_, ReachedBy> {
+        self.reached_by.lock().expect("no panic while telling who reaches a region")
     }
 
     /// Takes every cookie back, and moves to fresh pages if a peer has the present ones. Returns those peers.
     fn revoke(&self) -> Result<Vec<PeerId>> {
-        let mapped_by = self.cookies.revoke(|| {
-            let mut mapped_by = self.mapped_by.lock().expect("no panic while granting");
-            if !mapped_by.is_empty() {
-                self.memory.renew("sidestep-region")?;
-            }
-            Ok(std::mem::take(&mut *mapped_by))
-        });
-        self.shut_gates();
-        mapped_by
+        self.revoke_after(
+            |mapped_by| if mapped_by.is_empty() { Ok(()) } else { Ok(self.memory.renew("sidestep-region")?) },
+        )
     }
 
     /// As `revoke`, for memory that nobody uses any more.
     fn retire(&self) -> Vec<PeerId> {
-        let mapped_by = || Ok(std::mem::take(&mut *self.mapped_by.lock().expect("no panic while granting")));
-        let mapped_by = self.cookies.revoke(mapped_by).unwrap_or_default();
-        self.shut_gates();
-        mapped_by
+        self.revoke_after(|_| Ok(())).unwrap_or_default()
+    }
+
+    /// Takes every cookie back, if `before` succeeds.
+    fn revoke_after(&self, before: impl FnOnce(&[PeerId]) -> Result<()>) -> Result<Vec<PeerId>> {
+        let ReachedBy { pages, gates } = self.cookies.revoke(|| {
+            let mut reached_by = self.reached_by();
+            before(&reached_by.pages)?;
+            Ok(std::mem::take(&mut *reached_by))
+        })?;
+        shut(gates);
+        Ok(pages)
     }
 
     /// The pages for a peer, if the cookie allows mapping them.
@@ -306,7 +322,7 @@ impl RegionCore {
         let entry = valid.admit_cookie(cookie)?;
         let wanted = cookie.rights().sharing().filter(|_| maps && self.shareable && entry.expires.is_none());
         let Some(sharing) = wanted else { return Ok(None) };
-        let mut mapped_by = self.mapped_by.lock().expect("no panic while granting");
+        let mapped_by = &mut self.reached_by().pages;
         // A file is sealed for all: the first peer that gets the pages decides whether they are mapped for writing.
         if !self.memory.settle(sharing).unwrap_or(false) {
             return Ok(None);
@@ -374,6 +390,11 @@ impl RegionCore {
     pub(crate) fn fired_unknown(&self) {
         self.watchers().fire_spent();
     }
+}
+
+/// Takes back what these gates let through: when this returns, no copy goes on.
+fn shut(gates: Vec<Arc<Gate>>) {
+    gates.iter().for_each(|gate| gate.withdraw());
 }
 
 /// Performs an atomic operation on a word.

@@ -82,7 +82,8 @@ struct WatchedGroup {
 impl Tripwire {
     /// Sets a tripwire on the 32-bit word at `offset`; it is not armed yet.
     pub fn new(region: &Region, offset: usize, access: Access, mode: Mode) -> Result<Tripwire> {
-        Self::on_slice(region.node(), &region.slice(offset, WATCHED_WORD)?, 0, access, mode)
+        region.core().check(offset, WATCHED_WORD)?;
+        Self::on_word(region.node(), region.core(), offset, access, mode)
     }
 
     pub(crate) fn on_slice(
@@ -92,14 +93,14 @@ impl Tripwire {
         access: Access,
         mode: Mode,
     ) -> Result<Tripwire> {
-        let region = slice.core().clone();
-        let offset = (slice.offset() + at) / WATCHED_WORD * WATCHED_WORD;
-        let word = region.watch(access)?.word(offset).ok_or(shm::Error::Range {
-            offset,
-            len: WATCHED_WORD,
-            size: slice.len(),
-        })?;
-        Ok(Self::set(node, (region, offset), (access, mode), word, None))
+        Self::on_word(node, slice.core(), slice.offset() + at, access, mode)
+    }
+
+    fn on_word(node: &Node, region: &Arc<RegionCore>, at: usize, access: Access, mode: Mode) -> Result<Tripwire> {
+        let offset = at / WATCHED_WORD * WATCHED_WORD;
+        let outside = || shm::Error::Range { offset, len: WATCHED_WORD, size: region.len() };
+        let word = region.watch(access)?.word(offset).ok_or_else(outside)?;
+        Ok(Self::set(node, (region.clone(), offset), (access, mode), word, None))
     }
 
     /// Sets a tripwire on a range of bytes: [`over`](Self::over) one.
@@ -115,7 +116,7 @@ impl Tripwire {
         let mut words = Vec::new();
         let mut whole = Vec::new();
         for range in ranges.iter().filter(|range| !range.is_empty()) {
-            core.slice(range.start, range.end - range.start)?;
+            core.check(range.start, range.end - range.start)?;
             let start = range.start / WATCHED_WORD * WATCHED_WORD;
             words.extend(watch.range(start, range.end - start));
             whole.push(start..range.end.next_multiple_of(WATCHED_WORD));
@@ -158,8 +159,7 @@ impl Tripwire {
 
     /// Another tripwire on the same word.
     pub(crate) fn beside(&self, mode: Mode) -> Result<Tripwire> {
-        let word = self.core.region.slice(self.core.offset, WATCHED_WORD)?;
-        Self::on_slice(&self.node, &word, 0, self.core.access, mode)
+        Self::on_word(&self.node, &self.core.region, self.core.offset, self.core.access, mode)
     }
 
     /// Arms it. Look at the word once more afterwards: a write before this moment does not fire.
@@ -208,9 +208,12 @@ impl Tripwire {
 
 impl Drop for Tripwire {
     fn drop(&mut self) {
-        self.core.disarm();
+        self.core.armed.store(false, Ordering::Release);
         self.core.unsubscribe();
-        self.core.region.watchers().remove(&self.core);
+        let mut watchers = self.core.region.watchers();
+        if watchers.remove(&self.core) {
+            self.core.clear_bits();
+        }
     }
 }
 

@@ -51,21 +51,33 @@ impl Watchers {
         }
     }
 
-    pub(crate) fn remove(&mut self, tripwire: &Arc<TripwireCore>) {
-        let key = key(tripwire.place());
+    /// Takes a tripwire out. `true` if no other one watches a word of it.
+    pub(crate) fn remove(&mut self, tripwire: &Arc<TripwireCore>) -> bool {
         let is_it = |watcher: &Arc<TripwireCore>| Arc::ptr_eq(watcher, tripwire);
-        self.groups.retain(|watcher| !is_it(watcher));
-        let mut others = self.others.remove(&key).unwrap_or_default();
-        others.retain(|watcher| !is_it(watcher));
-        if self.first.get(&key).is_some_and(is_it) {
+        if tripwire.is_group() {
+            self.groups.retain(|watcher| !is_it(watcher));
+            return self.first.is_empty() && self.groups.is_empty();
+        }
+        let (offset, access) = tripwire.place();
+        let is_alone = self.remove_from_word(key((offset, access)), is_it);
+        is_alone && !self.groups.iter().any(|group| group.has_in_group(offset, access))
+    }
+
+    /// `true` if no other one watches the word.
+    fn remove_from_word(&mut self, key: u64, is_it: impl Fn(&Arc<TripwireCore>) -> bool) -> bool {
+        let Some(others) = self.others.get_mut(&key) else {
             self.first.remove(&key);
-            if let Some(next) = others.pop() {
-                self.first.insert(key, next);
-            }
+            return true;
+        };
+        let other = others.iter().position(is_it);
+        let taken = others.swap_remove(other.unwrap_or(0));
+        if others.is_empty() {
+            self.others.remove(&key);
         }
-        if !others.is_empty() {
-            self.others.insert(key, others);
+        if other.is_none() {
+            self.first.insert(key, taken);
         }
+        false
     }
 
     /// Whether another tripwire may watch a word of this one.

@@ -248,10 +248,10 @@ impl NodeCore {
     /// Says that something changed that a sleeping thread may wait for.
     pub(crate) fn notify(&self) {
         let sleeping = &self.sleeping;
-        sleeping.epoch.fetch_add(1, Ordering::AcqRel);
-        // SeqCst: pairs with `block`: either the sleeper sees the epoch, or this sees the sleeper.
-        fence(Ordering::SeqCst);
-        if sleeping.sleepers.load(Ordering::Relaxed) != 0 {
+        // SeqCst, both: pairs with `block`: either the sleeper sees the epoch, or this sees the sleeper. Not a fence, which
+        // would cost as much again where the step itself is one.
+        sleeping.epoch.fetch_add(1, Ordering::SeqCst);
+        if sleeping.sleepers.load(Ordering::SeqCst) != 0 {
             let leader = sleeping.leader();
             self.counters.wakes.add(1);
             if leader.followers > 0 {

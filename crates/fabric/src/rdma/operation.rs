@@ -67,7 +67,7 @@ impl Operation {
                 fence(Ordering::Acquire);
             }
             // Pairs with the owner's Acquire load: what the queue wrote before is visible.
-            Operation::Immediate(value) => mapped.memory.word32(offset)?.store(*value, Ordering::Release),
+            Operation::Immediate(value) => mapped.memory.store32(offset, *value, Ordering::Release)?,
             Operation::Atomic(atomic, into) => {
                 let held = perform(&mapped.memory.word64(offset)?, *atomic);
                 into.word64(0)?.store(held, Ordering::Release);

@@ -4,7 +4,7 @@ use std::{
     collections::VecDeque,
     sync::{
         Arc,
-        atomic::{AtomicU32, Ordering},
+        atomic::{AtomicBool, AtomicU32, Ordering, fence},
     },
 };
 
@@ -30,8 +30,12 @@ pub(crate) struct RdmaCore {
     pub(super) state: Mutex<State>,
     /// The last request that ended. Requests end in order.
     ended: AtomicU32,
+    /// Some request has failed. Set before that one ends.
+    has_failed: AtomicBool,
     pub(super) limit: usize,
-    pub(super) subscription: Mutex<Option<Subscription>>,
+    /// Whether there is a subscription.
+    reports: AtomicBool,
+    subscription: Mutex<Option<Subscription>>,
 }
 
 #[derive(Debug, Default)]
@@ -90,7 +94,9 @@ impl RdmaCore {
         RdmaCore {
             state: Mutex::new(State { last_posted: before, ..State::default() }),
             ended: AtomicU32::new(before),
+            has_failed: AtomicBool::new(false),
             limit,
+            reports: AtomicBool::new(false),
             subscription: Mutex::new(None),
         }
     }
@@ -107,6 +113,14 @@ impl RdmaCore {
         if !self.has_ended(id) {
             return Ok(false);
         }
+        if !self.has_failed.load(Ordering::Relaxed) {
+            return Ok(true);
+        }
+        self.outcome_after_failure(id)
+    }
+
+    #[cold]
+    fn outcome_after_failure(&self, id: RequestId) -> Result<bool> {
         let state = self.lock();
         let present = state.failed.as_ref().map(|(failed, error)| (*failed, error, state.last_posted));
         let past = state.past.as_ref().map(|(failed, error, last)| (*failed, error, *last));
@@ -144,7 +158,7 @@ impl RdmaCore {
                 state.totals.requests += 1;
                 state.totals.mapped_bytes += len as u64;
             }
-            Err(error) => state.failed = Some((id, error)),
+            Err(error) => self.fail(&mut state, id, error),
         }
         self.end(id);
         drop(state);
@@ -178,7 +192,7 @@ impl RdmaCore {
                         state.totals.requests += 1;
                         state.totals.mapped_bytes += total as u64;
                     }
-                    Err(error) => state.failed = Some((id, error)),
+                    Err(error) => self.fail(&mut state, id, error),
                 }
                 self.end(id);
                 drop(state);
@@ -247,7 +261,8 @@ impl RdmaCore {
                     break;
                 }
                 Err(error) => {
-                    state.failed = Some((transfer.id, error));
+                    let id = transfer.id;
+                    self.fail(state, id, error);
                     state.drop_all();
                     self.end(state.last_posted);
                     moved = true;
@@ -307,11 +322,31 @@ impl RdmaCore {
         moved
     }
 
+    fn fail(&self, state: &mut State, id: u32, error: Error) {
+        state.failed = Some((id, error));
+        self.has_failed.store(true, Ordering::Relaxed);
+    }
+
+    #[inline]
     fn end(&self, id: u32) {
-        self.ended.store(id, Ordering::Release);
+        // SeqCst, both: either this sees the subscription, or whoever has subscribed and looks afterwards sees the end.
+        self.ended.swap(id, Ordering::SeqCst);
+        if self.reports.load(Ordering::SeqCst) {
+            self.report();
+        }
+    }
+
+    fn report(&self) {
         if let Some(subscription) = &*self.subscription.lock().expect("no panic while subscribed") {
             subscription.post();
         }
+    }
+
+    pub(super) fn subscribe(&self, subscription: Subscription) {
+        *self.subscription.lock().expect("no panic while subscribed") = Some(subscription);
+        self.reports.store(true, Ordering::SeqCst);
+        // Pairs with `end`.
+        fence(Ordering::SeqCst);
     }
 
     /// The link has answered the piece of request `id` that starts at `at`. A late answer to one that was flushed finds

@@ -2,7 +2,7 @@
 
 use std::sync::{
     RwLock, RwLockReadGuard,
-    atomic::{AtomicU32, Ordering},
+    atomic::{AtomicBool, AtomicU32, Ordering},
 };
 
 use sidestep_sys::clock;
@@ -19,6 +19,8 @@ pub(super) struct IssuedCookies {
     region: RegionId,
     len: u64,
     generation: AtomicU32,
+    /// Whether there ever was one.
+    any: AtomicBool,
     /// Read while a cookie is used, written while cookies are issued or revoked: nothing lands after a revocation.
     entries: RwLock<Vec<Issued>>,
 }
@@ -43,7 +45,13 @@ pub(super) struct Issued {
 
 impl IssuedCookies {
     pub(super) fn new(region: RegionId, len: usize, generation: u32) -> IssuedCookies {
-        IssuedCookies { region, len: len as u64, generation: AtomicU32::new(generation), entries: RwLock::default() }
+        IssuedCookies {
+            region,
+            len: len as u64,
+            generation: AtomicU32::new(generation),
+            any: AtomicBool::new(false),
+            entries: RwLock::default(),
+        }
     }
 
     /// Cookies of an earlier generation are revoked.
@@ -51,7 +59,13 @@ impl IssuedCookies {
         self.generation.load(Ordering::Acquire)
     }
 
+    /// Whether none was ever issued, so that no peer can use or have used the region.
+    pub(super) fn were_never_issued(&self) -> bool {
+        !self.any.load(Ordering::Acquire)
+    }
+
     pub(super) fn issue(&self, rights: Rights, expires: Option<u64>) -> Cookie {
+        self.any.store(true, Ordering::Release);
         let mut entries = self.entries.write().expect("no panic while issuing");
         let now = if entries.iter().any(|entry| entry.expires.is_some()) { clock::now() } else { 0 };
         entries.retain(|entry| entry.expires.is_none_or(|expires| expires > now));

@@ -104,6 +104,9 @@ impl Default for ChannelOptions {
 
 impl Channel {
     /// Connects to whoever accepts channels under a name.
+    ///
+    /// Without a deadline this waits for as long as the other process lives, also if nothing there makes progress: no thread
+    /// polls, waits or [serves](Node::serve). The end of that process ends the wait, and so does its refusal.
     pub fn connect(
         node: &Node,
         name: &str,
@@ -129,7 +132,7 @@ impl Channel {
         Ok(Connecting(Opening::new(endpoint, half)))
     }
 
-    /// Accepts a request for a channel. A request that is not one is refused.
+    /// Accepts a request for a channel. A request that is not one is refused. For the deadline see [`connect`](Self::connect).
     pub fn accept(request: Request, options: ChannelOptions, private: &[u8], deadline: Option<u64>) -> Result<Channel> {
         let mut accepting = Self::begin_accept(request, options, private)?;
         let node = accepting.opening.endpoint()?.node().clone();

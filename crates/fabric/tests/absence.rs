@@ -8,6 +8,7 @@
 use std::{
     collections::BTreeMap,
     fs,
+    net::TcpListener,
     path::PathBuf,
     process::{Command, Stdio},
     thread,
@@ -30,12 +31,14 @@ const MESSAGES: u64 = 1_000_000;
 /// Messages before the count begins: everything has been touched once.
 const WARM_UP: u64 = 20_000;
 const SIZE: usize = 64;
+/// Polls beside a peer that is silent.
+const POLLS: u64 = 100_000;
 /// The kernel is looked at after 50 us at most; while this many messages pass that is never more often than:
 const LOOKS_PER_MS: f64 = 20.0;
 
 #[test]
 fn role() {
-    enter(&[("server", server), ("client", client)]);
+    enter(&[("server", server), ("client", client), ("silent", silent), ("poller", poller)]);
 }
 
 #[test]
@@ -52,6 +55,29 @@ fn absence_of_calls_in_slots() {
 #[test]
 fn absence_of_calls_beside_another_link() {
     count("beside");
+}
+
+/// A peer of another link that says nothing costs a poll next to nothing.
+#[test]
+fn absence_of_calls_beside_a_silent_peer() {
+    let mut silent = Child::start("silent", &[]);
+    let name = silent.control.hear().expect("a name");
+    let mut poller = Child::start("poller", &[&name]);
+    poller.control.expect("warm");
+    let trace = trace(&poller);
+    poller.control.say("go");
+    poller.control.expect("done");
+    silent.control.say("over");
+    poller.wait_success();
+    silent.wait_success();
+    let Some(trace) = trace else {
+        println!("skipped: system calls are not counted, since strace is not here or may not attach");
+        return;
+    };
+    let calls = trace.calls();
+    let total: u64 = calls.values().sum();
+    println!("{POLLS} polls, {total} system calls: {calls:?}");
+    assert!(total * 10 < POLLS, "so many that they go with polls");
 }
 
 fn count(kind: &str) {
@@ -150,6 +176,32 @@ impl Trace {
         assert_eq!(marks, 2, "the marks are missing:\n{text}");
         calls
     }
+}
+
+/// Has a connection over iWARP, and says nothing.
+fn silent(role: Role) {
+    let node = Node::open(&["iwarp"], &LinkOptions::default()).unwrap();
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let name = format!("iwarp:{free}");
+    let listener = node.listen(&name).unwrap();
+    role.control.say(&name);
+    let endpoint = listener.wait(Some(clock::now() + PATIENCE_NS)).unwrap().accept(b"").unwrap();
+    role.control.expect("over");
+    drop(endpoint);
+}
+
+/// Polls a node of two links.
+fn poller(role: Role) {
+    let node = Node::open(&["shm", "iwarp"], &LinkOptions::default()).unwrap();
+    let _endpoint = node.connect(&role.arguments[0], b"", Some(clock::now() + PATIENCE_NS)).unwrap();
+    let poll = |count: u64| (0..count).for_each(|_| _ = node.progress());
+    poll(WARM_UP);
+    role.control.say("warm");
+    role.control.expect("go");
+    let _ = getppid();
+    poll(POLLS);
+    let _ = getppid();
+    role.control.say("done");
 }
 
 fn server(role: Role) {

@@ -1,9 +1,11 @@
 //! Polling a link: of many streams the one that was heard last is looked at first, by a read, and all of them now and then,
-//! by a look at their descriptors.
+//! by a look at their descriptors. When that one has said nothing for a while, it is treated like the others, so that peers that
+//! are silent cost other links of the node next to nothing.
 
 use std::sync::{Arc, atomic::Ordering};
 
 use sidestep_shm::doorbell::Tokens;
+use sidestep_sys::cpu;
 
 use super::{
     BELL, IwarpLink, TIMER,
@@ -19,6 +21,11 @@ pub(super) struct Polling {
     /// The session that was heard last: the next news is most likely its own, and a read tells sooner than a look at all
     /// descriptors.
     hot: Option<Arc<Session>>,
+    /// Looks at it in a row that found nothing.
+    vain: u32,
+    /// When all descriptors were looked at, in ticks, and whether there was no peer.
+    looked: u64,
+    is_alone: bool,
     /// Polls since all descriptors were looked at, and how many of them may be.
     partial: u32,
     most_partial: u32,
@@ -38,10 +45,28 @@ const ACCEPTS_A_POLL: usize = 16;
 /// the timer can be found.
 const PARTIAL_POLLS: u32 = 16;
 const LONELY_POLLS: u32 = 128;
+/// Looks in vain at the session that was heard last before it is one like the others: some round trips' worth.
+const VAIN_LOOKS: u32 = 256;
+/// Polls and ticks between looks at all descriptors while no session has been heard for a while: about 10 us at 3 GHz, as much
+/// as a packet takes to come.
+const SILENT_POLLS: u32 = 64;
+const SILENT_TICKS: u64 = 1 << 15;
 /// A session is heard so often in a row before its stream is muted: an epoll set costs whoever sends to it.
 const STREAK: u32 = 32;
 /// A peer is heard so often before its core is looked at again.
 const HEARD_A_LOOK: u32 = 16;
+
+impl Polling {
+    /// Whether all descriptors are to be looked at though nobody was heard for a while: other links of the node need not wait
+    /// for the kernel each time. A program that polls seldom finds what has come at the next poll.
+    fn is_look_due(&self) -> bool {
+        if self.is_alone {
+            return self.partial >= PARTIAL_POLLS;
+        }
+        let ticks = cpu::ticks().wrapping_sub(self.looked);
+        (self.partial >= SILENT_POLLS && ticks >= SILENT_TICKS) || cpu::is_long(ticks)
+    }
+}
 
 impl IwarpLink {
     /// Takes in what there is: of the session that was heard last, now and then of all, and with `kernel` in any case unless
@@ -55,10 +80,13 @@ impl IwarpLink {
             polling.tokens.push(u64::from(session.id.0));
             if found.any {
                 any = true;
+                polling.vain = 0;
                 polling.streak += 1;
                 self.note_core(&mut polling.heard, &session);
+            } else {
+                polling.vain += 1;
             }
-            polling.hot = (!found.over).then_some(session);
+            polling.hot = Some(session).filter(|_| !found.over && polling.vain < VAIN_LOOKS);
             polling.partial += 1;
             if (found.any || !kernel) && polling.hot.is_some() && polling.partial < polling.most_partial {
                 if self.holding.len() > usize::from(found.is_held) {
@@ -67,16 +95,19 @@ impl IwarpLink {
                 return any;
             }
         }
-        let peers = self.sessions.read().expect("no panic in session table").len();
-        // Where there is no peer yet, only a new one can be found: other links of the node need not wait for the kernel each
-        // time.
-        if peers == 0 && !any && !kernel && polling.partial < PARTIAL_POLLS {
+        let is_silent = polling.hot.is_none() && polling.muted.is_none() && !any && !kernel;
+        if is_silent && !polling.is_look_due() {
             polling.partial += 1;
+            self.holding.grow_old(around, &polling.tokens);
             return false;
         }
         polling.partial = 0;
+        let peers = self.sessions.read().expect("no panic in session table").len();
         polling.most_partial = if peers == 1 { LONELY_POLLS } else { PARTIAL_POLLS };
+        polling.is_alone = peers == 0;
         any |= self.look_at_all(polling, target);
+        // After it: the look itself may take long.
+        polling.looked = cpu::ticks();
         self.holding.grow_old(around, &polling.tokens);
         // Another one is heard now, or none.
         let hot = polling.hot.as_ref().map(|session| session.id);
@@ -153,7 +184,7 @@ impl IwarpLink {
 
     /// Takes in what all descriptors have.
     fn look_at_all(&self, polling: &mut Polling, target: &dyn Target) -> bool {
-        let Polling { tokens, hot, streak, heard, .. } = polling;
+        let Polling { tokens, hot, vain, streak, heard, .. } = polling;
         if self.ready.sleep(Some(0), tokens).is_err() {
             return false;
         }
@@ -167,7 +198,7 @@ impl IwarpLink {
                     let found = self.look_closely(&session, self.around(), target);
                     self.note_core(heard, &session);
                     if !found.over {
-                        *streak = 0;
+                        (*streak, *vain) = (0, 0);
                         *hot = Some(session);
                     }
                     found.any

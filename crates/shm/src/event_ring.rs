@@ -21,14 +21,18 @@ pub const EVENT_RING_LEN: usize = EVENT_ENTRIES + EVENT_CAPACITY * 8;
 /// Bytes left in a ring that is nearly full: its owner is told of that even if it has not asked for it.
 const NEARLY_FULL: usize = EVENT_CAPACITY / 4 * 8;
 
-const EVENT_TAIL: usize = 0x00;
-const EVENT_CORE: usize = 0x08;
-const EVENT_SWITCH: usize = 0x10;
-const EVENT_RESCAN: usize = 0x18;
-const EVENT_SLEEP: usize = 0x40;
-/// The peer's copy of how far *it* has taken the events of the opposite direction.
-const EVENT_HEAD: usize = 0x80;
-const EVENT_ENTRIES: usize = 0xc0;
+crate::layout! {
+    /// An event ring, in memory of the side that takes the events.
+    EVENT_RING_LAYOUT {
+        EVENT_TAIL = 0x00, "`tail`: bytes of entries that the peer has posted", "peer";
+        EVENT_CORE = 0x08, "core the peer posted on, plus one", "peer";
+        EVENT_SWITCH = 0x10, "not used: an event ring does not grow", "nobody";
+        EVENT_RESCAN = 0x18, "rescan mark: \"look at all armed words\"", "peer";
+        EVENT_SLEEP = 0x40, "sleep word", "owner sets, peer clears";
+        EVENT_HEAD = 0x80, "`head`: how far the peer has taken the events of the other direction", "peer";
+        EVENT_ENTRIES = 0xc0, "16,384 entries of 64 bits: bit 63 read/write, bits 32-62 region, bits 0-31 word", "peer";
+    }
+}
 
 /// The word that tells on which core the poster of the ring at `here` last ran, plus one.
 pub fn core_word(memory: &Memory, here: usize) -> Result<Word64> {

@@ -1,11 +1,6 @@
 //! A gate: memory of one process that another one copies into and out of through the kernel, and that its owner takes back.
 //!
-//! ```text
-//!   0x00  busy: pass << 32 | thread that copies, or 0     u64, written by the peer
-//!   0x08  turn: how often memory was taken back            u64, written by the owner
-//!   0x10  where the peer copies: two iovecs                4 x u64, written by the peer, cut short by the owner
-//!   0x30  where the owner keeps a value, and that value    2 x u64, written by the owner before the peer is there
-//! ```
+//! Where its words lie is [`GATE_LAYOUT`].
 //!
 //! The kernel looks at no registration. It does read the iovecs of a copy once, when the call begins, and wherever they
 //! lie: here, where the owner can set their lengths to 0. So whoever had not begun when memory was taken back copies
@@ -29,11 +24,15 @@ use crate::{
 /// Bytes of a gate.
 pub const GATE_LEN: usize = 64;
 
-const BUSY: usize = 0x00;
-const TURN: usize = 0x08;
-/// Where the iovecs lie.
-pub(crate) const IOVECS: usize = 0x10;
-pub(crate) const PROOF: usize = 0x30;
+crate::layout! {
+    /// A gate, in memory of the side that is copied into and out of.
+    GATE_LAYOUT {
+        BUSY = 0x00, "busy: pass << 32 and the thread that copies, or 0", "peer";
+        TURN = 0x08, "turn: how often memory was taken back", "owner";
+        pub(crate) IOVECS = 0x10, "where the peer copies: two iovecs", "peer; the owner cuts them short";
+        pub(crate) PROOF = 0x30, "where the owner keeps a value, and that value", "owner, before the peer is there";
+    }
+}
 
 /// A stretch of the owner's memory: address and length.
 pub type Stretch = (u64, u64);

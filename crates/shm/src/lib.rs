@@ -43,6 +43,7 @@ pub mod error;
 #[cfg(not(loom))]
 pub mod family;
 pub mod last_word;
+pub mod layout;
 #[cfg(not(loom))]
 mod lines;
 #[cfg(not(loom))]

@@ -1,18 +1,7 @@
 //! Message queues: a ring in the receiver's memory, with lazy copies of the positions on each side.
 //!
-//! A connection has one *block* in a region of each side. The peer writes it, its owner reads it:
-//!
-//! ```text
-//!   0x00  tail    how far the peer has written into our ring, and whether that is the end  (a tripwire: data)
-//!   0x08  core    where the peer ran when it published
-//!   0x10  switch  position + 1 from which its bytes lie in our next ring
-//!   0x18  notes   two words of the program's own, for whoever reads
-//!   0x80  head    how far the peer has read of what we sent   (a tripwire: space)
-//!   0x88  core    where the peer ran when it published
-//!   0x90  note    a word of the program's own, for whoever writes
-//!   0xc0  witness how far we have read; for a peer that outlives us
-//!   0x100 ring
-//! ```
+//! A connection has one *block* in a region of each side. The peer writes it, its owner reads it; where its words lie is
+//! [`BLOCK_LAYOUT`]. Its `tail` and its `head` are tripwires: data, and space.
 //!
 //! So [`Sender`] writes the peer's tail and ring and reads its own head; [`Receiver`] reads its own tail and ring and
 //! writes the peer's head. Nothing is read across but armed bits, and the tail by the step that publishes it. A queue is a stream of bytes, or has slots of a fixed
@@ -83,19 +72,32 @@ use crate::{
     tripwire::{Access, Mode, Tripwire},
 };
 
-pub(crate) const TAIL: usize = 0x00;
-pub(crate) const TAIL_CORE: usize = 0x08;
-pub(crate) const SWITCH: usize = 0x10;
-pub(crate) const TAIL_NOTES: [usize; 2] = [0x18, 0x20];
-pub(crate) const HEAD: usize = 0x80;
-pub(crate) const HEAD_CORE: usize = 0x88;
-pub(crate) const HEAD_NOTE: usize = 0x90;
-pub(crate) const WITNESS: usize = 0xc0;
+sidestep_shm::layout! {
+    /// A queue block, in a region of the side that reads it.
+    BLOCK_LAYOUT {
+        pub(crate) TAIL = 0x00, "`tail`: bytes the peer has published into this ring; bit 63: frozen, bit 62: wanted, bit 61: taken", "peer's `Sender`; the bits: either side";
+        pub(crate) TAIL_CORE = 0x08, "core the peer published on", "peer's `Sender`";
+        pub(crate) SWITCH = 0x10, "`switch`: position + 1 from which bytes lie in the next ring", "peer's `Sender`";
+        FIRST_NOTE = 0x18, "a word of the program's own, for whoever reads", "peer's `Sender`";
+        SECOND_NOTE = 0x20, "another one", "peer's `Sender`";
+        pub(crate) HEAD = 0x80, "`head`: bytes the peer has read of what we sent", "peer's `Receiver`";
+        pub(crate) HEAD_CORE = 0x88, "core the peer published on", "peer's `Receiver`";
+        pub(crate) HEAD_NOTE = 0x90, "a word of the program's own, for whoever writes", "peer's `Receiver`";
+        pub(crate) WITNESS = 0xc0, "how far we have read, for a peer that outlives us", "owner's `Receiver`";
+        RING = BLOCK_HEADER, "ring, a power of two", "peer's `Sender`";
+    }
+}
+pub(crate) const TAIL_NOTES: [usize; 2] = [FIRST_NOTE, SECOND_NOTE];
 /// Bytes of a block before its ring.
 pub const BLOCK_HEADER: usize = 0x100;
 
-pub(crate) const FAMILY_WRITTEN: usize = 0x00;
-pub(crate) const FAMILY_READ: usize = 0x40;
+sidestep_shm::layout! {
+    /// Family memory of a queue, which its peer never sees.
+    FAMILY_LAYOUT {
+        pub(crate) FAMILY_WRITTEN = 0x00, "bytes written by this side", "its `Sender`";
+        pub(crate) FAMILY_READ = 0x40, "bytes read by this side", "its `Receiver`";
+    }
+}
 pub(crate) const FAMILY_LEN: usize = 0x80;
 
 /// The smallest and the largest ring.

@@ -38,3 +38,20 @@ impl Layout {
         Ok(Watch::new(memory, offset, self.len)?)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As docs/fabric.md has it.
+    #[test]
+    fn armed_bits_lie_behind_the_data() {
+        for len in [1, 63, 64, 65, 255, 256, 257, 4096, 100_000, 1 << 20] {
+            let layout = Layout::new(len).unwrap();
+            let bits = len.next_multiple_of(256) / 32;
+            assert_eq!(layout.writes, len.next_multiple_of(64));
+            assert_eq!(layout.reads, (layout.writes + bits).next_multiple_of(64));
+            assert_eq!(layout.total, (layout.reads + bits).next_multiple_of(64));
+        }
+    }
+}

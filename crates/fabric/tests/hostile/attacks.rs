@@ -8,7 +8,10 @@ use std::{
 
 use sidestep_fabric::{
     Channel, ChannelOptions, Cookie, Node, Region, Rights,
-    link::shm::frame::{Answer, Ask, Frame},
+    link::shm::{
+        PAIR_EVENTS,
+        frame::{Answer, Ask, Frame},
+    },
     protocol::{EndpointId, Message},
     queue::Kind,
 };
@@ -18,9 +21,6 @@ use sidestep_testkit::seeded::Seeded;
 use sidestep_testkit::shared::shared_memories;
 
 use crate::raw::{Raw, any_descriptor, cookie};
-
-/// Where the event ring lies in pair memory (docs/fabric.md).
-const PAIR_EVENTS: usize = 0x40;
 
 /// Uses the library as any program, while a thread writes random values into every shared word the process can reach.
 pub fn scribble_beside_traffic(name: &str, seed: u64, until: u64) {

@@ -12,6 +12,8 @@ mod roster;
 pub(crate) mod session;
 mod welcome;
 
+pub use self::pair::{PAIR_EVENTS, PAIR_LAYOUT};
+
 use std::{
     collections::HashMap,
     os::fd::{AsFd, OwnedFd},

@@ -1,11 +1,4 @@
 //! The two memories of a session: each is written by one process and read by its owner.
-//!
-//! ```text
-//!   pair memory (written by the peer, read by its owner)
-//!   0x0000  frames the peer has sent on the lifeline      u64
-//!   0x0040  where the peer copies through the kernel (shm::gate)
-//!   0x0080  event ring (shm::event_ring)
-//! ```
 
 use std::{
     os::fd::{AsFd, OwnedFd},
@@ -38,9 +31,15 @@ use crate::{
 
 /// Length of a pair memory.
 pub(crate) const PAIR_LEN: usize = PAIR_EVENTS + EVENT_RING_LEN.next_multiple_of(64);
-const PAIR_FRAMES: usize = 0;
-const PAIR_GATE: usize = 0x40;
-const PAIR_EVENTS: usize = PAIR_GATE + GATE_LEN;
+
+sidestep_shm::layout! {
+    /// Pair memory of a session, in memory of the side that reads it.
+    PAIR_LAYOUT {
+        PAIR_FRAMES = 0x00, "frames the peer has sent on the lifeline", "peer";
+        PAIR_GATE = 0x40, "gate: where the peer copies through the kernel", "see there";
+        pub PAIR_EVENTS = PAIR_GATE + GATE_LEN, "event ring", "see there";
+    }
+}
 
 /// This side's memory, which the peer writes, and its doorbell.
 #[derive(Debug)]

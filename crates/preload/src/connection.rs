@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 
 use libc::{sockaddr, socklen_t};
-use sidestep_sockets::{calls, signal};
+use sidestep_sockets::{calls, kernel, signal};
 
 use crate::{engine, errno, real::call};
 
@@ -61,7 +61,7 @@ pub unsafe fn accept(fd: c_int, address: *mut sockaddr, len: *mut socklen_t) -> 
     // SAFETY: P1.
     let new = unsafe { call::accept(fd, address, len) };
     // SAFETY: P1.
-    unsafe { accepted(new, address, len, 0) }
+    unsafe { accepted(fd, new, address, len, 0) }
 }
 
 /// # Safety
@@ -70,7 +70,7 @@ pub unsafe fn accept4(fd: c_int, address: *mut sockaddr, len: *mut socklen_t, fl
     // SAFETY: P1.
     let new = unsafe { call::accept4(fd, address, len, flags) };
     // SAFETY: P1.
-    unsafe { accepted(new, address, len, flags) }
+    unsafe { accepted(fd, new, address, len, flags) }
 }
 
 /// # Safety
@@ -83,11 +83,17 @@ pub unsafe fn shutdown(fd: c_int, how: c_int) -> c_int {
     engine::ask_unit(|| calls::shutdown(fd, how))
 }
 
-/// Flags as for `accept4`.
+/// `listener` has given `new`. Flags as for `accept4`.
 ///
 /// # Safety
 /// P1; `address` was filled in by the kernel.
-pub unsafe fn accepted(new: c_int, address: *mut sockaddr, len: *mut socklen_t, flags: c_int) -> c_int {
+pub unsafe fn accepted(
+    listener: c_int,
+    new: c_int,
+    address: *mut sockaddr,
+    len: *mut socklen_t,
+    flags: c_int,
+) -> c_int {
     if new < 0 || signal::is_inside() {
         return new;
     }
@@ -97,7 +103,13 @@ pub unsafe fn accepted(new: c_int, address: *mut sockaddr, len: *mut socklen_t, 
     // SAFETY: P1.
     let family = unsafe { family(address, known) };
     if family == libc::AF_UNSPEC || is_internet(family) {
-        engine::took(new, |new| calls::accepted(new, flags & libc::SOCK_NONBLOCK != 0));
+        // What a socket of TCP accepts is one.
+        let is_tcp = |fd| calls::owns(listener) || kernel::is_tcp(fd);
+        engine::took(new, |new| {
+            if is_tcp(new) {
+                calls::accepted(new, flags & libc::SOCK_NONBLOCK != 0);
+            }
+        });
     }
     new
 }

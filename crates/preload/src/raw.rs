@@ -278,7 +278,9 @@ fn after(number: c_long, arguments: [usize; 6], result: c_long) {
         libc::SYS_accept | libc::SYS_accept4 => {
             let flags = if number == libc::SYS_accept4 { arguments[3] as c_int } else { 0 };
             // SAFETY: P1: the kernel has filled in the address.
-            unsafe { connection::accepted(fd, at(arguments[1]).cast(), at(arguments[2]).cast(), flags) };
+            unsafe {
+                connection::accepted(arguments[0] as c_int, fd, at(arguments[1]).cast(), at(arguments[2]).cast(), flags)
+            };
         }
         libc::SYS_epoll_create1 => set::made(fd),
         libc::SYS_setuid | libc::SYS_setreuid | libc::SYS_setresuid => engine::changed_user(),

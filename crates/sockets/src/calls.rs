@@ -86,11 +86,9 @@ pub fn connected(fd: i32) {
     }
 }
 
-/// `accept` or `accept4` has returned this socket, in this mode.
+/// `accept` or `accept4` has returned this socket of TCP, in this mode.
 pub fn accepted(fd: i32, nonblocking: bool) {
-    if kernel::is_tcp(fd) {
-        track(fd, || nonblocking, |stream| stream.connected.store(true, Ordering::Relaxed));
-    }
+    track(fd, || nonblocking, |stream| stream.connected.store(true, Ordering::Relaxed));
 }
 
 /// `connect` with AF_UNSPEC has undone the connection of this stream, which has gone back to TCP. The socket is the kernel's
@@ -226,8 +224,8 @@ pub fn option_was_set(fd: i32, level: i32, name: i32, value: &[u8]) {
     }
 }
 
-/// The program has asked for SO_ERROR.
-pub fn error_was_asked(fd: i32) {
+/// The program has asked for SO_ERROR, and there was one.
+pub fn error_was_told(fd: i32) {
     if let Some(stream) = table::stream(fd).filter(|stream| stream.stage() == Stage::Carried) {
         stream.tells_error();
     }

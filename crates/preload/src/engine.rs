@@ -89,7 +89,9 @@ pub fn took(fd: c_int, event: impl FnOnce(c_int)) {
     }
     startup::ensure();
     tell(|| event(fd));
-    HIGHEST.fetch_max(fd, Ordering::Relaxed);
+    if HIGHEST.load(Ordering::Relaxed) < fd {
+        HIGHEST.fetch_max(fd, Ordering::Relaxed);
+    }
 }
 
 /// A stream is about to be used by a call that only the kernel can carry out.

@@ -174,6 +174,11 @@ pub fn shutdown(fd: i32, how: i32) -> Result<()> {
     let _inside = Inside::enter();
     stream.take_over();
     stream.end_sharing();
+    if how == libc::SHUT_WR
+        && let Some(outcome) = stream.shut_young()
+    {
+        return outcome;
+    }
     // Everything written before is in the ring, so the peer finds it before the end.
     let (mut reader, mut writer) = (stream.reader(), stream.writer());
     if matches!(how, libc::SHUT_WR | libc::SHUT_RDWR) {

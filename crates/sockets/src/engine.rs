@@ -164,7 +164,14 @@ pub fn running() -> Option<Arc<Engine>> {
 /// The process has told a peer something by way of the kernel: a peer that reads from a ring afterwards must not miss it.
 #[inline]
 pub fn told_kernel() {
-    if let Some(engine) = running() {
+    if RUNS.load(Ordering::Relaxed) {
+        count_news();
+    }
+}
+
+fn count_news() {
+    let _inside = Inside::enter();
+    if let Current::Running(engine) = &*current() {
         engine.kernel_news.fetch_add(1, Ordering::Release);
     }
 }

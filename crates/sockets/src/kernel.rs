@@ -250,8 +250,8 @@ pub fn epoll_wait(
     }
     let millis = timeout.map_or(-1, |timeout| {
         // Up, so that a wait is never shorter than asked for.
-        let millis = timeout.as_nanos().div_ceil(1_000_000);
-        i32::try_from(millis).unwrap_or(i32::MAX)
+        let part = u64::from(timeout.subsec_nanos().div_ceil(1_000_000));
+        i32::try_from(timeout.as_secs().saturating_mul(1000).saturating_add(part)).unwrap_or(i32::MAX)
     });
     patient(waits, libc::SYS_epoll_pwait, [set as usize, pointer, count, millis as usize, mask, KERNEL_MASK])
 }

@@ -76,9 +76,33 @@ impl Seen {
 pub struct Members {
     all: Vec<Option<Box<Member>>>,
     free: Vec<u32>,
+    /// The memory of former members, for the next ones.
+    spare: Vec<Box<Member>>,
     /// Id plus 1, by number.
     by_number: Vec<u32>,
 }
+
+/// Ids of members: mostly one, for which there is no list.
+#[derive(Debug)]
+pub enum Ids {
+    One(Option<u32>),
+    Several(std::vec::IntoIter<u32>),
+}
+
+impl Iterator for Ids {
+    type Item = u32;
+
+    #[inline]
+    fn next(&mut self) -> Option<u32> {
+        match self {
+            Ids::One(id) => id.take(),
+            Ids::Several(ids) => ids.next(),
+        }
+    }
+}
+
+/// As many as come and go between two waits of a busy program.
+const MOST_SPARE: usize = 32;
 
 pub const IN: u32 = libc::EPOLLIN as u32;
 pub const OUT: u32 = libc::EPOLLOUT as u32;
@@ -115,7 +139,13 @@ impl Members {
         if id as usize == self.all.len() {
             self.all.push(None);
         }
-        self.all[id as usize] = Some(Box::new(member));
+        self.all[id as usize] = Some(match self.spare.pop() {
+            Some(mut memory) => {
+                *memory = member;
+                memory
+            }
+            None => Box::new(member),
+        });
         self.set_number(fd, id);
         id
     }
@@ -146,13 +176,21 @@ impl Members {
         Some(member)
     }
 
+    /// Keeps the memory of a member that was taken out, unless there is enough.
+    pub fn keep_memory(&mut self, mut member: Box<Member>) {
+        if self.spare.len() < MOST_SPARE {
+            member.ring = None;
+            self.spare.push(member);
+        }
+    }
+
     /// The ids of a stream's members. A stream to which one number has led has one, under that number: no look at thousands of
     /// others for each of thousands.
-    pub fn of(&self, stream: &Stream) -> Vec<u32> {
+    pub fn of(&self, stream: &Stream) -> Ids {
         let own = |id: &u32| self.get(*id).is_some_and(|member| member.stream.index == stream.index);
         match self.id(stream.fd()).filter(own).filter(|_| stream.had_one_number()) {
-            Some(id) => vec![id],
-            None => self.iter().map(|(id, _)| id).filter(own).collect(),
+            Some(id) => Ids::One(Some(id)),
+            None => Ids::Several(self.iter().map(|(id, _)| id).filter(own).collect::<Vec<_>>().into_iter()),
         }
     }
 

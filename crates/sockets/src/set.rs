@@ -196,10 +196,10 @@ impl Set {
         match (op, event) {
             (libc::EPOLL_CTL_DEL, _) => {
                 if let Some(id) = id {
-                    state.members.remove(id);
+                    state.remove(id);
                 }
-                let others = state.members.iter().any(|(_, member)| member.stream.index == stream.index);
-                if !others {
+                let is_own = |(_, member): (u32, &Member)| member.stream.index == stream.index;
+                if stream.had_one_number() || !state.members.iter().any(is_own) {
                     lock(&stream.sets).retain(|index| *index != self.index);
                 }
             }
@@ -268,10 +268,12 @@ impl Set {
     pub fn closed(&self, fd: i32, stream: &Stream, last: bool) {
         let set = self.fd.load(Ordering::Relaxed);
         let mut state = lock(&self.state);
-        let own = |id: &u32| last || state.members.get(*id).is_some_and(|member| member.fd == fd);
-        let ids: Vec<u32> = state.members.of(stream).into_iter().filter(own).collect();
-        for id in ids {
-            let present = state.members.get(id).is_some_and(|member| member.present);
+        for id in state.members.of(stream) {
+            let member = state.members.get(id);
+            if !last && member.is_none_or(|member| member.fd != fd) {
+                continue;
+            }
+            let present = member.is_some_and(|member| member.present);
             if !present && !last {
                 // Taken out in memory only: the kernel must not find it again under this number.
                 let _ = kernel::epoll_control(set, libc::EPOLL_CTL_DEL, fd, None);
@@ -332,6 +334,7 @@ impl Set {
             let _inside = Inside::enter();
             self.register_again();
         }
+        let mut whole = Some(timeout);
         loop {
             let inside = Inside::enter();
             if heirloom::are_left() && self.has_bytes_alone() {
@@ -344,7 +347,7 @@ impl Set {
             if state.carried == 0 {
                 drop(state);
                 drop(inside);
-                let left = sleep::left(deadline);
+                let left = whole.take().unwrap_or_else(|| sleep::left(deadline));
                 let interrupted = sleep::is_interrupted(before, true);
                 let left = if interrupted { Some(Duration::ZERO) } else { left };
                 let count = kernel::epoll_wait(set, events, left, mask)?;

@@ -6,11 +6,26 @@ use std::{
     sync::atomic::{AtomicPtr, AtomicU64, Ordering},
 };
 
+/// What is known of one thread: one variable, since each costs a library a call of its own to find it.
+struct Thread {
+    /// How many [`Inside`] live.
+    depth: Cell<u32>,
+    /// How many [`Quiet`] live.
+    quiet: Cell<u32>,
+    /// A handler waits for the thread to leave the engine.
+    put_off: Cell<bool>,
+    runs: Cell<Runs>,
+}
+
 thread_local! {
-    static DEPTH: Cell<u32> = const { Cell::new(0) };
-    static QUIET: Cell<u32> = const { Cell::new(0) };
-    static PUT_OFF: Cell<bool> = const { Cell::new(false) };
-    static RUNS: Cell<Runs> = const { Cell::new(Runs { all: 0, breaking: 0, cancelled: 0 }) };
+    static THREAD: Thread = const {
+        Thread {
+            depth: Cell::new(0),
+            quiet: Cell::new(0),
+            put_off: Cell::new(false),
+            runs: Cell::new(Runs { all: 0, breaking: 0, cancelled: 0 }),
+        }
+    };
 }
 
 /// How often handlers have run in this thread.
@@ -37,7 +52,7 @@ pub fn may_be_cancelled() -> bool {
     let now = CANCELLED.load(Ordering::Acquire);
     // Before that look: what comes after it changes the count.
     now != 0 && {
-        RUNS.with(|runs| runs.set(Runs { cancelled: now, ..runs.get() }));
+        THREAD.with(|thread| thread.runs.set(Runs { cancelled: now, ..thread.runs.get() }));
         true
     }
 }
@@ -71,7 +86,7 @@ impl Inside {
     /// Enters.
     #[inline]
     pub fn enter() -> Inside {
-        DEPTH.with(|depth| depth.set(depth.get() + 1));
+        THREAD.with(|thread| thread.depth.set(thread.depth.get() + 1));
         Inside(())
     }
 }
@@ -79,11 +94,12 @@ impl Inside {
 impl Drop for Inside {
     #[inline]
     fn drop(&mut self) {
-        let left = DEPTH.with(|depth| {
-            depth.set(depth.get() - 1);
-            depth.get()
+        let raises = THREAD.with(|thread| {
+            let left = thread.depth.get() - 1;
+            thread.depth.set(left);
+            left == 0 && thread.put_off.get()
         });
-        if left == 0 && PUT_OFF.with(Cell::get) {
+        if raises {
             raise_again();
         }
     }
@@ -92,7 +108,7 @@ impl Drop for Inside {
 /// Whether this thread is inside the engine.
 #[inline]
 pub fn is_inside() -> bool {
-    DEPTH.with(Cell::get) != 0
+    THREAD.with(|thread| thread.depth.get()) != 0
 }
 
 /// While one lives, handlers wait, too, but this thread's calls come to the engine: between the two halves of a `fork` the
@@ -103,14 +119,14 @@ pub struct Quiet(());
 impl Quiet {
     /// Enters.
     pub fn enter() -> Quiet {
-        QUIET.with(|depth| depth.set(depth.get() + 1));
+        THREAD.with(|thread| thread.quiet.set(thread.quiet.get() + 1));
         Quiet(())
     }
 }
 
 impl Drop for Quiet {
     fn drop(&mut self) {
-        QUIET.with(|depth| depth.set(depth.get() - 1));
+        THREAD.with(|thread| thread.quiet.set(thread.quiet.get() - 1));
         if !puts_off() && has_put_off() {
             raise_again();
         }
@@ -126,42 +142,42 @@ pub fn puts_off() -> bool {
 /// Whether this thread is between the two halves of a `fork`.
 #[inline]
 pub fn is_quiet() -> bool {
-    QUIET.with(Cell::get) != 0
+    THREAD.with(|thread| thread.quiet.get()) != 0
 }
 
 /// Runs `sleep` as if outside: handlers run at once in it. No lock of the engine may be held.
 pub fn outside<T>(sleep: impl FnOnce() -> T) -> T {
-    let depth = DEPTH.with(|depth| depth.replace(0));
+    let depth = THREAD.with(|thread| thread.depth.replace(0));
     let outcome = sleep();
-    DEPTH.with(|now| now.set(depth));
+    THREAD.with(|thread| thread.depth.set(depth));
     outcome
 }
 
 /// Whether a handler waits for this thread to leave the engine.
 pub fn has_put_off() -> bool {
-    PUT_OFF.with(Cell::get)
+    THREAD.with(|thread| thread.put_off.get())
 }
 
 /// For a handler that came while the thread is inside: notes that something was put off. The hook set by
 /// [`set_raise_again`] runs when the thread leaves.
 pub fn put_off() {
-    PUT_OFF.with(|put_off| put_off.set(true));
+    THREAD.with(|thread| thread.put_off.set(true));
 }
 
 /// For a handler that runs: counts it.
 pub fn ran(restarts: bool) {
-    RUNS.with(|runs| {
-        let mut now = runs.get();
+    THREAD.with(|thread| {
+        let mut now = thread.runs.get();
         now.all += 1;
         now.breaking += u64::from(!restarts);
-        runs.set(now);
+        thread.runs.set(now);
     });
 }
 
 /// Handlers run so far in this thread.
 #[inline]
 pub fn runs() -> Runs {
-    RUNS.with(Cell::get)
+    THREAD.with(|thread| thread.runs.get())
 }
 
 /// Who raises what was put off; called outside the engine, in the thread that put it off.
@@ -174,7 +190,7 @@ fn raise_again() {
     if puts_off() {
         return;
     }
-    PUT_OFF.with(|put_off| put_off.set(false));
+    THREAD.with(|thread| thread.put_off.set(false));
     if let Some(hook) = hook() {
         hook();
     }

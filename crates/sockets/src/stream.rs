@@ -38,6 +38,7 @@ mod number;
 mod parting;
 mod promotion;
 mod sharing;
+mod young;
 
 pub use number::{InKernel, Passing};
 pub use sharing::{Retired, hold_retired};
@@ -49,9 +50,8 @@ pub struct Stream {
     pub index: u32,
     /// A descriptor number of the anchor.
     fd: AtomicI32,
-    /// All descriptor numbers of the program that lead here.
+    /// All descriptor numbers of the program that lead here, if there were ever several: else there is the one above.
     numbers: Mutex<Vec<i32>>,
-    /// There were several of them.
     had_copies: AtomicBool,
     /// Calls that are asleep, or in the kernel, and use the anchor.
     users: AtomicU32,
@@ -115,6 +115,9 @@ pub struct Stream {
     has_heirloom: AtomicBool,
     /// A child may take its rings over, or read from them.
     pub shared: AtomicBool,
+    /// It has been more than a young connection whose calls are the kernel's: it may be known elsewhere, and its directions may
+    /// have changed.
+    grown: AtomicBool,
 }
 
 /// Where a stream is known.
@@ -193,18 +196,17 @@ impl Stream {
             heirloom: Mutex::default(),
             has_heirloom: AtomicBool::new(false),
             shared: AtomicBool::new(false),
+            grown: AtomicBool::new(false),
         }
     }
 
     /// Makes it the stream behind a descriptor in this mode. Under the lock of the table. Both directions are as new:
     /// the end of the last use has seen to that.
     pub fn begin(&self, fd: i32, nonblocking: bool) {
-        self.forget_heirloom();
+        if self.has_heirloom.load(Ordering::Relaxed) {
+            self.forget_heirloom();
+        }
         self.fd.store(fd, Ordering::Relaxed);
-        let mut numbers = lock(&self.numbers);
-        numbers.clear();
-        numbers.push(fd);
-        drop(numbers);
         self.had_copies.store(false, Ordering::Relaxed);
         self.users.store(0, Ordering::Relaxed);
         self.orphan.store(false, Ordering::Relaxed);
@@ -231,11 +233,28 @@ impl Stream {
         for word in [&self.turns, &self.tries, &self.skip] {
             word.store(0, Ordering::Relaxed);
         }
-        *lock(&self.carrier) = None;
-        *lock(&self.inbox) = None;
-        *lock(&self.place) = None;
         lock(&self.sets).clear();
         self.shared.store(false, Ordering::Relaxed);
+        if self.grown.load(Ordering::Relaxed) {
+            *lock(&self.carrier) = None;
+            *lock(&self.inbox) = None;
+            *lock(&self.place) = None;
+            *lock(&self.heirloom) = None;
+            self.grown.store(false, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether it has been more than a young connection.
+    fn has_grown(&self) -> bool {
+        self.grown.load(Ordering::Relaxed)
+    }
+
+    /// It is about to be more than a young connection.
+    #[inline]
+    fn grows(&self) {
+        if !self.grown.load(Ordering::Relaxed) {
+            self.grown.store(true, Ordering::Relaxed);
+        }
     }
 
     /// In a forked child: goes on over TCP where the parent's stream was, with what that has left to it.
@@ -279,28 +298,32 @@ impl Stream {
     /// The reading direction.
     #[inline]
     pub fn reader(&self) -> Guard<'_, Reader> {
+        self.grows();
         self.reader.lock()
     }
 
     /// The writing direction.
     #[inline]
     pub fn writer(&self) -> Guard<'_, Writer> {
+        self.grows();
         self.writer.lock()
     }
 
     /// The reading direction, unless someone else has it.
     pub fn try_reader(&self) -> Option<Guard<'_, Reader>> {
+        self.grows();
         self.reader.try_lock()
     }
 
     /// The writing direction, unless someone else has it.
     pub fn try_writer(&self) -> Option<Guard<'_, Writer>> {
+        self.grows();
         self.writer.try_lock()
     }
 
     /// Both, unless someone else has one of them.
     pub fn try_both(&self) -> Option<(Guard<'_, Reader>, Guard<'_, Writer>)> {
-        Some((self.reader.try_lock()?, self.writer.try_lock()?))
+        Some((self.try_reader()?, self.try_writer()?))
     }
 
     /// The carrier, if there is one.
@@ -330,6 +353,7 @@ impl Stream {
     pub fn place(&self) -> Option<Place> {
         let mut place = lock(&self.place);
         if place.is_none() {
+            self.grows();
             *place = self.enter();
         }
         place.clone()
@@ -375,14 +399,14 @@ impl Stream {
     pub fn keep_up(&self, carrier: &Carrier) {
         let _inside = Inside::enter();
         if carrier.is_switching()
-            && let Some(mut reader) = self.reader.try_lock()
+            && let Some(mut reader) = self.try_reader()
         {
             reader.keep_up(self);
         }
         let reading = carrier.peer_reading();
         if (reading.leaving || reading.parting)
             && self.on_ring[WRITE].load(Ordering::Relaxed)
-            && let Some(mut writer) = self.writer.try_lock()
+            && let Some(mut writer) = self.try_writer()
         {
             writer.follow(self, reading.leaving);
         }
@@ -405,7 +429,7 @@ impl Stream {
         }
         // Who holds the lock may wait for that of a set, which this thread may have: not for ever, then.
         for _ in 0..NOTICE_TRIES {
-            if let Some(writer) = self.writer.try_lock() {
+            if let Some(writer) = self.try_writer() {
                 if writer.has_unread(self) || self.writes_over.load(Ordering::Relaxed) {
                     self.writes_over.store(true, Ordering::Relaxed);
                     let _ = kernel::shutdown(self.fd(), libc::SHUT_RDWR);

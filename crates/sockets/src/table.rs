@@ -11,7 +11,7 @@ use std::{
     },
 };
 
-use sidestep_sys::lock::{Mutex, MutexGuard};
+use sidestep_sys::lock::{Lock, Mutex, MutexGuard};
 
 use crate::{set::Set, stream::Stream};
 
@@ -26,7 +26,7 @@ pub struct Slot {
 #[derive(Debug)]
 pub struct Pool<T: 'static> {
     chunks: [OnceLock<Box<[T]>>; POOL_CHUNKS],
-    free: Mutex<Free>,
+    free: Lock<Free>,
 }
 
 #[derive(Debug, Default)]
@@ -167,7 +167,9 @@ pub fn forget_free() {
 fn put(fd: i32, what: u32) -> bool {
     let Some(chunk) = usize::try_from(fd).ok().and_then(|fd| SLOTS.get(fd / CHUNK)) else { return false };
     let slots = chunk.get_or_init(|| (0..CHUNK).map(|_| Slot::default()).collect());
-    TOP.fetch_max(fd as u64 + 1, Ordering::AcqRel);
+    if TOP.load(Ordering::Relaxed) <= fd as u64 {
+        TOP.fetch_max(fd as u64 + 1, Ordering::AcqRel);
+    }
     slots[fd as usize % CHUNK].what.store(what, Ordering::Release);
     true
 }
@@ -181,7 +183,7 @@ pub fn slot(fd: i32) -> Option<&'static Slot> {
 
 impl<T> Pool<T> {
     const fn new() -> Pool<T> {
-        Pool { chunks: [const { OnceLock::new() }; POOL_CHUNKS], free: Mutex::new(Free { list: Vec::new(), made: 0 }) }
+        Pool { chunks: [const { OnceLock::new() }; POOL_CHUNKS], free: Lock::new(Free { list: Vec::new(), made: 0 }) }
     }
 
     #[inline]
@@ -190,7 +192,7 @@ impl<T> Pool<T> {
     }
 
     fn take(&'static self, make: fn(u32) -> T) -> Option<&'static T> {
-        let mut free = self.free.lock().unwrap_or_else(|poison| poison.into_inner());
+        let mut free = self.free.lock();
         let index = match free.list.pop() {
             Some(index) => index,
             None => {
@@ -207,10 +209,10 @@ impl<T> Pool<T> {
     }
 
     fn give(&'static self, index: u32) {
-        self.free.lock().unwrap_or_else(|poison| poison.into_inner()).list.push(index);
+        self.free.lock().list.push(index);
     }
 
     fn forget_free(&'static self) {
-        self.free.lock().unwrap_or_else(|poison| poison.into_inner()).list.clear();
+        self.free.lock().list.clear();
     }
 }

@@ -145,9 +145,17 @@ fn lose_number(fd: i32, stream: &'static Stream) {
 }
 
 fn leave_sets(stream: &Stream, fd: i32, last: bool) {
-    let sets = lock(&stream.sets).clone();
-    for set in sets.into_iter().filter_map(table::set_at) {
+    // With the last number the list goes, too: it is taken out and its memory given back, not copied.
+    let mut sets = match last {
+        true => std::mem::take(&mut *lock(&stream.sets)),
+        false => lock(&stream.sets).clone(),
+    };
+    for set in sets.iter().filter_map(|index| table::set_at(*index)) {
         set.closed(fd, stream, last);
+    }
+    if last {
+        sets.clear();
+        *lock(&stream.sets) = sets;
     }
 }
 

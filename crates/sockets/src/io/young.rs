@@ -1,7 +1,10 @@
 //! Calls on a connection that is too young to be promoted, the only ones that a short one ever sees: they are counted, and
-//! are the kernel's. No lock is taken.
+//! are the kernel's. One that does not wait is made under the lock of its direction; one that may wait takes no lock.
 
-use std::io::{IoSlice, IoSliceMut};
+use std::{
+    io::{IoSlice, IoSliceMut},
+    sync::atomic::Ordering,
+};
 
 use crate::{
     control::Control,
@@ -25,6 +28,10 @@ pub fn receive(
     if is_odd() || stream.inherited_bytes() > 0 || stream.turns_old(READ) {
         return None;
     }
+    if never_waits(stream, flags) {
+        let flags = flags | libc::MSG_DONTWAIT;
+        return stream.call_at_once(fd, READ, |anchor| from_kernel(anchor, parts, flags, control));
+    }
     let call = begin(fd, stream, READ)?;
     let outcome = from_kernel(stream.fd(), parts, flags, control);
     call.end(outcome.unwrap_or(0));
@@ -38,13 +45,24 @@ pub fn send(fd: i32, stream: &'static Stream, parts: &[IoSlice<'_>], flags: i32)
     if len > KERNEL_PIECE || stream.turns_old(WRITE) {
         return None;
     }
-    let call = begin(fd, stream, WRITE)?;
-    let outcome = kernel::send(stream.fd(), parts, flags | libc::MSG_NOSIGNAL);
+    let outcome = if never_waits(stream, flags) {
+        let flags = flags | libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
+        stream.call_at_once(fd, WRITE, |anchor| kernel::send(anchor, parts, flags))?
+    } else {
+        let call = begin(fd, stream, WRITE)?;
+        let outcome = kernel::send(stream.fd(), parts, flags | libc::MSG_NOSIGNAL);
+        call.end(outcome.unwrap_or(0));
+        outcome
+    };
     if matches!(outcome, Ok(count) if count < len) || outcome == Err(Errno(libc::EAGAIN)) {
         stream.is_full();
     }
-    call.end(outcome.unwrap_or(0));
     Some(outcome)
+}
+
+/// Whether a call returns at once, whatever there is.
+fn never_waits(stream: &Stream, flags: i32) -> bool {
+    stream.nonblocking.load(Ordering::Relaxed) || flags & libc::MSG_DONTWAIT != 0
 }
 
 /// Begins a call that sits in the kernel. `None`: the stream has grown older meanwhile, or the number leads elsewhere.

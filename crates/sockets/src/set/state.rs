@@ -156,11 +156,11 @@ impl State {
     }
 
     pub fn remove(&mut self, id: u32) {
-        if let Some(member) = self.members.remove(id)
-            && let Some(ring) = &member.ring
-        {
+        let Some(member) = self.members.remove(id) else { return };
+        if let Some(ring) = &member.ring {
             self.drop_ring(id, ring);
         }
+        self.members.keep_memory(member);
     }
 
     pub fn control_carried(&mut self, op: i32, id: u32, event: Option<libc::epoll_event>) -> Result<()> {

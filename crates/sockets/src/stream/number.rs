@@ -75,8 +75,12 @@ impl Drop for InKernel {
 impl Stream {
     /// Another number leads here.
     pub fn add_number(&self, fd: i32) {
-        self.had_copies.store(true, Ordering::Relaxed);
-        lock(&self.numbers).push(fd);
+        let mut numbers = lock(&self.numbers);
+        if !self.had_copies.swap(true, Ordering::Relaxed) {
+            numbers.clear();
+            numbers.push(self.fd());
+        }
+        numbers.push(fd);
     }
 
     /// Whether a single number has led here, ever.
@@ -86,6 +90,9 @@ impl Stream {
 
     /// A number leads here no more. `true`: it was the last one.
     pub fn drop_number(&self, fd: i32) -> bool {
+        if self.had_one_number() {
+            return true;
+        }
         let mut numbers = lock(&self.numbers);
         numbers.retain(|number| *number != fd);
         if let Some(other) = numbers.first() {
@@ -190,6 +197,9 @@ impl Stream {
     /// With SO_LINGER the kernel's `close` waits for the peer. It is made without the lock of the table, so that other
     /// threads go on. The number is free as soon as it begins; whoever is given it next finds that it leads nowhere.
     fn end(&'static self, change: Option<Change>) -> kernel::Result<()> {
+        if self.has_stayed_young() {
+            return self.end_young(change);
+        }
         self.publish_counts();
         let fd = self.fd();
         let cookie = kernel::cookie(fd).ok();

@@ -83,6 +83,7 @@ impl Stream {
 
     /// What the family shares is read before everything else. Under the lock of the reader, which knows of it.
     pub fn has_inherited(&self, heirloom: Arc<Heirloom>) {
+        self.grows();
         *lock(&self.heirloom) = Some(heirloom);
         if !self.has_heirloom.swap(true, Ordering::AcqRel) {
             heirloom::came();
@@ -102,7 +103,10 @@ impl Stream {
     /// What the family shares. Rings that another process owns are taken over.
     #[cold]
     pub fn take_over(&self) -> Option<Arc<Heirloom>> {
-        let heirloom = self.heirloom().filter(|_| self.has_heirloom.load(Ordering::Relaxed))?;
+        if !self.has_heirloom.load(Ordering::Relaxed) {
+            return None;
+        }
+        let heirloom = self.heirloom()?;
         if let Some(ends) = heirloom.count() {
             for direction in [READ, WRITE] {
                 self.over_former[direction].fetch_add(ends[direction], Ordering::Relaxed);

@@ -12,6 +12,7 @@ use sidestep_stream::carrier::Watch;
 use sidestep_sys::clock;
 
 use crate::{
+    asking,
     config::{Promote, config},
     control::Control,
     custody, engine, fork, io,
@@ -73,12 +74,15 @@ pub fn made(fd: i32, nonblocking: bool) {
 /// `connect` on this socket has returned 0, or -1 with EINPROGRESS.
 pub fn connected(fd: i32) {
     engine::told_kernel();
+    asking::asked();
     if let Some(stream) = table::stream(fd) {
+        stream.asks.store(true, Ordering::Relaxed);
         return stream.connected.store(true, Ordering::Relaxed);
     }
     if kernel::is_tcp(fd) {
         // Made elsewhere, or connected a second time: whatever reports it is not known.
         let began = |stream: &Stream| {
+            stream.asks.store(true, Ordering::Relaxed);
             stream.connected.store(true, Ordering::Relaxed);
             stream.foreign.store(true, Ordering::Relaxed);
         };

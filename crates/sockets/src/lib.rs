@@ -13,6 +13,7 @@
 //! registry says without a check of its own descriptor.
 
 pub mod address;
+mod asking;
 pub mod calls;
 pub mod config;
 pub mod control;

@@ -19,6 +19,7 @@ use std::{
 use sidestep_sys::{clock, cpu, lock::Mutex};
 
 use crate::{
+    asking,
     config::config,
     engine, heirloom,
     jump::{self, What},
@@ -334,7 +335,7 @@ impl Set {
             let _inside = Inside::enter();
             self.register_again();
         }
-        let mut whole = Some(timeout);
+        let (mut whole, mut awaits) = (Some(timeout), asking::awaits());
         loop {
             let inside = Inside::enter();
             if heirloom::are_left() && self.has_bytes_alone() {
@@ -380,7 +381,19 @@ impl Set {
             if deadline.is_some_and(|deadline| clock::now() >= deadline) {
                 return Ok(state.add_kernel(set, events, 0));
             }
-            if state.look(set, deadline) {
+            let (news, found) = match std::mem::take(&mut awaits) {
+                // Mostly there is something already. If not, a sleep follows, for which active members have to be armed.
+                true if !state.active.is_empty() => (false, state.ask_kernel(set, events)),
+                true => (false, 0),
+                false => state.look(set, deadline, events),
+            };
+            if found > 0 {
+                match state.add_found(events, found) {
+                    0 => continue,
+                    count => return Ok(count),
+                }
+            }
+            if news {
                 drop(state);
                 let mut state = lock(&self.state);
                 let count = state.collect_in_order(set, events);

@@ -23,6 +23,7 @@ use sidestep_sys::{
 
 use crate::{
     address::Key,
+    asking,
     engine::{self, Engine},
     fork::Legacy,
     heirloom::Heirloom,
@@ -59,6 +60,8 @@ pub struct Stream {
     orphan: AtomicBool,
     /// `connect` has begun, or it was accepted. Before, it is a stream only so that all that is done to the socket is known.
     pub connected: AtomicBool,
+    /// That was `connect`: what is sent is mostly a question.
+    pub asks: AtomicBool,
     /// The socket was not made by this process: who else has it, or waits for it, is not known.
     pub foreign: AtomicBool,
     /// O_NONBLOCK.
@@ -165,6 +168,7 @@ impl Stream {
             users: AtomicU32::new(0),
             orphan: AtomicBool::new(false),
             connected: AtomicBool::new(false),
+            asks: AtomicBool::new(false),
             foreign: AtomicBool::new(false),
             nonblocking: AtomicBool::new(false),
             timeouts: Default::default(),
@@ -211,6 +215,7 @@ impl Stream {
         self.users.store(0, Ordering::Relaxed);
         self.orphan.store(false, Ordering::Relaxed);
         self.connected.store(false, Ordering::Relaxed);
+        self.asks.store(false, Ordering::Relaxed);
         self.foreign.store(false, Ordering::Relaxed);
         self.nonblocking.store(nonblocking, Ordering::Relaxed);
         self.low_water.store(1, Ordering::Relaxed);
@@ -270,6 +275,7 @@ impl Stream {
         }
         self.low_water.store(from.low_water.load(Ordering::Relaxed), Ordering::Relaxed);
         self.connected.store(from.connected.load(Ordering::Relaxed), Ordering::Relaxed);
+        self.asks.store(from.asks.load(Ordering::Relaxed), Ordering::Relaxed);
         self.foreign.store(from.foreign.load(Ordering::Relaxed), Ordering::Relaxed);
         if let Some(heirloom) = legacy.and_then(|legacy| legacy.heirloom.clone()) {
             self.inherit_bytes(heirloom);
@@ -494,6 +500,9 @@ impl Stream {
         self.over_tcp[direction].fetch_add(bytes as u64, Ordering::Relaxed);
         if direction == WRITE {
             engine::told_kernel();
+            if self.asks.load(Ordering::Relaxed) {
+                asking::asked();
+            }
         }
     }
 

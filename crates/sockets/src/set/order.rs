@@ -50,7 +50,7 @@ impl Order {
     }
 
     /// The kernel is about to be asked.
-    fn asks(&mut self, carrier: &Carrier) {
+    pub fn asks(&mut self, carrier: &Carrier) {
         let Some(peer) = carrier.peer.get() else { return };
         let index = peer.index;
         if self.asked.len() <= index {

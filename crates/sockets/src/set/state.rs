@@ -417,6 +417,22 @@ impl State {
         }
     }
 
+    /// Asks the kernel, without waiting. Returns how many events it has told.
+    pub fn ask_kernel(&mut self, set: i32, events: &mut [libc::epoll_event]) -> usize {
+        self.asks_kernel();
+        self.looked = cpu::ticks();
+        kernel::epoll_wait(set, events, Some(Duration::ZERO), None).unwrap_or(0)
+    }
+
+    /// Reports what the kernel has just told, and ready members after it.
+    pub fn add_found(&mut self, events: &mut [libc::epoll_event], found: usize) -> usize {
+        self.order.more = found == events.len();
+        let count = self.translate(events, found);
+        self.see_to_full();
+        self.rouse();
+        count + self.collect(&mut events[count..])
+    }
+
     /// A writer stores its bytes, and then tells of them if somebody waits: who sees the bytes between the two and asks this
     /// set must be told of them. Where there are many members that is left to the next wait.
     pub fn rouse(&mut self) {
@@ -457,9 +473,10 @@ impl State {
         kept
     }
 
-    /// Looks for a while: at active members all the time, at the kernel now and then.
-    pub fn look(&mut self, set: i32, deadline: Option<u64>) -> bool {
-        let State { members, active, carried, waiter, looked, shared, node, .. } = self;
+    /// Looks for a while: at active members all the time, at the kernel now and then. Returns whether there is news, and how
+    /// many events the kernel has told, which then are in `events`.
+    pub fn look(&mut self, set: i32, deadline: Option<u64>, events: &mut [libc::epoll_event]) -> (bool, usize) {
+        let State { members, active, carried, waiter, looked, shared, node, order, .. } = self;
         let shared = shared.as_ref().filter(|_| *carried > active.len());
         let ring = |id: &u32| members.get(*id).and_then(|member| member.ring.as_ref());
         let core = || nearest_core(active.iter().filter_map(ring).map(|ring| ring.carrier.watch().peer_core()));
@@ -468,7 +485,8 @@ impl State {
             // The sleep that follows sees what the kernel has.
             *looked = cpu::ticks();
         }
-        waiter.look(deadline, core, || {
+        let mut found = 0;
+        let news = waiter.look(deadline, core, || {
             if active.iter().any(|id| members.get(*id).is_some_and(|member| member.ready() != 0)) {
                 return true;
             }
@@ -480,8 +498,11 @@ impl State {
                 return false;
             }
             *looked = now;
-            kernel::look(set, libc::POLLIN) != 0
-        })
+            active.iter().filter_map(ring).for_each(|ring| order.asks(&ring.carrier));
+            found = kernel::epoll_wait(set, events, Some(Duration::ZERO), None).unwrap_or(0);
+            found > 0
+        });
+        (news, found)
     }
 }
 

@@ -3,12 +3,12 @@
 use std::sync::atomic::Ordering;
 
 use crate::{
-    custody, engine,
+    asking, custody, engine,
     jump::{self, Note, What},
     kernel,
     reader::Reader,
     signal::Inside,
-    stream::{Stage, Stream, lock},
+    stream::{READ, Stage, Stream, lock},
     table::{self, Change},
     writer::Writer,
 };
@@ -39,6 +39,7 @@ impl Passing {
             self.0.count(self.1, bytes);
             self.0.in_kernel[self.1].fetch_sub(1, Ordering::SeqCst);
             self.0.drop_user();
+            has_waited(self.1);
         }
         std::mem::forget(self);
     }
@@ -61,6 +62,7 @@ impl InKernel {
         if jump::strike(self.2) {
             self.0.count(self.1, bytes);
             self.0.in_kernel[self.1].fetch_sub(1, Ordering::SeqCst);
+            has_waited(self.1);
         }
         std::mem::forget(self);
     }
@@ -69,6 +71,13 @@ impl InKernel {
 impl Drop for InKernel {
     fn drop(&mut self) {
         InKernel(self.0, self.1, self.2).end(0);
+    }
+}
+
+/// A call that may wait has ended: if it was to read, the thread has had its answer.
+fn has_waited(direction: usize) {
+    if direction == READ {
+        asking::awaits();
     }
 }
 

@@ -3,6 +3,10 @@
 //! It ends with [`Outcome::DONE`] when nothing of the ring is left to read, with [`Outcome::Wait`] when the writer has been
 //! asked to send the rest over TCP, and with [`Outcome::Busy`] when the rest cannot be given back: the ring had ended before.
 //! A reading call of any holder withdraws what was asked.
+//!
+//! A carrier that only its writer can end is given back in two steps: the first try asks for its end and returns
+//! [`Outcome::Wait`]; one after the writer has moved returns [`Outcome::DONE`], or [`Outcome::Busy`] while there is something
+//! left to read.
 
 use super::{Answer, Ask, End, Outcome, Start, Tail, rule};
 
@@ -10,6 +14,8 @@ use super::{Answer, Ask, End, Outcome, Start, Tail, rule};
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct GiveBack {
     state: State,
+    /// Either end can end the carrier.
+    freezes: bool,
     start: Start,
     tail: Tail,
     position: u64,
@@ -29,12 +35,15 @@ enum State {
     TellHead,
     Want,
     Resume,
+    TailOpened(u16),
+    Request,
+    PositionOpened,
 }
 
 impl GiveBack {
-    /// Begins.
-    pub fn begin(&mut self) -> Ask {
-        *self = GiveBack { state: State::Start, ..GiveBack::default() };
+    /// Begins. `freezes`: either end can end the carrier.
+    pub fn begin(&mut self, freezes: bool) -> Ask {
+        *self = GiveBack { state: State::Start, freezes, ..GiveBack::default() };
         Ask::Start
     }
 
@@ -45,6 +54,25 @@ impl GiveBack {
                 self.start = start;
                 self.ask(State::Opened, Ask::Opened)
             }
+            (State::Opened, Answer::Count(0)) => self.done(Outcome::DONE),
+            (State::Opened, Answer::Count(opened)) if !self.freezes => {
+                self.ask(State::TailOpened(opened as u16), Ask::Tail(opened as u16))
+            }
+            (State::TailOpened(ring), Answer::Tail(tail)) => {
+                self.tail = tail;
+                match tail.end {
+                    End::Open | End::Asked if !rule!("ask_end") => self.done(Outcome::DONE),
+                    End::Open => self.ask(State::Request, Ask::Request(ring)),
+                    End::Frozen => self.ask(State::PositionOpened, Ask::Position(ring)),
+                    End::Asked => self.done(Outcome::Wait),
+                    End::Wanted | End::Taken | End::Sent => self.done(Outcome::Broken),
+                }
+            }
+            (State::Request, _) => self.done(Outcome::Wait),
+            (State::PositionOpened, Answer::Position { at, .. }) if at >= self.tail.position => {
+                self.done(Outcome::DONE)
+            }
+            (State::PositionOpened, _) => self.done(Outcome::Busy),
             // A ring that was opened and not begun is not to be begun.
             (State::Opened, Answer::Count(opened)) if opened > u64::from(self.start.ring) => {
                 self.ask(State::FreezeOpened, Ask::Freeze(opened as u16))
@@ -74,21 +102,22 @@ impl GiveBack {
                     End::Frozen => self.done(Outcome::Busy),
                     End::Wanted => self.done(Outcome::Wait),
                     End::Taken | End::Sent => self.done(Outcome::DONE),
+                    End::Asked => self.done(Outcome::Broken),
                 }
             }
             // What was published in between is unread.
-            (State::Freeze, _) => self.begin(),
+            (State::Freeze, _) => self.begin(self.freezes),
             (State::Offer, Answer::Yes) => {
                 self.ask(State::TellHead, Ask::TellHead { ring: self.start.ring, at: self.position })
             }
-            (State::Offer, _) => self.begin(),
+            (State::Offer, _) => self.begin(self.freezes),
             (State::TellHead, _) => self.ask(State::Want, Ask::Want { ring: self.start.ring, at: self.tail.position }),
             (State::Want, Answer::Yes) => self.done(Outcome::Wait),
             (State::Want, _) => {
                 let (ring, at) = (self.start.ring, self.position);
                 self.ask(State::Resume, Ask::Resume { ring, from: at, to: at })
             }
-            (State::Resume, _) => self.begin(),
+            (State::Resume, _) => self.begin(self.freezes),
             _ => self.done(Outcome::Broken),
         }
     }

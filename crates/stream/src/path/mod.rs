@@ -13,9 +13,9 @@
 //!
 //! | question | carried out on |
 //! |---|---|
-//! | [`Ask::Start`], [`Ask::Tail`], [`Ask::Freeze`], [`Ask::Withdraw`], [`Ask::Reclaim`], [`Ask::Want`], [`Ask::TellHead`], [`Ask::Head`], [`Ask::Opened`] | pair memory, shared with the other end |
+//! | [`Ask::Start`], [`Ask::Tail`], [`Ask::Freeze`], [`Ask::Withdraw`], [`Ask::Reclaim`], [`Ask::Want`], [`Ask::Request`], [`Ask::TellHead`], [`Ask::Head`], [`Ask::Opened`] | pair memory, shared with the other end |
 //! | [`Ask::Owner`], [`Ask::TakeOver`], [`Ask::TcpTaken`], [`Ask::CountTaken`], [`Ask::Position`], [`Ask::Commit`], [`Ask::Resume`], [`Ask::Offer`], [`Ask::Lock`], [`Ask::Unlock`], [`Ask::Entered`], [`Ask::CountSent`] | family memory, shared by the holders of this end |
-//! | [`Ask::CopyOut`], [`Ask::CopyIn`], [`Ask::Publish`], [`Ask::TakeBack`], [`Ask::ConfirmSent`], [`Ask::Enter`] | the ring |
+//! | [`Ask::CopyOut`], [`Ask::CopyIn`], [`Ask::Publish`], [`Ask::TakeBack`], [`Ask::ConfirmSent`], [`Ask::Enter`], [`Ask::Forget`] | the ring |
 //! | [`Ask::Pending`], [`Ask::Recover`], [`Ask::TakeTcp`], [`Ask::SendTcp`], [`Ask::SendBack`] | the anchor |
 //!
 //! # Rules
@@ -35,6 +35,18 @@
 //! - `offer`: bytes that are offered back are marked in the position first, so that no other holder commits them.
 //! - `reclaim`: if the writer dies after it took unread bytes back, those that it had not sent are the reader's again.
 //! - `sole_enters`: only a sole holder begins a ring, and only if its count of bytes sent equals the kernel's.
+//!
+//! A carrier may be one that only its writer can end ([`End::Asked`]), since one process alone can reach its memory:
+//!
+//! - `ask_end`: a reader that gives such a carrier back asks for its end, and has given it back only when the writer has ended
+//!   it and everything before was read.
+//! - `follow`: a writer that is asked ends the carrier before its next byte, or does not begin it.
+//! - `left_before_fork`: `fork` returns only when such a carrier has ended, since a child cannot reach it: the writer has ended
+//!   it ([`Writer::begin_close`]), or the reader has given it back ([`GiveBack`]).
+//!
+//! *Parting* is giving a carrier up so that the stream may get another one ([`Writer::begin_part`]):
+//!
+//! - `part_when_read`: a writer forgets a carrier only when its reader has read it to the end, or has the rest over TCP.
 //!
 //! A reader that takes over freezes its ring, too. The bytes do not need that, since reading commits by compare-and-swap; it
 //! ends the use of what one process alone may have, such as armed words and larger rings on offer.
@@ -60,7 +72,7 @@ pub enum Ask {
     Start,
     /// Load the tail of a ring.
     Tail(u16),
-    /// Freeze a ring, unless it has ended. Answer: the tail as it is afterwards.
+    /// Freeze a ring, unless it has ended; a reader cannot where only the writer can. Answer: the tail as it is afterwards.
     Freeze(u16),
     /// Load the newest ring that the reader has opened. Answer: a count.
     Opened,
@@ -127,6 +139,8 @@ pub enum Ask {
         /// With its tail here.
         at: u64,
     },
+    /// Ask the writer to end a carrier that only it can end: change [`End::Open`] into [`End::Asked`].
+    Request(u16),
     /// Take the lock of this end's TCP bytes. Answer: [`Answer::Yes`], [`Answer::Inherited`] or [`Answer::No`].
     Lock,
     /// Give it back.
@@ -137,7 +151,7 @@ pub enum Ask {
     TakeTcp(u64),
     /// Load the ring that this end has begun last. Answer: a count.
     Entered,
-    /// Begin a ring, if this process is the sole holder and no call of it sends over TCP: stores where it begins.
+    /// Begin a ring, if this process can reach it, is the sole holder, and no call of it sends over TCP: stores where it begins.
     /// Excludes `fork`. Answer: yes or no.
     Enter(u16),
     /// Copy the caller's bytes into a ring.
@@ -169,6 +183,8 @@ pub enum Ask {
     },
     /// Change [`End::Taken`] into [`End::Sent`].
     ConfirmSent(u16),
+    /// Give the memory of a carrier up: this end does not look at it again.
+    Forget(u16),
     /// Send the caller's bytes over TCP. Answer: a count.
     SendTcp,
     /// Add to what this end has sent over TCP.

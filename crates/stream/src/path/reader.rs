@@ -140,7 +140,7 @@ impl Reader {
                     _ if !self.offered => self.place(),
                     End::Frozen => self.resume(State::Resume, self.position),
                     // This holder wants to read: it withdraws the offer, whoever made it. One word decides who wins.
-                    End::Open | End::Wanted => self.ask(State::Withdraw, Ask::Withdraw(self.start.ring)),
+                    End::Open | End::Asked | End::Wanted => self.ask(State::Withdraw, Ask::Withdraw(self.start.ring)),
                 }
             }
             (State::Skip, Answer::Yes) => self.ask(State::Reclaim, Ask::Reclaim(self.start.ring)),

@@ -7,14 +7,19 @@ const POSITION_MASK: u64 = (1 << POSITION_BITS) - 1;
 /// How a ring ends. Only [`Open`](End::Open) rings grow; every other state fixes the position of the tail for ever.
 ///
 /// ```text
-///            writer or reader               writer
-///   Open ──────────────────────▶ Frozen
-///     │                            ▲
-///     │ reader            reader,  │ withdraws
-///     └─────────────▶ Wanted ──────┘
-///                        │ writer             writer
-///                        └────────────▶ Taken ────────▶ Sent
+///                writer or reader
+///   Open ──────────────────────────▶ Frozen ◀─────────────┐
+///    │ │                              ▲  ▲                │ reader reclaims: the writer has died
+///    │ │ reader          reader       │  │                │
+///    │ └───────────▶ Wanted ──────────┘  │                │
+///    │                 │    withdraws    │                │
+///    │                 │ writer          │                │
+///    │                 └─────────────────┼─────────────▶ Taken ──────────▶ Sent
+///    │ reader            writer          │                       writer
+///    └───────────▶ Asked ────────────────┘
 /// ```
+///
+/// A carrier whose memory one side alone can reach is *ended by its writer*: its reader cannot freeze it, and asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[repr(u8)]
 pub enum End {
@@ -29,6 +34,8 @@ pub enum End {
     Taken = 3,
     /// The unread bytes are with TCP.
     Sent = 4,
+    /// As [`Open`](End::Open), and the reader asks for the end of a carrier that only its writer can end.
+    Asked = 5,
 }
 
 /// The tail of a ring: how far it has been written, and how it ends. It lies in memory of the reader.
@@ -54,6 +61,7 @@ impl Tail {
             2 => End::Wanted,
             3 => End::Taken,
             4 => End::Sent,
+            5 => End::Asked,
             _ => return None,
         };
         Some(Tail { position: word & POSITION_MASK, end })
@@ -89,13 +97,13 @@ mod tests {
     #[test]
     fn words_carry_everything() {
         for position in [0, 1, POSITION_MASK] {
-            for end in [End::Open, End::Frozen, End::Wanted, End::Taken, End::Sent] {
+            for end in [End::Open, End::Frozen, End::Wanted, End::Taken, End::Sent, End::Asked] {
                 let tail = Tail { position, end };
                 assert_eq!(Tail::from_word(tail.to_word()), Some(tail));
             }
             let start = Start { ring: u16::MAX, after_tcp: position };
             assert_eq!(Start::from_word(start.to_word()), start);
         }
-        assert_eq!(Tail::from_word(5 << POSITION_BITS), None);
+        assert_eq!(Tail::from_word(6 << POSITION_BITS), None);
     }
 }

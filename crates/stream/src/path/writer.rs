@@ -12,13 +12,23 @@ pub struct Writer {
     capacity: u64,
     /// A full ring gives way to TCP.
     overflow: bool,
-    /// This is the last call of the last holder.
-    closing: bool,
+    purpose: Purpose,
     // What the call has found out so far.
     ring: u16,
     tail: Tail,
     /// Unread bytes that a dead holder has sent already.
     sent_back: u64,
+}
+
+/// What a call is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+enum Purpose {
+    #[default]
+    Write,
+    /// To end the carrier.
+    Close,
+    /// To end it, and to forget it.
+    Part,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -44,7 +54,11 @@ enum State {
     CountSentBack,
     ConfirmSent,
     Opened,
+    TailOpened(u16),
+    FreezeOpened,
     Enter(u16),
+    Read,
+    Forget,
     SendTcp,
     CountSent(u64),
 }
@@ -56,9 +70,17 @@ impl Writer {
         Ask::Owner
     }
 
-    /// Begins the end of the stream: the last holder closes it, or shuts it down. The anchor's end comes after.
+    /// Begins the end of the carrier: the last holder closes the stream, or shuts it down, and the anchor's end comes after;
+    /// or the process is about to fork, and its child cannot reach the carrier.
     pub fn begin_close(&mut self, capacity: u64) -> Ask {
-        *self = Writer { state: State::Entered, capacity, closing: true, ..Writer::default() };
+        *self = Writer { state: State::Entered, capacity, purpose: Purpose::Close, ..Writer::default() };
+        Ask::Entered
+    }
+
+    /// Begins to part with the carrier: ends it, and forgets it if the reader has read everything. [`Outcome::Wait`]: it has
+    /// not; this is to be called again when it has moved.
+    pub fn begin_part(&mut self, capacity: u64) -> Ask {
+        *self = Writer { state: State::Entered, capacity, purpose: Purpose::Part, ..Writer::default() };
         Ask::Entered
     }
 
@@ -78,7 +100,7 @@ impl Writer {
             (State::Entered, Answer::Count(0)) => self.go_on_over_tcp(),
             (State::Entered, Answer::Count(ring)) => {
                 self.ring = ring as u16;
-                if self.closing {
+                if self.purpose != Purpose::Write {
                     return self.ask(State::Freeze, Ask::Freeze(self.ring));
                 }
                 self.ask(State::Tail, Ask::Tail(self.ring))
@@ -86,9 +108,12 @@ impl Writer {
             (State::Tail | State::Freeze, Answer::Tail(tail)) => {
                 self.tail = tail;
                 match tail.end {
-                    End::Open => self.ask(State::Head, Ask::Head(self.ring)),
+                    End::Asked if rule!("follow") => self.ask(State::Freeze, Ask::Freeze(self.ring)),
+                    End::Open | End::Asked => self.ask(State::Head, Ask::Head(self.ring)),
                     // Whoever finds them taken waits until they are with TCP, or finishes what a dead holder began.
-                    End::Wanted if self.closing || rule!("give_back_first") => self.ask(State::Lock, Ask::Lock),
+                    End::Wanted if self.purpose != Purpose::Write || rule!("give_back_first") => {
+                        self.ask(State::Lock, Ask::Lock)
+                    }
                     End::Taken if rule!("await_sent") => self.ask(State::Lock, Ask::Lock),
                     _ => self.go_on_over_tcp(),
                 }
@@ -146,14 +171,24 @@ impl Writer {
 
             // On TCP. A ring that the reader has opened since is entered, if that is allowed.
             (State::Opened, Answer::Count(opened)) if opened > u64::from(self.ring) => {
-                self.ask(State::Enter(opened as u16), Ask::Enter(opened as u16))
+                self.ask(State::TailOpened(opened as u16), Ask::Tail(opened as u16))
             }
+            (State::TailOpened(ring), Answer::Tail(tail)) => match tail.end {
+                End::Asked if rule!("follow") => self.ask(State::FreezeOpened, Ask::Freeze(ring)),
+                End::Open | End::Asked => self.ask(State::Enter(ring), Ask::Enter(ring)),
+                _ => self.ask(State::SendTcp, Ask::SendTcp),
+            },
+            (State::FreezeOpened, _) => self.ask(State::SendTcp, Ask::SendTcp),
             (State::Opened, _) => self.ask(State::SendTcp, Ask::SendTcp),
             (State::Enter(ring), Answer::Yes) => {
                 self.ring = ring;
                 self.ask(State::Tail, Ask::Tail(ring))
             }
             (State::Enter(_), _) => self.ask(State::SendTcp, Ask::SendTcp),
+            (State::Read, Answer::Count(head)) if head == self.tail.position => self.forget(),
+            (State::Read, Answer::Count(head)) if head > self.tail.position => self.done(Outcome::Broken),
+            (State::Read, _) => self.done(Outcome::Wait),
+            (State::Forget, _) => self.done(Outcome::DONE),
             (State::SendTcp, Answer::Count(0)) => self.done(Outcome::Wait),
             (State::SendTcp, Answer::Count(count)) => self.ask(State::CountSent(count), Ask::CountSent(count)),
             (State::CountSent(count), _) => self.done(Outcome::Moved(count)),
@@ -162,7 +197,17 @@ impl Writer {
     }
 
     fn go_on_over_tcp(&mut self) -> Ask {
-        if self.closing { self.done(Outcome::DONE) } else { self.ask(State::Opened, Ask::Opened) }
+        match self.purpose {
+            Purpose::Write => self.ask(State::Opened, Ask::Opened),
+            Purpose::Close => self.done(Outcome::DONE),
+            Purpose::Part if self.ring == 0 => self.done(Outcome::DONE),
+            Purpose::Part if self.tail.end == End::Sent || !rule!("part_when_read") => self.forget(),
+            Purpose::Part => self.ask(State::Read, Ask::Head(self.ring)),
+        }
+    }
+
+    fn forget(&mut self) -> Ask {
+        self.ask(State::Forget, Ask::Forget(self.ring))
     }
 
     fn ask(&mut self, state: State, ask: Ask) -> Ask {

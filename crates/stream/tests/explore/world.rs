@@ -1,6 +1,9 @@
 //! The world that the path machines are explored in: the shared words, a model of TCP, and up to four processes.
 
-use crate::path::{Answer, Ask, End, GiveBack, Outcome, Reader, Start, Tail, Writer};
+#[path = "access.rs"]
+mod access;
+
+use crate::path::{Ask, End, GiveBack, Outcome, Reader, Start, Tail, Writer};
 
 /// Bytes that a ring holds.
 pub const CAPACITY: u64 = 2;
@@ -30,6 +33,10 @@ pub struct Setup {
     pub stops: u8,
     /// The reader gives its ring back, and may go on as a program that knows only TCP.
     pub gives_back: u8,
+    /// Only the writer can end the carriers.
+    pub writer_ends: bool,
+    /// Times that the writer parts with its carrier; without that the reader opens no other.
+    pub parts: u8,
 }
 
 /// One state of everything.
@@ -58,7 +65,9 @@ pub struct World {
     // What has happened, and what may yet.
     next_consumed: [u8; 2],
     accepted: [u8; 2],
-    left: [u8; 5],
+    /// Carriers that the writer has forgotten, whose memory is gone.
+    forgotten: [bool; RINGS],
+    left: [u8; 6],
 }
 
 const OVERFLOWS: usize = 0;
@@ -66,6 +75,9 @@ const DEATHS: usize = 1;
 const STOPS: usize = 2;
 const GIVES_BACK: usize = 3;
 const OPENS: usize = 4;
+const PARTS: usize = 5;
+/// What is found where there is no memory.
+const GONE: u8 = 0xff;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Actor {
@@ -108,6 +120,7 @@ enum Call {
     Read(Reader),
     Write(Writer),
     Close(Writer),
+    Part(Writer),
     GiveBack(GiveBack),
 }
 
@@ -130,6 +143,8 @@ pub enum Action {
     GiveBack(usize),
     /// A reader goes on as a program that knows only TCP.
     Exec(usize),
+    /// A writer parts with its carrier.
+    Part(usize),
 }
 
 const WRITER: usize = 0;
@@ -172,7 +187,8 @@ impl World {
             actors: [Life::Alive, Life::Absent, Life::Alive, Life::Absent].map(actor),
             next_consumed: [0; 2],
             accepted: [0; 2],
-            left: [setup.overflows, setup.deaths, setup.stops, setup.gives_back, setup.opens],
+            forgotten: [false; RINGS],
+            left: [setup.overflows, setup.deaths, setup.stops, setup.gives_back, setup.opens, setup.parts],
         }
     }
 
@@ -191,8 +207,12 @@ impl World {
                 actions.push(Action::WriteOver(at));
             }
             let forks = if side(at) == WRITER { setup.writer_forks } else { setup.reader_forks };
-            if forks && at % 2 == 0 && self.actors[at + 1].life == Life::Absent && !actor.plain {
+            if forks && at % 2 == 0 && self.actors[at + 1].life == Life::Absent && self.may_fork(setup, at) {
                 actions.push(Action::Fork(at));
+            }
+            let parts = self.left[PARTS] > 0 && self.entered != 0 && !self.forgotten[self.entered as usize];
+            if idle && side(at) == WRITER && parts && self.holders(WRITER) == 1 {
+                actions.push(Action::Part(at));
             }
             if self.left[DEATHS] > 0 {
                 actions.push(Action::Die(at));
@@ -201,10 +221,11 @@ impl World {
                 actions.push(Action::Stop(at));
             }
             if side(at) == READER && idle && !actor.plain {
-                if self.left[OPENS] > 0 && self.may_open(at) {
+                if self.left[OPENS] > 0 && self.may_open(setup, at) {
                     actions.push(Action::Open(at));
                 }
-                if self.left[GIVES_BACK] > 0 && actor.gave_back.is_none() {
+                let again = setup.writer_ends && actor.gave_back == Some(Outcome::Busy);
+                if self.left[GIVES_BACK] > 0 && (actor.gave_back.is_none() || again) {
                     actions.push(Action::GiveBack(at));
                 }
                 if self.may_exec(actor) {
@@ -224,6 +245,16 @@ impl World {
             && !self.ended
     }
 
+    /// A child cannot reach a carrier that only its writer can end: it is left before.
+    fn may_fork(&self, setup: &Setup, at: usize) -> bool {
+        let (actor, entered) = (&self.actors[at], self.entered as usize);
+        let left = match side(at) {
+            WRITER => entered == 0 || !matches!(self.tails[entered].end, End::Open | End::Asked),
+            _ => self.opened == 0 || actor.gave_back == Some(Outcome::DONE),
+        };
+        !actor.plain && (left || !setup.writer_ends || cfg!(without = "left_before_fork"))
+    }
+
     fn may_exec(&self, actor: &Actor) -> bool {
         match actor.gave_back {
             Some(Outcome::Moved(0)) => true,
@@ -238,13 +269,13 @@ impl World {
     }
 
     /// Only a sole holder opens a ring, and only when the one before is over.
-    fn may_open(&self, at: usize) -> bool {
+    fn may_open(&self, setup: &Setup, at: usize) -> bool {
         let ring = self.opened as usize;
         let over = ring == 0 || {
             let (position, offered) = self.positions[ring];
             let drained = position == self.tails[ring].position && !offered;
             match self.tails[ring].end {
-                End::Open | End::Wanted | End::Taken => false,
+                End::Open | End::Asked | End::Wanted | End::Taken => false,
                 End::Frozen => drained,
                 End::Sent => true,
             }
@@ -254,7 +285,9 @@ impl World {
         let passed = before == 0 || self.tcp_taken >= self.start.after_tcp;
         let gives_back = |actor: &Actor| actor.gave_back.is_some();
         let gives_back = self.actors[2..].iter().any(gives_back);
+        let parted = setup.parts == 0 || ring == 0 || self.forgotten[ring];
         !gives_back
+            && parted
             && self.holders(side(at)) == 1
             && ring + 1 < RINGS
             && over
@@ -295,10 +328,15 @@ impl World {
             }
             Action::GiveBack(at) => {
                 self.left[GIVES_BACK] -= 1;
-                let mut give_back = GiveBack::default();
-                let ask = give_back.begin();
                 self.actors[at].sleep = Sleep::Awake;
-                self.asked(setup, at, Call::GiveBack(give_back), ask)
+                self.give_back(setup, at)
+            }
+            Action::Part(at) => {
+                self.left[PARTS] -= 1;
+                self.actors[at].sleep = Sleep::Awake;
+                let mut writer = Writer::default();
+                let ask = writer.begin_part(CAPACITY);
+                self.asked(setup, at, Call::Part(writer), ask)
             }
             Action::Exec(at) => {
                 self.actors[at].plain = true;
@@ -327,6 +365,12 @@ impl World {
         }
     }
 
+    fn give_back(&mut self, setup: &Setup, at: usize) -> Result<(), String> {
+        let mut give_back = GiveBack::default();
+        let ask = give_back.begin(!setup.writer_ends);
+        self.asked(setup, at, Call::GiveBack(give_back), ask)
+    }
+
     fn go(&mut self, setup: &Setup, at: usize, overflow: bool) -> Result<(), String> {
         if let Some((ring, position)) = self.actors[at].tell.take() {
             self.heads[ring as usize] = self.heads[ring as usize].max(position);
@@ -338,7 +382,7 @@ impl World {
             let mut call = std::mem::replace(&mut self.actors[at].call, Call::None);
             let next = match &mut call {
                 Call::Read(reader) => reader.step(answer),
-                Call::Write(writer) | Call::Close(writer) => writer.step(answer),
+                Call::Write(writer) | Call::Close(writer) | Call::Part(writer) => writer.step(answer),
                 Call::GiveBack(give_back) => give_back.step(answer),
                 Call::None => return Err("an answer without a call".into()),
             };
@@ -346,6 +390,10 @@ impl World {
         }
         if self.actors[at].plain {
             return self.read_plain(at);
+        }
+        // A program that has asked for the end of its carrier waits for that.
+        if setup.writer_ends && self.actors[at].gave_back == Some(Outcome::Wait) && !self.ended {
+            return self.give_back(setup, at);
         }
         if side(at) == READER {
             let mut reader = Reader::default();
@@ -372,15 +420,19 @@ impl World {
             (self.actors[at].call, self.actors[at].ask) = (call, Some(ask));
             return Ok(());
         };
-        let _ = setup;
         self.actors[at].ask = None;
         let actor = &mut self.actors[at];
         match (call, outcome) {
             (_, Outcome::Broken) => return Err(format!("process {at} finds the stream broken")),
             (Call::GiveBack(_), outcome) => {
                 actor.gave_back = Some(outcome);
+                if setup.writer_ends && outcome == Outcome::Wait {
+                    actor.sleep = if actor.sleep == Sleep::Awake { Sleep::Armed } else { Sleep::Asleep };
+                }
                 return Ok(());
             }
+            // It is tried again, or not.
+            (Call::Part(_), _) => return Ok(()),
             (_, Outcome::Wait) => {
                 actor.sleep = if actor.sleep == Sleep::Awake { Sleep::Armed } else { Sleep::Asleep };
                 return Ok(());
@@ -411,6 +463,9 @@ impl World {
 
     /// A byte has reached a program. Bytes of one writer come in order, each once.
     fn consume(&mut self, byte: u8) -> Result<(), String> {
+        if byte == GONE {
+            return Err("a byte was read from memory that is not there".into());
+        }
         let (writer, index) = (usize::from(byte / 16), byte % 16);
         if index != self.next_consumed[writer] {
             let due = self.next_consumed[writer];
@@ -450,190 +505,5 @@ impl World {
             return Err(format!("read {:?} of {:?} bytes", self.next_consumed, self.accepted));
         }
         Ok(())
-    }
-
-    fn carry_out(&mut self, setup: &Setup, at: usize, ask: Ask) -> Result<Answer, String> {
-        let of = side(at);
-        let yes = |condition: bool| if condition { Answer::Yes } else { Answer::No };
-        Ok(match ask {
-            Ask::Owner => yes(self.owners[of].is_none_or(|owner| owner == at)),
-            Ask::TakeOver => {
-                self.owners[of] = None;
-                Answer::Done
-            }
-            Ask::Start => Answer::Start(self.start),
-            Ask::Tail(ring) => Answer::Tail(self.tails[ring as usize]),
-            Ask::Freeze(ring) => {
-                self.settle(ring, &[End::Open], End::Frozen);
-                Answer::Tail(self.tails[ring as usize])
-            }
-            Ask::Withdraw(ring) => {
-                self.settle(ring, &[End::Open, End::Wanted], End::Frozen);
-                Answer::Done
-            }
-            Ask::Reclaim(ring) => {
-                self.settle(ring, &[End::Taken], End::Frozen);
-                Answer::Done
-            }
-            Ask::TakeBack(ring) => yes(self.settle(ring, &[End::Wanted], End::Taken)),
-            Ask::ConfirmSent(ring) => {
-                self.settle(ring, &[End::Taken], End::Sent);
-                Answer::Done
-            }
-            Ask::Want { ring, at } => {
-                let same = self.tails[ring as usize].position == at;
-                yes(same && self.settle(ring, &[End::Open], End::Wanted))
-            }
-            Ask::Opened => Answer::Count(u64::from(self.opened)),
-            Ask::Head(ring) => Answer::Count(self.heads[ring as usize]),
-            Ask::TellHead { ring, at } => {
-                self.heads[ring as usize] = at;
-                Answer::Done
-            }
-            Ask::TcpTaken => Answer::Count(self.tcp_taken),
-            Ask::CountTaken(count) => {
-                self.tcp_taken += count;
-                Answer::Done
-            }
-            Ask::Recover => {
-                let (counted, kernel) = match of {
-                    WRITER => (&mut self.tcp_sent, self.kernel_sent),
-                    _ => (&mut self.tcp_taken, self.kernel_taken),
-                };
-                *counted = kernel;
-                Answer::Count(kernel.saturating_sub(self.start.after_tcp))
-            }
-            Ask::Position(ring) => {
-                let (at, offered) = self.positions[ring as usize];
-                Answer::Position { at, offered }
-            }
-            Ask::CopyOut { ring, at: from, count } => {
-                let bytes = (from..from + count).map(|at| self.data[ring as usize][(at % CAPACITY) as usize]);
-                self.actors[at].copied = bytes.collect();
-                Answer::Done
-            }
-            Ask::Commit { ring, from, to } => {
-                let copied = std::mem::take(&mut self.actors[at].copied);
-                let won = self.positions[ring as usize] == (from, false);
-                if won || cfg!(without = "commit") {
-                    self.positions[ring as usize] = (to, false);
-                    self.actors[at].tell = Some((ring, to));
-                    for byte in copied {
-                        self.consume(byte)?;
-                    }
-                }
-                yes(won)
-            }
-            Ask::Offer { ring, at } => {
-                let position = &mut self.positions[ring as usize];
-                let won = *position == (at, false);
-                position.1 |= won;
-                yes(won)
-            }
-            Ask::Resume { ring, from, to } => {
-                let position = &mut self.positions[ring as usize];
-                let won = position.0 == from && (position.1 || from == to);
-                if won {
-                    *position = (to, false);
-                }
-                yes(won)
-            }
-            Ask::Lock => match self.locks[of] {
-                None => {
-                    self.locks[of] = Some(at);
-                    Answer::Yes
-                }
-                Some(holder) if matches!(self.actors[holder].life, Life::Dead | Life::Finished) => {
-                    self.locks[of] = Some(at);
-                    Answer::Inherited
-                }
-                Some(_) => Answer::No,
-            },
-            Ask::Unlock => {
-                if self.locks[of] == Some(at) {
-                    self.locks[of] = None;
-                }
-                Answer::Done
-            }
-            Ask::Pending => Answer::Pending { bytes: self.tcp.len() as u64, ended: self.ended },
-            Ask::TakeTcp(count) => {
-                let taken: Vec<u8> = self.tcp.drain(..(count as usize).min(self.tcp.len())).collect();
-                self.kernel_taken += taken.len() as u64;
-                let count = taken.len() as u64;
-                for byte in taken {
-                    self.consume(byte)?;
-                }
-                self.wake(WRITER);
-                Answer::Count(count)
-            }
-            Ask::Entered => Answer::Count(u64::from(self.entered)),
-            Ask::Enter(ring) => {
-                let sole = self.holders(WRITER) == 1 || cfg!(without = "sole_enters");
-                let counted = self.tcp_sent == self.kernel_sent || cfg!(without = "sole_enters");
-                if sole && counted {
-                    self.start = Start { ring, after_tcp: self.tcp_sent };
-                    self.entered = ring;
-                    self.wake(READER);
-                }
-                yes(sole && counted)
-            }
-            Ask::CopyIn { ring, at: position } => {
-                let byte = at as u8 * 16 + self.actors[at].next;
-                self.data[ring as usize][(position % CAPACITY) as usize] = byte;
-                Answer::Done
-            }
-            Ask::Publish { ring, from, to } => {
-                let open = self.tails[ring as usize] == Tail { position: from, end: End::Open };
-                let tail = &mut self.tails[ring as usize];
-                if open {
-                    tail.position = to;
-                } else if cfg!(without = "publish") {
-                    *tail = Tail { position: to, end: tail.end };
-                }
-                if open || cfg!(without = "publish") {
-                    self.accepted[at] += 1;
-                    self.wake(READER);
-                }
-                yes(open || cfg!(without = "publish"))
-            }
-            Ask::SendBack { ring, from, to } => {
-                let bytes = (from..to).map(|at| self.data[ring as usize][(at % CAPACITY) as usize]);
-                self.tcp.extend(bytes);
-                self.kernel_sent += to - from;
-                self.wake(READER);
-                Answer::Count(to - from)
-            }
-            Ask::SendTcp => {
-                if self.tcp.len() >= TCP_ROOM {
-                    return Ok(Answer::Count(0));
-                }
-                let byte = at as u8 * 16 + self.actors[at].next;
-                self.tcp.push(byte);
-                self.kernel_sent += 1;
-                self.accepted[at] += 1;
-                self.wake(READER);
-                Answer::Count(1)
-            }
-            Ask::CountSent(count) => {
-                self.tcp_sent += count;
-                Answer::Done
-            }
-            Ask::Done(_) => {
-                let _ = setup;
-                return Err("a call that has ended asks".into());
-            }
-        })
-    }
-
-    /// Changes how a ring ends, from one of some states. Wakes both ends.
-    fn settle(&mut self, ring: u16, from: &[End], to: End) -> bool {
-        let tail = &mut self.tails[ring as usize];
-        let may = from.contains(&tail.end);
-        if may {
-            tail.end = to;
-            self.wake(READER);
-            self.wake(WRITER);
-        }
-        may
     }
 }

@@ -6,6 +6,7 @@ use sidestep_fabric::{EventQueue, event::SourceId, queue::Heir};
 use sidestep_shm::{byte_ring::Stopper, cached::CachedFile};
 
 use super::{Capabilities, Inbound, Outbound, Result, SharedNews, Watch, loopback, ring, via};
+use crate::path::End;
 
 /// The sending half of one of them.
 #[derive(Debug)]
@@ -85,6 +86,8 @@ dispatch! {
     mut fn set_note(&mut self, which: usize, note: u64) -> Result<()>;
     mut fn take_back(&mut self) -> Result<Vec<u8>>;
     mut fn is_frozen(&mut self) -> Result<bool>;
+    mut fn end(&mut self) -> Result<End>;
+    mut fn freeze(&mut self) -> Option<Result<()>>;
     mut fn adopt_larger(&mut self) -> Option<u64>;
     mut fn release(&mut self);
     mut fn stopper(&mut self) -> Option<Stopper>;
@@ -104,6 +107,8 @@ dispatch! {
     mut fn capacity(&mut self) -> usize;
     mut fn grow(&mut self, bytes: usize) -> bool;
     mut fn want(&mut self) -> Option<Result<bool>>;
+    mut fn freeze(&mut self) -> Option<Result<()>>;
+    mut fn has_end(&mut self) -> bool;
     mut fn is_taken(&mut self) -> bool;
     mut fn withdraw(&mut self) -> Result<()>;
     mut fn is_over(&mut self) -> bool;

@@ -6,6 +6,7 @@ use sidestep_fabric::{EventQueue, event::SourceId, queue::Heir};
 use sidestep_shm::{byte_ring::Stopper, cached::CachedFile};
 
 use super::SharedNews;
+use crate::path::End;
 
 /// What differs from one carrier to another, beyond the contract. Who needs one of these asks for it, and not for the kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -113,6 +114,17 @@ pub trait Outbound {
         Ok(false)
     }
 
+    /// How the carrier ends, as far as this side can know: [`End::Taken`] and [`End::Sent`] are the caller's to keep. What a peer
+    /// that can only be asked says is in its note.
+    fn end(&mut self) -> Result<End> {
+        Ok(End::Open)
+    }
+
+    /// Ends the carrier from this side, by one word. `None`: there is no such word, and a note has to say it.
+    fn freeze(&mut self) -> Option<Result<()>> {
+        None
+    }
+
     /// Goes on in what the reader has offered by [`Inbound::grow`]. Returns how many bytes fit from now on, if that has changed.
     fn adopt_larger(&mut self) -> Option<u64> {
         None
@@ -181,6 +193,16 @@ pub trait Inbound {
     /// can end it.
     fn want(&mut self) -> Option<Result<bool>> {
         None
+    }
+
+    /// Ends the carrier, and reads what lies before its end. `None`: only the peer can end it.
+    fn freeze(&mut self) -> Option<Result<()>> {
+        None
+    }
+
+    /// Whether the carrier has ended by one word.
+    fn has_end(&mut self) -> bool {
+        false
     }
 
     /// Whether what was wanted has been taken.

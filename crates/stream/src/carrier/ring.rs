@@ -11,6 +11,7 @@ use sidestep_fabric::{
 use sidestep_shm::{byte_ring::Stopper, cached::CachedFile};
 
 use super::{AnyInbound, AnyOutbound, AnyWatch, Capabilities, Carrier, Fault, Halves, Kind, Result};
+use crate::path::End;
 
 /// A ring in memory of the peer.
 #[derive(Debug)]
@@ -114,6 +115,18 @@ impl super::Outbound for Outbound {
         Ok(self.ring.frozen()?.is_some())
     }
 
+    fn end(&mut self) -> Result<End> {
+        Ok(match self.ring.frozen()? {
+            None => End::Open,
+            Some(frozen) if frozen.wanted => End::Wanted,
+            Some(_) => End::Frozen,
+        })
+    }
+
+    fn freeze(&mut self) -> Option<Result<()>> {
+        self.ring.can_freeze().then(|| self.ring.freeze().map(|_| ()).map_err(Fault::from))
+    }
+
     fn adopt_larger(&mut self) -> Option<u64> {
         self.line.endpoint.node().progress();
         // A try that found the ring full may have gone on in the larger one by itself.
@@ -200,6 +213,16 @@ impl super::Inbound for Inbound {
 
     fn want(&mut self) -> Option<Result<bool>> {
         self.ring.can_freeze().then(|| self.ring.want().map_err(Fault::from))
+    }
+
+    fn freeze(&mut self) -> Option<Result<()>> {
+        self.ring.can_freeze().then(|| self.ring.freeze().map(|_| ()).map_err(Fault::from))
+    }
+
+    fn has_end(&mut self) -> bool {
+        // A look that takes the end in, if it has come.
+        let _ = self.ring.available();
+        self.ring.end_position().is_some()
     }
 
     fn is_taken(&mut self) -> bool {

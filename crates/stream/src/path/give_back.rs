@@ -50,6 +50,7 @@ impl GiveBack {
     /// Takes the answer to the last question, and asks the next one.
     pub fn step(&mut self, answer: Answer) -> Ask {
         match (self.state, answer) {
+            (_, Answer::Broken) => self.done(Outcome::Broken),
             (State::Start, Answer::Start(start)) => {
                 self.start = start;
                 self.ask(State::Opened, Ask::Opened)

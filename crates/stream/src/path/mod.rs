@@ -116,7 +116,8 @@ pub enum Ask {
         /// Where to go on.
         to: u64,
     },
-    /// Change [`End::Taken`] into [`End::Frozen`]: every holder of the other end is gone.
+    /// Change [`End::Taken`] into [`End::Frozen`]: every holder of the other end is gone. Answer: [`Answer::No`] where a carrier
+    /// does not give back what was taken from it.
     Reclaim(u16),
     /// Mark the unread bytes as offered back, by compare-and-swap on the position. Answer: yes or no.
     Offer {
@@ -161,7 +162,8 @@ pub enum Ask {
         /// At this position.
         at: u64,
     },
-    /// Move the tail of an open ring by compare-and-swap. Answer: yes or no.
+    /// Move the tail of an open ring by compare-and-swap. Answer: yes, no, or how many bytes went, where a carrier counts
+    /// otherwise.
     Publish {
         /// Which ring.
         ring: u16,
@@ -217,6 +219,8 @@ pub enum Answer {
     Start(Start),
     /// The tail of a ring.
     Tail(Tail),
+    /// What was found is not what a correct process writes: the call ends.
+    Broken,
     /// What waits on the anchor.
     Pending {
         /// Bytes.

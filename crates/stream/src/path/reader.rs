@@ -93,6 +93,7 @@ impl Reader {
     /// Takes the answer to the last question, and asks the next one.
     pub fn step(&mut self, answer: Answer) -> Ask {
         match (self.state, answer) {
+            (_, Answer::Broken) => self.leave(Outcome::Broken),
             (State::Owner, Answer::Yes) => self.ask(State::Start, Ask::Start),
             (State::Owner, _) if rule!("take_over") => self.ask(State::TakeOver, Ask::TakeOver),
             (State::Owner, _) => self.ask(State::Start, Ask::Start),
@@ -144,6 +145,7 @@ impl Reader {
                 }
             }
             (State::Skip, Answer::Yes) => self.ask(State::Reclaim, Ask::Reclaim(self.start.ring)),
+            (State::Reclaim, Answer::No) => self.leave(Outcome::Broken),
             (State::Withdraw | State::Resume | State::Skip | State::Reclaim, _) if self.locked => {
                 self.unlock(Next::Again)
             }

@@ -77,16 +77,17 @@ impl Writer {
         Ask::Entered
     }
 
-    /// Begins to part with the carrier: ends it, and forgets it if the reader has read everything. [`Outcome::Wait`]: it has
-    /// not; this is to be called again when it has moved.
-    pub fn begin_part(&mut self, capacity: u64) -> Ask {
-        *self = Writer { state: State::Entered, capacity, purpose: Purpose::Part, ..Writer::default() };
-        Ask::Entered
+    /// Begins to part with a carrier, whether or not it was begun: ends it, and forgets it if the reader has read everything.
+    /// [`Outcome::Wait`]: it has not; this is to be called again when it has moved.
+    pub fn begin_part(&mut self, ring: u16, capacity: u64) -> Ask {
+        *self = Writer { state: State::Freeze, ring, capacity, purpose: Purpose::Part, ..Writer::default() };
+        Ask::Freeze(ring)
     }
 
     /// Takes the answer to the last question, and asks the next one.
     pub fn step(&mut self, answer: Answer) -> Ask {
         match (self.state, answer) {
+            (_, Answer::Broken) => self.done(Outcome::Broken),
             (State::Owner, Answer::Yes) => self.ask(State::Entered, Ask::Entered),
             (State::Owner, _) if rule!("take_over") => self.ask(State::TakeOver, Ask::TakeOver),
             (State::Owner, _) => self.ask(State::Entered, Ask::Entered),
@@ -140,7 +141,9 @@ impl Writer {
                 if filled > self.capacity {
                     return self.done(Outcome::Broken);
                 }
-                if self.capacity - filled >= self.count {
+                // A part of the call, if not all of it fits.
+                if filled < self.capacity {
+                    self.count = self.count.min(self.capacity - filled);
                     return self.ask(State::CopyIn, Ask::CopyIn { ring: self.ring, at: self.tail.position });
                 }
                 if self.overflow {
@@ -152,6 +155,8 @@ impl Writer {
                 let (from, to) = (self.tail.position, self.tail.position + self.count);
                 self.ask(State::Publish, Ask::Publish { ring: self.ring, from, to })
             }
+            (State::Publish, Answer::Count(0)) => self.done(Outcome::Wait),
+            (State::Publish, Answer::Count(count)) => self.done(Outcome::Moved(count)),
             (State::Publish, Answer::Yes) => self.done(Outcome::Moved(self.count)),
             // Another holder has published, or the ring has ended.
             (State::Publish, _) => self.ask(State::Tail, Ask::Tail(self.ring)),
@@ -200,7 +205,6 @@ impl Writer {
         match self.purpose {
             Purpose::Write => self.ask(State::Opened, Ask::Opened),
             Purpose::Close => self.done(Outcome::DONE),
-            Purpose::Part if self.ring == 0 => self.done(Outcome::DONE),
             Purpose::Part if self.tail.end == End::Sent || !rule!("part_when_read") => self.forget(),
             Purpose::Part => self.ask(State::Read, Ask::Head(self.ring)),
         }

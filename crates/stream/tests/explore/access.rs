@@ -39,7 +39,7 @@ impl World {
             }
             Ask::Reclaim(ring) => {
                 self.settle(ring, &[End::Taken], End::Frozen);
-                Answer::Done
+                Answer::Yes
             }
             Ask::TakeBack(ring) => yes(self.settle(ring, &[End::Wanted], End::Taken)),
             Ask::ConfirmSent(ring) => {

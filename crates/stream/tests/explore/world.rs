@@ -335,7 +335,7 @@ impl World {
                 self.left[PARTS] -= 1;
                 self.actors[at].sleep = Sleep::Awake;
                 let mut writer = Writer::default();
-                let ask = writer.begin_part(CAPACITY);
+                let ask = writer.begin_part(self.entered, CAPACITY);
                 self.asked(setup, at, Call::Part(writer), ask)
             }
             Action::Exec(at) => {

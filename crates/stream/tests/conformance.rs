@@ -31,3 +31,14 @@ macro_rules! suite {
 }
 
 suite!(ring, via, via_packets, via_far, loopback);
+
+/// Datagrams are no stream of bytes; what does not depend on that holds for them, too.
+mod via_datagrams {
+    use super::{contract, fixture};
+
+    suite!(@ via_datagrams:
+        what_has_arrived_outlives_the_peer,
+        the_end_comes_after_the_last_byte,
+        a_hostile_peer_harms_itself_only,
+    );
+}

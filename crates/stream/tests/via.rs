@@ -1,6 +1,7 @@
 //! Links between two NICs: bytes come whole and in order, whatever the mechanisms and the sizes of writes and reads.
 
 use std::{
+    collections::VecDeque,
     net::TcpListener,
     sync::{
         Arc,
@@ -297,6 +298,52 @@ fn random(state: &mut u64) -> usize {
     *state ^= *state >> 7;
     *state ^= *state << 17;
     (*state >> 16) as usize
+}
+
+/// Each read gives one write, or as much of it as there is room for. What is left of it is gone, and nothing else is.
+#[test]
+fn a_datagram_is_read_by_itself() {
+    for words in ["datagram", "datagram,window=3,acks=2,no-piggyback,no-apart,chunk=2048", "datagram,combine=9000"] {
+        let links = pair("datagrams", Options::parse(words).unwrap());
+        let chunk = links[0].options().chunk;
+        let (mut state, mut made) = (7, 0);
+        let mut under_way = VecDeque::new();
+        for _ in 0..600 {
+            if random(&mut state) % 2 == 0 {
+                let most = if random(&mut state) % 3 == 0 { chunk } else { 64 };
+                let write: Vec<u8> =
+                    (0..1 + random(&mut state) as u64 % most as u64).map(|at| byte(made + at)).collect();
+                let sent = links[0].send(&write).expect("the link stands");
+                assert!(sent == 0 || sent == write.len(), "{words}: {sent} bytes of {}", write.len());
+                if sent > 0 {
+                    made += sent as u64;
+                    under_way.push_back(write);
+                }
+            } else {
+                let mut room = vec![0; 1 + random(&mut state) % (2 * chunk)];
+                let count = links[1].receive(&mut room).expect("the link stands");
+                if count == 0 {
+                    links[1].found_nothing();
+                } else {
+                    let write = under_way.pop_front().expect("something was written");
+                    assert_eq!(count, write.len().min(room.len()), "{words}");
+                    assert!(room[..count] == write[..count], "{words}: another write");
+                }
+            }
+            links.iter().for_each(|link| link.settle());
+        }
+        while links[1].receive(&mut vec![0; chunk]).expect("the link stands") > 0 {
+            assert!(under_way.pop_front().is_some(), "{words}: more reads than writes");
+        }
+        assert!(under_way.is_empty(), "{words}: {} writes have not come", under_way.len());
+        // A longer write is as much of it as a packet takes.
+        let until = Instant::now() + PATIENCE;
+        while links[0].send(&vec![1; chunk + 100]).expect("the link stands") != chunk {
+            assert!(Instant::now() < until, "{words}: no packet for a long write");
+            links.iter().for_each(|link| link.settle());
+        }
+        assert_eq!(links[1].receive(&mut vec![0; 2 * chunk]), Ok(chunk), "{words}");
+    }
 }
 
 #[test]

@@ -161,6 +161,11 @@ pub fn via_packets() -> Pair {
     links(["nic0"; 2], "window=3,acks=2,no-piggyback,no-apart,chunk=2048,rendezvous=4096")
 }
 
+/// Links that keep the bounds of writes.
+pub fn via_datagrams() -> Pair {
+    links(["nic0"; 2], "datagram")
+}
+
 /// Links over iWARP.
 pub fn via_far() -> Pair {
     links(["iwarp"; 2], "window=8,acks=4")

@@ -75,8 +75,8 @@ impl Options {
         self.combine = self.combine.min(self.chunk);
         self.copy = self.copy.min(self.chunk);
         if self.datagram {
-            // A read gives what one write was, and no part of it.
-            self.rendezvous = 0;
+            // A read gives what one write was: none is taken in parts, and none waits for another.
+            (self.rendezvous, self.combine) = (0, 0);
         }
         self
     }

@@ -101,6 +101,8 @@ impl Link {
         if !self.flush_held(&mut outward)? {
             return Ok(0);
         }
+        // A datagram is one packet.
+        let bytes = if self.options.datagram { &bytes[..bytes.len().min(self.options.chunk)] } else { bytes };
         let mut done = 0;
         while done < bytes.len() {
             let part = &bytes[done..bytes.len().min(done + self.options.chunk)];
@@ -119,8 +121,9 @@ impl Link {
         if !self.has_credit() {
             return Ok(0);
         }
-        // Where there is no room for all, there may be for some.
-        for part in [part, &part[..part.len().min(SMALL)]] {
+        // Where there is no room for all, there may be for some: of a stream, not of a datagram.
+        let small = if self.options.datagram { part.len() } else { part.len().min(SMALL) };
+        for part in [part, &part[..small]] {
             if part.len() <= Vi::INLINE {
                 if self.counted(part.len(), |bits| self.line.vi.send_inline(part, bits, SPARED))? {
                     return Ok(part.len());

@@ -67,39 +67,52 @@ const fn shifted(row: &'static str, shift: usize) -> Part {
 }
 
 fn open(opening: &mut Opening<'_>, kind: Kind) -> Result<Box<dyn Exercise>> {
-    end(accept(opening, kind)?, kind, opening.wait, opening.peer())
+    open_with(opening, kind, CAPACITY)
 }
 
 fn attach(offer: Offer, kind: Kind) -> Result<Box<dyn Exercise>> {
-    end(connect(&offer, kind)?, kind, offer.wait, offer.peer)
+    attach_with(offer, kind, CAPACITY)
+}
+
+/// The measuring process's end of a queue with so much memory.
+pub fn open_with(opening: &mut Opening<'_>, kind: Kind, capacity: usize) -> Result<Box<dyn Exercise>> {
+    end(accept(opening, options(kind, capacity))?, kind, opening.wait, opening.peer())
+}
+
+/// The worker's end.
+pub fn attach_with(offer: Offer, kind: Kind, capacity: usize) -> Result<Box<dyn Exercise>> {
+    end(connect(&offer, options(kind, capacity))?, kind, offer.wait, offer.peer)
 }
 
 /// The measuring process's end of a stream.
 pub fn open_stream(opening: &mut Opening<'_>) -> Result<(Channel, Peer)> {
-    Ok((accept(opening, Kind::Stream)?, opening.peer()))
+    Ok((accept(opening, options(Kind::Stream, CAPACITY))?, opening.peer()))
 }
 
 /// The worker's end of a stream.
 pub fn attach_stream(offer: Offer) -> Result<(Channel, Peer)> {
-    Ok((connect(&offer, Kind::Stream)?, offer.peer))
+    Ok((connect(&offer, options(Kind::Stream, CAPACITY))?, offer.peer))
 }
 
-fn accept(opening: &mut Opening<'_>, kind: Kind) -> Result<Channel> {
+fn accept(opening: &mut Opening<'_>, options: ChannelOptions) -> Result<Channel> {
     let node = Node::new()?;
     let name = super::shared::fabric_name();
     let listener = node.listen(&name)?;
     opening.offer(&name, &[])?;
-    Ok(Channel::accept(listener.wait(clock::in_seconds(10))?, options(kind), b"", clock::in_seconds(10))?)
+    Ok(Channel::accept(listener.wait(clock::in_seconds(10))?, options, b"", clock::in_seconds(10))?)
 }
 
-fn connect(offer: &Offer, kind: Kind) -> Result<Channel> {
-    Channel::connect(&Node::new()?, &offer.note, options(kind), b"", clock::in_seconds(10))
+fn connect(offer: &Offer, options: ChannelOptions) -> Result<Channel> {
+    Channel::connect(&Node::new()?, &offer.note, options, b"", clock::in_seconds(10))
         .context("cannot connect over the fabric")
 }
 
-fn options(kind: Kind) -> ChannelOptions {
-    ChannelOptions { capacity: 1 << 20, kind, ..ChannelOptions::default() }
+fn options(kind: Kind, capacity: usize) -> ChannelOptions {
+    ChannelOptions { capacity, kind, ..ChannelOptions::default() }
 }
+
+/// Memory of a queue, unless a path is about that.
+const CAPACITY: usize = 1 << 20;
 
 fn end(mut channel: Channel, kind: Kind, wait: Wait, peer: Peer) -> Result<Box<dyn Exercise>> {
     // What is measured under `wake` is the sleep, so it begins at once.

@@ -27,6 +27,13 @@ pub const PACKETISED: Path = Path {
     work: Work::Solo { make: || Ok(Box::new(Packetised)) },
     parts: &[part("packetised")],
 };
+/// Slots of 8 KiB in memory of the same kind.
+pub const SLOT_CREDITS: Path = Path {
+    name: "fill-slots",
+    about: "how full slots of 8 KiB of a message queue are that hold one message each",
+    work: Work::Solo { make: || Ok(Box::new(Slots)) },
+    parts: &[part("slot credits")],
+};
 
 const fn part(row: &'static str) -> Part {
     let (operation, wait) = (Operation::Stream, Wait::Spin);
@@ -50,17 +57,37 @@ impl Solo for Credits {
     }
 }
 
+/// Two ends of a queue.
+fn channel(kind: Kind) -> Result<[Channel; 2]> {
+    let (node, name) = (Node::new()?, shared::fabric_name());
+    let listener = node.listen(&name)?;
+    let options = ChannelOptions { kind, capacity: RING, ..ChannelOptions::default() };
+    let asking =
+        std::thread::spawn(move || Channel::connect(&Node::new()?, &name, options, b"", clock::in_seconds(10)));
+    let accepted = Channel::accept(listener.wait(clock::in_seconds(10))?, options, b"", clock::in_seconds(10))?;
+    Ok([asking.join().ok().context("the other end")??, accepted])
+}
+
+struct Slots;
+
+impl Solo for Slots {
+    fn measure(&mut self, size: usize, _count: usize) -> Result<Vec<(Metric, f64)>> {
+        let [mut asking, accepted] = channel(Kind::Slots(8 << 10))?;
+        let message = vec![1; size];
+        let mut held = 0;
+        while asking.sender.try_send_message(&message)? {
+            held += size;
+        }
+        drop(accepted);
+        Ok(vec![(Metric::Utilisation, held as f64 / RING as f64)])
+    }
+}
+
 struct Packetised;
 
 impl Solo for Packetised {
     fn measure(&mut self, size: usize, _count: usize) -> Result<Vec<(Metric, f64)>> {
-        let (node, name) = (Node::new()?, shared::fabric_name());
-        let listener = node.listen(&name)?;
-        let options = ChannelOptions { kind: Kind::Stream, capacity: RING, ..ChannelOptions::default() };
-        let asking =
-            std::thread::spawn(move || Channel::connect(&Node::new()?, &name, options, b"", clock::in_seconds(10)));
-        let accepted = Channel::accept(listener.wait(clock::in_seconds(10))?, options, b"", clock::in_seconds(10))?;
-        let mut asking = asking.join().ok().context("the other end")??;
+        let [mut asking, accepted] = channel(Kind::Stream)?;
         let message = vec![1; size];
         let mut held = 0;
         loop {

@@ -48,6 +48,12 @@ const STEPS: &[Step] = &[
     step("packetised, 64 B", Bench::Rate, 64, ["packetised", "credits"], 10.0, 5.0),
     step("packetised, 256 B", Bench::Rate, 256, ["packetised", "credits"], 10.0, 5.0),
     step("packetised, 1 KiB", Bench::Rate, 1 << 10, ["packetised", "credits"], 10.0, 5.0),
+    step("on one transport, 4 B", Bench::Latency, 4, ["byte ring", "slot credits"], 1.0, 0.0),
+    step("on one transport, 1 B", Bench::Rate, 1, ["byte ring", "slot credits"], 10.0, 0.0),
+    step("on one transport, 16 B", Bench::Rate, 16, ["byte ring", "slot credits"], 10.0, 0.0),
+    step("on one transport, 256 B", Bench::Rate, 256, ["byte ring", "slot credits"], 10.0, 0.0),
+    step("on one transport, 1 KiB", Bench::Rate, 1 << 10, ["byte ring", "slot credits"], 10.0, 0.0),
+    step("on one transport, 4 KiB", Bench::Rate, 4 << 10, ["byte ring", "slot credits"], 0.0, 0.0),
 ];
 
 /// Prints the steps for which there are figures.

@@ -13,6 +13,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
+use sidestep_fabric::queue::Kind;
 use sidestep_shm::wait::Waiter;
 use sidestep_stream::carrier::{
     Host,
@@ -207,6 +208,35 @@ pub const PACKETISED: Path = Path {
         bandwidth("ring", Wait::Spin),
     ],
 };
+/// Credits on the transport of the ring.
+pub const SLOT_CREDITS: Path = Path {
+    name: "slot-credits",
+    about: "credit-based flow control over a message queue: 32 slots of 8 KiB, one for each message",
+    work: Work::Pair {
+        open: |opening| queue::open_with(opening, SLOTS, WINDOW),
+        attach: |offer| queue::attach_with(offer, SLOTS, WINDOW),
+    },
+    parts: &[
+        part(Bench::Rate, "slot credits", Operation::Stream, Wait::Spin, SMALL_SIZES),
+        part(Bench::Latency, "slot credits", Operation::PingPong, Wait::Spin, &[4]),
+    ],
+};
+/// Packetised flow control on the same transport, with as much memory.
+pub const BYTE_RING: Path = Path {
+    name: "byte-ring",
+    about: "packetised flow control over a message queue: 256 KiB that the sender manages",
+    work: Work::Pair {
+        open: |opening| queue::open_with(opening, Kind::Stream, WINDOW),
+        attach: |offer| queue::attach_with(offer, Kind::Stream, WINDOW),
+    },
+    parts: &[
+        part(Bench::Rate, "byte ring", Operation::Stream, Wait::Spin, SMALL_SIZES),
+        part(Bench::Latency, "byte ring", Operation::PingPong, Wait::Spin, &[4]),
+    ],
+};
+/// A slot of 8 KiB for each message, and memory for 32 of them: the buffers and the window of the links with credits.
+const SLOTS: Kind = Kind::Slots(8 << 10);
+const WINDOW: usize = 32 * (8 << 10);
 /// Kernel TCP.
 pub const TCP: Path = Path {
     name: "tcp",

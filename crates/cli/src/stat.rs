@@ -11,7 +11,7 @@ use serde_json::json;
 use sidestep_sockets::{
     config::config,
     reason::Reason,
-    registry::{Field, Registry, Snapshot},
+    registry::{CarrierName, Registry, SocketRecord, Traffic, View},
 };
 
 use crate::options::Stat;
@@ -37,20 +37,20 @@ pub fn run(options: &Stat) -> Result<()> {
 }
 
 /// The sockets of one process, or of all.
-pub fn sockets(process: Option<u32>) -> Vec<Snapshot> {
+pub fn sockets(process: Option<u32>) -> Vec<SocketRecord> {
     let registries = Registry::look_at_all(&config().directory);
-    let mut sockets: Vec<Snapshot> = registries.iter().flat_map(Registry::snapshot).collect();
+    let mut sockets: Vec<SocketRecord> = registries.iter().flat_map(View::sockets).collect();
     unlisted::add(&mut sockets);
     explain_by_peers(&mut sockets);
     // The places of a process that was killed stay until another one needs them.
     let lives = |process: u32| std::path::Path::new(&format!("/proc/{process}")).exists();
-    sockets.retain(|socket| process.is_none_or(|process| socket.process == process) && lives(socket.process));
-    sockets.sort_by_key(|socket| (socket.process, socket.field(Field::Descriptor)));
+    sockets.retain(|socket| process.is_none_or(|process| socket.pid == process) && lives(socket.pid));
+    sockets.sort_by_key(|socket| (socket.pid, socket.fd));
     sockets
 }
 
 /// An end that has not found its peer does not know why. Here both are known.
-fn explain_by_peers(sockets: &mut [Snapshot]) {
+fn explain_by_peers(sockets: &mut [SocketRecord]) {
     let reasons: HashMap<_, _> =
         sockets.iter().map(|socket| ((socket.key.local, socket.key.remote), socket.reason)).collect();
     for socket in sockets.iter_mut().filter(|socket| socket.reason == Reason::PeerUnknown) {
@@ -62,82 +62,73 @@ fn explain_by_peers(sockets: &mut [Snapshot]) {
     }
 }
 
-fn table(sockets: &[Snapshot]) -> String {
+fn table(sockets: &[SocketRecord]) -> String {
     let mut names = BTreeMap::new();
     let mut table = format!(
         "{:>7} {:<15} {:>4}  {:<21} {:<21} {:<9} {:>10} {:>10} {:>9} {:>9} {:>7}  WHY\n",
         "PID", "PROGRAM", "FD", "LOCAL", "REMOTE", "PATH", "READ", "WRITTEN", "MSGS IN", "MSGS OUT", "SLEEPS"
     );
     for socket in sockets {
-        let name = names.entry(socket.process).or_insert_with(|| program(socket.process));
-        let field = |field| socket.field(field);
+        let name = names.entry(socket.pid).or_insert_with(|| program(socket.pid));
+        let counted = |bytes: u64| if socket.since != 0 { self::bytes(bytes) } else { "-".to_string() };
         table += &format!(
             "{:>7} {:<15} {:>4}  {:<21} {:<21} {:<9} {:>10} {:>10} {:>9} {:>9} {:>7}  {}\n",
-            socket.process,
+            socket.pid,
             name,
-            field(Field::Descriptor),
+            socket.fd,
             socket.key.local.to_string(),
             socket.key.remote.to_string(),
             path(socket),
-            counted(socket, [Field::ReadTcp, Field::ReadRing]).map_or("-".to_string(), bytes),
-            counted(socket, [Field::WrittenTcp, Field::WrittenRing]).map_or("-".to_string(), bytes),
-            field(Field::ReadMessages),
-            field(Field::WrittenMessages),
-            field(Field::Sleeps),
+            counted(socket.read.bytes()),
+            counted(socket.written.bytes()),
+            socket.read.messages,
+            socket.written.messages,
+            socket.sleeps,
             why(socket),
         );
     }
     table
 }
 
-fn to_json(socket: &Snapshot) -> serde_json::Value {
-    let field = |field| socket.field(field);
-    let is_counted = field(Field::Since) != 0;
+fn to_json(socket: &SocketRecord) -> serde_json::Value {
+    let traffic = |traffic: &Traffic| {
+        (socket.since != 0).then(|| {
+            json!({
+                "tcp": traffic.tcp, "ring": traffic.carried,
+                "tcp_in_first_second": traffic.tcp_young, "messages": traffic.messages })
+        })
+    };
     json!({
-        "pid": socket.process,
-        "program": program(socket.process),
-        "fd": field(Field::Descriptor),
+        "pid": socket.pid,
+        "program": program(socket.pid),
+        "fd": socket.fd,
         "local": socket.key.local.to_string(),
         "remote": socket.key.remote.to_string(),
-        "reads_from": path_of(socket, socket.on_ring.0),
-        "writes_to": path_of(socket, socket.on_ring.1),
-        "reason": format!("{:?}", socket.reason),
+        "reads_from": path_of(socket, socket.on_carrier.0),
+        "writes_to": path_of(socket, socket.on_carrier.1),
+        "reason": socket.reason.name(),
         "why": why(socket),
-        "read": is_counted.then(|| json!({
-            "tcp": field(Field::ReadTcp), "ring": field(Field::ReadRing),
-            "tcp_in_first_second": field(Field::ReadTcpYoung), "messages": field(Field::ReadMessages) })),
-        "written": is_counted.then(|| json!({
-            "tcp": field(Field::WrittenTcp), "ring": field(Field::WrittenRing),
-            "tcp_in_first_second": field(Field::WrittenTcpYoung), "messages": field(Field::WrittenMessages) })),
-        "sleeps": field(Field::Sleeps),
-        "doorbells": field(Field::Doorbells),
-        "since_ns": field(Field::Since),
-        "promoted_ns": field(Field::Promoted),
+        "read": traffic(&socket.read),
+        "written": traffic(&socket.written),
+        "sleeps": socket.sleeps,
+        "doorbells": socket.doorbells,
+        "since_ns": socket.since,
+        "promoted_ns": socket.promoted_at,
     })
 }
 
-/// The sum of two counters. Of a connection that is not in the registry nothing is counted.
-fn counted(socket: &Snapshot, fields: [Field; 2]) -> Option<u64> {
-    (socket.field(Field::Since) != 0).then(|| fields.into_iter().map(|field| socket.field(field)).sum())
-}
-
-fn path(socket: &Snapshot) -> String {
-    let [reads, writes] = [socket.on_ring.0, socket.on_ring.1].map(|on_ring| path_of(socket, on_ring));
+fn path(socket: &SocketRecord) -> String {
+    let [reads, writes] = [socket.on_carrier.0, socket.on_carrier.1].map(|on_carrier| path_of(socket, on_carrier));
     if reads == writes { reads.to_owned() } else { format!("{reads}/{writes}") }
 }
 
-/// The path of one direction, on the ring or not.
-fn path_of(socket: &Snapshot, on_ring: bool) -> &'static str {
-    match (on_ring, socket.via, socket.wire) {
-        (false, _, _) => "tcp",
-        (true, false, _) => "ring",
-        (true, true, false) => "via",
-        (true, true, true) => "via-iwarp",
-    }
+/// The path of one direction, on the carrier or not.
+fn path_of(socket: &SocketRecord, on_carrier: bool) -> &'static str {
+    if on_carrier { socket.carrier.map_or("tcp", CarrierName::name) } else { "tcp" }
 }
 
-fn why(socket: &Snapshot) -> &'static str {
-    match (socket.reason, socket.on_ring) {
+fn why(socket: &SocketRecord) -> &'static str {
+    match (socket.reason, socket.on_carrier) {
         (Reason::Promoted, (false, false)) => "agreed, and leaves TCP with the next bytes",
         (Reason::Promoted, (false, true)) => "promoted; nothing was read yet",
         (Reason::Promoted, (true, false)) => "promoted; nothing was written yet",

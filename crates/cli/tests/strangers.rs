@@ -175,7 +175,7 @@ fn plain_server() -> String {
 fn is_promoted(folder: &Path, port: &str) -> bool {
     let Some(registry) = Registry::look(folder.to_str().expect("a path of letters")) else { return false };
     let of_pair = |key: &sidestep_sockets::address::Key| key.local.port().to_string() == port;
-    registry.snapshot().iter().any(|socket| of_pair(&socket.key) && socket.on_ring == (true, true))
+    registry.sockets().iter().any(|socket| of_pair(&socket.key) && socket.on_carrier == (true, true))
 }
 
 /// What the descriptors of a process are.

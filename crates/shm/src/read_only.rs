@@ -1,11 +1,13 @@
-//! Memory of a peer that this process may read, and that nobody but its owner can write.
+//! Memory that this process may read and not write: of a peer, which nobody but its owner can write, or a segment that was
+//! attached for reading.
 //!
-//! The owner has mapped the file and then sealed it against later writers ([`memfd::settle`]), so the kernel refuses this
+//! The owner of a file has mapped the file and then sealed it against later writers ([`memfd::settle`]), so the kernel refuses this
 //! process, and whoever it passes the descriptor to, every other way to write: a writable mapping, `write`, a hole.
 //!
 //! # Invariants
 //!
-//! - **R1** `base .. base + len` is a readable mapping of a file that cannot shrink, for as long as the `Inner` lives.
+//! - **R1** `base .. base + len` is a readable mapping of a file or a segment that cannot shrink, for as long as the `Inner`
+//!   lives.
 //! - **R2** No Rust reference to these bytes exists except `&AtomicU64` at aligned addresses, which are only loaded from;
 //!   all other access is by `copy`, as a source.
 
@@ -57,6 +59,15 @@ impl ReadOnlyMemory {
         Ok(ReadOnlyMemory { inner: Arc::new(Inner { base, len }) })
     }
 
+    /// Takes over a segment that was attached for reading.
+    ///
+    /// # Safety
+    ///
+    /// `base .. base + len` must be a readable mapping that cannot shrink, and that nobody else will unmap.
+    pub(crate) unsafe fn from_segment(base: NonNull<u8>, len: usize) -> ReadOnlyMemory {
+        ReadOnlyMemory { inner: Arc::new(Inner { base, len }) }
+    }
+
     /// Length in bytes.
     pub fn len(&self) -> usize {
         self.inner.len
@@ -100,7 +111,7 @@ impl ReadOnlyMemory {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        // SAFETY: R1: mapped with this length by `attach`; nothing outlives the `Inner`.
+        // SAFETY: R1: mapped with this length, by `attach` or as a segment; nothing outlives the `Inner`.
         let _ = unsafe { munmap(self.base.as_ptr().cast(), self.len) };
     }
 }

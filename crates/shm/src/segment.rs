@@ -16,7 +16,7 @@ use std::{ffi::c_void, mem::MaybeUninit, ptr::NonNull};
 
 use rustix::io::Errno;
 
-use crate::{Error, Memory, Result};
+use crate::{Error, Memory, Result, read_only::ReadOnlyMemory};
 
 /// The number of a segment, which other processes need to attach to it. Another segment may get it later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,25 +29,27 @@ pub fn create(len: usize) -> Result<(SegmentId, Memory)> {
     if id < 0 {
         return Err(last("make a segment"));
     }
-    let memory = at(id, len, 0);
+    let base = at(id, 0);
     // SAFETY: removal takes no record.
     unsafe { libc::shmctl(id, libc::IPC_RMID, std::ptr::null_mut()) };
-    Ok((SegmentId(id as u32), memory?))
+    // SAFETY: the segment was made with this length, and mapped just now for this value alone.
+    Ok((SegmentId(id as u32), unsafe { Memory::from_segment(base?, len) }))
 }
 
 /// Attaches to a segment that this user has made with this length.
 pub fn attach(id: SegmentId, len: usize, owner: u32) -> Result<Memory> {
     check(id, len, owner)?;
-    at(id.0 as libc::c_int, len, 0)
+    let base = at(id.0 as libc::c_int, 0)?;
+    // SAFETY: the segment is `len` bytes long, as was checked, and mapped just now for this value alone.
+    Ok(unsafe { Memory::from_segment(base, len) })
 }
 
-/// What lies in a segment that `owner` has made with this length, as memory of this process alone. Writes nothing.
-pub fn copy(id: SegmentId, len: usize, owner: u32) -> Result<Memory> {
+/// Attaches for reading to a segment that `owner` has made with this length. The kernel refuses every write through it.
+pub fn attach_read_only(id: SegmentId, len: usize, owner: u32) -> Result<ReadOnlyMemory> {
     check(id, len, owner)?;
-    let shared = at(id.0 as libc::c_int, len, libc::SHM_RDONLY)?;
-    let own = Memory::heap(len)?;
-    own.span(0, len)?.copy_from(0, &shared.span(0, len)?, 0, len)?;
-    Ok(own)
+    let base = at(id.0 as libc::c_int, libc::SHM_RDONLY)?;
+    // SAFETY: the segment is `len` bytes long, as was checked, never shrinks, and was mapped just now for this value alone.
+    Ok(unsafe { ReadOnlyMemory::from_segment(base, len) })
 }
 
 /// A segment never changes its length; its owner can change the rest, and so could do harm to itself only.
@@ -69,12 +71,11 @@ fn check(id: SegmentId, len: usize, owner: u32) -> Result<()> {
     Ok(())
 }
 
-fn at(id: libc::c_int, len: usize, flags: libc::c_int) -> Result<Memory> {
+fn at(id: libc::c_int, flags: libc::c_int) -> Result<NonNull<u8>> {
     // SAFETY: a fresh mapping at an address of the kernel's choice touches nothing that exists.
     let base: *mut c_void = unsafe { libc::shmat(id, std::ptr::null(), flags) };
     let base = NonNull::new(base).filter(|base| base.as_ptr() as isize != -1);
-    // SAFETY: the segment is `len` bytes long, as it was made or checked, and mapped just now for this value alone.
-    base.map(|base| unsafe { Memory::from_segment(base.cast(), len) }).ok_or_else(|| last("attach to a segment"))
+    base.map(NonNull::cast).ok_or_else(|| last("attach to a segment"))
 }
 
 fn last(what: &'static str) -> Error {
@@ -101,9 +102,6 @@ mod tests {
         let second = attach(id, 8192, me()).unwrap();
         first.word64(4096).unwrap().store(7, Relaxed);
         assert_eq!(second.word64(4096).unwrap().load(Relaxed), 7);
-        let seen = copy(id, 8192, me()).unwrap();
-        seen.word64(4096).unwrap().store(8, Relaxed);
-        assert_eq!(second.word64(4096).unwrap().load(Relaxed), 7);
         drop(first);
         attach(id, 8192, me()).unwrap();
         drop(second);
@@ -111,11 +109,32 @@ mod tests {
     }
 
     #[test]
+    fn who_attaches_for_reading_sees_every_write_and_can_make_none() {
+        let (id, memory) = create(8192).unwrap();
+        let view = attach_read_only(id, 8192, me()).unwrap();
+        memory.word64(4096).unwrap().store(7, Relaxed);
+        assert_eq!(view.load64(4096), Ok(7));
+        memory.word64(4096).unwrap().store(8, Relaxed);
+        assert_eq!(view.load64(4096), Ok(8));
+        // The kernel lists both mappings of the segment, by its number, with their rights.
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+        let is_ours = |line: &&str| line.contains("SYSV") && line.split_whitespace().nth(4) == Some(&id.0.to_string());
+        let mut rights: Vec<&str> =
+            maps.lines().filter(is_ours).map(|line| line.split_whitespace().nth(1).unwrap()).collect();
+        rights.sort_unstable();
+        assert_eq!(rights, ["r--s", "rw-s"], "{maps}");
+        drop(memory);
+        assert_eq!(view.load64(4096), Ok(8), "it stays while someone looks at it");
+        drop(view);
+        assert!(attach(id, 8192, me()).is_err());
+    }
+
+    #[test]
     fn segments_of_others_and_of_other_sizes_are_refused() {
         let (id, _memory) = create(8192).unwrap();
         assert!(matches!(attach(id, 4096, me()), Err(Error::Foreign(_))));
         assert!(matches!(attach(id, 8192, me() + 1), Err(Error::Foreign(_))));
-        assert!(matches!(copy(id, 8192, me() + 1), Err(Error::Foreign(_))));
+        assert!(matches!(attach_read_only(id, 8192, me() + 1), Err(Error::Foreign(_))));
         assert!(attach(SegmentId(u32::MAX), 8192, me()).is_err());
     }
 }

@@ -83,7 +83,7 @@ pub struct Reader {
     messages: u64,
     /// Bytes that were read from carriers before this one.
     former: u64,
-    counters: Option<[Word64; 2]>,
+    counters: Option<[Word64; 3]>,
     /// When the anchor was looked at, in ticks of the processor.
     looked: u64,
     /// Reads that found the ring almost full.
@@ -422,11 +422,11 @@ impl Reader {
         };
         self.waiter = Waiter::with(config().patience);
         if let Some(place) = stream.known_place() {
-            self.counters = Some(
-                [Field::ReadRing, Field::ReadMessages].map(|field| place.engine.registry.field(place.entry, field)),
-            );
+            let fields = [Field::ReadRing, Field::ReadMessages, Field::Capacity];
+            self.counters = Some(fields.map(|field| place.engine.registry.field(place.entry, field)));
         }
         self.ring = Some(receiver);
+        self.publish_capacity();
         self.carrier = Some(carrier);
         set::opened(stream);
         self.note.open = true;
@@ -553,7 +553,7 @@ impl Reader {
         cpu::prefetch_to_write(carrier.places[WRITE].load(Ordering::Relaxed));
         ring.testify();
         self.messages += 1;
-        if let Some([bytes, messages]) = &self.counters {
+        if let Some([bytes, messages, _]) = &self.counters {
             bytes.store(self.former + ring.position(), Ordering::Relaxed);
             messages.store(self.messages, Ordering::Relaxed);
         }
@@ -588,6 +588,16 @@ impl Reader {
         let larger = config().affordable_ring(larger);
         if stack::on_own(|| ring.grow(larger)) {
             self.growth = Growth::Offered;
+            if let Some([_, _, capacity]) = &self.counters {
+                capacity.store(larger as u64, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Stores the size of the carrier where `stat` looks.
+    fn publish_capacity(&mut self) {
+        if let (Some([_, _, capacity]), Some(ring)) = (&self.counters, &mut self.ring) {
+            capacity.store(ring.capacity() as u64, Ordering::Relaxed);
         }
     }
 }

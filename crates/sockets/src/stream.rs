@@ -374,10 +374,7 @@ impl Stream {
         let engine = engine::engine()?;
         let key = Key::of(self.fd()).ok()?;
         let cookie = kernel::cookie(self.fd()).ok()?;
-        let entry = engine.registry.add(engine.process, &key)?;
-        engine.registry.field(entry, Field::Cookie).store(cookie, Ordering::Relaxed);
-        engine.registry.field(entry, Field::Descriptor).store(self.fd() as u64, Ordering::Relaxed);
-        engine.registry.field(entry, Field::Since).store(clock::now(), Ordering::Relaxed);
+        let entry = engine.registry.add(engine.process, &key, cookie, self.fd())?;
         Some(Place { engine, key, entry, cookie })
     }
 
@@ -481,10 +478,12 @@ impl Stream {
         self.on_ring[direction].store(to_ring, Ordering::Release);
         self.set_reason(reason);
         self.publish_counts();
-        if let Some(place) = self.known_place() {
-            let promoted = place.engine.registry.field(place.entry, Field::Promoted);
-            if to_ring && promoted.load(Ordering::Relaxed) == 0 {
-                promoted.store(clock::now(), Ordering::Relaxed);
+        if let Some(place) = self.known_place().filter(|_| to_ring) {
+            let [first, count] =
+                [Field::Promoted, Field::Promotions].map(|field| place.engine.registry.field(place.entry, field));
+            count.fetch_add(1, Ordering::Relaxed);
+            if first.load(Ordering::Relaxed) == 0 {
+                first.store(clock::now(), Ordering::Relaxed);
             }
         }
     }

@@ -8,11 +8,7 @@ use std::{
 };
 
 use ends::pair;
-use sidestep_sockets::{
-    calls,
-    config::config,
-    registry::{Field, Registry},
-};
+use sidestep_sockets::{calls, config::config, registry::Registry};
 use sidestep_testkit::process::{Child, Folder, enter};
 
 #[test]
@@ -59,5 +55,5 @@ fn receive(fd: i32) -> usize {
 /// Whether the registry has the socket with this number.
 fn is_known(fd: i32) -> bool {
     let Some(registry) = Registry::look(&config().directory) else { return false };
-    registry.snapshot().iter().any(|socket| socket.field(Field::Descriptor) == fd as u64)
+    registry.sockets().iter().any(|socket| socket.fd == fd as u32)
 }

@@ -264,14 +264,14 @@ fn what_stat_reads_adds_up() {
     }
     let registry = Registry::look(&sidestep_sockets::config::config().directory).unwrap();
     let mine: Vec<_> = registry
-        .snapshot()
+        .sockets()
         .into_iter()
-        .filter(|socket| socket.field(sidestep_sockets::registry::Field::Descriptor) == pair.client as u64)
-        .filter(|socket| socket.process == std::process::id())
+        .filter(|socket| socket.pid == std::process::id() && socket.fd == pair.client as u32)
         .collect();
     assert_eq!(mine.len(), 1);
-    assert_eq!(mine[0].on_ring, (true, true));
-    assert!(mine[0].field(sidestep_sockets::registry::Field::WrittenRing) >= 400);
+    assert_eq!(mine[0].on_carrier, (true, true));
+    assert!(mine[0].written.carried >= 400 && mine[0].written.messages >= 100, "{:?}", mine[0]);
+    assert!(mine[0].promotions >= 2 && mine[0].capacity >= 16 << 10, "{:?}", mine[0]);
     calls::close(pair.client).unwrap();
     calls::close(pair.server).unwrap();
 }

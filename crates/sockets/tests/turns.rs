@@ -12,7 +12,7 @@ use ends::pair;
 use sidestep_sockets::{
     calls,
     config::config,
-    registry::{Field, Registry, Snapshot},
+    registry::{CarrierName, Registry, SocketRecord},
 };
 use sidestep_testkit::process::{Child, Folder, PATIENCE, enter};
 
@@ -74,9 +74,9 @@ fn carried_by(fd: i32) -> Option<bool> {
     if calls::paths(fd) != Some((true, true)) {
         return None;
     }
-    let sockets = Registry::look(&config().directory)?.snapshot();
-    let own = |socket: &&Snapshot| socket.process == std::process::id() && socket.field(Field::Descriptor) == fd as u64;
-    sockets.iter().find(own).map(|socket| socket.via)
+    let sockets = Registry::look(&config().directory)?.sockets();
+    let own = |socket: &&SocketRecord| socket.pid == std::process::id() && socket.fd == fd as u32;
+    sockets.iter().find(own).map(|socket| socket.carrier == Some(CarrierName::Via))
 }
 
 fn byte(at: u64) -> u8 {

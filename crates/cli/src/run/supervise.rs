@@ -24,7 +24,9 @@ pub fn run(mut command: Command, name: &str) -> io::Result<ExitCode> {
     let begin = Instant::now();
     // Before there is a child, so that none is lost; it waits until there is one.
     let signals = SignalsInfo::<WithOrigin>::new(HANDED_ON)?;
-    let registry = Registry::open(&config().directory).ok();
+    // Opened before the program begins, and looked at when it has ended: a registry lives as long as someone has it.
+    let made = Registry::open(&config().directory);
+    let registry = made.ok().and_then(|_made| Registry::look(&config().directory));
     let child = command.spawn()?;
     let process = child.id();
     let status = wait(child, signals)?;

@@ -12,11 +12,11 @@ use sidestep_sockets::{
     address::Key,
     config::config,
     reason::Reason,
-    registry::{self, Field, Registry, SOCKET_WORDS, Snapshot},
+    registry::{self, Registry, SocketRecord, View},
 };
 
 /// Adds those of all processes.
-pub fn add(sockets: &mut Vec<Snapshot>) {
+pub fn add(sockets: &mut Vec<SocketRecord>) {
     let (first, mut environments) = (sockets.len(), HashMap::new());
     let mut tables = HashMap::new();
     for process in processes() {
@@ -29,33 +29,30 @@ pub fn add(sockets: &mut Vec<Snapshot>) {
         environments.insert(process, (environment, is_short(process, true)));
         for (fd, inode) in descriptors(&folder) {
             let Some((local, remote)) = table.get(&inode).copied() else { continue };
-            let known = |socket: &Snapshot| {
-                socket.process == process && socket.key.local == local && socket.key.remote == remote
+            let known = |socket: &SocketRecord| {
+                socket.pid == process && socket.key.local == local && socket.key.remote == remote
             };
             if sockets.iter().any(known) {
                 continue;
             }
-            let mut words = [0; SOCKET_WORDS];
-            words[Field::Descriptor as usize] = fd;
-            let key = Key { namespace: 0, local, remote };
-            sockets.push(Snapshot { process, key, on_ring: (false, false), via: false, wire: false, reason, words });
+            sockets.push(SocketRecord::unlisted(process, fd, Key { namespace: 0, local, remote }, reason));
         }
     }
     // Looked at after the sockets: a process that has left word meanwhile is heard.
     let registries = Registry::look_at_all(&config().directory);
     for socket in &mut sockets[first..] {
-        let (environment, short) = &environments[&socket.process];
-        let said = reason(&registries, socket.process, environment);
+        let (environment, short) = &environments[&socket.pid];
+        let said = reason(&registries, socket.pid, environment);
         socket.reason = if *short && said == Reason::Young { Reason::Resources } else { said };
     }
 }
 
 /// Why a connection of this process is not in the registry.
-fn reason(registries: &[Registry], process: u32, environment: &[u8]) -> Reason {
+fn reason(registries: &[View], process: u32, environment: &[u8]) -> Reason {
     if variable(environment, b"SIDESTEP_PROMOTE=") == Some(b"never") {
         return Reason::Rule;
     }
-    let excuse = registries.iter().find_map(|registry| registry.excuse_of(process));
+    let excuse = registries.iter().find_map(|registry| registry.process(process)?.excuse);
     let is_short = || is_short(process, !registries.is_empty()) || registries.is_empty() && !can_be_made();
     excuse.unwrap_or_else(|| if is_short() { Reason::Resources } else { Reason::Young })
 }
@@ -110,7 +107,7 @@ fn variable<'a>(environment: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
 }
 
 /// The sockets that a process has open: number and inode.
-fn descriptors(folder: &str) -> Vec<(u64, u64)> {
+fn descriptors(folder: &str) -> Vec<(u32, u64)> {
     let entries = fs::read_dir(format!("{folder}/fd")).into_iter().flatten().flatten();
     let socket = |entry: fs::DirEntry| {
         let target = fs::read_link(entry.path()).ok()?;

@@ -229,7 +229,7 @@ fn forge(port: u16, directory: &str) -> Vec<Box<dyn Any>> {
     while tries < 2 {
         // What it says now.
         let Some(registry) = Registry::look(directory) else { continue };
-        let sockets = registry.snapshot();
+        let sockets = registry.sockets();
         for key in sockets.iter().map(|socket| socket.key).filter(|key| key.local.port() == port) {
             let Some(identity) = registry.find(&key) else { continue };
             let mut lent = None;
@@ -261,10 +261,10 @@ fn impersonate(port: u16, directory: &str) -> Vec<Box<dyn Any>> {
     let (mut kept, mut entered): (Vec<Box<dyn Any>>, _) = (Vec::new(), HashSet::new());
     let mut answered = 0;
     while answered < 1 {
-        for key in registry.snapshot().iter().map(|socket| socket.key.reversed()).filter(|key| key.local.port() == port)
-        {
+        let sockets = Registry::look(directory).map(|view| view.sockets()).unwrap_or_default();
+        for key in sockets.iter().map(|socket| socket.key.reversed()).filter(|key| key.local.port() == port) {
             if entered.insert(key)
-                && let Some(entry) = registry.add(process, &key)
+                && let Some(entry) = registry.add(process, &key, 1, -1)
             {
                 registry.set_willing(entry, true);
             }

@@ -10,16 +10,16 @@ use rustix::{
     fs::{AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, Stat},
     process::{Resource, getrlimit},
 };
-use sidestep_shm::{
-    Memory,
-    segment::{self, SegmentId},
-};
+use sidestep_shm::segment::{self, SegmentId};
 use sidestep_sys::{
     lock::{Mutex, MutexGuard},
     procfs, user,
 };
 
-use super::{LEN, MAGIC, Registry, VERSION};
+use super::{
+    LEN, Registry, View,
+    layout::{MAGIC, VERSION},
+};
 use crate::{config::config, kernel, reason::Reason};
 
 /// The registries of users that this process was before a change of root, with the users. Nobody waits for the lock: in a
@@ -87,13 +87,13 @@ impl Registry {
         open(directory).ok_or(Reason::Resources)
     }
 
-    /// What the registry of this user says at the moment, if it is there.
-    pub fn look(directory: &str) -> Option<Registry> {
+    /// The registry of this user as tools see it, if it is there. Nothing is made.
+    pub fn look(directory: &str) -> Option<View> {
         look(&open_directory(directory)?, rustix::process::geteuid().as_raw())
     }
 
-    /// What the registries of all users say that this process may look at.
-    pub fn look_at_all(directory: &str) -> Vec<Registry> {
+    /// The registries of all users that this process may look at.
+    pub fn look_at_all(directory: &str) -> Vec<View> {
         let users = |folder: &OwnedFd| {
             let names = rustix::fs::Dir::read_from(folder).into_iter().flatten().flatten();
             let user = |name: &str| name.split_once('-')?.0.parse().ok().filter(|user| file_name(*user) == name);
@@ -140,24 +140,21 @@ fn make(file: &OwnedFd) -> Option<Registry> {
     let mut nonce = [0; 8];
     rustix::rand::getrandom(&mut nonce, rustix::rand::GetRandomFlags::empty()).ok()?;
     let hint = Hint { segment, nonce: u64::from_ne_bytes(nonce) };
-    let registry = Registry::new(memory)?;
+    let registry = Registry::new(&memory)?;
     registry.found(hint.nonce);
     let written = rustix::io::pwrite(file, &hint.to_bytes(), 0).ok()?;
     (written == HINT_LEN).then_some(registry)
 }
 
+/// The registry in the segment that is named, if it is the one that was meant.
 fn attached(hint: Hint, user: u32) -> Option<Registry> {
-    of_hint(hint, segment::attach(hint.segment, LEN, user).ok()?)
+    let memory = segment::attach(hint.segment, LEN, user).ok()?;
+    Registry::new(&memory).filter(|registry| registry.is_founded(hint.nonce))
 }
 
-fn look(folder: &OwnedFd, user: u32) -> Option<Registry> {
+fn look(folder: &OwnedFd, user: u32) -> Option<View> {
     let hint = read(&open_file(folder, user, OFlags::RDONLY)?)?;
-    of_hint(hint, segment::copy(hint.segment, LEN, user).ok()?)
-}
-
-/// The registry in a segment, if it is the one that was meant.
-fn of_hint(hint: Hint, memory: Memory) -> Option<Registry> {
-    Registry::new(memory).filter(|registry| registry.is_founded(hint.nonce))
+    View::new(segment::attach_read_only(hint.segment, LEN, user).ok()?, hint.nonce)
 }
 
 /// The directory: of this user or of root, written by nobody else; or one that is everyone's, where files stay their makers'.

@@ -1,4 +1,7 @@
-use super::*;
+use super::{records::PROBES, *};
+
+/// Of a socket.
+const COOKIE: u64 = 4711;
 
 fn key(port: u16) -> Key {
     Key { namespace: 1, local: format!("127.0.0.1:{port}").parse().unwrap(), remote: "127.0.0.1:80".parse().unwrap() }
@@ -7,6 +10,10 @@ fn key(port: u16) -> Key {
 fn registry(name: &str) -> (Registry, String) {
     let directory = format!("{}/sidestep-registry-{}-{name}", std::env::temp_dir().display(), kernel_id());
     (Registry::open(&directory).unwrap(), directory)
+}
+
+fn sockets(registry: &Registry) -> Vec<SocketRecord> {
+    registry.records.sockets(kernel::namespace("pid")).collect()
 }
 
 /// No process has this number.
@@ -22,14 +29,14 @@ fn what_is_offered_is_found_until_it_is_removed() {
     let me = Identity([7, kernel_id().into()]);
     let alive = Rendezvous::listen(&me.name()).unwrap();
     let process = registry.enter(me, NOBODY).unwrap();
-    let entry = registry.add(process, &key(4000)).unwrap();
+    let entry = registry.add(process, &key(4000), COOKIE, 5).unwrap();
     assert_eq!(registry.find(&key(4000)), None);
     registry.set_willing(entry, true);
     assert_eq!(registry.find(&key(4000)), Some(me));
     assert_eq!(registry.find(&key(4001)), None);
     registry.set_state(entry, true, false, Reason::Promoted);
-    let all = registry.snapshot();
-    assert_eq!((all.len(), all[0].process, all[0].on_ring), (1, NOBODY, (true, false)));
+    let all = sockets(&registry);
+    assert_eq!((all.len(), all[0].pid, all[0].on_carrier, all[0].fd), (1, NOBODY, (true, false), 5));
     // Whoever lives stays; the dead are swept.
     assert_eq!(registry.sweep(), 0);
     drop(alive);
@@ -43,12 +50,16 @@ fn who_has_no_engine_is_excused_while_it_lives() {
     let (registry, directory) = registry("excuse");
     let me = kernel_id();
     registry.excuse(me, Reason::Resources);
-    assert_eq!(registry.excuse_of(me), Some(Reason::Resources));
-    assert_eq!(registry.excuse_of(me + 1), None);
+    let excuse = |pid| {
+        let of_pid = registry.records.processes().filter(|record| record.pid == pid);
+        of_pid.max_by_key(|record| record.since).and_then(|record| record.excuse)
+    };
+    assert_eq!(excuse(me), Some(Reason::Resources));
+    assert_eq!(excuse(me + 1), None);
     assert_eq!(registry.sweep(), 0);
     registry.excuse(NOBODY, Reason::Resources);
     assert_eq!(registry.sweep(), 1);
-    assert_eq!(registry.excuse_of(me), Some(Reason::Resources));
+    assert_eq!(excuse(me), Some(Reason::Resources));
     std::fs::remove_dir_all(directory).unwrap();
 }
 
@@ -56,10 +67,11 @@ fn who_has_no_engine_is_excused_while_it_lives() {
 fn garbage_in_the_file_finds_nothing_and_harms_nobody() {
     let (registry, directory) = registry("garbage");
     for at in 2..LEN / 8 {
-        registry.words.word(at).store((at as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1, Relaxed);
+        registry.records.words.word(at).store((at as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1, Relaxed);
     }
     assert_eq!(registry.find(&key(4000)), None);
-    registry.snapshot();
+    sockets(&registry);
+    registry.records.processes().for_each(drop);
     // Whoever is there seems to be of another network namespace, so there is no room.
     assert_eq!(registry.enter(Identity([1, 1]), 1), None);
     std::fs::remove_dir_all(directory).unwrap();
@@ -69,13 +81,13 @@ fn garbage_in_the_file_finds_nothing_and_harms_nobody() {
 fn processes_of_other_network_namespaces_are_not_judged() {
     let (registry, directory) = registry("namespaces");
     let there = registry.enter(Identity([7, 7]), NOBODY).unwrap();
-    registry.process_word(there.index, NETWORK).fetch_add(1, Relaxed);
+    registry.process_word(there.index, ProcessField::Network).fetch_add(1, Relaxed);
     assert_eq!(registry.sweep(), 0);
     registry.sweep_one(Identity([7, 7]));
-    assert!(registry.process_word(there.index, 0).load(Relaxed) & IN_USE != 0);
-    registry.process_word(there.index, NETWORK).fetch_add(u64::MAX, Relaxed);
+    assert!(registry.process_word(there.index, ProcessField::Claim).load(Relaxed) & IN_USE != 0);
+    registry.process_word(there.index, ProcessField::Network).fetch_add(u64::MAX, Relaxed);
     registry.sweep_one(Identity([7, 7]));
-    assert!(registry.process_word(there.index, 0).load(Relaxed) & IN_USE == 0);
+    assert!(registry.process_word(there.index, ProcessField::Claim).load(Relaxed) & IN_USE == 0);
     std::fs::remove_dir_all(directory).unwrap();
 }
 
@@ -98,7 +110,7 @@ fn who_sweeps_late_takes_nothing_from_the_next_process() {
             let me = name(2 * serial + 1);
             let alive = Rendezvous::listen(&me.name()).expect("a name of its own");
             let process = registry.enter(me, NOBODY).expect("room");
-            let entry = registry.add(process, &key(4000)).expect("room");
+            let entry = registry.add(process, &key(4000), COOKIE, 5).expect("room");
             registry.set_willing(entry, true);
             for _ in 0..20 {
                 let found = registry.find(&key(4000));
@@ -121,11 +133,44 @@ fn what_a_dead_sweeper_has_left_is_used_again() {
     let (registry, directory) = registry("left");
     for round in 0..2 * PROBES {
         let process = registry.enter(Identity([7, 7]), NOBODY).expect("room");
-        registry.add(process, &key(4000)).unwrap_or_else(|| panic!("no room in round {round}"));
+        registry.add(process, &key(4000), COOKIE, 5).unwrap_or_else(|| panic!("no room in round {round}"));
         // The place of the process is free, and that of its socket is not.
-        let claim = registry.process_word(process.index, 0);
+        let claim = registry.process_word(process.index, ProcessField::Claim);
         claim.store(claim.load(Relaxed) & !IN_USE, Relaxed);
-        assert!(registry.snapshot().is_empty(), "nobody owns it");
+        assert!(sockets(&registry).is_empty(), "nobody owns it");
     }
+    std::fs::remove_dir_all(directory).unwrap();
+}
+
+/// Records that change hands while they are looked at are never a mixture of two sockets.
+#[test]
+fn a_view_shows_whole_records_while_they_come_and_go() {
+    let (registry, directory) = registry("whole");
+    let view = Registry::look(&directory).unwrap();
+    let process = registry.enter(Identity([7, 7]), NOBODY).unwrap();
+    // Two sockets that have the same record by turns, each time with another cookie, as the kernel gives them.
+    let record = |port: u16| records::probes(&key(port).to_words()).next();
+    let other = (4001..u16::MAX).find(|port| record(*port) == record(4000)).expect("fewer records than ports");
+    let work = || {
+        for turn in 0..100_000 {
+            let port = [4000, other][turn % 2];
+            let entry = registry.add(process, &key(port), turn as u64 + 1, i32::from(port)).unwrap();
+            let fields = [Field::ReadRing, Field::WrittenRing, Field::Sleeps, Field::Capacity];
+            fields.iter().for_each(|field| registry.field(entry, *field).store(u64::from(port), Relaxed));
+            registry.remove(entry);
+        }
+    };
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(work);
+        while !writer.is_finished() {
+            for socket in view.sockets() {
+                let port = socket.key.local.port();
+                assert_eq!((socket.fd, socket.cookie % 2 == 1), (u32::from(port), port == 4000), "{socket:?}");
+                let counts = [socket.read.carried, socket.written.carried, socket.sleeps, socket.capacity];
+                let possible = |count: &u64| [0, u64::from(port)].contains(count);
+                assert!(counts.iter().all(possible), "{socket:?}");
+            }
+        }
+    });
     std::fs::remove_dir_all(directory).unwrap();
 }

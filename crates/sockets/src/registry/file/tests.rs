@@ -42,7 +42,7 @@ fn mode(path: impl AsRef<std::path::Path>, mode: u32) {
 
 /// Two that were opened one after the other are one registry.
 fn is_one(first: &Registry, second: &Registry) -> bool {
-    let word = |registry: &Registry| registry.words.word(LEN / 8 - 1);
+    let word = |registry: &Registry| registry.records.words.word(LEN / 8 - 1);
     word(first).store(77, std::sync::atomic::Ordering::Relaxed);
     let is_one = word(second).load(std::sync::atomic::Ordering::Relaxed) == 77;
     word(first).store(0, std::sync::atomic::Ordering::Relaxed);

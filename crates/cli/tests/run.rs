@@ -34,6 +34,33 @@ fn what_cannot_run_is_told_as_a_shell_does() {
     assert!(text(&output.stderr).contains("window takes a number"), "{}", text(&output.stderr));
     assert_eq!(run(&["--rule", "deny:colour=red"], &["true"]).status.code(), Some(2));
     assert_eq!(run(&["--promote", "often"], &["true"]).status.code(), Some(2));
+    assert_eq!(run(&["--directory", "elsewhere"], &["true"]).status.code(), Some(2));
+}
+
+/// A wrong value in the environment is one for `run` as well, and names option, value and what is allowed. A program that gets
+/// one past `run` says so once and runs.
+#[test]
+fn wrong_values_in_the_environment_are_told() {
+    for (variable, option, allowed) in [
+        ("SIDESTEP_PROMOTE", "--promote", "default, eager, never, random or random:SEED"),
+        ("SIDESTEP_PROFILE", "--profile", "latency, throughput, frugal"),
+        ("SIDESTEP_RULE", "--rule", "deny:port=5432"),
+    ] {
+        let output = sidestep().env(variable, "often").args(["run", "--", "true"]).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        let said = text(&output.stderr);
+        assert!(["often", option, allowed].iter().all(|part| said.contains(part)), "{said}");
+        // The shell is the process that has the value, and it starts no other.
+        let mut command = Command::new("sh");
+        let output =
+            command.args(["-c", "exit 5"]).env("LD_PRELOAD", library()).env(variable, "often").output().unwrap();
+        let said = text(&output.stderr);
+        assert_eq!((output.status.code(), said.lines().count()), (Some(5), 1), "{said}");
+        assert!(["often", variable, allowed, "stay on TCP"].iter().all(|part| said.contains(part)), "{said}");
+    }
+    // An empty one is one that is not set.
+    let output = sidestep().env("SIDESTEP_PROMOTE", "").args(["run", "--", "true"]).output().unwrap();
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), String::new()));
 }
 
 #[test]
@@ -119,7 +146,9 @@ fn help_and_summary() {
     let output = run(&["--verbose"], &["true"]);
     assert!(text(&output.stderr).contains("true ended"), "{output:?}");
     let help = text(&sidestep().args(["run", "--help"]).output().unwrap().stdout);
-    for part in ["--profile", "--rule", "--carrier", "--promote", "SIDESTEP_PROMOTE", "deny:port=5432"] {
+    let parts =
+        ["--profile", "--rule", "--carrier", "--promote", "SIDESTEP_PROMOTE", "deny:port=5432", "-v, --verbose"];
+    for part in parts {
         assert!(help.contains(part), "{part} is not in\n{help}");
     }
 }
@@ -269,7 +298,9 @@ fn folder() -> PathBuf {
 fn library() -> PathBuf {
     let profile = Path::new(env!("CARGO_BIN_EXE_sidestep")).parent().unwrap();
     let built = ["libsidestep.so", "deps/libsidestep.so"].map(|name| profile.join(name));
-    built.into_iter().find(|library| library.exists()).expect("libsidestep.so is built")
+    // Cargo keeps two, and does not always renew both.
+    let modified = |library: &PathBuf| library.metadata().and_then(|status| status.modified()).ok();
+    built.into_iter().filter(|library| library.exists()).max_by_key(modified).expect("libsidestep.so is built")
 }
 
 fn built_vipl() -> Option<PathBuf> {

@@ -404,6 +404,7 @@ pub fn start() {
     sidestep_sys::lock::only_where(signal::puts_off);
     let _inside = Inside::enter();
     fork::check();
+    crate::config::complain();
     if config().promote != Promote::Never {
         numbers::start();
     }

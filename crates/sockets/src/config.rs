@@ -1,12 +1,18 @@
 //! What `sidestep run` decided for this process, from the environment.
 
-use std::{net::IpAddr, sync::OnceLock};
+use std::sync::OnceLock;
 
 use sidestep_shm::wait::Patience;
 use sidestep_stream::carrier::via;
 use sidestep_sys::budget;
 
-use crate::address::Key;
+use crate::{address::Key, kernel};
+
+pub mod options;
+mod rule;
+
+pub use options::WrongValue;
+pub use rule::Rule;
 
 /// When streams are offered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,18 +64,11 @@ pub struct Config {
     pub rings: (usize, usize),
     /// The directory of the registry.
     pub directory: String,
+    /// A value that is not allowed: then nothing is promoted, whatever else was decided.
+    pub wrong: Option<WrongValue>,
     rules: Vec<Rule>,
 }
 
-/// One `--rule`: the first that fits decides.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rule {
-    allow: bool,
-    port: Option<u16>,
-    network: Option<(IpAddr, u8)>,
-}
-
-const DEFAULT_DIRECTORY: &str = "/dev/shm/sidestep";
 /// A ring takes at most this part of the memory that is left: a limit of 256 MiB is the least that does not make rings
 /// smaller than usual.
 const CROWD: u64 = 1024;
@@ -80,35 +79,45 @@ static CONFIG: OnceLock<Config> = OnceLock::new();
 
 /// The settings of this process.
 pub fn config() -> &'static Config {
-    CONFIG.get_or_init(|| Config::from_env(|name| std::env::var(name).ok()))
+    // What is no text is no value of any option, and is shown as such.
+    CONFIG.get_or_init(|| Config::from_env(|name| Some(std::env::var_os(name)?.to_string_lossy().into_owned())))
+}
+
+/// Says what is wrong with the settings of this process, if something is.
+pub fn complain() {
+    if let Some(wrong) = &config().wrong {
+        kernel::complain(&format!("sidestep: {wrong}: all connections of this process stay on TCP\n"));
+    }
 }
 
 impl Config {
-    fn from_env(get: impl Fn(&str) -> Option<String>) -> Config {
-        let promote = match get("SIDESTEP_PROMOTE").as_deref() {
-            Some("eager") => Promote::Eager,
-            Some("never") => Promote::Never,
-            Some(other) if other.starts_with("random") => {
-                Promote::Random(other.split_once(':').and_then(|(_, seed)| seed.parse().ok()).unwrap_or(1))
-            }
-            _ => Promote::Default,
-        };
-        let (patience, rings) = match get("SIDESTEP_PROFILE").as_deref() {
-            Some("throughput") => (Patience::DEFAULT, (1 << 20, 4 << 20)),
-            Some("frugal") => (Patience::NONE, (64 << 10, 256 << 10)),
-            _ => (Patience::DEFAULT, (128 << 10, 1 << 20)),
-        };
-        let carrier = match get("SIDESTEP_CARRIER").as_deref() {
-            Some("via") => Carrier::Via,
-            Some("both") => Carrier::Both,
-            _ => Carrier::Ring,
-        };
-        let nic = if get("SIDESTEP_NIC").as_deref() == Some("iwarp") { Device::Iwarp } else { Device::Shm };
-        let sovia = get("SIDESTEP_SOVIA").and_then(|text| via::Options::parse(&text).ok());
-        let sovia = sovia.unwrap_or(via::Options::BEST);
-        let rules = get("SIDESTEP_RULE").map(|rules| rules.split(',').filter_map(Rule::parse).collect());
-        let directory = get("SIDESTEP_DIR").unwrap_or_else(|| DEFAULT_DIRECTORY.to_string());
-        Config { promote, carrier, nic, sovia, patience, rings, directory, rules: rules.unwrap_or_default() }
+    /// The settings in an environment.
+    pub fn from_env(get: impl Fn(&str) -> Option<String>) -> Config {
+        Config::try_from_env(&get).unwrap_or_else(|wrong| {
+            let directory = options::DIRECTORY.read(&get).unwrap_or_else(|_| options::DIRECTORY.default.to_owned());
+            let usual = Config::try_from_env(|_| None).expect("defaults are allowed");
+            Config { promote: Promote::Never, directory, wrong: Some(wrong), ..usual }
+        })
+    }
+
+    fn try_from_env(get: impl Fn(&str) -> Option<String>) -> Result<Config, WrongValue> {
+        let text = |option: options::RunOption| option.read(&get);
+        let (patience, rings) = [
+            (Patience::DEFAULT, (128 << 10, 1 << 20)),
+            (Patience::DEFAULT, (1 << 20, 4 << 20)),
+            (Patience::NONE, (64 << 10, 256 << 10)),
+        ][options::PROFILE.choice(&get)?];
+        Ok(Config {
+            promote: Promote::parse(&text(options::PROMOTE)?).unwrap_or(Promote::Default),
+            carrier: [Carrier::Ring, Carrier::Via, Carrier::Both][options::CARRIER.choice(&get)?],
+            nic: [Device::Shm, Device::Iwarp][options::NIC.choice(&get)?],
+            sovia: via::Options::parse(&text(options::SOVIA)?).unwrap_or(via::Options::BEST),
+            patience,
+            rings,
+            directory: text(options::DIRECTORY)?,
+            wrong: None,
+            rules: Rule::parse_all(&text(options::RULE)?).unwrap_or_default(),
+        })
     }
 
     /// The largest ring up to this size, a power of two, of which the memory that is left has room for many.
@@ -118,66 +127,29 @@ impl Config {
         if affordable == wanted { wanted } else { 1 << affordable.ilog2() }
     }
 
-    /// Whether the registry is where it is by default.
-    pub fn is_default_directory(&self) -> bool {
-        self.directory == DEFAULT_DIRECTORY
-    }
-
     /// Whether the rules let this connection be promoted.
     pub fn allows(&self, key: &Key) -> bool {
         self.rules.iter().find(|rule| rule.fits(key)).is_none_or(|rule| rule.allow)
     }
 }
 
-impl Rule {
-    /// Reads `allow:port=6379`, `deny:addr=10.0.0.0/8`, `deny:all`; several conditions are joined by `;`.
-    pub fn parse(text: &str) -> Option<Rule> {
-        let (verb, conditions) = text.trim().split_once(':')?;
-        let allow = match verb {
-            "allow" => true,
-            "deny" => false,
-            _ => return None,
-        };
-        let mut rule = Rule { allow, port: None, network: None };
-        for condition in conditions.split(';').filter(|condition| *condition != "all") {
-            match condition.split_once('=')? {
-                ("port", port) => rule.port = Some(port.parse().ok()?),
-                ("addr", network) => {
-                    let (ip, bits) = network.split_once('/').unwrap_or((network, "128"));
-                    let ip: IpAddr = ip.parse().ok()?;
-                    rule.network = Some((ip, bits.parse().ok()?));
-                }
-                _ => return None,
-            }
+impl Promote {
+    /// Reads `default`, `eager`, `never`, `random` or `random:SEED`.
+    pub fn parse(text: &str) -> Result<Promote, String> {
+        match text.split_once(':') {
+            None if text == "default" => Ok(Promote::Default),
+            None if text == "eager" => Ok(Promote::Eager),
+            None if text == "never" => Ok(Promote::Never),
+            None if text == "random" => Ok(Promote::Random(1)),
+            Some(("random", seed)) => seed.parse().map(Promote::Random).map_err(|_| format!("{seed} is not a number")),
+            _ => Err("no time has this name".to_owned()),
         }
-        Some(rule)
-    }
-
-    fn fits(&self, key: &Key) -> bool {
-        let port = self.port.is_none_or(|port| key.local.port() == port || key.remote.port() == port);
-        let network =
-            self.network.is_none_or(|network| contains(network, key.local.ip()) || contains(network, key.remote.ip()));
-        port && network
-    }
-}
-
-fn contains((network, bits): (IpAddr, u8), ip: IpAddr) -> bool {
-    match (network, ip) {
-        (IpAddr::V4(network), IpAddr::V4(ip)) => {
-            let shift = 32 - u32::from(bits.min(32));
-            u32::from(network).checked_shr(shift) == u32::from(ip).checked_shr(shift)
-        }
-        (IpAddr::V6(network), IpAddr::V6(ip)) => {
-            let shift = 128 - u32::from(bits.min(128));
-            u128::from(network).checked_shr(shift) == u128::from(ip).checked_shr(shift)
-        }
-        _ => false,
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{options::Values, *};
 
     fn config(rules: &str) -> Config {
         Config::from_env(|name| (name == "SIDESTEP_RULE").then(|| rules.to_string()))
@@ -192,7 +164,57 @@ mod tests {
         assert!(config("allow:port=80,deny:all").allows(&key));
         assert!(!config("deny:all").allows(&key));
         assert!(!config("deny:addr=127.0.0.0/8;port=80").allows(&key));
+        assert!(!config("deny:addr=127.0.0.1").allows(&key));
+        assert!(config("deny:addr=127.0.0.2").allows(&key));
         assert!(config("deny:addr=10.0.0.0/8").allows(&key));
-        assert_eq!(Rule::parse("deny:colour=red"), None);
+        for wrong in ["deny:colour=red", "port=80", "forbid:all", "deny:port=x", "deny:addr=1.2.3.4/33", "deny:"] {
+            assert!(Rule::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn every_option_refuses_what_it_does_not_take() {
+        for option in options::ALL {
+            let set = |value: &str| {
+                let value = value.to_owned();
+                Config::from_env(move |name| (name == option.variable).then(|| value.clone())).wrong
+            };
+            assert_eq!(set(option.default), None, "{option:?}");
+            assert_eq!(set(""), None, "{option:?}");
+            if let Values::OneOf(words) = option.values {
+                words.iter().for_each(|(name, _)| assert_eq!(set(name), None, "{option:?}"));
+            }
+            if option.name == options::VERBOSE.name {
+                // The library has no use for it.
+                assert!(option.check("perhaps").is_err());
+                continue;
+            }
+            let wrong = set("colour=red").expect(option.name);
+            let said = wrong.to_string();
+            for part in [option.name, option.variable, "colour=red", &option.allowed()] {
+                assert!(said.contains(part), "{part} is not in {said}");
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_is_promoted_with_a_wrong_value() {
+        let wrong = |name: &str| match name {
+            "SIDESTEP_CARRIER" => Some("pigeon".to_string()),
+            "SIDESTEP_DIR" => Some("/tmp/elsewhere".to_string()),
+            _ => None,
+        };
+        let config = Config::from_env(wrong);
+        assert_eq!((config.promote, config.directory.as_str()), (Promote::Never, "/tmp/elsewhere"));
+    }
+
+    #[test]
+    fn promote_is_read() {
+        for (text, promote) in [("random:7", Promote::Random(7)), ("never", Promote::Never)] {
+            assert_eq!(Promote::parse(text), Ok(promote));
+        }
+        for text in ["", "random:", "random:x", "eager:1", "often"] {
+            assert!(Promote::parse(text).is_err(), "{text}");
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use sidestep_sockets::{reason, registry::layout};
+use sidestep_sockets::{config::options, reason, registry::layout};
 
 #[test]
 fn the_documents_have_the_tables() {

@@ -15,6 +15,8 @@ use std::{
 };
 
 use options::Run;
+use sidestep_sockets::config::options::{DIRECTORY, VERBOSE};
+
 use program::{Loading, Program};
 
 /// Runs it, and returns only if that failed or with `--verbose`.
@@ -58,12 +60,12 @@ fn try_run(options: &Run) -> Result<ExitCode, Failure> {
     }
     let library = library::find().map_err(Failure::own)?;
     let mut command = Command::new(&program.path);
-    command.arg0(name).args(arguments).envs(options.environment());
+    command.arg0(name).args(arguments).envs(options.environment.iter().cloned());
     if loading != Loading::Refuses {
         command.env(PRELOAD, preload(library.as_os_str(), std::env::var_os(PRELOAD).as_deref()));
     }
-    if options.verbose {
-        return supervise::run(command, &shown).map_err(|error| Failure::of(name, &error));
+    if options.value(&VERBOSE) == "true" {
+        return supervise::run(command, &shown, options.value(&DIRECTORY)).map_err(|error| Failure::of(name, &error));
     }
     Err(Failure::of(name, &command.exec()))
 }

@@ -1,30 +1,20 @@
 //! What `sidestep run --verbose` says when the program has ended.
 
-use std::{process::ExitStatus, time::Duration};
+use sidestep_sockets::registry::{ProcessRecord, View};
 
-use sidestep_sockets::{
-    config::config,
-    registry::{ProcessRecord, View},
-};
-
-/// Prints it. What the program's children did is theirs, and is not counted.
-pub fn print(name: &str, process: u32, status: ExitStatus, took: Duration, registry: Option<&View>) {
-    eprintln!("sidestep: {name} ended after {:.3} s: {status}", took.as_secs_f64());
+/// In a sentence. What the program's children did is theirs, and is not counted.
+pub fn of(process: u32, registry: Option<&View>, directory: &str) -> String {
     let Some(registry) = registry else {
-        let directory = &config().directory;
-        eprintln!(
-            "sidestep: all connections stayed on TCP: there is no registry in {directory}, and none could be made"
-        );
-        return;
+        return format!("all connections stayed on TCP: there is no registry in {directory}, and none could be made");
     };
     match registry.process(process) {
         Some(ProcessRecord { excuse: Some(reason), .. }) => {
-            eprintln!("sidestep: all connections stayed on TCP: {}", reason.sentence());
+            format!("all connections stayed on TCP: {}", reason.sentence())
         }
-        Some(ProcessRecord { ended, .. }) => eprintln!(
-            "sidestep: {} of {} connections left TCP; {} bytes went over rings, {} over TCP",
+        Some(ProcessRecord { ended, .. }) => format!(
+            "{} of {} connections left TCP; {} bytes went over rings, {} over TCP",
             ended.promoted, ended.sockets, ended.carried, ended.tcp
         ),
-        None => eprintln!("sidestep: no connection of this program had a second exchange"),
+        None => "no connection of this program had a second exchange".to_owned(),
     }
 }

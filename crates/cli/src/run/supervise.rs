@@ -15,22 +15,23 @@ use signal_hook::{
     low_level::emulate_default_handler,
 };
 
-use sidestep_sockets::{config::config, registry::Registry};
+use sidestep_sockets::registry::Registry;
 
 use super::summary;
 
-/// Runs it to its end.
-pub fn run(mut command: Command, name: &str) -> io::Result<ExitCode> {
+/// Runs it to its end, and says what became of its connections.
+pub fn run(mut command: Command, name: &str, directory: &str) -> io::Result<ExitCode> {
     let begin = Instant::now();
     // Before there is a child, so that none is lost; it waits until there is one.
     let signals = SignalsInfo::<WithOrigin>::new(HANDED_ON)?;
     // Opened before the program begins, and looked at when it has ended: a registry lives as long as someone has it.
-    let made = Registry::open(&config().directory);
-    let registry = made.ok().and_then(|_made| Registry::look(&config().directory));
+    let made = Registry::open(directory);
+    let registry = made.ok().and_then(|_made| Registry::look(directory));
     let child = command.spawn()?;
     let process = child.id();
     let status = wait(child, signals)?;
-    summary::print(name, process, status, begin.elapsed(), registry.as_ref());
+    eprintln!("sidestep: {name} ended after {:.3} s: {status}", begin.elapsed().as_secs_f64());
+    eprintln!("sidestep: {}", summary::of(process, registry.as_ref(), directory));
     Ok(end_like(status))
 }
 

@@ -10,23 +10,23 @@ use std::{
 
 use sidestep_sockets::{
     address::Key,
-    config::config,
+    config::{Config, Promote, config},
     reason::Reason,
     registry::{self, Registry, SocketRecord, View},
 };
 
 /// Adds those of all processes.
 pub fn add(sockets: &mut Vec<SocketRecord>) {
-    let (first, mut environments) = (sockets.len(), HashMap::new());
+    let (first, mut settings_of) = (sockets.len(), HashMap::new());
     let mut tables = HashMap::new();
     for process in processes() {
         let folder = format!("/proc/{process}");
-        let Some(environment) = accelerated(&folder) else { continue };
+        let Some(settings) = accelerated(&folder) else { continue };
         let namespace = fs::read_link(format!("{folder}/ns/net")).unwrap_or_default();
         let table = tables.entry(namespace).or_insert_with(|| connections(&folder));
         let reason = Reason::Young;
         // Asked while it lives.
-        environments.insert(process, (environment, is_short(process, true)));
+        settings_of.insert(process, (settings, is_short(process, true)));
         for (fd, inode) in descriptors(&folder) {
             let Some((local, remote)) = table.get(&inode).copied() else { continue };
             let known = |socket: &SocketRecord| {
@@ -41,15 +41,18 @@ pub fn add(sockets: &mut Vec<SocketRecord>) {
     // Looked at after the sockets: a process that has left word meanwhile is heard.
     let registries = Registry::look_at_all(&config().directory);
     for socket in &mut sockets[first..] {
-        let (environment, short) = &environments[&socket.pid];
-        let said = reason(&registries, socket.pid, environment);
+        let (settings, short) = &settings_of[&socket.pid];
+        let said = reason(&registries, socket.pid, settings);
         socket.reason = if *short && said == Reason::Young { Reason::Resources } else { said };
     }
 }
 
 /// Why a connection of this process is not in the registry.
-fn reason(registries: &[View], process: u32, environment: &[u8]) -> Reason {
-    if variable(environment, b"SIDESTEP_PROMOTE=") == Some(b"never") {
+fn reason(registries: &[View], process: u32, settings: &Config) -> Reason {
+    if settings.wrong.is_some() {
+        return Reason::WrongOption;
+    }
+    if settings.promote == Promote::Never {
         return Reason::Rule;
     }
     let excuse = registries.iter().find_map(|registry| registry.process(process)?.excuse);
@@ -92,18 +95,22 @@ fn processes() -> impl Iterator<Item = u32> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
-/// The environment of a process of this user that has the library loaded, and uses this registry.
-fn accelerated(folder: &str) -> Option<Vec<u8>> {
+/// The settings of a process of this user that has the library loaded, and uses this registry.
+fn accelerated(folder: &str) -> Option<Config> {
     let loaded = fs::read_to_string(format!("{folder}/maps")).is_ok_and(|maps| maps.contains("/libsidestep.so"));
     let environment = if loaded { fs::read(format!("{folder}/environ")).unwrap_or_default() } else { return None };
-    let directory = variable(&environment, b"SIDESTEP_DIR=");
-    let same =
-        directory.map_or(config().is_default_directory(), |directory| directory == config().directory.as_bytes());
-    same.then_some(environment)
+    let settings = settings(&environment);
+    (settings.directory == config().directory).then_some(settings)
 }
 
-fn variable<'a>(environment: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
-    environment.split(|byte| *byte == 0).find_map(|entry| entry.strip_prefix(name))
+/// What the library reads from an environment.
+fn settings(environment: &[u8]) -> Config {
+    let value = |name: &str| {
+        let mut entries = environment.split(|byte| *byte == 0);
+        let value = entries.find_map(|entry| entry.strip_prefix(name.as_bytes())?.strip_prefix(b"="))?;
+        Some(String::from_utf8_lossy(value).into_owned())
+    };
+    Config::from_env(value)
 }
 
 /// The sockets that a process has open: number and inode.

@@ -12,7 +12,9 @@
 #![forbid(unsafe_code)]
 
 mod bench;
+mod census;
 mod demo;
+mod doctor;
 mod idl;
 mod install;
 mod names;
@@ -22,6 +24,8 @@ mod rpcinfo;
 mod rping;
 mod run;
 mod stat;
+mod top;
+mod why;
 
 use std::process::ExitCode;
 
@@ -35,6 +39,9 @@ fn main() -> ExitCode {
         Command::Install(options) => install::run(&options),
         Command::Bench(options) => bench::run(&options),
         Command::Stat(options) => stat::run(&options),
+        Command::Why(options) => why::run(&options),
+        Command::Top(options) => top::run(options),
+        Command::Doctor(options) => return doctor::run(&options),
         Command::Rping(options) => rping::run(&options),
         Command::Idl(options) => idl::run(&options),
         Command::Names(options) => names::run(&options),

@@ -4,7 +4,11 @@ use std::net::IpAddr;
 
 use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
 
-use crate::{install::Install, run::options::Run};
+use crate::{
+    install::Install,
+    run::options::Run,
+    stat::select::{Filter, SortKey},
+};
 
 /// Programs talk to each other without going through the kernel on every message.
 #[derive(Debug, Parser)]
@@ -26,6 +30,12 @@ pub enum Command {
     Bench(Bench),
     /// Show every socket of every accelerated process of this user
     Stat(Stat),
+    /// Say in a sentence why a connection or a program is accelerated or not, and what would change it
+    Why(Why),
+    /// Show processes, sockets and rates live in the terminal
+    Top(Top),
+    /// Check this machine: what limits acceleration, what follows from it, and how to mend it
+    Doctor(Doctor),
     /// RDMA ping over iWARP, wire compatible with rdma-core's `rping`
     Rping(Rping),
     /// Compile an interface definition to Rust: ONC RPC (FILE.x) or CORBA (FILE.idl)
@@ -48,14 +58,102 @@ pub enum Command {
 
 /// Options of `sidestep stat`.
 #[derive(Debug, Args)]
+#[command(after_long_help = FILTERS)]
 pub struct Stat {
     /// Only the sockets of this process
     #[arg(value_name = "PID")]
     pub process: Option<u32>,
 
-    /// Print one JSON object a line instead of a table
+    /// Print one JSON object a line instead of a table; docs/operating.md names its members, which stay
     #[arg(long)]
     pub json: bool,
+
+    /// Print totals of each process instead of its sockets
+    #[arg(long)]
+    pub totals: bool,
+
+    /// What to sort by, the largest first
+    #[arg(long, value_enum, default_value_t = SortKey::Pid, value_name = "KEY")]
+    pub sort: SortKey,
+
+    /// Only sockets that fit: `KEY=VALUE` or `KEY!=VALUE`; may be given again
+    #[arg(long, value_name = "FILTER")]
+    pub filter: Vec<Filter>,
+
+    /// Print again every so many seconds
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true, default_missing_value = "1",
+          value_parser = seconds)]
+    pub watch: Option<std::time::Duration>,
+
+    /// With --watch: end after printing so often
+    #[arg(long, value_name = "N", requires = "watch")]
+    pub count: Option<u64>,
+
+    /// Serve metrics in the OpenMetrics format at this address; port 0 takes one that is free
+    #[arg(long, value_name = "ADDRESS:PORT", conflicts_with_all = ["json", "totals", "watch", "process", "sort", "filter"])]
+    pub metrics: Option<std::net::SocketAddr>,
+}
+
+const FILTERS: &str = "\
+Filters:
+  pid=N fd=N         the process, the descriptor
+  program=NAME       the name of the program
+  port=N address=A   either end has this port or IP address
+  path=PATH          a direction is on it: tcp, ring, via, via-iwarp
+  reason=NAME        the name of the reason, as in --json";
+
+/// Options of `sidestep why`.
+#[derive(Debug, Args)]
+#[command(after_long_help = WHY)]
+pub struct Why {
+    /// A process id, an address and port, a port alone as `:PORT`, or the name of a program
+    #[arg(value_name = "PID | ADDRESS:PORT | PROGRAM")]
+    pub subject: String,
+
+    /// With a process id: one of its descriptors
+    #[arg(value_name = "FD")]
+    pub fd: Option<u32>,
+}
+
+const WHY: &str = "\
+Examples:
+  sidestep why 4711 7           descriptor 7 of process 4711
+  sidestep why 127.0.0.1:6379   connections from and to this address and port
+  sidestep why :6379            the same for any address
+  sidestep why redis-server     processes that run this program; if there are none, whether it could be accelerated";
+
+/// Options of `sidestep top`.
+#[derive(Debug, Args)]
+pub struct Top {
+    /// Look again every so many seconds
+    #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = seconds)]
+    pub interval: std::time::Duration,
+
+    /// What to sort by, the largest first
+    #[arg(long, value_enum, default_value_t = SortKey::Rate, value_name = "KEY")]
+    pub sort: SortKey,
+
+    /// Only sockets that fit, as for `sidestep stat`; may be given again
+    #[arg(long, value_name = "FILTER")]
+    pub filter: Vec<Filter>,
+}
+
+/// Options of `sidestep doctor`.
+#[derive(Debug, Args)]
+pub struct Doctor {
+    /// Programs of which to say whether they could be accelerated
+    #[arg(value_name = "PROGRAM")]
+    pub programs: Vec<std::ffi::OsString>,
+
+    /// Mend what is safe to mend
+    #[arg(long)]
+    pub fix: bool,
+}
+
+/// A time between a tenth of a second and an hour.
+fn seconds(text: &str) -> Result<std::time::Duration, String> {
+    let seconds = text.parse::<f64>().ok().filter(|seconds| (0.1..=3600.0).contains(seconds));
+    seconds.map(std::time::Duration::from_secs_f64).ok_or_else(|| "it is 0.1 to 3600 seconds".to_owned())
 }
 
 /// Options of `sidestep rpcbind`.

@@ -115,6 +115,10 @@ impl Registry {
                     (ProcessField::EndedPromoted, 0),
                     (ProcessField::EndedCarried, 0),
                     (ProcessField::EndedTcp, 0),
+                    (ProcessField::EndedMessages, 0),
+                    (ProcessField::EndedSleeps, 0),
+                    (ProcessField::EndedDoorbells, 0),
+                    (ProcessField::EndedPromotions, 0),
                     (ProcessField::Pid, u64::from(pid)),
                     (ProcessField::Network, kernel::network_namespace()),
                     (ProcessField::Pids, kernel::namespace("pid")),
@@ -150,15 +154,19 @@ impl Registry {
 
     /// Adds a socket that has ended to the totals of this process.
     pub fn add_totals(&self, process: Process, entry: Entry) {
-        let sum = |fields: [Field; 2]| {
+        let sum = |fields: &[Field]| {
             fields.iter().fold(0, |sum: u64, field| sum.wrapping_add(self.field(entry, *field).load(Relaxed)))
         };
         let promoted = self.field(entry, Field::Promoted).load(Relaxed) != 0;
         let more = [
             (ProcessField::EndedSockets, 1),
             (ProcessField::EndedPromoted, u64::from(promoted)),
-            (ProcessField::EndedCarried, sum([Field::ReadRing, Field::WrittenRing])),
-            (ProcessField::EndedTcp, sum([Field::ReadTcp, Field::WrittenTcp])),
+            (ProcessField::EndedCarried, sum(&[Field::ReadRing, Field::WrittenRing])),
+            (ProcessField::EndedTcp, sum(&[Field::ReadTcp, Field::WrittenTcp])),
+            (ProcessField::EndedMessages, sum(&[Field::ReadMessages, Field::WrittenMessages])),
+            (ProcessField::EndedSleeps, sum(&[Field::Sleeps])),
+            (ProcessField::EndedDoorbells, sum(&[Field::Doorbells])),
+            (ProcessField::EndedPromotions, sum(&[Field::Promotions])),
         ];
         for (field, more) in more {
             self.process_word(process.index, field).fetch_add(more, Relaxed);

@@ -1,8 +1,8 @@
 //! `sidestep run`: a program with the preload library before it.
 
-mod library;
+pub mod library;
 pub mod options;
-mod program;
+pub mod program;
 mod summary;
 mod supervise;
 

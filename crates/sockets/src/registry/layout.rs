@@ -64,6 +64,14 @@ record! {
         Pids,
         /// When the record was filled in, in nanoseconds of the monotonic clock.
         Since,
+        /// Calls by which the ended sockets moved something over carriers, both ways.
+        EndedMessages,
+        /// Sleeps of the ended sockets.
+        EndedSleeps,
+        /// Doorbells that the ended sockets rang.
+        EndedDoorbells,
+        /// How often directions of the ended sockets were promoted.
+        EndedPromotions,
     }
 }
 
@@ -124,7 +132,7 @@ record! {
 /// The first word of a registry.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"SIDESTEP");
 /// Raised by every change of the layout.
-pub const VERSION: u64 = 4;
+pub const VERSION: u64 = 5;
 /// Records of processes, and words of each: two cache lines.
 pub const PROCESSES: usize = 1024;
 /// Words of a process's record.

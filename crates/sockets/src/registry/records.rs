@@ -39,6 +39,14 @@ pub struct Totals {
     pub carried: u64,
     /// Bytes over TCP, both ways.
     pub tcp: u64,
+    /// Calls that moved something over carriers, both ways.
+    pub messages: u64,
+    /// Sleeps while waiting for carriers.
+    pub sleeps: u64,
+    /// Doorbells rung for peers.
+    pub doorbells: u64,
+    /// How often directions were promoted.
+    pub promotions: u64,
 }
 
 /// What a process has said of one of its sockets.
@@ -259,6 +267,10 @@ impl<W: Load> Records<W> {
                 promoted: word(ProcessField::EndedPromoted),
                 carried: word(ProcessField::EndedCarried),
                 tcp: word(ProcessField::EndedTcp),
+                messages: word(ProcessField::EndedMessages),
+                sleeps: word(ProcessField::EndedSleeps),
+                doorbells: word(ProcessField::EndedDoorbells),
+                promotions: word(ProcessField::EndedPromotions),
             },
         };
         // The same use of the record before and after. Its end changes nothing but the claim.

@@ -1,0 +1,84 @@
+//! What the kernel tells of a process, which may end at any moment: whatever is not there any more is left out.
+
+use std::fs;
+
+use rustix::time::{ClockId, clock_gettime};
+use sidestep_sockets::config::Config;
+
+/// The numbers of all processes.
+pub fn all() -> impl Iterator<Item = u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+/// The name of its program. A process gives itself any name: what a terminal would act upon is not passed on.
+pub fn program(pid: u32) -> Option<String> {
+    let name = fs::read(format!("/proc/{pid}/comm")).ok()?;
+    let name = String::from_utf8_lossy(&name);
+    Some(name.trim().chars().map(|letter| if letter.is_control() { '?' } else { letter }).collect())
+}
+
+/// Whether the library is loaded into it; `None` if this user may not know.
+pub fn has_library(pid: u32) -> Option<bool> {
+    Some(fs::read_to_string(format!("/proc/{pid}/maps")).ok()?.contains("/libsidestep.so"))
+}
+
+/// What the library read from its environment when it started.
+pub fn settings(pid: u32) -> Config {
+    let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    let value = |name: &str| {
+        let mut entries = environment.split(|byte| *byte == 0);
+        let value = entries.find_map(|entry| entry.strip_prefix(name.as_bytes())?.strip_prefix(b"="))?;
+        Some(String::from_utf8_lossy(value).into_owned())
+    };
+    Config::from_env(value)
+}
+
+/// The sockets that it has open: number and inode.
+pub fn sockets(pid: u32) -> Vec<(u32, u64)> {
+    let entries = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+    let socket = |entry: fs::DirEntry| {
+        let target = fs::read_link(entry.path()).ok()?;
+        Some((entry.file_name().to_str()?.parse().ok()?, inode(target.to_str()?)?))
+    };
+    entries.filter_map(socket).collect()
+}
+
+/// The inode of a socket, from what its descriptor is a link to.
+pub fn inode(target: &str) -> Option<u64> {
+    target.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
+}
+
+/// Whether the process with this number is the one that had it at this time of the monotonic clock, in nanoseconds.
+pub fn is_still(pid: u32, since: u64) -> bool {
+    let Ok(status) = fs::read_to_string(format!("/proc/{pid}/stat")) else { return false };
+    // Behind the name, which may contain anything: the twentieth word is when it started, in ticks since the boot.
+    let started = status.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(19)?.parse::<u64>().ok());
+    let tick = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
+    started.is_none_or(|ticks| ticks.saturating_mul(tick) <= since.saturating_add(asleep()).saturating_add(tick))
+}
+
+/// Nanoseconds that the machine has been suspended since its boot: the monotonic clock stands still meanwhile.
+fn asleep() -> u64 {
+    let [boot, monotonic] = [ClockId::Boottime, ClockId::Monotonic].map(|clock| {
+        let time = clock_gettime(clock);
+        (time.tv_sec as u64).saturating_mul(1_000_000_000).saturating_add(time.tv_nsec as u64)
+    });
+    boot.saturating_sub(monotonic)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_is_one_process_at_a_time() {
+        let (own, now) = (std::process::id(), sidestep_sys::clock::now());
+        assert!(is_still(own, now));
+        assert!(!is_still(own, 0), "it had not started then");
+        assert!(!is_still(u32::MAX >> 1, now), "nobody has this number");
+        assert_eq!(inode("socket:[77]"), Some(77));
+        assert_eq!(inode("/dev/null"), None);
+        assert!(program(own).is_some() && has_library(own) == Some(false));
+    }
+}

@@ -1,0 +1,141 @@
+//! The kernel's own tables of TCP connections, one pair per network namespace.
+
+use std::{
+    collections::HashMap,
+    fs,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    path::PathBuf,
+    rc::Rc,
+};
+
+/// What the kernel says of one TCP socket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Row {
+    /// Its own address.
+    pub local: SocketAddr,
+    /// The other end's; its port is 0 while the socket listens.
+    pub remote: SocketAddr,
+    /// What it does.
+    pub state: State,
+    /// Who made it.
+    pub user: u32,
+    /// By which descriptors refer to it; 0: no process has it open.
+    pub inode: u64,
+}
+
+/// What a TCP socket does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// It waits for connections.
+    Listening,
+    /// It is one, both ways.
+    Connected,
+    /// One end of it has ended.
+    Ending,
+}
+
+/// The TCP sockets of one network namespace.
+#[derive(Debug, Default)]
+pub struct Table {
+    by_inode: HashMap<u64, Row>,
+    by_addresses: HashMap<(SocketAddr, SocketAddr), Row>,
+}
+
+/// The tables that were needed so far.
+#[derive(Debug, Default)]
+pub struct Tables(HashMap<PathBuf, Rc<Table>>);
+
+impl Tables {
+    /// The table of the network namespace that a process is in; an empty one if it has gone.
+    pub fn of_process(&mut self, process: u32) -> Rc<Table> {
+        let folder = format!("/proc/{process}");
+        let Ok(namespace) = fs::read_link(format!("{folder}/ns/net")) else { return Rc::default() };
+        self.0.entry(namespace).or_insert_with(|| Rc::new(Table::read(&folder))).clone()
+    }
+}
+
+impl Table {
+    fn read(folder: &str) -> Table {
+        let text = |name| fs::read_to_string(format!("{folder}/net/{name}")).unwrap_or_default();
+        Table::of_texts(&["tcp", "tcp6"].map(text))
+    }
+
+    /// What the kernel has printed.
+    pub fn of_texts(texts: &[String]) -> Table {
+        let mut table = Table::default();
+        for row in texts.iter().flat_map(|text| text.lines().skip(1)).filter_map(parse) {
+            if row.inode != 0 {
+                table.by_inode.insert(row.inode, row);
+            }
+            table.by_addresses.insert((row.local, row.remote), row);
+        }
+        table
+    }
+
+    /// The socket with this inode.
+    pub fn with_inode(&self, inode: u64) -> Option<&Row> {
+        self.by_inode.get(&inode)
+    }
+
+    /// The socket with these addresses.
+    pub fn between(&self, local: SocketAddr, remote: SocketAddr) -> Option<&Row> {
+        self.by_addresses.get(&(local, remote))
+    }
+
+    /// Every socket.
+    pub fn rows(&self) -> impl Iterator<Item = &Row> {
+        self.by_addresses.values()
+    }
+}
+
+/// One line of a table.
+fn parse(line: &str) -> Option<Row> {
+    let mut words = line.split_whitespace().skip(1);
+    let (local, remote, state) = (address(words.next()?)?, address(words.next()?)?, words.next()?);
+    let state = match state {
+        "01" => State::Connected,
+        "04" | "05" | "08" => State::Ending,
+        "0A" => State::Listening,
+        _ => return None,
+    };
+    let mut words = words.skip(3);
+    let (user, _, inode) = (words.next()?.parse().ok()?, words.next()?, words.next()?.parse().ok()?);
+    Some(Row { local, remote, state, user, inode })
+}
+
+/// An address as the kernel prints it: words of the machine in hexadecimal, then the port.
+fn address(text: &str) -> Option<SocketAddr> {
+    let (ip, port) = text.split_once(':')?;
+    let word = |at: usize| Some(u32::from_str_radix(ip.get(at * 8..at * 8 + 8)?, 16).ok()?.to_ne_bytes());
+    let ip = match ip.len() {
+        8 => IpAddr::V4(Ipv4Addr::from(word(0)?)),
+        32 => {
+            let bytes = [word(0)?, word(1)?, word(2)?, word(3)?].concat();
+            let v6 = Ipv6Addr::from(<[u8; 16]>::try_from(bytes).ok()?);
+            v6.to_ipv4_mapped().map_or(IpAddr::V6(v6), IpAddr::V4)
+        }
+        _ => return None,
+    };
+    Some(SocketAddr::new(ip, u16::from_str_radix(port, 16).ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_the_kernel_are_read() {
+        let line =
+            "   3: 0100007F:1F90 0100007F:C350 01 00000000:00000000 00:00000000 00000000  1000        0 4711 1 0";
+        let row = parse(line).expect("a connection");
+        assert_eq!((row.inode, row.user, row.state), (4711, 1000, State::Connected));
+        assert_eq!((row.local.to_string().as_str(), row.remote.port()), ("127.0.0.1:8080", 50000));
+        assert_eq!(parse(&line.replace(" 01 ", " 0A ")).expect("a listener").state, State::Listening);
+        assert_eq!(parse(&line.replace(" 01 ", " 06 ")), None, "it has ended");
+        let mapped = address("0000000000000000FFFF00000100007F:0050").expect("an address");
+        assert_eq!(mapped.to_string(), "127.0.0.1:80");
+        let own = address("00000000000000000000000001000000:0050").expect("an address");
+        assert_eq!(own.to_string(), "[::1]:80");
+        assert_eq!(address("0100007F"), None);
+    }
+}

@@ -1,0 +1,92 @@
+//! Connections that are not in the registry: too young for it, or of a process that cannot have an engine. The kernel tells
+//! which processes have the library loaded, and what they are connected to.
+
+use std::{
+    collections::{HashMap, HashSet},
+    fs,
+    path::Path,
+};
+
+use sidestep_sockets::{
+    address::Key,
+    config::{Config, Promote, config},
+    reason::Reason,
+    registry::{self, Registry, SocketRecord, View},
+};
+
+use super::{
+    process,
+    tables::{State, Tables},
+};
+
+/// Adds those of all processes that use this registry.
+pub fn add(sockets: &mut Vec<SocketRecord>, tables: &mut Tables) {
+    let known: HashSet<_> = sockets.iter().map(|socket| (socket.pid, socket.key.local, socket.key.remote)).collect();
+    let (first, mut processes) = (sockets.len(), HashMap::new());
+    for pid in process::all().filter(|pid| process::has_library(*pid) == Some(true)) {
+        let settings = process::settings(pid);
+        if settings.directory != config().directory {
+            continue;
+        }
+        // Asked while it lives.
+        processes.insert(pid, (settings, is_short(pid, true)));
+        let table = tables.of_process(pid);
+        for (fd, inode) in process::sockets(pid) {
+            let Some(row) = table.with_inode(inode).filter(|row| row.state != State::Listening) else { continue };
+            if !known.contains(&(pid, row.local, row.remote)) {
+                let key = Key { namespace: 0, local: row.local, remote: row.remote };
+                sockets.push(SocketRecord::unlisted(pid, fd, key, Reason::Young));
+            }
+        }
+    }
+    // Looked at after the sockets: a process that has left word meanwhile is heard.
+    let registries = Registry::look_at_all(&config().directory);
+    for socket in &mut sockets[first..] {
+        let (settings, short) = &processes[&socket.pid];
+        let said = reason(&registries, socket.pid, settings);
+        socket.reason = if *short && said == Reason::Young { Reason::Resources } else { said };
+    }
+}
+
+/// Why a connection of this process is not in the registry.
+fn reason(registries: &[View], pid: u32, settings: &Config) -> Reason {
+    if settings.wrong.is_some() {
+        return Reason::WrongOption;
+    }
+    if settings.promote == Promote::Never {
+        return Reason::Rule;
+    }
+    let excuse = super::said(registries, pid).and_then(|said| said.excuse);
+    let is_short = || is_short(pid, !registries.is_empty()) || registries.is_empty() && !can_be_made();
+    excuse.unwrap_or_else(|| if is_short() { Reason::Resources } else { Reason::Young })
+}
+
+/// Whether a process has no descriptors or no address space left for the registry, where it would leave word, or cannot make
+/// one if it is not there.
+fn is_short(pid: u32, is_there: bool) -> bool {
+    let limits = fs::read_to_string(format!("/proc/{pid}/limits")).unwrap_or_default();
+    let limit = |name: &str| {
+        let line = limits.lines().find_map(|line| line.strip_prefix(name));
+        line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok()).unwrap_or(u64::MAX)
+    };
+    let open = fs::read_dir(format!("/proc/{pid}/fd")).map_or(0, |entries| entries.count()) as u64;
+    let sizes = fs::read_to_string(format!("/proc/{pid}/statm")).unwrap_or_default();
+    let pages: u64 = sizes.split(' ').next().and_then(|pages| pages.parse().ok()).unwrap_or(0);
+    let mapped = pages * rustix::param::page_size() as u64;
+    let needed = registry::LEN as u64;
+    // Two at once: the directory, and the file that says where the registry is.
+    open + 2 > limit("Max open files")
+        || mapped + needed > limit("Max address space")
+        || !is_there && registry::HINT_LEN as u64 > limit("Max file size")
+}
+
+/// Whether the first process that needs a registry can make it.
+pub fn can_be_made() -> bool {
+    let folder = Path::new(&config().directory);
+    let holder = if folder.exists() { Some(folder) } else { folder.parent() };
+    let usable = holder
+        .is_some_and(|holder| holder.is_dir() && rustix::fs::access(holder, rustix::fs::Access::WRITE_OK).is_ok());
+    let has_room =
+        |holder: &Path| rustix::fs::statvfs(holder).is_ok_and(|space| space.f_bavail > 0 && space.f_favail > 0);
+    usable && holder.is_some_and(has_room)
+}

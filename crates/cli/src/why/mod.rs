@@ -1,0 +1,228 @@
+//! `sidestep why`: one sentence that says why a connection or a program is accelerated or not, then the facts, and what would
+//! change it.
+
+mod verdict;
+
+use std::{ffi::OsStr, fs, net::SocketAddr, process};
+
+use anyhow::{Result, bail};
+use sidestep_sockets::{config::config, reason::Reason};
+
+use crate::{
+    census::{
+        Census, Sighting, process as of_process,
+        tables::{Row, State, Tables},
+    },
+    options::Why,
+    run::program::Program,
+};
+
+use verdict::Verdict;
+
+/// Answers the question.
+pub fn run(options: &Why) -> Result<()> {
+    let subject = options.subject.as_str();
+    let verdicts = match (subject.parse::<u32>(), options.fd) {
+        (Ok(pid), Some(fd)) => vec![descriptor(pid, fd)?],
+        (Ok(pid), None) => processes(&[pid])?,
+        (Err(_), Some(_)) => {
+            bail!("{subject} is not a process id: `sidestep why PID FD` takes one before a descriptor")
+        }
+        (Err(_), None) => match end(subject) {
+            Some((address, port)) => connections(address, port)?,
+            None => program(subject)?,
+        },
+    };
+    let texts: Vec<String> = verdicts.iter().take(MOST).map(ToString::to_string).collect();
+    println!("{}", texts.join("\n"));
+    if verdicts.len() > MOST {
+        println!("... and {} more: `sidestep stat` lists them all", verdicts.len() - MOST);
+    }
+    Ok(())
+}
+
+/// More than this nobody reads.
+const MOST: usize = 20;
+
+/// `ADDRESS:PORT` or `:PORT`.
+fn end(text: &str) -> Option<(Option<std::net::IpAddr>, u16)> {
+    match text.strip_prefix(':') {
+        Some(port) => Some((None, port.parse().ok()?)),
+        None => text.parse::<SocketAddr>().ok().map(|end| (Some(end.ip()), end.port())),
+    }
+}
+
+/// One descriptor of a process.
+fn descriptor(pid: u32, fd: u32) -> Result<Verdict> {
+    let Some(name) = of_process::program(pid) else { bail!("there is no process {pid}") };
+    let link = match fs::read_link(format!("/proc/{pid}/fd/{fd}")) {
+        Ok(link) => link.to_string_lossy().into_owned(),
+        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+            bail!("process {pid} ({name}) belongs to another user: ask as that user or as root")
+        }
+        Err(_) => bail!("process {pid} ({name}) has no descriptor {fd}"),
+    };
+    let who = format!("descriptor {fd} of {name} ({pid})");
+    let Some(inode) = of_process::inode(&link) else {
+        return Ok(Verdict::new(who, Reason::SocketType).fact("it is", link));
+    };
+    let mut tables = Tables::default();
+    let table = tables.of_process(pid);
+    let Some(row) = table.with_inode(inode) else {
+        return Ok(Verdict::new(who, Reason::SocketType)
+            .fact("it is", "a socket, but none of TCP, or one that is not connected"));
+    };
+    if row.state == State::Listening {
+        return Ok(listener(who, row, pid));
+    }
+    Ok(of_row(&Census::take(), pid, who, row, &mut tables))
+}
+
+/// A listening socket: what it accepts may be accelerated.
+fn listener(who: String, row: &Row, pid: u32) -> Verdict {
+    let verdict = Verdict::of_process(who, pid).fact("listens at", row.local);
+    verdict.fact("", "a listening socket stays with the kernel; the connections it accepts are what is accelerated")
+}
+
+/// A connection of a process.
+fn of_row(census: &Census, pid: u32, who: String, row: &Row, tables: &mut Tables) -> Verdict {
+    let is_it = |socket: &&Sighting| {
+        let key = &socket.record.key;
+        socket.record.pid == pid && (key.local, key.remote) == (row.local, row.remote)
+    };
+    match census.sockets.iter().find(is_it) {
+        Some(socket) => sighted(census, socket, tables),
+        None => Verdict::of_process(who, pid).fact("between", format!("{} and {}", row.local, row.remote)),
+    }
+}
+
+/// A connection of a process that runs under Sidestep.
+fn sighted(census: &Census, socket: &Sighting, tables: &mut Tables) -> Verdict {
+    let record = &socket.record;
+    let who = format!(
+        "{} ({}) descriptor {}, {} to {}",
+        census.program(record.pid),
+        record.pid,
+        record.fd,
+        record.key.local,
+        record.key.remote
+    );
+    let mut verdict = Verdict::new(who, record.reason).sentence(socket.why());
+    if let Some(wrong) = of_process::settings(record.pid).wrong.filter(|_| record.reason == Reason::WrongOption) {
+        verdict = verdict.fact("wrong is", wrong);
+    }
+    verdict = verdict.fact("path", format!("reads from {}, writes to {}", socket.reads_from(), socket.writes_to()));
+    if socket.is_counted() {
+        let (read, written) = (&record.read, &record.written);
+        verdict = verdict
+            .fact("read", format!("{} bytes over carriers, {} over TCP", read.carried, read.tcp))
+            .fact("written", format!("{} bytes over carriers, {} over TCP", written.carried, written.tcp))
+            .fact("promoted", format!("{} times, counting each direction", record.promotions));
+    }
+    verdict.fact("other end", other_end(census, socket, tables))
+}
+
+/// Who has the other end, as far as this user may know.
+fn other_end(census: &Census, socket: &Sighting, tables: &mut Tables) -> String {
+    if let Some(peer) = socket.peer {
+        let (name, why) = (census.program(peer.pid), peer.reason.sentence());
+        return format!("{name} ({}) descriptor {}, under Sidestep: {why}", peer.pid, peer.fd);
+    }
+    let key = &socket.record.key;
+    let Some(row) = tables.of_process(socket.record.pid).between(key.remote, key.local).copied() else {
+        return format!("{}, which is not in this network namespace", key.remote);
+    };
+    match holder(row.inode) {
+        Some(pid) => {
+            let name = of_process::program(pid).unwrap_or_default();
+            let settings = of_process::settings(pid);
+            match of_process::has_library(pid) {
+                Some(true) if settings.directory != config().directory => {
+                    format!("{name} ({pid}), under Sidestep with another directory: {}", settings.directory)
+                }
+                Some(true) => format!("{name} ({pid}), under Sidestep; it has not entered the connection yet"),
+                _ => format!("{name} ({pid}), which does not run under Sidestep"),
+            }
+        }
+        None => format!("a process of user {}", row.user),
+    }
+}
+
+/// A process that has the socket with this inode open.
+fn holder(inode: u64) -> Option<u32> {
+    if inode == 0 {
+        return None;
+    }
+    of_process::all().find(|pid| of_process::sockets(*pid).iter().any(|(_, of)| *of == inode))
+}
+
+/// Connections from and to an address, or who listens there.
+fn connections(address: Option<std::net::IpAddr>, port: u16) -> Result<Vec<Verdict>> {
+    let (census, mut tables) = (Census::take(), Tables::default());
+    let fits = |end: SocketAddr| {
+        end.port() == port && address.is_none_or(|address| end.ip() == address || end.ip().is_unspecified())
+    };
+    let here = |socket: &&Sighting| fits(socket.record.key.local) || fits(socket.record.key.remote);
+    let sockets: Vec<&Sighting> = census.sockets.iter().filter(here).collect();
+    if !sockets.is_empty() {
+        return Ok(sockets.into_iter().map(|socket| sighted(&census, socket, &mut tables)).collect());
+    }
+    let shown = address.map_or(format!("port {port}"), |address| SocketAddr::new(address, port).to_string());
+    let table = tables.of_process(process::id());
+    let mut rows: Vec<&Row> = table.rows().filter(|row| fits(row.local) || fits(row.remote)).collect();
+    rows.sort_by_key(|row| (row.state != State::Connected, row.local, row.remote));
+    if rows.is_empty() {
+        bail!("nothing listens at {shown} or is connected there, in this network namespace");
+    }
+    let verdict = |row: &&Row| {
+        let who = |name: &str| match row.state {
+            State::Listening => format!("{name}, which listens at {}", row.local),
+            _ => format!("{name}, {} to {}", row.local, row.remote),
+        };
+        match holder(row.inode) {
+            Some(pid) => {
+                let name = of_process::program(pid).unwrap_or_default();
+                Verdict::of_process(who(&format!("{name} ({pid})")), pid)
+            }
+            None => Verdict::new(who(&format!("a process of user {}", row.user)), Reason::NotLoaded)
+                .fact("", "this user may not look at it; ask as root"),
+        }
+    };
+    Ok(rows.iter().map(verdict).collect())
+}
+
+/// Whole processes.
+fn processes(pids: &[u32]) -> Result<Vec<Verdict>> {
+    let (census, mut tables, mut verdicts) = (Census::take(), Tables::default(), Vec::new());
+    for pid in pids {
+        let Some(name) = of_process::program(*pid) else { bail!("there is no process {pid}") };
+        let own: Vec<&Sighting> = census.sockets.iter().filter(|socket| socket.record.pid == *pid).collect();
+        if own.is_empty() {
+            verdicts.push(Verdict::of_process(format!("{name} ({pid})"), *pid));
+        }
+        verdicts.extend(own.into_iter().map(|socket| sighted(&census, socket, &mut tables)));
+    }
+    Ok(verdicts)
+}
+
+/// A program: its processes, or what would become of it.
+fn program(name: &str) -> Result<Vec<Verdict>> {
+    let file = name.rsplit('/').next().unwrap_or(name);
+    // The kernel keeps 15 letters of a name.
+    let kept: String = file.chars().take(15).collect();
+    let own = process::id();
+    let pids: Vec<u32> =
+        of_process::all().filter(|pid| *pid != own && of_process::program(*pid).as_deref() == Some(&kept)).collect();
+    if !pids.is_empty() {
+        return processes(&pids);
+    }
+    let found = Program::find(OsStr::new(name));
+    let Ok(found) = found else { bail!("no process runs {name}, and no program has this name") };
+    let who = format!("{file}, which does not run now,");
+    Ok(vec![match found.loading().why_not() {
+        Some(why) => Verdict::new(who, Reason::NotLoadable).fact("it", why),
+        None => {
+            Verdict::new(who, Reason::NotLoaded).sentence("could be accelerated").fact("file", found.path.display())
+        }
+    }])
+}

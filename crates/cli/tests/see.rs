@@ -1,0 +1,376 @@
+//! What people see of programs under Sidestep: `stat`, `why`, `doctor`, `top`, metrics.
+
+use std::{
+    fs,
+    io::{BufRead, BufReader, Read, Write},
+    net::{TcpListener, TcpStream},
+    path::{Path, PathBuf},
+    process::{Child, ChildStdin, Command, Output, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use serde_json::Value;
+use sidestep_testkit::{process::PATIENCE, sockets::compile};
+
+const SIDESTEP: &str = env!("CARGO_BIN_EXE_sidestep");
+
+/// A folder with a registry of its own, and programs that meet there.
+struct Stage(PathBuf);
+
+impl Stage {
+    fn new(name: &str) -> Stage {
+        let folder = Path::new("/dev/shm").join(format!("sidestep-see-{name}-{}", std::process::id()));
+        fs::create_dir(&folder).expect("a folder");
+        Stage(folder)
+    }
+
+    fn sidestep(&self, arguments: &[&str]) -> Output {
+        let mut command = Command::new(SIDESTEP);
+        command.args(arguments).env("SIDESTEP_DIR", &self.0).output().expect("it runs")
+    }
+
+    /// What `sidestep` with these arguments prints, which must succeed.
+    fn said(&self, arguments: &[&str]) -> String {
+        let output = self.sidestep(arguments);
+        assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    /// Starts the program in this state, under `run` with these options.
+    fn pair(&self, options: &[&str], state: &[&str]) -> Pair {
+        let mut command = Command::new(SIDESTEP);
+        command.arg("run").args(options).arg("--").arg(program()).args(state);
+        self.start(command)
+    }
+
+    fn start(&self, mut command: Command) -> Pair {
+        command.env("SIDESTEP_DIR", &self.0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().expect("it starts");
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().expect("a pipe")).read_line(&mut line).expect("a line");
+        let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+        let [_, pid, fd, listener, port] = &words[..] else { panic!("it did not start: {line:?}") };
+        let [pid, fd, listener, port] = [pid, fd, listener, port].map(String::to_owned);
+        Pair { input: child.stdin.take(), child, pid, fd, listener, port }
+    }
+
+    fn sockets(&self, arguments: &[&str]) -> Vec<Value> {
+        let text = self.said(&[&["stat", "--json"], arguments].concat());
+        text.lines().map(|line| serde_json::from_str(line).expect("an object a line")).collect()
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// The program, until it is dropped.
+struct Pair {
+    input: Option<ChildStdin>,
+    child: Child,
+    pid: String,
+    fd: String,
+    listener: String,
+    port: String,
+}
+
+impl Drop for Pair {
+    fn drop(&mut self) {
+        drop(self.input.take());
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn stat_shows_both_ends_of_a_promoted_connection() {
+    let stage = Stage::new("stat");
+    let pair = stage.pair(&[], &["promoted"]);
+    let sockets = stage.sockets(&[&pair.pid]);
+    assert_eq!(sockets.len(), 2, "{sockets:?}");
+    for socket in &sockets {
+        let number = |value: &Value| value.as_u64().unwrap_or_else(|| panic!("a number in {socket}"));
+        assert_eq!(
+            (&socket["reads_from"], &socket["writes_to"], &socket["carrier"]),
+            (&"ring".into(), &"ring".into(), &"ring".into())
+        );
+        assert_eq!((&socket["reason"], number(&socket["promotions"])), (&"Promoted".into(), 2), "{socket}");
+        assert_eq!((number(&socket["read"]["waiting"]), number(&socket["written"]["waiting"])), (0, 0), "{socket}");
+        assert!(number(&socket["read"]["capacity"]) >= 16 << 10 && number(&socket["age_ns"]) > 0, "{socket}");
+        assert_eq!(number(&socket["peer"]["pid"]).to_string(), pair.pid, "{socket}");
+    }
+    let totals: Value = serde_json::from_str(stage.said(&["stat", "--json", "--totals"]).trim()).expect("one object");
+    assert_eq!((&totals["sockets"], &totals["promoted_ever"]), (&2.into(), &2.into()), "{totals}");
+    let table = stage.said(&["stat", "--sort", "bytes"]);
+    assert!(table.contains("PROGRAM") && table.contains("promoted") && table.contains("CARRIED"), "{table}");
+    assert_eq!(stage.sockets(&["--filter", &format!("fd={}", pair.fd)]).len(), 1);
+    assert_eq!(stage.sockets(&["--filter", "path=tcp"]).len(), 0);
+    assert_eq!(stage.sockets(&["--watch=0.1", "--count", "3"]).len(), 6);
+    let wrong = stage.sidestep(&["stat", "--filter", "colour=red"]);
+    assert_eq!(wrong.status.code(), Some(2), "{wrong:?}");
+}
+
+/// The kernel is told that the registry is only read.
+#[test]
+fn stat_attaches_the_registry_for_reading_alone() {
+    let stage = Stage::new("read-only");
+    let _pair = stage.pair(&[], &["promoted"]);
+    let log = stage.0.join("calls");
+    let mut command = Command::new("strace");
+    command.args(["-f", "-e", "trace=shmat,shmget,shmctl", "-o"]).arg(&log).args([SIDESTEP, "stat"]);
+    let Ok(output) = command.env("SIDESTEP_DIR", &stage.0).output() else { return eprintln!("left out: no strace") };
+    let calls = fs::read_to_string(&log).expect("a log");
+    if !output.status.success() || calls.contains("ptrace") {
+        return eprintln!("left out: strace may not trace");
+    }
+    let attached: Vec<&str> = calls.lines().filter(|line| line.contains("shmat(")).collect();
+    assert!(!attached.is_empty() && attached.iter().all(|line| line.contains("SHM_RDONLY")), "{calls}");
+    assert!(!calls.contains("shmget("), "nothing is made: {calls}");
+}
+
+/// Processes that come and are killed while others look.
+#[test]
+fn stat_works_while_processes_die() {
+    let stage = Stage::new("deaths");
+    thread::scope(|scope| {
+        let looking = scope.spawn(|| {
+            for _ in 0..10 {
+                stage.sockets(&[]);
+            }
+        });
+        while !looking.is_finished() {
+            let mut pair = stage.pair(&[], &["promoted"]);
+            pair.child.kill().expect("it lives");
+        }
+    });
+    assert_eq!(stage.sockets(&[]), Vec::<Value>::new(), "the dead are not shown");
+}
+
+/// Every state of the program has its reason, which `why` and `stat` name.
+#[test]
+fn why_names_the_reason() {
+    let stage = Stage::new("why");
+    let states = [
+        ("promoted", "Promoted"),
+        ("young", "Young"),
+        ("option", "Option"),
+        ("holder", "OtherHolder"),
+        ("foreign", "ForeignBytes"),
+        ("passed", "Passed"),
+        ("overflow", "Overflow"),
+        ("sandbox", "Sandboxed"),
+    ];
+    for (state, reason) in states {
+        let pair = stage.pair(&[], &[state]);
+        expect(&stage, &pair, reason);
+    }
+    for options in [["--rule", "deny:all"], ["--promote", "never"]] {
+        expect(&stage, &stage.pair(&options, &["promoted"]), "Rule");
+    }
+    if let Some(pair) = uring(&stage) {
+        expect(&stage, &pair, "UnseenWaits");
+    }
+}
+
+fn expect(stage: &Stage, pair: &Pair, reason: &str) {
+    let said = stage.said(&["why", &pair.pid, &pair.fd]);
+    assert!(said.contains(&format!("{:<10} {reason} (", "reason")), "not {reason}:\n{said}\n{}", stage.said(&["stat"]));
+    assert!(said.contains("to change ") && said.contains("other end "), "{said}");
+    let of_address = stage.said(&["why", &format!(":{}", pair.port)]);
+    assert!(of_address.contains(&format!("descriptor {},", pair.fd)), "{of_address}");
+}
+
+/// A program with an io_uring, where the kernel lets it have one.
+fn uring(stage: &Stage) -> Option<Pair> {
+    let allowed = Command::new(program()).arg("uring").stdin(Stdio::null()).output().expect("it runs").status.success();
+    if !allowed {
+        eprintln!("left out: the kernel has no io_uring for this user");
+    }
+    allowed.then(|| stage.pair(&[], &["uring"]))
+}
+
+/// A server that does not run under Sidestep: its clients are told so, and it is, too.
+#[test]
+fn why_knows_programs_that_are_not_under_sidestep() {
+    let stage = Stage::new("plain");
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("an address").port().to_string();
+    thread::spawn(move || {
+        for mut stream in listener.incoming().map_while(Result::ok) {
+            let mut bytes = [0; 64];
+            while stream.read_exact(&mut bytes).and_then(|()| stream.write_all(&bytes)).is_ok() {}
+        }
+    });
+    let pair = stage.pair(&[], &["peer", &port]);
+    expect(&stage, &pair, "PeerUnknown");
+    let own = std::process::id().to_string();
+    let said = stage.said(&["why", &pair.pid, &pair.fd]);
+    assert!(said.contains(&format!("({own}), which does not run under Sidestep")), "{said}");
+    let said = stage.said(&["why", &own]);
+    assert!(said.contains("does not run under Sidestep") && said.contains("NotLoaded"), "{said}");
+
+    // Started in another way, listening.
+    let mut command = Command::new(program());
+    command.arg("promoted");
+    let plain = stage.start(command);
+    let said = stage.said(&["why", &plain.pid, &plain.listener]);
+    assert!(said.contains("NotLoaded") && said.contains("listens at"), "{said}");
+    let said = stage.said(&["why", &format!("127.0.0.1:{}", plain.port)]);
+    assert!(said.contains("NotLoaded"), "{said}");
+    let said = stage.said(&["why", &plain.pid, "0"]);
+    assert!(said.contains("SocketType"), "{said}");
+
+    // One with a value that is not allowed.
+    let mut command = Command::new(program());
+    command.arg("promoted").env("LD_PRELOAD", library()).env("SIDESTEP_CARRIER", "pigeon");
+    let wrong = stage.start(command);
+    let said = stage.said(&["why", &wrong.pid, &wrong.fd]);
+    assert!(said.contains("WrongOption") && said.contains("SIDESTEP_CARRIER=pigeon"), "{said}");
+
+    // What does not run, what cannot, and what is not there.
+    assert!(stage.said(&["why", "sha256sum"]).contains("could be accelerated"));
+    let fixed = static_program();
+    let said = stage.said(&["why", fixed.to_str().expect("a path of letters")]);
+    assert!(said.contains("NotLoadable") && said.contains("is statically linked"), "{said}");
+    for nothing in [&["why", "no-such-program"][..], &["why", "2147483646", "3"], &["why", &own, "99999"]] {
+        let output = stage.sidestep(nothing);
+        assert_eq!(output.status.code(), Some(1), "{nothing:?}: {output:?}");
+    }
+}
+
+#[test]
+fn doctor_finds_what_is_wrong() {
+    let stage = Stage::new("doctor");
+    let fixed = static_program();
+    let said = stage.said(&["doctor", "sh"]);
+    assert!(said.contains("sh loads the library") && said.contains("programs can be accelerated"), "{said}");
+    let output = stage.sidestep(&["doctor", fixed.to_str().expect("a path of letters")]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let mut command = Command::new(SIDESTEP);
+    let output = command.arg("doctor").env("SIDESTEP_DIR", "/proc/nowhere").output().expect("it runs");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.code() == Some(1) && said.contains("broken   directory"), "{said}");
+    // A file of another version, whose segment is not there.
+    let left = stage.0.join(format!("{}-1-1", rustix::process::geteuid().as_raw()));
+    let words = [u64::from_le_bytes(*b"SIDESTEP"), 1 << 32 | 0x7fff_fff0, 1, 0];
+    fs::write(&left, words.map(u64::to_le_bytes).concat()).expect("writable");
+    assert!(stage.said(&["doctor"]).contains("limited  leftovers"));
+    assert!(stage.said(&["doctor", "--fix"]).contains("removed ") && !left.exists());
+}
+
+#[test]
+fn metrics_are_served() {
+    let stage = Stage::new("metrics");
+    let _pair = stage.pair(&[], &["promoted"]);
+    let mut command = Command::new(SIDESTEP);
+    command.args(["stat", "--metrics", "127.0.0.1:0"]).env("SIDESTEP_DIR", &stage.0).stderr(Stdio::piped());
+    let mut server = Killed(command.spawn().expect("it starts"));
+    let mut line = String::new();
+    BufReader::new(server.0.stderr.take().expect("a pipe")).read_line(&mut line).expect("a line");
+    let address = line.trim().split("http://").nth(1).and_then(|rest| rest.split('/').next()).expect("an address");
+    let ask = |request: &str| {
+        let mut stream = TcpStream::connect(address).expect("it listens");
+        stream.write_all(request.as_bytes()).expect("it reads");
+        let mut text = String::new();
+        stream.read_to_string(&mut text).expect("an answer");
+        text
+    };
+    let answer = ask("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+    let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
+    assert!(head.starts_with("HTTP/1.1 200") && head.contains("application/openmetrics-text; version=1.0.0"), "{head}");
+    assert!(body.contains("path=\"ring\"} 2\n") && body.ends_with("# EOF\n"), "{body}");
+    assert!(ask("GET /other HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 404"));
+    assert!(ask("POST /metrics HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 405"));
+    // As a collector reads it.
+    let script = "import sys\nfrom prometheus_client.openmetrics.parser import text_string_to_metric_families as parse\n\
+                  print(sorted(family.name for family in parse(sys.stdin.read())))";
+    let mut python = Command::new("python3");
+    python.args(["-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let Ok(mut python) = python.spawn() else { return eprintln!("left out: no Python") };
+    python.stdin.take().expect("a pipe").write_all(body.as_bytes()).expect("it reads");
+    let output = python.wait_with_output().expect("it ends");
+    let (said, complaint) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    if complaint.contains("ModuleNotFoundError") {
+        return eprintln!("left out: python3-prometheus-client is not installed");
+    }
+    assert!(output.status.success() && said.contains("sidestep_transferred_bytes"), "{said}{complaint}\n{body}");
+}
+
+/// In a real terminal of 80 columns and 24 lines.
+#[test]
+fn top_works_in_a_terminal() {
+    let stage = Stage::new("top");
+    let pair = stage.pair(&[], &["promoted"]);
+    let socket = stage.0.join("tmux");
+    let tmux = |arguments: &[&str]| {
+        let mut command = Command::new("tmux");
+        command.arg("-S").arg(&socket).args(["-f", "/dev/null"]).args(arguments).env("SIDESTEP_DIR", &stage.0);
+        command.output()
+    };
+    let line = format!("{SIDESTEP} top --interval 0.2");
+    let started = tmux(&["new-session", "-d", "-x", "80", "-y", "24", &line]);
+    if !started.is_ok_and(|output| output.status.success()) {
+        return eprintln!("left out: no tmux");
+    }
+    let screen = || String::from_utf8_lossy(&tmux(&["capture-pane", "-p"]).expect("it runs").stdout).into_owned();
+    let wait_for = |what: &str| {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            let now = screen();
+            if now.contains(what) {
+                return now;
+            }
+            assert!(Instant::now() < end, "no {what} in\n{now}");
+            thread::sleep(Duration::from_millis(50));
+        }
+    };
+    let shown = wait_for("2 sockets of 1 processes, 2 on carriers");
+    assert!(shown.contains(&pair.pid) && shown.contains("Promoted") && shown.contains("q quit"), "{shown}");
+    tmux(&["send-keys", "h"]).expect("it runs");
+    wait_for("type a filter");
+    tmux(&["send-keys", "h"]).expect("it runs");
+    tmux(&["send-keys", "/fd=1", "Enter"]).expect("it runs");
+    wait_for("0 sockets of 0 processes");
+    tmux(&["send-keys", "q"]).expect("it runs");
+    let end = Instant::now() + PATIENCE;
+    while tmux(&["has-session"]).is_ok_and(|output| output.status.success()) {
+        assert!(Instant::now() < end, "it does not end");
+        thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// A process that is killed at the end.
+struct Killed(Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn program() -> PathBuf {
+    compile(&source("pair.c"), &built(), &[])
+}
+
+fn static_program() -> PathBuf {
+    compile(&source("fixed.c"), &built().join("static"), &["-static"])
+}
+
+fn source(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("crates/cli").join("tests/reasons").join(name)
+}
+
+fn built() -> PathBuf {
+    std::env::current_exe().expect("a path").ancestors().nth(2).expect("a profile").join("reasons")
+}
+
+fn library() -> PathBuf {
+    let profile = Path::new(SIDESTEP).parent().expect("a folder");
+    let built = ["libsidestep.so", "deps/libsidestep.so"].map(|name| profile.join(name));
+    // Cargo keeps two, and does not always renew both.
+    let modified = |library: &PathBuf| library.metadata().and_then(|status| status.modified()).ok();
+    built.into_iter().filter(|library| library.exists()).max_by_key(modified).expect("libsidestep.so is built")
+}

@@ -208,7 +208,7 @@ mod tests {
             "{text}"
         );
         assert!(lines[23].contains("q quit"), "{text}");
-        let wide = screen(&mut app, 160, 24);
+        let wide = screen(&mut app, 200, 24);
         assert!(wide.contains("the program at the other end does not run under Sidestep"), "{wide}");
         for (width, height) in [(1, 1), (20, 5), (300, 100)] {
             screen(&mut app, width, height);

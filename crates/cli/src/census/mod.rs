@@ -2,7 +2,10 @@
 //! Those that have had a second exchange are in the registry, which is attached for reading; the others are the kernel's alone
 //! so far. Processes come and go meanwhile, and may write anything into their records: nothing here waits for one or trusts one.
 
-use std::collections::{BTreeMap, HashMap};
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    net::SocketAddr,
+};
 
 use sidestep_sockets::{
     config::config,
@@ -56,8 +59,7 @@ impl Census {
         records.retain(|record| *living.entry(record.pid).or_insert_with(|| lives(&registries, record.pid)));
         unlisted::add(&mut records, &mut tables);
         explain(&mut records, &mut tables);
-        let ends: HashMap<_, _> =
-            records.iter().map(|record| ((record.key.local, record.key.remote), *record)).collect();
+        let ends = ends(&records);
         let peer = |record: &SocketRecord| ends.get(&(record.key.remote, record.key.local)).copied();
         let mut sockets: Vec<Sighting> =
             records.iter().map(|record| Sighting { record: *record, peer: peer(record) }).collect();
@@ -167,15 +169,34 @@ fn said(registries: &[View], pid: u32) -> Option<ProcessRecord> {
     registries.iter().filter_map(|registry| registry.process(pid)).max_by_key(|said| said.since)
 }
 
+/// Each end of a connection. Of one that several processes hold, what its user says counts, who comes first.
+fn ends(records: &[SocketRecord]) -> HashMap<(SocketAddr, SocketAddr), SocketRecord> {
+    let mut ends = HashMap::new();
+    for record in records {
+        ends.entry((record.key.local, record.key.remote)).or_insert(*record);
+    }
+    ends
+}
+
 /// An end that has not found its peer does not know why. Here both are known, or the kernel knows.
 fn explain(records: &mut [SocketRecord], tables: &mut Tables) {
-    let reasons: HashMap<_, _> =
-        records.iter().map(|record| ((record.key.local, record.key.remote), record.reason)).collect();
-    for record in records.iter_mut().filter(|record| record.reason == Reason::PeerUnknown) {
-        record.reason = match reasons.get(&(record.key.remote, record.key.local)) {
-            Some(Reason::Young | Reason::PeerUnknown) => Reason::Searching,
-            Some(_) => Reason::PeerStays,
-            None => by_kernel(record, &tables.of_process(record.pid)),
+    let ends = ends(records);
+    let mut shared = HashSet::new();
+    for record in records.iter() {
+        let end = (record.key.local, record.key.remote);
+        if ends[&end].pid != record.pid {
+            shared.insert(end);
+        }
+    }
+    let is_undecided = |record: &&mut SocketRecord| [Reason::Young, Reason::PeerUnknown].contains(&record.reason);
+    for record in records.iter_mut().filter(is_undecided) {
+        let peer = ends.get(&(record.key.remote, record.key.local)).map(|peer| peer.reason);
+        record.reason = match (record.reason, peer) {
+            _ if shared.contains(&(record.key.local, record.key.remote)) => Reason::OtherHolder,
+            (Reason::Young, _) => Reason::Young,
+            (_, Some(Reason::Young | Reason::PeerUnknown)) => Reason::Searching,
+            (_, Some(_)) => Reason::PeerStays,
+            (_, None) => by_kernel(record, &tables.of_process(record.pid)),
         };
     }
 }
@@ -212,7 +233,7 @@ mod tests {
         let mine = line(own, other, "01", 1000, 7);
         assert_eq!(reason(&[mine.clone(), line(other, own, "01", 1000, 8)]), Reason::PeerUnknown);
         assert_eq!(reason(&[mine.clone(), line(other, own, "01", 1001, 8)]), Reason::OtherUser);
-        assert_eq!(reason(&[mine.clone()]), Reason::OtherHost);
+        assert_eq!(reason(std::slice::from_ref(&mine)), Reason::OtherHost);
         // Nobody has the other end open any more; then the table says nothing of its user, and then nothing at all.
         assert_eq!(reason(&[mine, line(other, own, "05", 0, 0)]), Reason::PeerUnknown);
         assert_eq!(reason(&[line(own, other, "08", 1000, 7)]), Reason::PeerUnknown);
@@ -238,5 +259,13 @@ mod tests {
             explain(&mut records, &mut Tables::default());
             assert_eq!(records[0].reason, expected, "{peer:?}");
         }
+        // A child has a copy of one end.
+        let mut records = [
+            SocketRecord::unlisted(nobody, 5, key, Reason::PeerUnknown),
+            SocketRecord::unlisted(nobody, 6, key.reversed(), Reason::Promoted),
+            SocketRecord::unlisted(nobody - 1, 5, key, Reason::Young),
+        ];
+        explain(&mut records, &mut Tables::default());
+        assert_eq!(records.map(|record| record.reason), [Reason::OtherHolder, Reason::Promoted, Reason::OtherHolder]);
     }
 }

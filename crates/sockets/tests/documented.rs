@@ -6,7 +6,11 @@ use sidestep_sockets::{config::options, reason, registry::layout};
 
 #[test]
 fn the_documents_have_the_tables() {
-    let tables = [("docs/sockets.md", "registry", layout::table()), ("docs/operating.md", "reasons", reason::table())];
+    let tables = [
+        ("docs/sockets.md", "registry", layout::table()),
+        ("docs/operating.md", "options", options::table()),
+        ("docs/operating.md", "reasons", reason::table()),
+    ];
     for (document, name, table) in tables {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("the root").join(document);
         let text = fs::read_to_string(&path).expect(document);

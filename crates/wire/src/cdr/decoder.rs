@@ -9,15 +9,30 @@ use super::{ByteOrder, Error, Format, MAX_DEPTH};
 /// Reads values that lie behind each other in a buffer.
 ///
 /// Nothing is copied until a value is made, and no length is believed before its bytes are there.
+///
+/// The rest of a message may lie elsewhere ([`Decoder::with_rest`]): octets and text are then copied from there to where they
+/// belong. What has to be borrowed, or would be slow to fetch, fails with [`Error::Elsewhere`]: the caller fetches the message.
 #[derive(Clone)]
 pub struct Decoder<'a> {
     data: &'a [u8],
     at: usize,
+    /// How many bytes there are, with those that lie elsewhere.
+    len: usize,
+    elsewhere: Option<&'a dyn Source>,
     /// Where `data` begins in the message, for the indirections of type codes.
     base: usize,
     depth: u16,
     format: Format,
     context: Option<&'a dyn Any>,
+}
+
+/// Where a part of a message lies that others may still write to. Every byte is fetched before it is looked at.
+pub trait Source {
+    /// Copies the bytes from offset `at` of the message on; false if they are not there.
+    fn copy_out(&self, at: usize, into: &mut [u8]) -> bool;
+
+    /// Appends `count` bytes from offset `at` of the message on; false if they are not there.
+    fn append_to(&self, at: usize, count: usize, into: &mut Vec<u8>) -> bool;
 }
 
 macro_rules! number {
@@ -38,7 +53,15 @@ impl<'a> Decoder<'a> {
     /// A decoder of `data`, whose first byte is the origin of alignment.
     #[must_use]
     pub fn new(data: &'a [u8], format: Format) -> Self {
-        Self { data, at: 0, base: 0, depth: 0, format, context: None }
+        Self { data, at: 0, len: data.len(), elsewhere: None, base: 0, depth: 0, format, context: None }
+    }
+
+    /// The same decoder of a message of `len` bytes, of which only the first are at hand.
+    #[must_use]
+    pub fn with_rest(mut self, source: &'a dyn Source, len: usize) -> Self {
+        self.len = len.max(self.data.len());
+        self.elsewhere = Some(source);
+        self
     }
 
     /// The same decoder with something that values need to be made: the broker of an object reference.
@@ -76,19 +99,25 @@ impl<'a> Decoder<'a> {
     /// How many bytes have not been read.
     #[must_use]
     pub fn remaining(&self) -> usize {
-        self.data.len() - self.at
+        self.len - self.at
     }
 
-    /// The bytes that have not been read.
+    /// The bytes at hand that have not been read.
     #[must_use]
     pub fn rest(&self) -> &'a [u8] {
-        &self.data[self.at..]
+        self.data.get(self.at..).unwrap_or_default()
+    }
+
+    /// Whether some of the next `count` bytes lie elsewhere.
+    #[must_use]
+    pub fn lies_elsewhere(&self, count: usize) -> bool {
+        self.elsewhere.is_some() && count > self.rest().len()
     }
 
     /// Skips to a multiple of `size` from the origin.
     pub fn align(&mut self, size: usize) -> Result<(), Error> {
         let aligned = self.at.next_multiple_of(size);
-        if aligned > self.data.len() {
+        if aligned > self.len {
             return Err(self.truncated(aligned - self.at));
         }
         self.at = aligned;
@@ -97,10 +126,30 @@ impl<'a> Decoder<'a> {
 
     /// Reads `count` bytes as they are.
     pub fn raw(&mut self, count: usize) -> Result<&'a [u8], Error> {
-        if count > self.remaining() {
-            return Err(self.truncated(count));
+        match self.rest().get(..count) {
+            Some(bytes) => {
+                self.at += count;
+                Ok(bytes)
+            }
+            None => Err(self.missing(count)),
         }
-        let bytes = &self.data[self.at..self.at + count];
+    }
+
+    /// Reads `count` bytes as they are, wherever they lie.
+    pub fn copied(&mut self, count: usize) -> Result<Vec<u8>, Error> {
+        let near = self.rest();
+        if let Some(bytes) = near.get(..count) {
+            self.at += count;
+            return Ok(bytes.to_vec());
+        }
+        let Some(source) = self.elsewhere.filter(|_| count <= self.remaining()) else {
+            return Err(self.missing(count));
+        };
+        let mut bytes = Vec::with_capacity(count);
+        bytes.extend_from_slice(near);
+        if !source.append_to(self.at + near.len(), count - near.len(), &mut bytes) || bytes.len() != count {
+            return Err(Error::Elsewhere);
+        }
         self.at += count;
         Ok(bytes)
     }
@@ -158,31 +207,29 @@ impl<'a> Decoder<'a> {
     /// Reads a string in the agreed code set.
     pub fn string(&mut self) -> Result<String, Error> {
         let chars = self.format.chars;
-        let bytes = self.identifier()?;
-        let value = match chars {
-            CharSet::Utf8 => std::str::from_utf8(bytes).map_err(|_| Error::Text { code_set: chars.name() })?.to_owned(),
-            CharSet::Latin1 => bytes.iter().copied().map(char::from).collect(),
-        };
-        if value.contains('\0') { Err(Error::Text { code_set: chars.name() }) } else { Ok(value) }
+        let mut next = self.clone();
+        let length = next.length(1)?;
+        if next.lies_elsewhere(length) {
+            let bytes = next.copied(length)?;
+            *self = next;
+            return text_of(unterminated(&bytes)?, chars);
+        }
+        text_of(self.identifier()?, chars)
     }
 
     /// Reads a string as bytes, without the zero at its end.
     ///
     /// A length of zero, which some brokers send, is the empty string.
     pub fn identifier(&mut self) -> Result<&'a [u8], Error> {
-        let bytes = self.octets()?;
-        match bytes.split_last() {
-            None => Ok(bytes),
-            Some((0, text)) => Ok(text),
-            Some(_) => Err(Error::Text { code_set: text::TERMINATED }),
-        }
+        unterminated(self.octets()?)
     }
 
     /// Reads an encapsulation: a decoder of its bytes, in its byte order.
     pub fn encapsulation(&mut self) -> Result<Self, Error> {
         let depth = self.deeper()?;
         let data = self.octets()?;
-        let mut inner = Self { base: self.position() - data.len(), data, at: 0, depth, ..self.clone() };
+        let base = self.position() - data.len();
+        let mut inner = Self { base, data, at: 0, len: data.len(), elsewhere: None, depth, ..self.clone() };
         inner.format.order = ByteOrder::from_flag(inner.u8()?);
         Ok(inner)
     }
@@ -214,14 +261,52 @@ impl<'a> Decoder<'a> {
                 self.at += N;
                 Ok(*bytes)
             }
-            None => Err(self.truncated(N)),
+            None => self.fetched(),
         }
+    }
+
+    #[cold]
+    fn fetched<const N: usize>(&mut self) -> Result<[u8; N], Error> {
+        let mut bytes = [0; N];
+        match self.elsewhere {
+            Some(source) if N <= self.remaining() && self.at >= self.data.len() => {
+                if !source.copy_out(self.at, &mut bytes) {
+                    return Err(Error::Elsewhere);
+                }
+                self.at += N;
+                Ok(bytes)
+            }
+            _ => Err(self.missing(N)),
+        }
+    }
+
+    #[cold]
+    fn missing(&self, needed: usize) -> Error {
+        if needed <= self.remaining() { Error::Elsewhere } else { self.truncated(needed) }
     }
 
     #[cold]
     fn truncated(&self, needed: usize) -> Error {
         Error::Truncated { at: self.position(), needed, have: self.remaining() }
     }
+}
+
+/// A string without the zero at its end.
+fn unterminated(bytes: &[u8]) -> Result<&[u8], Error> {
+    match bytes.split_last() {
+        None => Ok(bytes),
+        Some((0, text)) => Ok(text),
+        Some(_) => Err(Error::Text { code_set: text::TERMINATED }),
+    }
+}
+
+fn text_of(bytes: &[u8], chars: CharSet) -> Result<String, Error> {
+    let wrong = Error::Text { code_set: chars.name() };
+    let value = match chars {
+        CharSet::Utf8 => std::str::from_utf8(bytes).map_err(|_| wrong.clone())?.to_owned(),
+        CharSet::Latin1 => bytes.iter().copied().map(char::from).collect(),
+    };
+    if value.contains('\0') { Err(wrong) } else { Ok(value) }
 }
 
 impl fmt::Debug for Decoder<'_> {
@@ -232,10 +317,60 @@ impl fmt::Debug for Decoder<'_> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::{Cdr, Encoder};
     use super::*;
 
     fn big(data: &[u8]) -> Decoder<'_> {
         Decoder::new(data, Format { order: ByteOrder::Big, ..Format::NATIVE })
+    }
+
+    struct Far(Vec<u8>);
+
+    impl Source for Far {
+        fn copy_out(&self, at: usize, into: &mut [u8]) -> bool {
+            let bytes = self.0.get(at..at + into.len());
+            bytes.map(|bytes| into.copy_from_slice(bytes)).is_some()
+        }
+
+        fn append_to(&self, at: usize, count: usize, into: &mut Vec<u8>) -> bool {
+            self.0.get(at..at + count).map(|bytes| into.extend_from_slice(bytes)).is_some()
+        }
+    }
+
+    #[test]
+    fn a_message_may_lie_in_two_places() {
+        let mut encoder = Encoder::new(Vec::new(), Format::NATIVE);
+        encoder.octets(&[7; 50]).unwrap();
+        encoder.u64(8);
+        encoder.string("nine").unwrap();
+        encoder.sequence(&[10u32; 40]).unwrap();
+        let bytes = encoder.into_bytes();
+        let far = Far(bytes.clone());
+        for near in 0..=bytes.len() {
+            let mut decoder = Decoder::new(&bytes[..near], Format::NATIVE).with_rest(&far, bytes.len());
+            assert_eq!(decoder.remaining(), bytes.len());
+            let first = Vec::<u8>::decode(&mut decoder);
+            match first {
+                // A number that lies in both places.
+                Err(Error::Elsewhere) if near > 0 && near < 4 => continue,
+                octets => assert_eq!(octets, Ok(vec![7; 50])),
+            }
+            if near % 8 != 0 && (56..64).contains(&near) {
+                assert_eq!(decoder.u64(), Err(Error::Elsewhere));
+                continue;
+            }
+            assert_eq!(decoder.u64(), Ok(8), "{near}");
+            if (65..68).contains(&near) || (73..80).contains(&near) {
+                continue;
+            }
+            assert_eq!(decoder.string().as_deref(), Ok("nine"), "{near}");
+            // Many small values are not fetched one by one.
+            let numbers = Vec::<u32>::decode(&mut decoder);
+            assert!(numbers == Err(Error::Elsewhere) || numbers == Ok(vec![10; 40]));
+            assert_eq!(numbers.is_ok(), near == bytes.len(), "{near}");
+        }
+        let mut short = Decoder::new(&bytes[..2], Format::NATIVE).with_rest(&far, 3);
+        assert_eq!(short.u32(), Err(Error::Truncated { at: 0, needed: 4, have: 3 }));
     }
 
     #[test]

@@ -6,11 +6,26 @@ use super::{ByteOrder, Cdr, Error, Format};
 /// Writes values behind each other into a growing buffer.
 ///
 /// The buffer's first byte is the origin of alignment, so a message is encoded from its GIOP header on.
-#[derive(Debug)]
-pub struct Encoder {
+///
+/// Large blocks of octets need not go through the buffer. A first encoder only counts them ([`Encoder::counting`]), so that
+/// the length of the message is known; a second one hands everything on in order ([`Encoder::streaming`]).
+pub struct Encoder<'a> {
     buffer: Vec<u8>,
+    /// The bytes that are not in the buffer: they were counted, or handed on.
+    passed: usize,
     origin: usize,
     format: Format,
+    /// Blocks of at least so many octets do not go through the buffer.
+    direct: usize,
+    /// Encapsulations that have not ended. Their length is written last, so they stay in the buffer.
+    open: u32,
+    outlet: Option<&'a mut dyn Outlet>,
+}
+
+/// Where the bytes of a message go while it is encoded.
+pub trait Outlet {
+    /// Takes the next bytes. Whoever implements this remembers a failure, and takes nothing after it.
+    fn put(&mut self, bytes: &[u8]);
 }
 
 /// An encapsulation that has been begun and not yet ended.
@@ -34,11 +49,35 @@ macro_rules! number {
     };
 }
 
-impl Encoder {
+impl<'a> Encoder<'a> {
     /// An encoder that appends to `buffer`, whose first byte is the origin of alignment.
     #[must_use]
     pub fn new(buffer: Vec<u8>, format: Format) -> Self {
-        Self { buffer, origin: 0, format }
+        Self { buffer, passed: 0, origin: 0, format, direct: usize::MAX, open: 0, outlet: None }
+    }
+
+    /// The same encoder, which only counts blocks of at least `direct` octets.
+    #[must_use]
+    pub fn counting(self, direct: usize) -> Self {
+        Self { direct: direct.max(1), ..self }
+    }
+
+    /// The same encoder, which hands blocks of at least `direct` octets to `outlet`, and what was written before them.
+    #[must_use]
+    pub fn streaming(self, direct: usize, outlet: &'a mut dyn Outlet) -> Self {
+        Self { direct: direct.max(1), outlet: Some(outlet), ..self }
+    }
+
+    /// Whether blocks were counted, so that the buffer is not the whole message.
+    #[must_use]
+    pub fn is_partial(&self) -> bool {
+        self.passed > 0
+    }
+
+    /// Hands on what is left, and returns the empty buffer.
+    pub fn flush(mut self) -> Vec<u8> {
+        self.hand_on();
+        self.buffer
     }
 
     /// The bytes written.
@@ -61,12 +100,12 @@ impl Encoder {
     /// The number of bytes written so far.
     #[must_use]
     pub fn position(&self) -> usize {
-        self.buffer.len()
+        self.passed + self.buffer.len()
     }
 
-    /// Forgets what was written behind `position`.
+    /// Forgets what was written behind `position`, if it is still in the buffer.
     pub fn truncate(&mut self, position: usize) {
-        self.buffer.truncate(position);
+        self.buffer.truncate(position.saturating_sub(self.passed));
     }
 
     /// How values are encoded.
@@ -77,8 +116,8 @@ impl Encoder {
 
     /// Pads with zeros to a multiple of `size` from the origin.
     pub fn align(&mut self, size: usize) {
-        let at = self.buffer.len() - self.origin;
-        self.buffer.resize(self.origin + at.next_multiple_of(size), 0);
+        let at = self.position() - self.origin;
+        self.buffer.resize(self.buffer.len() + at.next_multiple_of(size) - at, 0);
     }
 
     /// Writes an octet.
@@ -106,7 +145,22 @@ impl Encoder {
 
     /// Writes bytes as they are.
     pub fn raw(&mut self, bytes: &[u8]) {
-        self.buffer.extend_from_slice(bytes);
+        if bytes.len() < self.direct || self.open > 0 {
+            return self.buffer.extend_from_slice(bytes);
+        }
+        self.hand_on();
+        if let Some(outlet) = &mut self.outlet {
+            outlet.put(bytes);
+        }
+        self.passed += bytes.len();
+    }
+
+    fn hand_on(&mut self) {
+        if let Some(outlet) = &mut self.outlet {
+            outlet.put(&self.buffer);
+            self.passed += self.buffer.len();
+            self.buffer.clear();
+        }
     }
 
     /// Writes a length as an unsigned long.
@@ -157,8 +211,9 @@ impl Encoder {
     /// Begins an encapsulation: a length, a byte order, and an alignment of its own.
     pub fn begin_encapsulation(&mut self) -> Encapsulation {
         self.u32(0);
-        let encapsulation = Encapsulation { length_at: self.buffer.len() - 4, outer_origin: self.origin };
-        self.origin = self.buffer.len();
+        let encapsulation = Encapsulation { length_at: self.position() - 4, outer_origin: self.origin };
+        self.origin = self.position();
+        self.open += 1;
         self.u8(self.format.order.flag());
         encapsulation
     }
@@ -166,20 +221,28 @@ impl Encoder {
     /// Ends an encapsulation and writes its length in front of it.
     pub fn end_encapsulation(&mut self, encapsulation: Encapsulation) -> Result<(), Error> {
         let begin = encapsulation.length_at + 4;
-        let found = self.buffer.len() - begin;
+        let found = self.position() - begin;
+        self.open -= 1;
         let length = u32::try_from(found).map_err(|_| Error::Length { found })?;
         self.origin = encapsulation.outer_origin;
         self.patch_u32(encapsulation.length_at, length);
         Ok(())
     }
 
-    /// Overwrites the unsigned long at `at`, which has been written before.
+    /// Overwrites the unsigned long at `at`, which has been written before and is in the buffer.
     pub fn patch_u32(&mut self, at: usize, value: u32) {
         let bytes = match self.format.order {
             ByteOrder::Big => value.to_be_bytes(),
             ByteOrder::Little => value.to_le_bytes(),
         };
+        let at = at - self.passed;
         self.buffer[at..at + 4].copy_from_slice(&bytes);
+    }
+}
+
+impl std::fmt::Debug for Encoder<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Encoder at byte {} of {:?}", self.position(), self.format)
     }
 }
 
@@ -212,6 +275,40 @@ mod tests {
         encoder.u16(2);
         let golden = [9, 0, 0, 0, 0, 0, 0, 16, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 2];
         assert_eq!(encoder.bytes(), golden);
+    }
+
+    #[test]
+    fn blocks_past_the_buffer_make_the_same_message() {
+        struct Taken(Vec<Vec<u8>>);
+
+        impl Outlet for Taken {
+            fn put(&mut self, bytes: &[u8]) {
+                self.0.push(bytes.to_vec());
+            }
+        }
+
+        let block = [7; 100];
+        let write = |encoder: &mut Encoder<'_>| {
+            encoder.u8(1);
+            encoder.octets(&block).unwrap();
+            let inner = encoder.begin_encapsulation();
+            encoder.octets(&block).unwrap();
+            encoder.end_encapsulation(inner).unwrap();
+            encoder.octets(&block[..99]).unwrap();
+            encoder.u64(2);
+        };
+        let mut whole = Encoder::new(Vec::new(), Format::NATIVE);
+        write(&mut whole);
+        assert!(!whole.is_partial());
+        let mut counted = Encoder::new(Vec::new(), Format::NATIVE).counting(100);
+        write(&mut counted);
+        assert_eq!((counted.is_partial(), counted.position()), (true, whole.position()));
+        let mut taken = Taken(Vec::new());
+        let mut streamed = Encoder::new(Vec::new(), Format::NATIVE).streaming(100, &mut taken);
+        write(&mut streamed);
+        assert_eq!(streamed.flush(), []);
+        assert_eq!(taken.0.len(), 3);
+        assert_eq!(taken.0.concat(), whole.into_bytes());
     }
 
     #[test]

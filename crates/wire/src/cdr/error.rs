@@ -14,6 +14,9 @@ pub enum Error {
         /// How many bytes there are.
         have: usize,
     },
+    /// The bytes are there, and lie where they cannot be read one by one.
+    #[error("the bytes have to be fetched first")]
+    Elsewhere,
     /// A boolean that is neither zero nor one.
     #[error("a boolean has the value {found}")]
     Boolean {

@@ -23,8 +23,8 @@ mod value;
 
 pub use any::Any;
 pub use bounded::{BoundedSequence, BoundedString, BoundedWString};
-pub use decoder::Decoder;
-pub use encoder::{Encapsulation, Encoder};
+pub use decoder::{Decoder, Source};
+pub use encoder::{Encapsulation, Encoder, Outlet};
 pub use error::Error;
 pub use fixed::Fixed;
 pub use long_double::LongDouble;

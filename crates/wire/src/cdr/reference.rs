@@ -18,7 +18,7 @@ pub trait Reference: Sized {
     fn ior(&self) -> &Ior;
 }
 
-impl Encoder {
+impl Encoder<'_> {
     /// Writes a reference.
     pub fn reference<T: Reference>(&mut self, reference: Option<&T>) -> Result<(), Error> {
         match reference {

@@ -8,14 +8,14 @@ pub(super) fn copy(type_code: &TypeCode, decoder: &mut Decoder<'_>, encoder: &mu
     Copier { decoder, encoder, enclosing: Vec::new() }.value(type_code)
 }
 
-struct Copier<'a, 'b, 'c> {
+struct Copier<'a, 'b, 'c, 'e> {
     decoder: &'a mut Decoder<'b>,
-    encoder: &'a mut Encoder,
+    encoder: &'a mut Encoder<'e>,
     /// The structures and unions around the value, which recursion refers to.
     enclosing: Vec<&'c TypeCode>,
 }
 
-impl<'c> Copier<'_, '_, 'c> {
+impl<'c> Copier<'_, '_, 'c, '_> {
     fn value(&mut self, type_code: &'c TypeCode) -> Result<(), Error> {
         match type_code {
             TypeCode::Null | TypeCode::Void => Ok(()),

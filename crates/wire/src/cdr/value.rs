@@ -20,6 +20,10 @@ pub trait Cdr: Sized {
 
     /// Reads `count` elements of a sequence.
     fn decode_all(count: usize, decoder: &mut Decoder<'_>) -> Result<Vec<Self>, Error> {
+        // Few are fetched one by one, many all at once.
+        if count > FETCHED && decoder.lies_elsewhere(count * Self::MIN_LEN) {
+            return Err(Error::Elsewhere);
+        }
         // A value may be larger in memory than on the wire: what is allocated at once is never more
         // than the bytes that are there.
         let mut items = Vec::with_capacity(count.min(decoder.remaining() / size_of::<Self>().max(1)));
@@ -29,6 +33,9 @@ pub trait Cdr: Sized {
         Ok(items)
     }
 }
+
+/// How many values of a sequence that lies elsewhere are read one by one.
+const FETCHED: usize = 8;
 
 macro_rules! number {
     ($($type:ident),*) => {$(
@@ -67,7 +74,7 @@ impl Cdr for u8 {
     }
 
     fn decode_all(count: usize, decoder: &mut Decoder<'_>) -> Result<Vec<Self>, Error> {
-        Ok(decoder.raw(count)?.to_vec())
+        decoder.copied(count)
     }
 }
 

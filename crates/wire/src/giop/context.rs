@@ -31,13 +31,14 @@ impl<'a> Contexts<'a> {
 
     pub(super) fn parse(decoder: &mut Decoder<'a>) -> Result<Self, Error> {
         let count = u32::try_from(decoder.length(8)?).unwrap_or(0);
-        let phase = decoder.position() % 8;
+        let begin = decoder.position();
+        let phase = begin % 8;
         let data = decoder.rest();
         for _ in 0..count {
             decoder.u32()?;
             decoder.octets()?;
         }
-        let data = &data[..data.len() - decoder.remaining()];
+        let data = &data[..(decoder.position() - begin).min(data.len())];
         Ok(Self { data, phase, count, format: decoder.format() })
     }
 

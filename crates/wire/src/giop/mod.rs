@@ -101,7 +101,7 @@ impl MessageType {
 
 /// Begins a message in `buffer`, which is emptied; [`finish`] completes it.
 #[must_use]
-pub fn begin(mut buffer: Vec<u8>, version: Version, chars: CharSet, message_type: MessageType) -> Encoder {
+pub fn begin<'a>(mut buffer: Vec<u8>, version: Version, chars: CharSet, message_type: MessageType) -> Encoder<'a> {
     buffer.clear();
     buffer.resize(header::LEN, 0);
     let format = Format { minor: version.minor(), chars, ..Format::NATIVE };
@@ -111,11 +111,19 @@ pub fn begin(mut buffer: Vec<u8>, version: Version, chars: CharSet, message_type
 }
 
 /// Writes the length of a message that was begun into its header.
-pub fn finish(mut encoder: Encoder) -> Result<Vec<u8>, Error> {
+pub fn finish(mut encoder: Encoder<'_>) -> Result<Vec<u8>, Error> {
     let body = encoder.position() - header::LEN;
     let size = u32::try_from(body).map_err(|_| crate::cdr::Error::Length { found: body })?;
     encoder.patch_u32(header::SIZE_AT, size);
     Ok(encoder.into_bytes())
+}
+
+/// Writes the length of the whole message, which is known beforehand, into the header of one that was just begun.
+pub fn announce(encoder: &mut Encoder<'_>, len: usize) -> Result<(), Error> {
+    let found = len - header::LEN.min(len);
+    let size = u32::try_from(found).map_err(|_| crate::cdr::Error::Length { found })?;
+    encoder.patch_u32(header::SIZE_AT, size);
+    Ok(())
 }
 
 /// A message that is nothing but its header: `CloseConnection` or `MessageError`.

@@ -9,13 +9,23 @@ use std::collections::HashMap;
 
 use sidestep_wire::giop::{self, MessageType, Version, fragment, header};
 
-use crate::cdr::{CharSet, Decoder, Format};
+use crate::cdr::{CharSet, Decoder, Format, Source};
 
 /// A whole message, from its header on.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub(crate) struct Message<'a> {
     pub(crate) header: header::Repr,
     pub(crate) bytes: &'a [u8],
+    /// What follows the bytes, if they are not all.
+    pub(crate) rest: Option<Rest<'a>>,
+}
+
+/// A message that lies in the memory of a transport.
+#[derive(Clone, Copy)]
+pub(crate) struct Rest<'a> {
+    pub(crate) source: &'a dyn Source,
+    /// The length of the whole message.
+    pub(crate) len: usize,
 }
 
 impl<'a> Message<'a> {
@@ -25,7 +35,18 @@ impl<'a> Message<'a> {
         let mut decoder = Decoder::new(self.bytes, format);
         // A message that has been assembled has a header.
         let _ = decoder.raw(header::LEN);
-        decoder
+        match &self.rest {
+            Some(rest) => decoder.with_rest(rest.source, rest.len),
+            None => decoder,
+        }
+    }
+
+    /// Copies the whole message; false if it is not there any more.
+    pub(crate) fn copy_to(&self, buffer: &mut Vec<u8>) -> bool {
+        buffer.clear();
+        buffer.extend_from_slice(self.bytes);
+        let begin = self.bytes.len();
+        self.rest.is_none_or(|rest| rest.source.append_to(begin, rest.len - begin.min(rest.len), buffer))
     }
 }
 
@@ -88,6 +109,11 @@ impl Assembler {
         self.end = (self.end + count).min(self.buffer.len());
     }
 
+    /// Whether nothing is kept: the next byte of the connection begins a message.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.begin == self.end
+    }
+
     /// The next whole message, if all of it has come.
     pub(crate) fn next(&mut self) -> Result<Option<Message<'_>>, Broken> {
         loop {
@@ -107,19 +133,19 @@ impl Assembler {
             self.begin += size;
             let range = begin..begin + size;
             if !header.more_fragments && header.message_type != MessageType::Fragment {
-                return Ok(Some(Message { header, bytes: &self.buffer[range] }));
+                return Ok(Some(Message { header, bytes: &self.buffer[range], rest: None }));
             }
             if self.keep(header, range)? {
                 break;
             }
         }
         let header = header::Repr::parse(&header::Header::new_checked(&self.assembled)?)?;
-        Ok(Some(Message { header, bytes: &self.assembled }))
+        Ok(Some(Message { header, bytes: &self.assembled, rest: None }))
     }
 
     /// Keeps a message that goes on, or adds a fragment; true if it was the last one.
     fn keep(&mut self, header: header::Repr, range: std::ops::Range<usize>) -> Result<bool, Broken> {
-        let message = Message { header, bytes: &self.buffer[range] };
+        let message = Message { header, bytes: &self.buffer[range], rest: None };
         let mut decoder = message.decoder(CharSet::Latin1);
         let key = match header.version {
             Version::V1_2 => fragment::message_id(&mut decoder)?,

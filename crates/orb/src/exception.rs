@@ -122,7 +122,7 @@ impl SystemException {
         kind.raised(completed)
     }
 
-    pub(crate) fn encode(&self, encoder: &mut Encoder) -> Result<(), cdr::Error> {
+    pub(crate) fn encode(&self, encoder: &mut Encoder<'_>) -> Result<(), cdr::Error> {
         encoder.identifier(&[PREFIX, self.kind.name().as_bytes(), SUFFIX].concat())?;
         encoder.u32(self.minor);
         encoder.u32(match self.completed {

@@ -2,11 +2,12 @@
 //!
 //! **What it is.** [`Orb`] connects callers with objects: [`Object`] is a reference, [`Poa`] leads requests to a
 //! [`Servant`]. Typed references and servants are made from IDL by `sidestep idl`. It speaks GIOP 1.0 to 1.2 over
-//! TCP (IIOP) and UNIX sockets, with any broker that does.
+//! TCP (IIOP) and UNIX sockets, with any broker that does, and over the fabric and VIA with its like.
 //!
 //! **Who calls it.** Programs with generated code, `sidestep names`.
 //!
-//! **What it calls.** `sidestep-wire` for bytes, the operating system for sockets and threads.
+//! **What it calls.** `sidestep-wire` for bytes, `sidestep-fabric` and `sidestep-vi`, the operating system for sockets and
+//! threads.
 //!
 //! **What it never does.** It never trusts a message: one that is malformed, too large or out of place ends its
 //! connection, or becomes a system exception of that one call. It never starts a thread for a client, and never calls a
@@ -57,6 +58,7 @@ mod call;
 mod client;
 mod deferred;
 mod exception;
+mod marshal;
 mod object;
 mod orb;
 mod poa;
@@ -74,6 +76,7 @@ pub use poa::{
     Current, IdAssignment, IdUniqueness, Lifespan, ManagerState, Poa, PoaError, PoaManager, Policies, Refusal,
     RequestProcessing, Retention, ServantActivator, ServantLocator,
 };
+pub use server::{Counters, Dispatching, Threads};
 pub use settings::Builder;
 pub use sidestep_wire::cdr;
 pub use sidestep_wire::giop::Version;

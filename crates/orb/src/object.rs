@@ -1,5 +1,6 @@
 //! References to objects, and calls.
 
+use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -10,7 +11,9 @@ use crate::cdr::{self, Cdr, CharSet, Decoder, Encoder, Reference, UTF16};
 use crate::client::{Connection, Lost, Reply};
 use crate::deferred::Deferred;
 use crate::exception::{Completion, Failure, Kind, OMG, SystemException};
+use crate::marshal::{self, Shape, Written};
 use crate::route::{Route, routes};
+use crate::strand::Strand;
 use crate::{Ior, Orb};
 
 /// A reference to an object of any interface.
@@ -36,6 +39,9 @@ pub trait Stub: Reference + Clone {
     /// The reference without its type.
     fn object(&self) -> &Object;
 }
+
+/// What is in the body of a request.
+type Encode<'a> = &'a dyn Fn(&mut Encoder<'_>) -> Result<(), cdr::Error>;
 
 /// How often a call may be sent elsewhere before something is taken to be wrong.
 const MAX_HOPS: usize = 10;
@@ -110,7 +116,7 @@ impl Object {
     pub fn call<T, E: Failure>(
         &self,
         operation: &str,
-        encode: impl Fn(&mut Encoder) -> Result<(), cdr::Error>,
+        encode: impl Fn(&mut Encoder<'_>) -> Result<(), cdr::Error>,
         decode: impl Fn(&mut Decoder<'_>) -> Result<T, cdr::Error>,
     ) -> Result<T, E> {
         let deadline = self.timeout.map(|timeout| Instant::now() + timeout);
@@ -149,7 +155,7 @@ impl Object {
     pub fn oneway(
         &self,
         operation: &str,
-        encode: impl Fn(&mut Encoder) -> Result<(), cdr::Error>,
+        encode: impl Fn(&mut Encoder<'_>) -> Result<(), cdr::Error>,
     ) -> Result<(), SystemException> {
         let deadline = self.timeout.map(|timeout| Instant::now() + timeout);
         self.forwarded().as_ref().unwrap_or(self).send(operation, false, &encode, deadline).map(drop)
@@ -161,7 +167,7 @@ impl Object {
     pub fn begin<T, E: Failure>(
         &self,
         operation: &str,
-        encode: impl Fn(&mut Encoder) -> Result<(), cdr::Error>,
+        encode: impl Fn(&mut Encoder<'_>) -> Result<(), cdr::Error>,
         decode: fn(&mut Decoder<'_>) -> Result<T, cdr::Error>,
     ) -> Result<Deferred<T, E>, E> {
         let deadline = self.timeout.map(|timeout| Instant::now() + timeout);
@@ -183,7 +189,7 @@ impl Object {
         &self,
         operation: &str,
         expects_reply: bool,
-        encode: &dyn Fn(&mut Encoder) -> Result<(), cdr::Error>,
+        encode: Encode<'_>,
         deadline: Option<Instant>,
     ) -> Result<Sent, SystemException> {
         let orb = &self.target.orb;
@@ -192,7 +198,9 @@ impl Object {
         }
         if let Some(route) = self.target.routes.iter().find(|route| orb.listens_on(&route.endpoint)) {
             let request = Request::new(route, Version::V1_2, CharSet::Utf8, operation, expects_reply);
-            let message = request.message(orb.buffer(), encode)?;
+            let message = match request.write(usize::MAX, orb.buffer(), encode)? {
+                Written::Whole(message) | Written::Large { buffer: message, .. } => message,
+            };
             let reply = orb.serve_locally(&message);
             orb.recycle(message);
             return Ok(Sent::Local(reply));
@@ -206,16 +214,34 @@ impl Object {
                 }
                 let chars = route.chars.unwrap_or(CharSet::Latin1);
                 let version = route.version.min(orb.version());
-                let Ok(connection) = orb.connection(&route.endpoint, version, chars, deadline) else { break };
+                let connection = match route.connection() {
+                    Some(connection) => connection,
+                    None => match orb.connection(&route.endpoint, version, chars, deadline) {
+                        Ok(connection) => {
+                            route.keep(&connection);
+                            connection
+                        }
+                        Err(_) => break,
+                    },
+                };
                 let id = connection.new_id();
                 let mut request = Request::new(route, version, chars, operation, expects_reply);
                 request.id = id;
                 if version > Version::V1_0 && connection.tells_code_sets() {
                     request.code_sets = route.chars;
                 }
-                let message = request.message(orb.buffer(), encode)?;
-                match connection.submit(id, message, expects_reply, deadline) {
-                    Ok(()) => return Ok(Sent::Remote(connection, id)),
+                let written = request.write(orb.direct(), orb.buffer(), encode)?;
+                let submitted = connection.submit(id, expects_reply, |strand| match written {
+                    Written::Whole(message) => strand.send(&message, false, deadline).map(|()| message),
+                    Written::Large { len, buffer } => {
+                        request.send(orb.direct(), (len, buffer), encode, strand, deadline)
+                    }
+                });
+                match submitted {
+                    Ok(buffer) => {
+                        buffer.into_iter().for_each(|buffer| orb.recycle(buffer));
+                        return Ok(Sent::Remote(connection, id));
+                    }
                     Err(Lost::TimedOut) => return Err(Kind::Timeout.raised(Completion::No)),
                     Err(Lost::Refused | Lost::Broken) => failure = Kind::CommFailure.raised(Completion::No),
                 }
@@ -241,7 +267,7 @@ impl Object {
         reply: &Reply,
         decode: impl Fn(&mut Decoder<'_>) -> Result<T, cdr::Error>,
     ) -> Result<Answer<T, E>, SystemException> {
-        let message = crate::assembler::Message { header: reply.header, bytes: &reply.bytes };
+        let message = crate::assembler::Message { header: reply.header, bytes: &reply.bytes, rest: None };
         let orb = &self.target.orb;
         let mut decoder = message.decoder(reply.chars).with_context(orb);
         let malformed = |error: &cdr::Error| SystemException::of_cdr(error, Completion::Yes);
@@ -327,11 +353,32 @@ impl<'a> Request<'a> {
         Self { version, chars, key: &route.key, id: 0, operation, expects_reply, code_sets: None }
     }
 
-    fn message(
+    fn shape(&self, direct: usize) -> Shape {
+        Shape { version: self.version, chars: self.chars, message_type: MessageType::Request, direct }
+    }
+
+    fn write(&self, direct: usize, buffer: Vec<u8>, encode: Encode<'_>) -> Result<Written, SystemException> {
+        let content = |encoder: &mut Encoder<'_>| self.emit(encoder, encode);
+        marshal::write(self.shape(direct), buffer, &content).map_err(|error| match error {
+            giop::Error::Cdr(error) => SystemException::of_cdr(&error, Completion::No),
+            _ => Kind::Marshal.raised(Completion::No),
+        })
+    }
+
+    /// Sends a request that has large blocks.
+    fn send(
         &self,
-        buffer: Vec<u8>,
-        encode: &dyn Fn(&mut Encoder) -> Result<(), cdr::Error>,
-    ) -> Result<Vec<u8>, SystemException> {
+        direct: usize,
+        measured: (usize, Vec<u8>),
+        encode: Encode<'_>,
+        strand: &dyn Strand,
+        deadline: Option<Instant>,
+    ) -> io::Result<Vec<u8>> {
+        let content = |encoder: &mut Encoder<'_>| self.emit(encoder, encode);
+        marshal::send(self.shape(direct), measured, &content, strand, deadline)
+    }
+
+    fn emit(&self, encoder: &mut Encoder<'_>, encode: Encode<'_>) -> Result<(), giop::Error> {
         let code_sets = self.code_sets.map(code_sets_context);
         let contexts: &[_] = match &code_sets {
             Some(code_sets) => &[(giop::CODE_SETS, code_sets.as_slice())],
@@ -344,18 +391,16 @@ impl<'a> Request<'a> {
             operation: self.operation.as_bytes(),
             contexts: giop::Contexts::EMPTY,
         };
-        let failed = |_| Kind::Marshal.raised(Completion::No);
-        let mut encoder = giop::begin(buffer, self.version, self.chars, MessageType::Request);
-        header.emit(self.version, contexts, &mut encoder).map_err(failed)?;
+        header.emit(self.version, contexts, encoder)?;
         let header_ends = encoder.position();
-        request::align_body(self.version, &mut encoder);
+        request::align_body(self.version, encoder);
         let body_begins = encoder.position();
-        encode(&mut encoder).map_err(|error| SystemException::of_cdr(&error, Completion::No))?;
+        encode(encoder)?;
         // Without a body there is no padding either.
         if encoder.position() == body_begins {
             encoder.truncate(header_ends);
         }
-        giop::finish(encoder).map_err(failed)
+        Ok(())
     }
 }
 

@@ -12,14 +12,15 @@ use sidestep_wire::ior::corbaloc::{Address, Location};
 use sidestep_wire::ior::{self, iiop};
 
 use crate::assembler::Message;
+use crate::call::AnswerState;
 use crate::cdr::{CharSet, UTF16};
 use crate::client::{Connection, Pool, Reply};
 use crate::exception::{Completion, Kind, OMG, SystemException};
 use crate::poa::{ObjectKey, Poa, Refusal, Serving};
 use crate::route::host_name;
-use crate::server::{Server, Session, serve};
+use crate::server::{Counters, Server, Session, serve};
 use crate::settings::{Builder, Settings};
-use crate::strand::{Endpoint, FabricStrand, Listener, Socket, Strand, io_error};
+use crate::strand::{Card, Endpoint, FabricStrand, Listener, Socket, Strand, ViaStrand, io_error};
 use crate::{Ior, Object, naming};
 
 /// A broker. Cloning it gives another handle to the same one.
@@ -41,6 +42,7 @@ pub struct Core {
     /// Buffers of messages, to be used again.
     buffers: Mutex<Vec<Vec<u8>>>,
     node: Mutex<Option<Node>>,
+    card: Mutex<Option<Card>>,
 }
 
 /// Why a name is not known, or text is not a reference.
@@ -81,13 +83,19 @@ impl Orb {
         Builder::from_arguments(arguments)?.build()
     }
 
-    pub(crate) fn start(settings: Settings, listeners: Vec<Arc<dyn Listener>>, node: Option<Node>) -> io::Result<Self> {
+    pub(crate) fn start(
+        settings: Settings,
+        listeners: Vec<Arc<dyn Listener>>,
+        node: Option<Node>,
+        card: Option<Card>,
+    ) -> io::Result<Self> {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let incarnation = since.as_nanos() as u64 ^ (u64::from(std::process::id()) << 40);
         let initial = Mutex::new(settings.initial.clone());
+        let server = Server::new(listeners, settings.threads);
         let core = Arc::new(Core {
             settings,
-            server: Server::new(listeners),
+            server,
             pool: Pool::default(),
             root: OnceLock::new(),
             initial,
@@ -95,6 +103,7 @@ impl Orb {
             incarnation,
             buffers: Mutex::default(),
             node: Mutex::new(node),
+            card: Mutex::new(card),
         });
         let root = Poa::root(Arc::downgrade(&core), incarnation);
         core.root.get_or_init(|| root);
@@ -165,6 +174,12 @@ impl Orb {
         Ok(())
     }
 
+    /// What the threads that serve requests have done.
+    #[must_use]
+    pub fn counters(&self) -> Counters {
+        self.server().counters()
+    }
+
     /// Waits until the broker is shut down.
     pub fn run(&self) {
         self.server().wait();
@@ -178,6 +193,7 @@ impl Orb {
         self.root_poa().destroy(true);
         self.0.pool.close();
         // With the last connection the node goes too, and clients learn that nobody is there.
+        self.0.card.lock().unwrap_or_else(PoisonError::into_inner).take();
         self.0.node.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 
@@ -202,6 +218,11 @@ impl Orb {
         self.0.settings.message_limit
     }
 
+    /// The smallest sequence of octets that goes straight to where it belongs.
+    pub(crate) fn direct(&self) -> usize {
+        self.0.settings.direct
+    }
+
     pub(crate) fn default_timeout(&self) -> Option<Duration> {
         self.0.settings.timeout
     }
@@ -217,7 +238,8 @@ impl Orb {
         chars: CharSet,
         deadline: Option<Instant>,
     ) -> io::Result<Arc<Connection>> {
-        self.0.pool.connection(endpoint, version, chars, self.message_limit(), || self.connect(endpoint, deadline))
+        let sizes = self.direct()..=self.message_limit();
+        self.0.pool.connection(endpoint, version, chars, sizes, || self.connect(endpoint, deadline))
     }
 
     fn connect(&self, endpoint: &Endpoint, deadline: Option<Instant>) -> io::Result<Box<dyn Strand>> {
@@ -225,6 +247,7 @@ impl Orb {
             Endpoint::Tcp { host, port } => Box::new(Socket::connect_tcp(host, *port, deadline)?),
             Endpoint::Unix { path } => Box::new(Socket::connect_unix(path)?),
             Endpoint::Fabric { name } => Box::new(FabricStrand::connect(&self.node()?, name, deadline)?),
+            Endpoint::Via { name, flow } => Box::new(ViaStrand::connect(&self.card()?, name, *flow, deadline)?),
         })
     }
 
@@ -234,6 +257,16 @@ impl Orb {
         match &*node {
             Some(node) => Ok(node.clone()),
             None => Ok(node.insert(Node::new().map_err(io_error)?).clone()),
+        }
+    }
+
+    /// Its NIC, made when it is first needed.
+    fn card(&self) -> io::Result<Card> {
+        let node = self.node()?;
+        let mut card = self.0.card.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*card {
+            Some(card) => Ok(card.clone()),
+            None => Ok(card.insert(Card::new(&node)?).clone()),
         }
     }
 
@@ -267,8 +300,9 @@ impl Orb {
                 Endpoint::Unix { path } => {
                     components.push(Component::Unix { host: host_name(), path: path.clone() });
                 }
-                Endpoint::Fabric { name } => {
-                    components.push(Component::Fabric { host: host_name(), name: name.clone() });
+                Endpoint::Fabric { .. } | Endpoint::Via { .. } => {
+                    let name = endpoint.fabric_name().unwrap_or_default();
+                    components.push(Component::Fabric { host: host_name(), name });
                 }
             }
         }
@@ -283,7 +317,12 @@ impl Orb {
     pub(crate) fn serve_locally(&self, bytes: &[u8]) -> Option<Reply> {
         let header = header::Repr::parse(&header::Header::new_checked(bytes).ok()?).ok()?;
         let mut session = Session::local(self.buffer());
-        let bytes = serve(self, &Message { header, bytes }, &mut session).ok()??;
+        let answer = serve(self, &Message { header, bytes, rest: None }, &mut session, None).ok()?;
+        if answer.state != AnswerState::Reply {
+            self.recycle(answer.buffer);
+            return None;
+        }
+        let bytes = answer.buffer;
         let header = header::Repr::parse(&header::Header::new_checked(&bytes).ok()?).ok()?;
         Some(Reply { header, bytes, chars: CharSet::Utf8 })
     }

@@ -1,23 +1,39 @@
 //! The ways to an object, best first.
 
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
 use sidestep_wire::giop::Version;
 use sidestep_wire::ior::component::Component;
 use sidestep_wire::ior::{Ior, TAG_INTERNET_IOP, iiop};
 
 use crate::cdr::CharSet;
+use crate::client::Connection;
 use crate::strand::Endpoint;
 
 /// One way to an object.
-#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Route {
     pub(crate) endpoint: Endpoint,
     pub(crate) key: Vec<u8>,
     pub(crate) version: Version,
     /// The code set of text; `None` if the server says nothing about code sets.
     pub(crate) chars: Option<CharSet>,
+    /// The connection that was used last.
+    last: Mutex<Weak<Connection>>,
 }
 
-/// The ways that a reference offers and this broker knows: the fabric and UNIX sockets of this host before TCP.
+impl Route {
+    /// The connection that was used last, if it works.
+    pub(crate) fn connection(&self) -> Option<Arc<Connection>> {
+        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        last.upgrade().filter(|connection| connection.is_usable())
+    }
+
+    pub(crate) fn keep(&self, connection: &Arc<Connection>) {
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(connection);
+    }
+}
+
+/// The ways that a reference offers and this broker knows: the fabric, VIA and UNIX sockets of this host before TCP.
 pub(crate) fn routes(ior: &Ior) -> Vec<Route> {
     let mut routes = Vec::new();
     for profile in ior.profiles.iter().filter(|profile| profile.tag == TAG_INTERNET_IOP) {
@@ -26,7 +42,10 @@ pub(crate) fn routes(ior: &Ior) -> Vec<Route> {
             Component::CodeSets { chars, .. } => Some(chars.chosen()),
             _ => None,
         });
-        let route = |endpoint| Route { endpoint, key: profile.object_key.clone(), version: profile.version, chars };
+        let route = |endpoint| {
+            let (key, version) = (profile.object_key.clone(), profile.version);
+            Route { endpoint, key, version, chars, last: Mutex::default() }
+        };
         let tcp = |host: &String, port: u16| Endpoint::Tcp { host: host.clone(), port };
         for component in &profile.components {
             let here = |host: &str| host.is_empty() || host == host_name();
@@ -35,7 +54,7 @@ pub(crate) fn routes(ior: &Ior) -> Vec<Route> {
                     routes.push(route(Endpoint::Unix { path: path.clone() }));
                 }
                 Component::Fabric { host, name } if here(host) => {
-                    routes.push(route(Endpoint::Fabric { name: name.clone() }));
+                    routes.push(route(Endpoint::of_fabric_name(name)));
                 }
                 _ => {}
             }
@@ -50,11 +69,7 @@ pub(crate) fn routes(ior: &Ior) -> Vec<Route> {
         }
     }
     // Keeps the order of those that are alike.
-    routes.sort_by_key(|route| match route.endpoint {
-        Endpoint::Fabric { .. } => 0,
-        Endpoint::Unix { .. } => 1,
-        Endpoint::Tcp { .. } => 2,
-    });
+    routes.sort_by_key(|route| route.endpoint.rank());
     routes
 }
 

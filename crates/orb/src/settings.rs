@@ -9,7 +9,8 @@ use sidestep_fabric::Node;
 use sidestep_wire::giop::Version;
 
 use crate::Orb;
-use crate::strand::{FabricListener, Listener, SocketListener, io_error};
+use crate::server::Threads;
+use crate::strand::{Card, FabricListener, Flow, Listener, SocketListener, ViaListener, io_error};
 
 pub(crate) struct Settings {
     pub(crate) timeout: Option<Duration>,
@@ -17,10 +18,16 @@ pub(crate) struct Settings {
     pub(crate) version: Version,
     pub(crate) initial: HashMap<String, String>,
     pub(crate) default_initial: Option<String>,
+    pub(crate) threads: Threads,
+    pub(crate) direct: usize,
 }
 
 /// The largest message that is taken unless told otherwise. omniORB's is 2 MB, which is too little for bulk data.
 const MESSAGE_LIMIT: usize = 64 << 20;
+
+/// From this size on, octets go straight to where they belong unless told otherwise: what is saved is more than the second
+/// pass over the other values costs.
+const DIRECT: usize = 8 << 10;
 
 /// Settings of a broker.
 #[must_use]
@@ -33,6 +40,7 @@ enum Where {
     Tcp { address: String, host: Option<String> },
     Unix { path: String },
     Fabric { name: String },
+    Via { name: String, flow: Flow },
 }
 
 impl Default for Builder {
@@ -43,6 +51,8 @@ impl Default for Builder {
             version: Version::V1_2,
             initial: HashMap::new(),
             default_initial: None,
+            threads: Threads::default(),
+            direct: DIRECT,
         };
         Self { settings, listeners: Vec::new() }
     }
@@ -73,6 +83,31 @@ impl Builder {
         self
     }
 
+    /// Listens on VIA under a name, with credits in the messages.
+    pub fn via(mut self, name: &str) -> Self {
+        self.listeners.push(Where::Via { name: name.to_owned(), flow: Flow::Credits });
+        self
+    }
+
+    /// Listens on VIA under a name, with the flow control of the provider.
+    pub fn via_flow(mut self, name: &str) -> Self {
+        self.listeners.push(Where::Via { name: name.to_owned(), flow: Flow::Provider });
+        self
+    }
+
+    /// Which threads serve connections.
+    pub fn threads(mut self, threads: Threads) -> Self {
+        self.settings.threads = threads;
+        self
+    }
+
+    /// Sequences of at least so many octets go from where they lie to the transport, and from there to where they belong,
+    /// without a buffer between. `usize::MAX`: none do.
+    pub fn direct(mut self, octets: usize) -> Self {
+        self.settings.direct = octets.max(1);
+        self
+    }
+
     /// Lets every call fail with `TIMEOUT` after this time.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.settings.timeout = Some(timeout);
@@ -99,18 +134,22 @@ impl Builder {
 
     /// Starts the broker.
     pub fn build(self) -> io::Result<Orb> {
-        let wants_fabric = self.listeners.iter().any(|listener| matches!(listener, Where::Fabric { .. }));
-        let node = if wants_fabric { Some(Node::new().map_err(io_error)?) } else { None };
+        let wants = |kind: fn(&Where) -> bool| self.listeners.iter().any(kind);
+        let via = wants(|listener| matches!(listener, Where::Via { .. }));
+        let fabric = via || wants(|listener| matches!(listener, Where::Fabric { .. }));
+        let node = if fabric { Some(Node::new().map_err(io_error)?) } else { None };
+        let card = node.as_ref().filter(|_| via).map(Card::new).transpose()?;
         let mut listeners: Vec<Arc<dyn Listener>> = Vec::new();
         for listener in &self.listeners {
-            listeners.push(match (listener, &node) {
-                (Where::Tcp { address, host }, _) => Arc::new(SocketListener::tcp(address, host.as_deref())?),
-                (Where::Unix { path }, _) => Arc::new(SocketListener::unix(path)?),
-                (Where::Fabric { name }, Some(node)) => Arc::new(FabricListener::new(node, name)?),
-                (Where::Fabric { .. }, None) => continue,
+            listeners.push(match (listener, &node, &card) {
+                (Where::Tcp { address, host }, ..) => Arc::new(SocketListener::tcp(address, host.as_deref())?),
+                (Where::Unix { path }, ..) => Arc::new(SocketListener::unix(path)?),
+                (Where::Fabric { name }, Some(node), _) => Arc::new(FabricListener::new(node, name)?),
+                (Where::Via { name, flow }, _, Some(card)) => Arc::new(ViaListener::new(card.clone(), name, *flow)?),
+                _ => continue,
             });
         }
-        Orb::start(self.settings, listeners, node)
+        Orb::start(self.settings, listeners, node, card)
     }
 
     pub(crate) fn from_arguments(arguments: &mut Vec<String>) -> io::Result<Self> {

@@ -13,7 +13,7 @@ use sidestep_wire::giop::{self, MessageType, Version, header, locate, reply};
 
 use crate::assembler::{Assembler, Broken, Message};
 use crate::cdr::CharSet;
-use crate::strand::Strand;
+use crate::strand::{Look, Strand};
 
 /// Why a reply will not come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,10 +43,18 @@ pub(crate) struct Connection {
     /// A reply has come, or nobody reads any more.
     changed: Condvar,
     /// Held by the one caller that reads.
-    assembler: Mutex<Assembler>,
+    reader: Mutex<Reader>,
     pub(crate) version: Version,
     pub(crate) chars: CharSet,
     code_sets_told: AtomicBool,
+}
+
+struct Reader {
+    assembler: Assembler,
+    /// The beginning of a message that lies in the memory of the transport.
+    head: Vec<u8>,
+    /// The sizes of messages that are taken from there.
+    sizes: std::ops::RangeInclusive<usize>,
 }
 
 struct State {
@@ -64,13 +72,20 @@ enum Slot {
 }
 
 impl Connection {
-    pub(crate) fn new(strand: Box<dyn Strand>, version: Version, chars: CharSet, limit: usize) -> Self {
+    /// Replies of `sizes` are taken from where they lie; larger ones are not taken at all.
+    pub(crate) fn new(
+        strand: Box<dyn Strand>,
+        version: Version,
+        chars: CharSet,
+        sizes: std::ops::RangeInclusive<usize>,
+    ) -> Self {
+        let assembler = Assembler::new(*sizes.end());
         Self {
             strand,
             sending: Mutex::new(()),
             state: Mutex::new(State { next_id: 1, waiting: HashMap::new(), reading: false, lost: None }),
             changed: Condvar::new(),
-            assembler: Mutex::new(Assembler::new(limit)),
+            reader: Mutex::new(Reader { assembler, head: Vec::new(), sizes }),
             version,
             chars,
             code_sets_told: AtomicBool::new(false),
@@ -93,14 +108,14 @@ impl Connection {
         id
     }
 
-    /// Sends a request; `expects_reply` if [`Connection::wait`] will be called for it.
+    /// Sends a request by `send`, which returns the buffer it used; `expects_reply` if [`Connection::wait`] will be called
+    /// for it. Gives the buffer back if no reply needs it.
     pub(crate) fn submit(
         &self,
         id: u32,
-        message: Vec<u8>,
         expects_reply: bool,
-        deadline: Option<Instant>,
-    ) -> Result<(), Lost> {
+        send: impl FnOnce(&dyn Strand) -> io::Result<Vec<u8>>,
+    ) -> Result<Option<Vec<u8>>, Lost> {
         {
             let mut state = self.lock();
             if let Some(lost) = state.lost {
@@ -112,16 +127,17 @@ impl Connection {
         }
         let sent = {
             let _sending = self.sending.lock().unwrap_or_else(PoisonError::into_inner);
-            self.strand.send(&message, deadline)
+            send(&*self.strand)
         };
         let mut state = self.lock();
         match sent {
-            Ok(()) => {
+            Ok(message) => {
                 // The reply goes into the buffer of the request.
                 if let Some(Slot::Waiting(buffer)) = state.waiting.get_mut(&id) {
                     *buffer = message;
+                    return Ok(None);
                 }
-                Ok(())
+                Ok(Some(message))
             }
             Err(error) => {
                 // A part of the message may have gone out: nothing can follow it.
@@ -209,7 +225,7 @@ impl Connection {
         let Ok(message) = giop::finish(encoder) else { return };
         // Whoever is sending now may be stuck; a cancellation is only a hint.
         if let Ok(_sending) = self.sending.try_lock()
-            && self.strand.send(&message, Some(Instant::now())).is_err()
+            && self.strand.send(&message, false, Some(Instant::now())).is_err()
         {
             self.close();
         }
@@ -217,7 +233,8 @@ impl Connection {
 
     /// Reads at least one message and hands out all that have come.
     fn read(&self, deadline: Option<Instant>) -> Result<(), Lost> {
-        let mut assembler = self.assembler.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
+        let Reader { assembler, head, sizes } = &mut *reader;
         let mut delivered = false;
         loop {
             match assembler.next() {
@@ -230,15 +247,23 @@ impl Connection {
                 Ok(None) => {}
                 Err(Broken::Giop(_) | Broken::TooLarge { .. } | Broken::StrayFragment | Broken::TooManyPartial) => {
                     let complaint = giop::bare(self.version, MessageType::MessageError);
-                    let _ = self.strand.send(&complaint, Some(Instant::now()));
+                    let _ = self.strand.send(&complaint, false, Some(Instant::now()));
                     return Err(Lost::Broken);
                 }
             }
-            match self.strand.receive(assembler.space(), deadline) {
-                Ok(0) => return Err(Lost::Broken),
-                Ok(count) => assembler.filled(count),
-                Err(error) if error.kind() == io::ErrorKind::TimedOut => return Err(Lost::TimedOut),
-                Err(_) => return Err(Lost::Broken),
+            if assembler.is_empty() {
+                let mut outcome = Ok(());
+                let mut take = |message: &Message<'_>| outcome = self.deliver(message);
+                let mut look = Look { sizes: sizes.clone(), head: &mut *head, take: &mut take };
+                let shown = self.strand.show(&mut look, deadline).map_err(lost)?;
+                outcome?;
+                if shown {
+                    return Ok(());
+                }
+            }
+            match self.strand.receive(assembler.space(), deadline).map_err(lost)? {
+                0 => return Err(Lost::Broken),
+                count => assembler.filled(count),
             }
         }
     }
@@ -260,8 +285,9 @@ impl Connection {
             && let Slot::Waiting(buffer) = slot
         {
             let mut bytes = std::mem::take(buffer);
-            bytes.clear();
-            bytes.extend_from_slice(message.bytes);
+            if !message.copy_to(&mut bytes) {
+                return Err(Lost::Broken);
+            }
             *slot = Slot::Answered(Reply { header: message.header, bytes, chars: self.chars });
         }
         Ok(())
@@ -270,6 +296,10 @@ impl Connection {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn lost(error: io::Error) -> Lost {
+    if error.kind() == io::ErrorKind::TimedOut { Lost::TimedOut } else { Lost::Broken }
 }
 
 impl Drop for Connection {

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::io;
+use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use sidestep_wire::giop::Version;
@@ -29,7 +30,7 @@ impl Pool {
         endpoint: &Endpoint,
         version: Version,
         chars: CharSet,
-        limit: usize,
+        sizes: RangeInclusive<usize>,
         connect: impl FnOnce() -> io::Result<Box<dyn Strand>>,
     ) -> io::Result<Arc<Connection>> {
         let key = Key { endpoint: endpoint.clone(), version, utf8: chars == CharSet::Utf8 };
@@ -42,7 +43,7 @@ impl Pool {
             }
         }
         // Others need not wait while this one connects.
-        let made = Arc::new(Connection::new(connect()?, version, chars, limit));
+        let made = Arc::new(Connection::new(connect()?, version, chars, sizes));
         let mut connections = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
         match connections.get(&key) {
             Some(connection) if connection.is_usable() => Ok(connection.clone()),

@@ -283,7 +283,7 @@ impl NamingContextServant for ContextServant {
             return Err(NotEmpty {}.into());
         }
         if let (Some(current), Some(graph)) = (Current::get(), self.0.graph.upgrade()) {
-            graph.contexts.lock().unwrap_or_else(PoisonError::into_inner).remove(&current.object_id);
+            graph.contexts.lock().unwrap_or_else(PoisonError::into_inner).remove(&*current.object_id);
             current.poa.deactivate_object(&current.object_id).map_err(broken)?;
         }
         Ok(())

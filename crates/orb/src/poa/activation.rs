@@ -17,13 +17,14 @@ use crate::{Object, Stub};
 /// The objects that have a servant.
 #[derive(Default)]
 pub(super) struct Active {
-    objects: HashMap<Vec<u8>, Entry>,
+    objects: HashMap<Arc<[u8]>, Entry>,
     /// How many objects each servant serves, and one of them, by the address of the servant.
-    servants: HashMap<usize, (usize, Vec<u8>)>,
+    servants: HashMap<usize, (usize, Arc<[u8]>)>,
     next_id: u64,
 }
 
 struct Entry {
+    id: Arc<[u8]>,
     servant: Arc<dyn Servant>,
     /// Requests that are in the servant.
     serving: usize,
@@ -32,10 +33,10 @@ struct Entry {
 }
 
 impl Active {
-    fn add(&mut self, id: Vec<u8>, servant: Arc<dyn Servant>) {
-        let address = address(&servant);
+    fn add(&mut self, id: &[u8], servant: Arc<dyn Servant>) {
+        let (address, id) = (address(&servant), Arc::<[u8]>::from(id));
         self.servants.entry(address).or_insert_with(|| (0, id.clone())).0 += 1;
-        self.objects.insert(id, Entry { servant, serving: 0, leaving: false });
+        self.objects.insert(id.clone(), Entry { id, servant, serving: 0, leaving: false });
     }
 
     /// Takes an object out; says whether its servant serves others.
@@ -96,7 +97,7 @@ impl Poa {
         if known && self.0.policies.id_uniqueness == IdUniqueness::Unique {
             return Err(PoaError::ServantAlreadyActive);
         }
-        state.active.add(id.to_vec(), servant);
+        state.active.add(id, servant);
         Ok(())
     }
 
@@ -144,7 +145,7 @@ impl Poa {
     pub fn servant_to_id(&self, servant: &Arc<dyn Servant>) -> Result<Vec<u8>, PoaError> {
         let state = self.state();
         let known = state.active.servants.get(&address(servant));
-        known.map(|(_, id)| id.clone()).ok_or(PoaError::ServantNotActive)
+        known.map(|(_, id)| id.to_vec()).ok_or(PoaError::ServantNotActive)
     }
 
     /// The id of an object by its reference.
@@ -184,8 +185,7 @@ impl Poa {
     pub(crate) fn serve(&self, key: &ObjectKey<'_>, operation: &str) -> Result<Serving, Refusal> {
         self.0.manager.admit()?;
         let none = Kind::ObjectNotExist.with_minor(OMG | 2, Completion::No);
-        let serving =
-            |servant, source| Serving { poa: self.clone(), id: key.id.to_vec(), servant: Some(servant), source };
+        let serving = |id, servant, source| Serving { poa: self.clone(), id, servant: Some(servant), source };
         let retains = self.0.policies.retention == Retention::Retain;
         {
             let mut state = self.state();
@@ -197,17 +197,17 @@ impl Poa {
                 Some(entry) if entry.leaving => return Err(Kind::Transient.raised(Completion::No).into()),
                 Some(entry) => {
                     entry.serving += 1;
-                    return Ok(serving(entry.servant.clone(), Source::ActiveMap));
+                    return Ok(serving(entry.id.clone(), entry.servant.clone(), Source::ActiveMap));
                 }
                 None => {}
             }
             if let Some(servant) = &state.default_servant {
-                return Ok(serving(servant.clone(), Source::Default));
+                return Ok(serving(key.id.into(), servant.clone(), Source::Default));
             }
             if let Some(locator) = state.locator.clone().filter(|_| !retains) {
                 drop(state);
                 let servant = locator.preinvoke(key.id, self, operation)?;
-                return Ok(serving(servant, Source::Locator(locator, operation.to_owned())));
+                return Ok(serving(key.id.into(), servant, Source::Locator(locator, operation.to_owned())));
             }
             if state.activator.is_none() {
                 return Err(match self.0.policies.request_processing {
@@ -220,7 +220,7 @@ impl Poa {
         let mut state = self.state();
         let entry = state.active.objects.get_mut(key.id).ok_or(none)?;
         entry.serving += 1;
-        Ok(serving(entry.servant.clone(), Source::ActiveMap))
+        Ok(serving(entry.id.clone(), entry.servant.clone(), Source::ActiveMap))
     }
 
     fn incarnate(&self, id: &[u8]) -> Result<(), Refusal> {
@@ -252,7 +252,7 @@ impl Poa {
     }
 
     pub(super) fn deactivate_all(&self, etherealize: bool) {
-        let idle: Vec<Vec<u8>> = {
+        let idle: Vec<Arc<[u8]>> = {
             let mut state = self.state();
             state.active.objects.values_mut().for_each(|entry| entry.leaving = true);
             let idle = state.active.objects.iter().filter(|(_, entry)| entry.serving == 0);

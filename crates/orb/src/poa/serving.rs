@@ -50,7 +50,7 @@ pub trait ServantLocator: Send + Sync + 'static {
 /// A servant that a request has been led to.
 pub(crate) struct Serving {
     pub(super) poa: Poa,
-    pub(super) id: Vec<u8>,
+    pub(super) id: Arc<[u8]>,
     pub(super) servant: Option<Arc<dyn Servant>>,
     pub(super) source: Source,
 }
@@ -111,7 +111,7 @@ pub struct Current {
     /// The adapter.
     pub poa: Poa,
     /// The id of the object.
-    pub object_id: Vec<u8>,
+    pub object_id: Arc<[u8]>,
 }
 
 thread_local! {

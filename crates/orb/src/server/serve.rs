@@ -4,11 +4,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use sidestep_wire::giop::{self, MessageType, Version, locate, request};
 
+use super::Line;
 use crate::Orb;
 use crate::assembler::{Broken, Message};
-use crate::call::{Call, ReplyWriter, standard_operation};
-use crate::cdr::{Cdr, CharSet, Decoder, Format};
+use crate::call::{Answer, AnswerState, Call, ReplyWriter, standard_operation};
+use crate::cdr::{self, Cdr, CharSet, Decoder, Format};
 use crate::exception::{Completion, Kind};
+use crate::marshal::Shape;
 use crate::poa::Refusal;
 
 /// What is remembered between the messages of a connection.
@@ -48,28 +50,53 @@ impl Session {
     }
 
     /// Takes the buffer of a reply that was sent, for the next one.
-    pub(crate) fn recycle(&mut self, reply: Vec<u8>) {
-        self.buffer = reply;
+    pub(crate) fn recycle(&mut self, buffer: Vec<u8>) {
+        self.buffer = buffer;
     }
 
     fn chars(&self) -> CharSet {
         self.chars.unwrap_or(CharSet::Latin1)
     }
+
+    /// The answer that is nothing.
+    fn silence(&mut self) -> Answer {
+        Answer { state: AnswerState::Nothing, buffer: std::mem::take(&mut self.buffer) }
+    }
 }
 
-/// Serves a message; returns what is to be sent back.
-pub(crate) fn serve(orb: &Orb, message: &Message<'_>, session: &mut Session) -> Result<Option<Vec<u8>>, Broken> {
+/// Serves a message; returns what is to be sent back. Large replies are sent over `line` at once.
+pub(crate) fn serve(
+    orb: &Orb,
+    message: &Message<'_>,
+    session: &mut Session,
+    line: Option<&Line>,
+) -> Result<Answer, Broken> {
     session.version = message.header.version;
+    let served = serve_where_it_lies(orb, message, session, line);
+    // The header of the message does not end where it usually does. Nothing has been carried out.
+    let mut bytes = Vec::new();
+    if !matches!(served, Err(Broken::Giop(giop::Error::Cdr(cdr::Error::Elsewhere)))) || !message.copy_to(&mut bytes) {
+        return served;
+    }
+    serve_where_it_lies(orb, &Message { header: message.header, bytes: &bytes, rest: None }, session, line)
+}
+
+fn serve_where_it_lies(
+    orb: &Orb,
+    message: &Message<'_>,
+    session: &mut Session,
+    line: Option<&Line>,
+) -> Result<Answer, Broken> {
     match message.header.message_type {
-        MessageType::Request => serve_request(orb, message, session),
+        MessageType::Request => serve_request(orb, message, session, line),
         MessageType::LocateRequest => serve_locate(orb, message, session),
         MessageType::CancelRequest => {
             session.cancelled = Some(request::parse_cancel(&mut message.decoder(CharSet::Latin1))?);
-            Ok(None)
+            Ok(session.silence())
         }
         MessageType::CloseConnection | MessageType::MessageError => {
             session.over = true;
-            Ok(None)
+            Ok(session.silence())
         }
         MessageType::Reply | MessageType::LocateReply | MessageType::Fragment => {
             Err(Broken::Giop(giop::Error::MessageType {
@@ -80,10 +107,16 @@ pub(crate) fn serve(orb: &Orb, message: &Message<'_>, session: &mut Session) -> 
     }
 }
 
-fn serve_request(orb: &Orb, message: &Message<'_>, session: &mut Session) -> Result<Option<Vec<u8>>, Broken> {
+fn serve_request(
+    orb: &Orb,
+    message: &Message<'_>,
+    session: &mut Session,
+    line: Option<&Line>,
+) -> Result<Answer, Broken> {
     let version = message.header.version;
     let mut decoder = message.decoder(session.chars()).with_context(orb);
     let request = request::Repr::parse(version, &mut decoder)?;
+    let key = request.target.key()?;
     let mut code_sets = Ok(());
     if let Some(context) = request.contexts.find(giop::CODE_SETS) {
         code_sets = agree(context, session);
@@ -91,46 +124,50 @@ fn serve_request(orb: &Orb, message: &Message<'_>, session: &mut Session) -> Res
         decoder = message.decoder(session.chars()).with_context(orb);
         request::Repr::parse(version, &mut decoder)?;
     }
+    let direct = if line.is_some() { orb.direct() } else { usize::MAX };
+    let shape = Shape { version, chars: session.chars(), message_type: MessageType::Reply, direct };
     let mut writer = ReplyWriter {
-        version,
-        chars: session.chars(),
+        shape,
         request_id: request.request_id,
         response: request.response,
-        buffer: std::mem::take(&mut session.buffer),
+        line,
+        answer: session.silence(),
     };
-    let reply = match (code_sets, std::str::from_utf8(request.operation)) {
+    match (code_sets, std::str::from_utf8(request.operation)) {
         (Err(()), _) => writer.exception(Kind::CodesetIncompatible.raised(Completion::No)),
         (_, Err(_)) => writer.exception(Kind::BadOperation.raised(Completion::No)),
-        (Ok(()), Ok(operation)) => {
-            let key = request.target.key()?;
-            carry_out(orb, key, operation, decoder, writer)
-        }
-    };
-    Ok(if request.response == request::Response::None { None } else { reply })
+        (Ok(()), Ok(operation)) => return Ok(carry_out(orb, key, operation, (message, decoder), writer)),
+    }
+    Ok(writer.answer)
 }
 
-fn carry_out(
+fn carry_out<'a>(
     orb: &Orb,
     key: &[u8],
-    operation: &str,
-    arguments: Decoder<'_>,
-    mut writer: ReplyWriter,
-) -> Option<Vec<u8>> {
+    operation: &'a str,
+    (message, arguments): (&'a Message<'a>, Decoder<'a>),
+    mut writer: ReplyWriter<'a>,
+) -> Answer {
     let serving = match orb.find_servant(key, operation) {
         Ok(serving) => serving,
-        Err(Refusal::System(exception)) => return writer.exception(exception),
-        Err(Refusal::Forward(object)) => return writer.forward(object.ior()),
+        Err(refusal) => {
+            match refusal {
+                Refusal::System(exception) => writer.exception(exception),
+                Refusal::Forward(object) => writer.forward(object.ior()),
+            }
+            return writer.answer;
+        }
     };
-    if let Some(reply) = standard_operation(operation, &arguments, serving.servant(), &mut writer) {
-        return reply;
+    if standard_operation(operation, &arguments, serving.servant(), &mut writer) {
+        return writer.answer;
     }
-    let mut call = Call::new(operation, arguments, writer);
+    let mut call = Call::new(operation, message, arguments, writer);
     // A servant that panics is a fault of one call, not of the server.
     let outcome = catch_unwind(AssertUnwindSafe(|| serving.dispatch(&mut call)));
-    call.into_reply(outcome.unwrap_or_else(|_| Err(Kind::Unknown.raised(Completion::Maybe))))
+    call.into_answer(outcome.unwrap_or_else(|_| Err(Kind::Unknown.raised(Completion::Maybe))))
 }
 
-fn serve_locate(orb: &Orb, message: &Message<'_>, session: &mut Session) -> Result<Option<Vec<u8>>, Broken> {
+fn serve_locate(orb: &Orb, message: &Message<'_>, session: &mut Session) -> Result<Answer, Broken> {
     let version = message.header.version;
     let mut decoder = message.decoder(session.chars());
     let request = locate::Request::parse(version, &mut decoder)?;
@@ -146,7 +183,7 @@ fn serve_locate(orb: &Orb, message: &Message<'_>, session: &mut Session) -> Resu
     if let Err(Refusal::Forward(object)) = found {
         object.ior().encode(&mut encoder).map_err(giop::Error::Cdr)?;
     }
-    Ok(Some(giop::finish(encoder)?))
+    Ok(Answer { state: AnswerState::Reply, buffer: giop::finish(encoder)? })
 }
 
 /// Takes the code sets that the client has chosen.

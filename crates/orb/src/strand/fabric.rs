@@ -1,23 +1,36 @@
-//! Channels of the fabric: the bytes of a message are copied once into the peer's ring, and once out of it.
+//! Channels of the fabric.
+//!
+//! The pieces of a message are put into the peer's ring as they come, from where they lie, and become visible together. A
+//! large message is looked at in the ring; its beginning is copied out first, so what is checked there stays as it is.
 
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use sidestep_fabric::event::SourceId;
-use sidestep_fabric::queue::{Receiver, Sender};
+use sidestep_fabric::queue::{Receiver, Sender, View};
 use sidestep_fabric::{Channel, ChannelOptions, Endpoint as FabricEndpoint, Error, EventQueue, Node};
 use sidestep_sys::clock;
+use sidestep_wire::giop::{MessageType, header};
 
-use super::{Endpoint, Listener, Strand};
+use super::{Endpoint, Listener, Look, Strand, Watch};
+use crate::assembler::{Message, Rest};
+use crate::cdr::Source;
 
 /// A connected channel.
 pub(crate) struct FabricStrand {
     sender: Mutex<Sender>,
     receiver: Mutex<Receiver>,
+    attached: Mutex<Option<(EventQueue, SourceId)>>,
     // Dropped last: nothing is written after the close that it sends.
     endpoint: FabricEndpoint,
 }
+
+/// How much of a message that is looked at in the ring is copied out first: more than its headers usually take.
+const HEAD: usize = 1024;
+
+/// How long a client may take to open its side of a channel.
+const OPENING_NS: u64 = 1_000_000_000;
 
 impl FabricStrand {
     pub(crate) fn connect(node: &Node, name: &str, deadline: Option<Instant>) -> io::Result<Self> {
@@ -27,19 +40,29 @@ impl FabricStrand {
 
     fn new(channel: Channel) -> Self {
         let Channel { sender, receiver, endpoint } = channel;
-        Self { sender: Mutex::new(sender), receiver: Mutex::new(receiver), endpoint }
+        let (sender, receiver) = (Mutex::new(sender), Mutex::new(receiver));
+        Self { sender, receiver, attached: Mutex::new(None), endpoint }
+    }
+
+    fn receiver(&self) -> MutexGuard<'_, Receiver> {
+        self.receiver.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Strand for FabricStrand {
-    fn send(&self, bytes: &[u8], deadline: Option<Instant>) -> io::Result<()> {
+    fn send(&self, bytes: &[u8], more: bool, deadline: Option<Instant>) -> io::Result<()> {
         let mut sender = self.sender.lock().unwrap_or_else(PoisonError::into_inner);
-        sender.send(bytes, nanoseconds(deadline)).map_err(io_error)
+        put(&mut sender, bytes, more, deadline).map_err(io_error)
     }
 
     fn receive(&self, into: &mut [u8], deadline: Option<Instant>) -> io::Result<usize> {
-        let mut receiver = self.receiver.lock().unwrap_or_else(PoisonError::into_inner);
-        match receiver.receive(into, nanoseconds(deadline)) {
+        let mut receiver = self.receiver();
+        let received = receiver.try_receive(into).and_then(|count| match count {
+            // The clock is only read if there is something to wait for.
+            0 if !into.is_empty() => receiver.receive(into, nanoseconds(deadline)),
+            count => Ok(count),
+        });
+        match received {
             Ok(count) => Ok(count),
             Err(Error::Closed(_)) => Ok(0),
             Err(error) => Err(io_error(error)),
@@ -48,6 +71,96 @@ impl Strand for FabricStrand {
 
     fn close(&self) {
         self.endpoint.close();
+    }
+
+    fn show(&self, look: &mut Look<'_>, deadline: Option<Instant>) -> io::Result<bool> {
+        show(&mut self.receiver(), look, deadline).map_err(io_error)
+    }
+
+    fn has_news(&self) -> bool {
+        self.receiver.try_lock().is_ok_and(|mut receiver| receiver.has_news())
+    }
+
+    fn attach(&self, watch: &Watch, token: u64) -> io::Result<()> {
+        let Watch::Fabric { events, .. } = watch else { return Err(io::ErrorKind::Unsupported.into()) };
+        let source = events.attach_receiver(&mut self.receiver(), token).map_err(io_error)?;
+        *self.attached.lock().unwrap_or_else(PoisonError::into_inner) = Some((events.clone(), source));
+        Ok(())
+    }
+}
+
+impl Drop for FabricStrand {
+    fn drop(&mut self) {
+        if let Some((events, source)) = self.attached.get_mut().unwrap_or_else(PoisonError::into_inner).take() {
+            events.detach(source);
+        }
+    }
+}
+
+fn put(sender: &mut Sender, bytes: &[u8], more: bool, deadline: Option<Instant>) -> Result<(), Error> {
+    let mut rest = bytes;
+    loop {
+        rest = &rest[sender.push(rest)?..];
+        if rest.is_empty() {
+            break;
+        }
+        // What is there may be taken while the rest waits for space.
+        sender.publish()?;
+        let wanted = rest.len().min(sender.capacity() / 4);
+        sender.wait_space(wanted, nanoseconds(deadline))?;
+    }
+    if more {
+        return Ok(());
+    }
+    sender.publish()?;
+    sender.flush(nanoseconds(deadline))
+}
+
+fn show(receiver: &mut Receiver, look: &mut Look<'_>, deadline: Option<Instant>) -> Result<bool, Error> {
+    let least = *look.sizes.start();
+    if receiver.available()? < header::LEN {
+        receiver.wait_bytes(header::LEN, nanoseconds(deadline))?;
+    }
+    let mut first = [0; header::LEN];
+    receiver.peek(0, &mut first)?;
+    // What is wrong with a message is found by whoever takes it the ordinary way.
+    let Ok(header) = header::Header::new_checked(&first).and_then(|header| header::Repr::parse(&header)) else {
+        return Ok(false);
+    };
+    let len = header::LEN + header.size as usize;
+    let is_whole = !header.more_fragments && header.message_type != MessageType::Fragment;
+    // Half of the ring is left to the sender, so that the two never wait for each other.
+    let fits = len <= receiver.capacity() / 2;
+    if len < least.max(header::LEN) || !look.sizes.contains(&len) || !is_whole || !fits {
+        return Ok(false);
+    }
+    if receiver.available()? < len {
+        receiver.wait_bytes(len, nanoseconds(deadline))?;
+    }
+    {
+        let Some(view) = receiver.view(len)? else { return Ok(false) };
+        look.head.resize(HEAD.min(len), 0);
+        view.copy_out(0, look.head)?;
+        // The header that was checked is the one that counts, whatever lies there by now.
+        look.head[..header::LEN].copy_from_slice(&first);
+        let source = Ring(view);
+        (look.take)(&Message { header, bytes: look.head, rest: Some(Rest { source: &source, len }) });
+    }
+    receiver.consume(len)?;
+    Ok(true)
+}
+
+/// What lies in the ring of a receiver.
+struct Ring<'a>(View<'a>);
+
+impl Source for Ring<'_> {
+    fn copy_out(&self, at: usize, into: &mut [u8]) -> bool {
+        self.0.copy_out(at, into).is_ok()
+    }
+
+    fn append_to(&self, at: usize, count: usize, into: &mut Vec<u8>) -> bool {
+        let part = self.0.part(at, count);
+        part.and_then(|part| part.fold((), |(), piece| into.extend_from_slice(piece))).is_ok()
     }
 }
 
@@ -60,6 +173,7 @@ pub(crate) struct FabricListener {
 
 struct Door {
     listener: sidestep_fabric::Listener,
+    node: Node,
     events: EventQueue,
     /// Delivered when the listener is closed.
     closing: SourceId,
@@ -75,18 +189,23 @@ impl FabricListener {
         let events = EventQueue::new(node);
         listener.attach(&events, REQUEST);
         let closing = events.attach(CLOSING);
-        let door = Mutex::new(Some(Arc::new(Door { listener, events, closing })));
+        let door = Mutex::new(Some(Arc::new(Door { listener, node: node.clone(), events, closing })));
         Ok(Self { door, name: name.to_owned() })
+    }
+
+    fn door(&self) -> io::Result<Arc<Door>> {
+        let door = self.door.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Ok(door.ok_or(io::ErrorKind::NotConnected)?)
     }
 }
 
 impl Listener for FabricListener {
     fn accept(&self) -> io::Result<Box<dyn Strand>> {
         loop {
-            let door = self.door.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            let door = door.ok_or(io::ErrorKind::NotConnected)?;
+            let door = self.door()?;
             if let Some(request) = door.listener.poll() {
-                let channel = Channel::accept(request, ChannelOptions::default(), b"", None).map_err(io_error)?;
+                let deadline = Some(clock::now() + OPENING_NS);
+                let channel = Channel::accept(request, ChannelOptions::default(), b"", deadline).map_err(io_error)?;
                 return Ok(Box::new(FabricStrand::new(channel)));
             }
             door.events.wait(None).map_err(io_error)?;
@@ -103,10 +222,14 @@ impl Listener for FabricListener {
     fn endpoint(&self) -> Endpoint {
         Endpoint::Fabric { name: self.name.clone() }
     }
+
+    fn watch(&self) -> io::Result<Watch> {
+        Ok(Watch::fabric(&self.door()?.node))
+    }
 }
 
 /// The fabric counts nanoseconds of one clock.
-fn nanoseconds(deadline: Option<Instant>) -> Option<u64> {
+pub(super) fn nanoseconds(deadline: Option<Instant>) -> Option<u64> {
     let left = deadline?.saturating_duration_since(Instant::now());
     Some(clock::now().saturating_add(u64::try_from(left.as_nanos()).unwrap_or(u64::MAX)))
 }

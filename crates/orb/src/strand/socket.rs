@@ -6,10 +6,10 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::Instant;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
 use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown};
 
-use super::{Endpoint, Listener, Strand};
+use super::{Endpoint, Listener, Strand, Watch};
 
 /// A connected socket.
 #[derive(Debug)]
@@ -44,6 +44,9 @@ impl Socket {
 
     fn wait(&self, flags: PollFlags, deadline: Instant) -> io::Result<()> {
         let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
         let timeout = Timespec { tv_sec: left.as_secs().cast_signed(), tv_nsec: left.subsec_nanos().into() };
         match poll(&mut [PollFd::from_borrowed_fd(self.0.as_fd(), flags)], Some(&timeout)) {
             Ok(0) => Err(io::ErrorKind::TimedOut.into()),
@@ -54,8 +57,10 @@ impl Socket {
 }
 
 impl Strand for Socket {
-    fn send(&self, mut bytes: &[u8], deadline: Option<Instant>) -> io::Result<()> {
-        let flags = SendFlags::NOSIGNAL | if deadline.is_some() { SendFlags::DONTWAIT } else { SendFlags::empty() };
+    fn send(&self, mut bytes: &[u8], more: bool, deadline: Option<Instant>) -> io::Result<()> {
+        let mut flags = SendFlags::NOSIGNAL;
+        flags.set(SendFlags::DONTWAIT, deadline.is_some());
+        flags.set(SendFlags::MORE, more);
         while !bytes.is_empty() {
             match (send(&self.0, bytes, flags), deadline) {
                 (Ok(sent), _) => bytes = &bytes[sent.min(bytes.len())..],
@@ -68,18 +73,21 @@ impl Strand for Socket {
     }
 
     fn receive(&self, into: &mut [u8], deadline: Option<Instant>) -> io::Result<usize> {
+        let flags = if deadline.is_some() { RecvFlags::DONTWAIT } else { RecvFlags::empty() };
         loop {
-            if let Some(deadline) = deadline {
-                self.wait(PollFlags::IN, deadline)?;
-            }
-            let flags = if deadline.is_some() { RecvFlags::DONTWAIT } else { RecvFlags::empty() };
-            match recv(&self.0, &mut *into, flags) {
-                Ok((count, _)) => return Ok(count),
-                Err(rustix::io::Errno::INTR) => {}
-                Err(rustix::io::Errno::AGAIN) if deadline.is_some() => {}
-                Err(error) => return Err(error.into()),
+            match (recv(&self.0, &mut *into, flags), deadline) {
+                (Ok((count, _)), _) => return Ok(count),
+                (Err(rustix::io::Errno::INTR), _) => {}
+                (Err(rustix::io::Errno::AGAIN), Some(deadline)) => self.wait(PollFlags::IN, deadline)?,
+                (Err(error), _) => return Err(error.into()),
             }
         }
+    }
+
+    fn attach(&self, watch: &Watch, token: u64) -> io::Result<()> {
+        let Watch::Sockets(sockets) = watch else { return Err(io::ErrorKind::Unsupported.into()) };
+        let events = epoll::EventFlags::IN | epoll::EventFlags::RDHUP | epoll::EventFlags::ET;
+        Ok(epoll::add(&sockets.set, &self.0, epoll::EventData::new_u64(token), events)?)
     }
 
     fn close(&self) {
@@ -136,5 +144,9 @@ impl Listener for SocketListener {
             }
             Self::Unix { path, .. } => Endpoint::Unix { path: path.clone() },
         }
+    }
+
+    fn watch(&self) -> io::Result<Watch> {
+        Watch::sockets()
     }
 }

@@ -1,0 +1,157 @@
+//! One connection of a server: what has come of it, and whether somebody serves it.
+
+use std::io;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+use sidestep_wire::giop::MessageType;
+
+use super::{Line, Session, serve};
+use crate::Orb;
+use crate::assembler::{Assembler, Broken, Message};
+use crate::call::{Answer, AnswerState};
+use crate::strand::{Look, Strand};
+
+pub(super) struct Connection {
+    pub(super) token: u64,
+    pub(super) line: Line,
+    /// Held by whoever serves the connection.
+    reader: Mutex<Reader>,
+    /// [`IDLE`], [`BUSY`] or [`NEWS`].
+    work: AtomicU8,
+}
+
+struct Reader {
+    assembler: Assembler,
+    session: Session,
+    /// The beginning of a message that lies in the memory of the transport.
+    head: Vec<u8>,
+}
+
+/// What is left of a connection after it was served for a while.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Served {
+    /// Everything that had come; so many messages.
+    All(usize),
+    /// As many messages as were allowed.
+    Some,
+    /// The connection is over.
+    Over,
+}
+
+/// Nobody serves the connection.
+const IDLE: u8 = 0;
+/// Somebody does.
+const BUSY: u8 = 1;
+/// Somebody does, and something has come since.
+const NEWS: u8 = 2;
+
+impl Connection {
+    pub(super) fn new(token: u64, strand: Box<dyn Strand>, limit: usize) -> Self {
+        let reader = Reader { assembler: Assembler::new(limit), session: Session::default(), head: Vec::new() };
+        Self { token, line: Line::new(strand), reader: Mutex::new(reader), work: AtomicU8::new(IDLE) }
+    }
+
+    /// Something has come: whether the caller is the one to serve it.
+    pub(super) fn claim(&self) -> bool {
+        let mark = |work| Some(if work == IDLE { BUSY } else { NEWS });
+        self.work.fetch_update(Ordering::AcqRel, Ordering::Acquire, mark) == Ok(IDLE)
+    }
+
+    /// Whoever has claimed it is done; false if something has come meanwhile, and then it is claimed still.
+    pub(super) fn release(&self) -> bool {
+        let free = self.work.compare_exchange(BUSY, IDLE, Ordering::AcqRel, Ordering::Acquire).is_ok();
+        if !free {
+            self.work.store(BUSY, Ordering::Release);
+        }
+        free
+    }
+
+    pub(super) fn has_news(&self) -> bool {
+        self.line.strand.has_news()
+    }
+
+    /// Serves what has come, at most so many messages. Without a deadline it waits for something to come.
+    pub(super) fn serve_ready(&self, orb: &Orb, deadline: Option<Instant>, most: usize) -> Served {
+        let mut reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut served = 0;
+        while served < most {
+            match reader.serve_next(&self.line, orb, deadline) {
+                Ok(true) => served += 1,
+                Ok(false) => {}
+                Err(Ended::NothingCame) => return Served::All(served),
+                Err(Ended::Gone) => return Served::Over,
+                Err(Ended::Malformed) => {
+                    self.line.part(reader.session.version(), MessageType::MessageError);
+                    return Served::Over;
+                }
+            }
+        }
+        Served::Some
+    }
+}
+
+/// Why no message was served.
+enum Ended {
+    NothingCame,
+    Gone,
+    Malformed,
+}
+
+impl From<io::Error> for Ended {
+    fn from(error: io::Error) -> Self {
+        if error.kind() == io::ErrorKind::TimedOut { Ended::NothingCame } else { Ended::Gone }
+    }
+}
+
+impl From<Broken> for Ended {
+    fn from(_: Broken) -> Self {
+        Ended::Malformed
+    }
+}
+
+impl Reader {
+    /// Serves the next message, or takes in bytes of it.
+    fn serve_next(&mut self, line: &Line, orb: &Orb, deadline: Option<Instant>) -> Result<bool, Ended> {
+        let Self { assembler, session, head } = self;
+        if let Some(message) = assembler.next()? {
+            let answer = serve(orb, &message, session, Some(line))?;
+            self.reply(line, answer)?;
+            return Ok(true);
+        }
+        if assembler.is_empty() {
+            let mut outcome = None;
+            let mut take = |message: &Message<'_>| outcome = Some(serve(orb, message, session, Some(line)));
+            let sizes = orb.direct()..=orb.message_limit();
+            let shown = line.strand.show(&mut Look { sizes, head, take: &mut take }, deadline);
+            if let Some(answer) = outcome {
+                self.reply(line, answer?)?;
+                shown?;
+                return Ok(true);
+            }
+            shown?;
+        }
+        match line.strand.receive(self.assembler.space(), deadline)? {
+            0 => Err(Ended::Gone),
+            count => {
+                self.assembler.filled(count);
+                Ok(false)
+            }
+        }
+    }
+
+    fn reply(&mut self, line: &Line, answer: Answer) -> Result<(), Ended> {
+        match answer.state {
+            AnswerState::Nothing if self.session.is_over() => return Err(Ended::Gone),
+            AnswerState::Reply => line.send(&answer.buffer)?,
+            AnswerState::Nothing | AnswerState::Sent => {}
+            AnswerState::Lost => return Err(Ended::Gone),
+        }
+        self.session.recycle(answer.buffer);
+        if let Some(cancelled) = self.session.take_cancelled() {
+            self.assembler.forget(cancelled);
+        }
+        Ok(())
+    }
+}

@@ -7,7 +7,7 @@
 // Each file that includes this one uses a part of it.
 #![allow(dead_code)]
 
-use sidestep_wire::cdr::{Any, Cdr, CharSet, Decoder, Encoder, Format};
+use sidestep_wire::cdr::{Any, Cdr, CharSet, Decoder, Encoder, Format, Source};
 use sidestep_wire::ddp::{tagged, untagged};
 use sidestep_wire::giop;
 use sidestep_wire::ior::{Ior, corbaloc, iiop};
@@ -24,7 +24,7 @@ pub struct Target {
 }
 
 /// Every target of this crate.
-pub const TARGETS: [Target; 8] = [
+pub const TARGETS: [Target; 9] = [
     Target { name: "wire_setup", entry: setup },
     Target { name: "wire_fpdu", entry: whole_fpdu },
     Target { name: "wire_segment", entry: ddp_segment },
@@ -33,6 +33,7 @@ pub const TARGETS: [Target; 8] = [
     Target { name: "wire_giop", entry: giop_message },
     Target { name: "wire_ior", entry: reference },
     Target { name: "wire_any", entry: any_value },
+    Target { name: "wire_elsewhere", entry: elsewhere },
 ];
 
 /// MPA frames, enhanced data and hello.
@@ -314,4 +315,54 @@ pub fn any_value(data: &[u8]) {
     let mut twice = Encoder::new(Vec::new(), Format::NATIVE);
     again.encode(&mut twice).expect("what was decoded");
     assert_eq!(encoder.bytes(), twice.bytes());
+}
+
+/// Where the rest of a message lies: as it is, or different each time that it is looked at.
+struct Far<'a> {
+    bytes: &'a [u8],
+    changes: std::cell::Cell<u8>,
+    step: u8,
+}
+
+impl Source for Far<'_> {
+    fn copy_out(&self, at: usize, into: &mut [u8]) -> bool {
+        let Some(bytes) = self.bytes.get(at..).and_then(|rest| rest.get(..into.len())) else {
+            return false;
+        };
+        let change = self.changes.replace(self.changes.get().wrapping_add(self.step));
+        into.iter_mut().zip(bytes).for_each(|(to, from)| *to = from ^ change);
+        true
+    }
+
+    fn append_to(&self, at: usize, count: usize, into: &mut Vec<u8>) -> bool {
+        // No length is believed before it was checked.
+        assert!(count <= self.bytes.len());
+        let begin = into.len();
+        into.resize(begin + count, 0);
+        self.copy_out(at, &mut into[begin..])
+    }
+}
+
+/// A message of which the first octet says how much is at hand. What lies elsewhere gives the same values, or has to be fetched;
+/// what changes while it is read gives some values, or none.
+pub fn elsewhere(data: &[u8]) {
+    let Some((near, data)) = data.split_first() else {
+        return;
+    };
+    type Values = (Vec<u8>, u64, String, Vec<u32>, Vec<String>, Any);
+    let decode = |decoder: &mut Decoder<'_>| -> Result<Values, sidestep_wire::cdr::Error> {
+        let values = (Cdr::decode(decoder)?, decoder.u64()?, decoder.string()?, Cdr::decode(decoder)?);
+        Ok((values.0, values.1, values.2, values.3, Cdr::decode(decoder)?, Any::decode(decoder)?))
+    };
+    let whole = decode(&mut Decoder::new(data, Format::NATIVE));
+    for step in [0, 1, 85] {
+        let far = Far { bytes: data, changes: std::cell::Cell::new(0), step };
+        let near = usize::from(*near).min(data.len());
+        let mut decoder = Decoder::new(&data[..near], Format::NATIVE).with_rest(&far, data.len());
+        let found = decode(&mut decoder);
+        if step == 0 && found != Err(sidestep_wire::cdr::Error::Elsewhere) {
+            // A number that is not one is not equal to itself.
+            assert_eq!(format!("{found:?}"), format!("{whole:?}"));
+        }
+    }
 }

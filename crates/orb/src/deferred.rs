@@ -32,7 +32,7 @@ impl<T, E: Failure> Deferred<T, E> {
     #[must_use]
     pub fn is_ready(&self) -> bool {
         match &self.sent {
-            Some(Sent::Remote(connection, id)) => connection.is_answered(*id),
+            Some(Sent::Remote(connection, id, _)) => connection.is_answered(*id),
             _ => true,
         }
     }
@@ -53,7 +53,7 @@ impl<T, E: Failure> Deferred<T, E> {
 
 impl<T, E> Drop for Deferred<T, E> {
     fn drop(&mut self) {
-        if let Some(Sent::Remote(connection, id)) = &self.sent {
+        if let Some(Sent::Remote(connection, id, _)) = &self.sent {
             connection.abandon(*id);
         }
     }

@@ -27,6 +27,8 @@ struct ObjectTarget {
     orb: Orb,
     ior: Ior,
     routes: Vec<Route>,
+    /// Which of the connections to its server is used.
+    slot: usize,
     /// Where a server has sent us.
     forwarded: Mutex<Option<Object>>,
 }
@@ -48,9 +50,9 @@ const MAX_HOPS: usize = 10;
 
 /// Where a request went.
 pub(crate) enum Sent {
-    /// Over a connection.
-    Remote(Arc<Connection>, u32),
-    /// Nowhere: the object is in this process, and this is its reply.
+    /// Over a connection, by this number; the reply may be put into the buffer.
+    Remote(Arc<Connection>, u32, Vec<u8>),
+    /// The object is in this process, and this is its reply; or there is none.
     Local(Option<Reply>),
 }
 
@@ -63,8 +65,8 @@ pub(crate) enum Answer<T, E> {
 impl Object {
     pub(crate) fn new(orb: Orb, ior: Ior) -> Self {
         let timeout = orb.default_timeout();
-        let routes = routes(&ior);
-        Self { target: Arc::new(ObjectTarget { orb, ior, routes, forwarded: Mutex::new(None) }), timeout }
+        let (routes, slot) = (routes(&ior), orb.new_slot());
+        Self { target: Arc::new(ObjectTarget { orb, ior, routes, slot, forwarded: Mutex::new(None) }), timeout }
     }
 
     /// The reference that a message holds. The context of the decoder is the broker.
@@ -216,7 +218,7 @@ impl Object {
                 let version = route.version.min(orb.version());
                 let connection = match route.connection() {
                     Some(connection) => connection,
-                    None => match orb.connection(&route.endpoint, version, chars, deadline) {
+                    None => match orb.connection((&route.endpoint, self.target.slot), version, chars, deadline) {
                         Ok(connection) => {
                             route.keep(&connection);
                             connection
@@ -238,9 +240,10 @@ impl Object {
                     }
                 });
                 match submitted {
+                    Ok(buffer) if expects_reply => return Ok(Sent::Remote(connection, id, buffer)),
                     Ok(buffer) => {
-                        buffer.into_iter().for_each(|buffer| orb.recycle(buffer));
-                        return Ok(Sent::Remote(connection, id));
+                        orb.recycle(buffer);
+                        return Ok(Sent::Local(None));
                     }
                     Err(Lost::TimedOut) => return Err(Kind::Timeout.raised(Completion::No)),
                     Err(Lost::Refused | Lost::Broken) => failure = Kind::CommFailure.raised(Completion::No),
@@ -304,7 +307,7 @@ impl Sent {
     pub(crate) fn wait(self, deadline: Option<Instant>) -> Result<Option<Reply>, Lost> {
         match self {
             Sent::Local(reply) => Ok(reply),
-            Sent::Remote(connection, id) => connection.wait(id, deadline).map(Some),
+            Sent::Remote(connection, id, buffer) => connection.wait(id, buffer, deadline).map(Some),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -43,6 +44,8 @@ pub struct Core {
     buffers: Mutex<Vec<Vec<u8>>>,
     node: Mutex<Option<Node>>,
     card: Mutex<Option<Card>>,
+    /// References that were made.
+    references: AtomicUsize,
 }
 
 /// Why a name is not known, or text is not a reference.
@@ -104,6 +107,7 @@ impl Orb {
             buffers: Mutex::default(),
             node: Mutex::new(node),
             card: Mutex::new(card),
+            references: AtomicUsize::new(0),
         });
         let root = Poa::root(Arc::downgrade(&core), incarnation);
         core.root.get_or_init(|| root);
@@ -197,6 +201,11 @@ impl Orb {
         self.0.node.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 
+    /// Closes the connections to servers; the next call makes a new one. Calls that are under way fail with `COMM_FAILURE`.
+    pub fn disconnect(&self) {
+        self.0.pool.close();
+    }
+
     pub(crate) fn from_core(core: Arc<Core>) -> Self {
         Orb(core)
     }
@@ -223,6 +232,14 @@ impl Orb {
         self.0.settings.direct
     }
 
+    /// Which of the connections to its server a new reference uses.
+    pub(crate) fn new_slot(&self) -> usize {
+        match self.0.settings.connections {
+            0 | 1 => 0,
+            connections => self.0.references.fetch_add(1, Ordering::Relaxed) % connections,
+        }
+    }
+
     pub(crate) fn default_timeout(&self) -> Option<Duration> {
         self.0.settings.timeout
     }
@@ -233,13 +250,13 @@ impl Orb {
 
     pub(crate) fn connection(
         &self,
-        endpoint: &Endpoint,
+        (endpoint, slot): (&Endpoint, usize),
         version: Version,
         chars: CharSet,
         deadline: Option<Instant>,
     ) -> io::Result<Arc<Connection>> {
         let sizes = self.direct()..=self.message_limit();
-        self.0.pool.connection(endpoint, version, chars, sizes, || self.connect(endpoint, deadline))
+        self.0.pool.connection((endpoint, slot), version, chars, sizes, || self.connect(endpoint, deadline))
     }
 
     fn connect(&self, endpoint: &Endpoint, deadline: Option<Instant>) -> io::Result<Box<dyn Strand>> {

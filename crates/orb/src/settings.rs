@@ -20,6 +20,7 @@ pub(crate) struct Settings {
     pub(crate) default_initial: Option<String>,
     pub(crate) threads: Threads,
     pub(crate) direct: usize,
+    pub(crate) connections: usize,
 }
 
 /// The largest message that is taken unless told otherwise. omniORB's is 2 MB, which is too little for bulk data.
@@ -53,6 +54,7 @@ impl Default for Builder {
             default_initial: None,
             threads: Threads::default(),
             direct: DIRECT,
+            connections: 1,
         };
         Self { settings, listeners: Vec::new() }
     }
@@ -92,6 +94,12 @@ impl Builder {
     /// Listens on VIA under a name, with the flow control of the provider.
     pub fn via_flow(mut self, name: &str) -> Self {
         self.listeners.push(Where::Via { name: name.to_owned(), flow: Flow::Provider });
+        self
+    }
+
+    /// How many connections to a server the references to its objects are spread over.
+    pub fn connections(mut self, count: usize) -> Self {
+        self.settings.connections = count;
         self
     }
 

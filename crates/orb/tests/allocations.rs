@@ -44,13 +44,15 @@ fn a_null_call_allocates_nothing() {
             let client = Orb::builder().build().unwrap();
             let object = client.string_to_object(&null.ior().to_string()).unwrap();
             (0..1000).for_each(|_| call(&object));
-            // Whatever else the process does now and then is not of the calls: one quiet round shows it.
-            let quietest = (0..10).map(|_| {
+            // What else the process does now and then, such as looking for connections, is not of the calls: a call that
+            // allocates leaves no round quiet.
+            let is_quiet = |_: &u32| {
                 let before = ALLOCATOR.calls();
-                (0..100).for_each(|_| call(&object));
-                ALLOCATOR.calls() - before
-            });
-            assert_eq!(quietest.min(), Some(0), "over {on} with {threads:?}");
+                (0..5).for_each(|_| call(&object));
+                ALLOCATOR.calls() == before
+            };
+            let quiet = (0..200).filter(is_quiet).count();
+            assert!(quiet >= 20, "{quiet} of 200 rounds over {on} with {threads:?}");
             client.shutdown();
             server.shutdown();
             server.run();

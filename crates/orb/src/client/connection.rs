@@ -4,8 +4,9 @@
 //! connection is answered without a thread switch.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -39,6 +40,9 @@ pub(crate) struct Connection {
     strand: Box<dyn Strand>,
     /// Held while a message is sent, so that messages do not mix.
     sending: Mutex<()>,
+    next_id: AtomicU32,
+    /// Cleared when the connection is lost.
+    usable: AtomicBool,
     state: Mutex<State>,
     /// A reply has come, or nobody reads any more.
     changed: Condvar,
@@ -58,10 +62,35 @@ struct Reader {
 }
 
 struct State {
-    next_id: u32,
-    waiting: HashMap<u32, Slot>,
+    waiting: HashMap<u32, Slot, BuildHasherDefault<Numbers>>,
     reading: bool,
     lost: Option<Lost>,
+}
+
+impl State {
+    /// Nothing more comes, for this reason unless there was another before.
+    fn lose(&mut self, lost: Lost, usable: &AtomicBool) {
+        self.lost.get_or_insert(lost);
+        usable.store(false, Ordering::Release);
+    }
+}
+
+/// Spreads numbers that this side has chosen: they follow each other.
+#[derive(Default)]
+struct Numbers(u64);
+
+impl Hasher for Numbers {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.0 = self.0.rotate_left(8) ^ u64::from(*byte));
+    }
+
+    fn write_u32(&mut self, number: u32) {
+        self.0 = u64::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
 }
 
 /// A request that waits.
@@ -83,7 +112,9 @@ impl Connection {
         Self {
             strand,
             sending: Mutex::new(()),
-            state: Mutex::new(State { next_id: 1, waiting: HashMap::new(), reading: false, lost: None }),
+            next_id: AtomicU32::new(1),
+            usable: AtomicBool::new(true),
+            state: Mutex::new(State { waiting: HashMap::default(), reading: false, lost: None }),
             changed: Condvar::new(),
             reader: Mutex::new(Reader { assembler, head: Vec::new(), sizes }),
             version,
@@ -93,7 +124,7 @@ impl Connection {
     }
 
     pub(crate) fn is_usable(&self) -> bool {
-        self.lock().lost.is_none()
+        self.usable.load(Ordering::Acquire)
     }
 
     /// Whether this is the first request, which tells the server the code sets.
@@ -102,63 +133,57 @@ impl Connection {
     }
 
     pub(crate) fn new_id(&self) -> u32 {
-        let mut state = self.lock();
-        let id = state.next_id;
-        state.next_id = state.next_id.wrapping_add(1);
-        id
+        self.next_id.fetch_add(1, Ordering::Relaxed)
     }
 
     /// Sends a request by `send`, which returns the buffer it used; `expects_reply` if [`Connection::wait`] will be called
-    /// for it. Gives the buffer back if no reply needs it.
+    /// for it.
     pub(crate) fn submit(
         &self,
         id: u32,
         expects_reply: bool,
         send: impl FnOnce(&dyn Strand) -> io::Result<Vec<u8>>,
-    ) -> Result<Option<Vec<u8>>, Lost> {
-        {
+    ) -> Result<Vec<u8>, Lost> {
+        if expects_reply {
             let mut state = self.lock();
             if let Some(lost) = state.lost {
                 return Err(lost);
             }
-            if expects_reply {
-                state.waiting.insert(id, Slot::Waiting(Vec::new()));
-            }
+            state.waiting.insert(id, Slot::Waiting(Vec::new()));
+        } else if !self.is_usable() {
+            return Err(self.lock().lost.unwrap_or(Lost::Broken));
         }
         let sent = {
             let _sending = self.sending.lock().unwrap_or_else(PoisonError::into_inner);
             send(&*self.strand)
         };
-        let mut state = self.lock();
-        match sent {
-            Ok(message) => {
-                // The reply goes into the buffer of the request.
-                if let Some(Slot::Waiting(buffer)) = state.waiting.get_mut(&id) {
-                    *buffer = message;
-                    return Ok(None);
-                }
-                Ok(Some(message))
-            }
-            Err(error) => {
-                // A part of the message may have gone out: nothing can follow it.
-                state.waiting.remove(&id);
-                state.lost.get_or_insert(Lost::Broken);
-                self.changed.notify_all();
-                drop(state);
-                self.strand.close();
-                Err(if error.kind() == io::ErrorKind::TimedOut { Lost::TimedOut } else { Lost::Broken })
-            }
-        }
+        sent.map_err(|error| {
+            // A part of the message may have gone out: nothing can follow it.
+            let mut state = self.lock();
+            state.waiting.remove(&id);
+            state.lose(Lost::Broken, &self.usable);
+            self.changed.notify_all();
+            drop(state);
+            self.strand.close();
+            lost(error)
+        })
     }
 
-    /// Waits for the reply to a request.
-    pub(crate) fn wait(&self, id: u32, deadline: Option<Instant>) -> Result<Reply, Lost> {
+    /// Waits for the reply to a request, which may be put into `buffer`.
+    pub(crate) fn wait(&self, id: u32, buffer: Vec<u8>, deadline: Option<Instant>) -> Result<Reply, Lost> {
         let mut state = self.lock();
+        if let Some(Slot::Waiting(place)) = state.waiting.get_mut(&id) {
+            *place = buffer;
+        }
         loop {
-            match state.waiting.remove(&id) {
-                Some(Slot::Answered(reply)) => return Ok(reply),
-                Some(waiting) if state.lost.is_none() => drop(state.waiting.insert(id, waiting)),
-                _ => return Err(state.lost.unwrap_or(Lost::Broken)),
+            match state.waiting.get(&id) {
+                Some(Slot::Waiting(_)) if state.lost.is_none() => {}
+                _ => {
+                    return match state.waiting.remove(&id) {
+                        Some(Slot::Answered(reply)) => Ok(reply),
+                        _ => Err(state.lost.unwrap_or(Lost::Broken)),
+                    };
+                }
             }
             if deadline.is_some_and(|deadline| deadline <= Instant::now()) {
                 state.waiting.remove(&id);
@@ -182,7 +207,7 @@ impl Connection {
             state = self.lock();
             state.reading = false;
             if let Err(lost @ (Lost::Broken | Lost::Refused)) = read {
-                state.lost.get_or_insert(lost);
+                state.lose(lost, &self.usable);
                 self.strand.close();
             }
             self.changed.notify_all();
@@ -199,7 +224,7 @@ impl Connection {
             state = self.lock();
             state.reading = false;
             if let Err(lost @ (Lost::Broken | Lost::Refused)) = read {
-                state.lost.get_or_insert(lost);
+                state.lose(lost, &self.usable);
             }
             self.changed.notify_all();
         }
@@ -213,7 +238,7 @@ impl Connection {
 
     pub(crate) fn close(&self) {
         let mut state = self.lock();
-        state.lost.get_or_insert(Lost::Broken);
+        state.lose(Lost::Broken, &self.usable);
         self.changed.notify_all();
         drop(state);
         self.strand.close();

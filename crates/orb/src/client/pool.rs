@@ -21,19 +21,20 @@ struct Key {
     endpoint: Endpoint,
     version: Version,
     utf8: bool,
+    slot: usize,
 }
 
 impl Pool {
-    /// The connection to a server, made if there is none that works.
+    /// The connection to a server, made if there is none that works. Each slot has its own.
     pub(crate) fn connection(
         &self,
-        endpoint: &Endpoint,
+        (endpoint, slot): (&Endpoint, usize),
         version: Version,
         chars: CharSet,
         sizes: RangeInclusive<usize>,
         connect: impl FnOnce() -> io::Result<Box<dyn Strand>>,
     ) -> io::Result<Arc<Connection>> {
-        let key = Key { endpoint: endpoint.clone(), version, utf8: chars == CharSet::Utf8 };
+        let key = Key { endpoint: endpoint.clone(), version, utf8: chars == CharSet::Utf8, slot };
         {
             let mut connections = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
             match connections.get(&key) {

@@ -1,5 +1,6 @@
 //! Whether requests get through to adapters.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 
 use crate::exception::{Completion, Kind, OMG, SystemException};
@@ -22,6 +23,8 @@ pub enum ManagerState {
 #[derive(Debug, Default)]
 pub struct PoaManager {
     state: Mutex<ManagerState>,
+    /// Whether the state is `Active`, for whoever only wants to know that.
+    active: AtomicBool,
     changed: Condvar,
 }
 
@@ -59,12 +62,16 @@ impl PoaManager {
             return Err(Kind::BadInvOrder.raised(Completion::No));
         }
         *state = to;
+        self.active.store(to == ManagerState::Active, Ordering::Release);
         self.changed.notify_all();
         Ok(())
     }
 
     /// Waits until requests are served, or says why this one is not.
     pub(super) fn admit(&self) -> Result<(), SystemException> {
+        if self.active.load(Ordering::Acquire) {
+            return Ok(());
+        }
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             match *state {

@@ -2,13 +2,16 @@
 //!
 //! One thread leads: it looks for messages, and serves what it finds itself, so that a call needs no other thread. Another is
 //! on standby. It sleeps while the leader finds nothing to do, and otherwise looks from time to time whether the leader is
-//! still with the same connection; if so, a servant takes long, and the standby leads from there on. The former leader
-//! waits for its turn when its servant is done.
+//! still with the same connection, and sleeps; if so, a servant blocks, and the standby leads from there on. A servant that
+//! computes gets more time, for it may just as well wait for a processor. The former leader waits for its turn when its
+//! servant is done.
 //!
 //! After that has happened, leaders hand over before they serve, for some messages: servants that block once will again.
 
 use std::collections::VecDeque;
+use std::fs::File;
 use std::io;
+use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -43,6 +46,8 @@ pub(super) struct Dispatcher {
 #[derive(Default)]
 struct State {
     led: bool,
+    /// What the kernel says of the thread that leads.
+    leader: Option<Arc<File>>,
     has_standby: bool,
     threads: usize,
     idle: usize,
@@ -64,6 +69,9 @@ const MOST_ACTIVE: usize = 16;
 
 /// How many messages are served after handing over, once a servant has taken long.
 const WARY: u32 = 64;
+
+/// How many times longer a servant may compute than block.
+const PATIENCE: u32 = 8;
 
 /// How long a thread that is not needed waits.
 const LINGER: Duration = Duration::from_secs(5);
@@ -88,8 +96,7 @@ impl Dispatcher {
     }
 
     pub(super) fn start(self: &Arc<Self>, orb: &Orb) -> io::Result<()> {
-        self.state().threads += 1;
-        self.spawn(orb)
+        self.spawn(orb, self.state())
     }
 
     /// Takes a connection on.
@@ -97,6 +104,7 @@ impl Dispatcher {
         connection.line.strand.attach(&self.watch, connection.token)?;
         // Something may have come before it was attached.
         self.make_ready(connection.token);
+        self.watch.wake();
         Ok(())
     }
 
@@ -107,16 +115,25 @@ impl Dispatcher {
         self.watch.wake();
     }
 
-    fn spawn(self: &Arc<Self>, orb: &Orb) -> io::Result<()> {
+    /// Starts a thread, which counts as idle from now on.
+    fn spawn(self: &Arc<Self>, orb: &Orb, mut state: MutexGuard<'_, State>) -> io::Result<()> {
+        state.threads += 1;
+        state.idle += 1;
+        drop(state);
         Counts::add(&orb.server().counts.started, 1);
         let dispatcher = self.clone();
         let spawned = orb.server().spawn("orb-dispatcher", orb, move |orb| {
+            let own = File::open("/proc/thread-self/stat").ok().map(Arc::new);
             while dispatcher.follow(orb) {
+                dispatcher.state().leader = own.clone();
                 dispatcher.lead(orb);
+                dispatcher.state().idle += 1;
             }
         });
         if spawned.is_err() {
-            self.state().threads -= 1;
+            let mut state = self.state();
+            state.threads -= 1;
+            state.idle -= 1;
         }
         spawned
     }
@@ -127,14 +144,12 @@ impl Dispatcher {
 
     fn make_ready(&self, token: u64) {
         self.ready.lock().unwrap_or_else(PoisonError::into_inner).push_back(token);
-        self.watch.wake();
     }
 
     /// Waits until this thread is to lead; false if it is to end.
     fn follow(&self, orb: &Orb) -> bool {
         let counts = &orb.server().counts;
         let mut state = self.state();
-        state.idle += 1;
         let leads = loop {
             if state.over {
                 break false;
@@ -182,10 +197,18 @@ impl Dispatcher {
             self.standby_sleeps.store(false, Ordering::SeqCst);
             return (woken, false);
         }
-        let waited = self.standby.wait_timeout(state, self.settings.stall);
-        let (state, waited) = waited.unwrap_or_else(PoisonError::into_inner);
-        if !waited.timed_out() || state.over {
-            return (state, false);
+        let mut state = state;
+        for look in 1..=PATIENCE {
+            let waited = self.standby.wait_timeout(state, self.settings.stall);
+            let timed_out;
+            (state, timed_out) = waited.unwrap_or_else(PoisonError::into_inner);
+            if !timed_out.timed_out() || state.over {
+                return (state, false);
+            }
+            let is_stuck = self.phase.load(Ordering::SeqCst) == seen;
+            if !is_stuck || look == PATIENCE || !state.leader.as_deref().is_some_and(is_running) {
+                break;
+            }
         }
         let next = seen + 1;
         if self.phase.compare_exchange(seen, next, Ordering::SeqCst, Ordering::SeqCst).is_err() {
@@ -208,7 +231,8 @@ impl Dispatcher {
                     self.wary.store(wary - 1, Ordering::Relaxed);
                 }
                 Counts::add(&orb.server().counts.switches, 1);
-                return;
+                // The connection may have more, which the leader does not know of.
+                return self.watch.wake();
             }
             let serving = self.phase.load(Ordering::SeqCst) + 1;
             self.phase.store(serving, Ordering::SeqCst);
@@ -219,7 +243,7 @@ impl Dispatcher {
             self.serve(&connection, orb);
             let next = serving + 1;
             if self.phase.compare_exchange(serving, next, Ordering::SeqCst, Ordering::SeqCst).is_err() {
-                return;
+                return self.watch.wake();
             }
         }
         self.state().led = false;
@@ -227,14 +251,12 @@ impl Dispatcher {
 
     /// Sees to it that somebody can take over.
     fn have_standby(self: &Arc<Self>, orb: &Orb) {
-        let mut state = self.state();
+        let state = self.state();
         if state.idle > 0 || state.over || state.threads >= self.settings.threads {
             return;
         }
-        state.threads += 1;
-        drop(state);
         // Without another thread this one goes on alone.
-        let _ = self.spawn(orb);
+        let _ = self.spawn(orb, state);
     }
 
     /// Lets the standby lead, if there is one.
@@ -340,4 +362,13 @@ impl Desk {
             self.active.push_back((connection.clone(), Instant::now()));
         }
     }
+}
+
+/// Whether a thread has or wants a processor.
+fn is_running(stat: &File) -> bool {
+    let mut text = [0; 128];
+    let count = stat.read_at(&mut text, 0).unwrap_or(0);
+    // The name of the thread, which may have any characters, ends with the last parenthesis.
+    let name_ends = text[..count].iter().rposition(|byte| *byte == b')');
+    name_ends.is_some_and(|at| text[at..].starts_with(b") R"))
 }

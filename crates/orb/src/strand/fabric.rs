@@ -56,13 +56,7 @@ impl Strand for FabricStrand {
     }
 
     fn receive(&self, into: &mut [u8], deadline: Option<Instant>) -> io::Result<usize> {
-        let mut receiver = self.receiver();
-        let received = receiver.try_receive(into).and_then(|count| match count {
-            // The clock is only read if there is something to wait for.
-            0 if !into.is_empty() => receiver.receive(into, nanoseconds(deadline)),
-            count => Ok(count),
-        });
-        match received {
+        match take(&mut self.receiver(), into, deadline) {
             Ok(count) => Ok(count),
             Err(Error::Closed(_)) => Ok(0),
             Err(error) => Err(io_error(error)),
@@ -74,7 +68,7 @@ impl Strand for FabricStrand {
     }
 
     fn show(&self, look: &mut Look<'_>, deadline: Option<Instant>) -> io::Result<bool> {
-        show(&mut self.receiver(), look, deadline).map_err(io_error)
+        show(&mut self.receiver(), &self.endpoint, look, deadline).map_err(io_error)
     }
 
     fn has_news(&self) -> bool {
@@ -116,9 +110,29 @@ fn put(sender: &mut Sender, bytes: &[u8], more: bool, deadline: Option<Instant>)
     sender.flush(nanoseconds(deadline))
 }
 
-fn show(receiver: &mut Receiver, look: &mut Look<'_>, deadline: Option<Instant>) -> Result<bool, Error> {
+fn take(receiver: &mut Receiver, into: &mut [u8], deadline: Option<Instant>) -> Result<usize, Error> {
+    let count = receiver.try_receive(into)?;
+    if count > 0 || into.is_empty() {
+        return Ok(count);
+    }
+    if !has_passed(deadline) {
+        return receiver.receive(into, nanoseconds(deadline));
+    }
+    // A wait that is over before it begins does not see the end of a connection.
+    if receiver.is_over() { Ok(0) } else { Err(Error::TimedOut("bytes to receive")) }
+}
+
+fn show(
+    receiver: &mut Receiver,
+    endpoint: &FabricEndpoint,
+    look: &mut Look<'_>,
+    deadline: Option<Instant>,
+) -> Result<bool, Error> {
     let least = *look.sizes.start();
     if receiver.available()? < header::LEN {
+        if has_passed(deadline) {
+            return Ok(false);
+        }
         receiver.wait_bytes(header::LEN, nanoseconds(deadline))?;
     }
     let mut first = [0; header::LEN];
@@ -135,6 +149,12 @@ fn show(receiver: &mut Receiver, look: &mut Look<'_>, deadline: Option<Instant>)
         return Ok(false);
     }
     if receiver.available()? < len {
+        // What was cut short is taken the ordinary way, which finds the end behind it.
+        match (has_passed(deadline), endpoint.is_connected()) {
+            (true, Ok(_)) => return Err(Error::TimedOut("a whole message")),
+            (_, Err(_)) => return Ok(false),
+            (false, Ok(_)) => {}
+        }
         receiver.wait_bytes(len, nanoseconds(deadline))?;
     }
     {
@@ -228,6 +248,11 @@ impl Listener for FabricListener {
     }
 }
 
+/// Whether there is no time to wait.
+fn has_passed(deadline: Option<Instant>) -> bool {
+    deadline.is_some_and(|deadline| deadline <= Instant::now())
+}
+
 /// The fabric counts nanoseconds of one clock.
 pub(super) fn nanoseconds(deadline: Option<Instant>) -> Option<u64> {
     let left = deadline?.saturating_duration_since(Instant::now());
@@ -236,7 +261,8 @@ pub(super) fn nanoseconds(deadline: Option<Instant>) -> Option<u64> {
 
 pub(crate) fn io_error(error: Error) -> io::Error {
     let kind = match error {
-        Error::TimedOut(_) => io::ErrorKind::TimedOut,
+        // It happens all the time, and needs no memory.
+        Error::TimedOut(_) => return io::ErrorKind::TimedOut.into(),
         Error::Closed(_) => io::ErrorKind::ConnectionReset,
         Error::NobodyListens(_) | Error::Refused { .. } => io::ErrorKind::ConnectionRefused,
         _ => io::ErrorKind::Other,

@@ -42,6 +42,7 @@ impl Flow {
 /// A connected VI.
 pub(crate) struct ViaStrand {
     vi: Vi,
+    nic: Nic,
     flow: Flow,
     memory: Buffer,
     outward: Mutex<Outward>,
@@ -99,7 +100,7 @@ impl ViaStrand {
         let outward = Outward { credits: BUFFERS as u32, owed: 0, slot: 0, filled: 0, busy: [false; BUFFERS] };
         let inward = Inward { ready: VecDeque::with_capacity(BUFFERS), over: false, watched: None };
         let (outward, inward) = (Mutex::new(outward), Mutex::new(inward));
-        let strand = Self { vi, flow, memory, outward, credited: Condvar::new(), inward };
+        let strand = Self { vi, nic: card.nic.clone(), flow, memory, outward, credited: Condvar::new(), inward };
         (0..BUFFERS).try_for_each(|slot| strand.post(slot))?;
         Ok(strand)
     }
@@ -333,6 +334,8 @@ impl Strand for ViaStrand {
 impl Drop for ViaStrand {
     fn drop(&mut self) {
         self.vi.retire();
+        // The peer could write it until now, so it is never used for another connection.
+        let _ = self.nic.deregister(self.memory.address(), self.memory.handle());
     }
 }
 
@@ -360,7 +363,7 @@ impl Card {
 }
 
 /// How late a listener sees that it was closed.
-const LOOK_AGAIN_NS: u64 = 20_000_000;
+const LOOK_AGAIN_NS: u64 = 200_000_000;
 
 /// How long to wait for an answer, and between looks for it.
 const CONNECTING_NS: u64 = 10_000_000_000;
@@ -421,7 +424,7 @@ fn is_timeout(error: &Error) -> bool {
 fn via_error(error: Error) -> io::Error {
     match error {
         Error::Fabric(error) => io_error(error),
-        error if is_timeout(&error) => io::Error::new(io::ErrorKind::TimedOut, error),
+        Error::TimedOut => io::ErrorKind::TimedOut.into(),
         error @ (Error::NoMatch | Error::NotReachable | Error::Rejected) => {
             io::Error::new(io::ErrorKind::ConnectionRefused, error)
         }

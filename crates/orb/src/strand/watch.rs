@@ -40,7 +40,7 @@ const WOKEN: u64 = u64::MAX;
 const MOST: usize = 64;
 
 /// How late a wait on a completion queue sees that it was woken.
-const LOOK_AGAIN_NS: u64 = 20_000_000;
+const LOOK_AGAIN_NS: u64 = 100_000_000;
 
 impl Watch {
     pub(super) fn sockets() -> io::Result<Self> {

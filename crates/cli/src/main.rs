@@ -47,6 +47,7 @@ fn main() -> ExitCode {
         Command::Names(options) => names::run(&options),
         Command::BenchWorker(options) => bench::worker::serve(&options),
         Command::SocketEnd(options) => bench::sockets::end::run(&options.job),
+        Command::OrbEnd(options) => bench::orb::end::run(&options.job),
         Command::Rpcbind(options) => rpcbind::run(&options),
         Command::Rpcinfo(options) => rpcinfo::run(&options),
         Command::Demo => demo::run(),

@@ -52,6 +52,9 @@ pub enum Command {
     /// One end of a socket measurement; started by `bench sockets` and `demo`, not by people
     #[command(hide = true)]
     SocketEnd(SocketEnd),
+    /// One end of a measurement of calls; started by `bench orb`, not by people
+    #[command(hide = true)]
+    OrbEnd(SocketEnd),
     /// The same small client and server over kernel TCP and over Sidestep, side by side
     Demo,
 }

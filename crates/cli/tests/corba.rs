@@ -1,4 +1,4 @@
-//! `sidestep idl` and `sidestep names`.
+//! `sidestep idl`, `sidestep names` and `sidestep bench orb`.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -36,4 +36,31 @@ fn names_are_served() {
     assert_eq!(&resolve(root.object(), "self.context").unwrap(), root.object());
     server.kill().unwrap();
     server.wait().unwrap();
+}
+
+#[test]
+fn calls_are_measured() {
+    if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
+        return;
+    }
+    let only = "null,clients,channel,fabric,via-dispatcher,tcp-dispatcher";
+    let output = Command::new(SIDESTEP)
+        .args(["bench", "orb", "--quick", "--rounds", "1", "--json", "--only", only])
+        .output()
+        .unwrap();
+    let (text, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{errors}");
+    let records: Vec<serde_json::Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    for (bench, path, metric) in [
+        ("orb.null", "channel", "round_trip_p50"),
+        ("orb.null", "fabric", "round_trip_p50"),
+        ("orb.null", "via-dispatcher", "cpu_per_message"),
+        ("orb.clients", "tcp-dispatcher", "requests"),
+        ("orb.clients", "fabric", "requests"),
+    ] {
+        let found = records.iter().find(|it| it["bench"] == bench && it["path"] == path && it["metric"] == metric);
+        assert!(found.is_some_and(|it| it["value"].as_f64() > Some(0.0)), "{bench} {path} {metric} in {text}");
+    }
+    let refused = Command::new(SIDESTEP).args(["bench", "orb", "--only", "nothing"]).output().unwrap();
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("--only nothing"), "{refused:?}");
 }

@@ -1,4 +1,5 @@
-// The CORBA client: client FILE MILLISECONDS [ORB options]. Prints the median of a null call's round trip in nanoseconds.
+// The CORBA client: client FILE MILLISECONDS [SIZE] [ORB options]. Prints the median of a null call's round trip in
+// nanoseconds, or sends octets one way for that time and prints how many messages of that size went in a second.
 #include "echo.hh"
 #include <algorithm>
 #include <chrono>
@@ -27,6 +28,20 @@ int main(int argc, char **argv) {
             }
         }
         using Clock = std::chrono::steady_clock;
+        if (argc > 3) {
+            Octets octets;
+            octets.length(std::strtoul(argv[3], nullptr, 10));
+            auto begin = Clock::now();
+            long count = 0;
+            while (Clock::now() < begin + std::chrono::milliseconds(std::atol(argv[2])))
+                for (int number = 0; number < 8; number++, count++)
+                    echo->take(octets);
+            echo->nothing();
+            std::chrono::duration<double> time = Clock::now() - begin;
+            std::printf("messages_per_s %f\n", count / time.count());
+            orb->destroy();
+            return 0;
+        }
         std::vector<long> trips;
         auto end = Clock::now() + std::chrono::milliseconds(std::atol(argv[2]));
         while (Clock::now() < end && trips.size() < 4000000) {

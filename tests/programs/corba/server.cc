@@ -6,7 +6,17 @@
 class EchoServant : public POA_Echo {
 public:
     void nothing() {}
+    void take(const Octets &octets) {
+        // Touched, as whoever wants the octets would.
+        unsigned char sum = 0;
+        for (CORBA::ULong at = 0; at < octets.length(); at++)
+            sum += octets[at];
+        touched = sum;
+    }
     char *say(const char *words) { return CORBA::string_dup(words); }
+
+private:
+    volatile unsigned char touched = 0;
 };
 
 int main(int argc, char **argv) {

@@ -23,6 +23,7 @@ mod hosts;
 mod in_place;
 mod iwarp;
 mod memcpy;
+pub mod orb;
 mod pair;
 mod path;
 mod payload;
@@ -204,7 +205,7 @@ impl Suite {
     /// The suite of this name.
     fn named(name: &str) -> Result<&'static Suite> {
         SUITES.iter().find(|suite| suite.name == name).ok_or_else(|| {
-            let names: Vec<&str> = SUITES.iter().map(|suite| suite.name).chain(["sockets"]).collect();
+            let names: Vec<&str> = SUITES.iter().map(|suite| suite.name).chain(["sockets", "orb"]).collect();
             anyhow!("no suite {name}; there are: {}", names.join(", "))
         })
     }
@@ -245,6 +246,9 @@ pub fn run(options: &options::Bench) -> Result<()> {
     ensure!(options.builds.is_empty(), "only `compare` takes programs; see `sidestep bench --help`");
     if options.suite == "sockets" {
         return sockets::run(options);
+    }
+    if options.suite == "orb" {
+        return orb::run(options);
     }
     let suite = Suite::named(&options.suite)?;
     let is_app = |word: &String| sovia::apps::BENCHES.iter().any(|bench| bench.name == word);
@@ -310,6 +314,8 @@ fn list() {
             sovia::apps::BENCHES.iter().for_each(|bench| println!("  {:<10} {}", bench.name, bench.about));
         }
     }
+    println!("orb: {}", orb::ABOUT);
+    orb::TABLES.iter().for_each(|(name, about)| println!("  {name:<11} {about}"));
     println!("sockets: {}", sockets::ABOUT);
     for bench in sockets::benches() {
         println!("  {:<11} {}", bench.name, bench.about);

@@ -42,6 +42,12 @@ pub enum Metric {
     /// The time that 99.9 % of the messages stay within.
     #[serde(rename = "one_way_p999")]
     OneWayP999,
+    /// Median time of a call, until its reply is there.
+    #[serde(rename = "round_trip_p50")]
+    RoundTripP50,
+    /// The time that 99 % of the calls stay within.
+    #[serde(rename = "round_trip_p99")]
+    RoundTripP99,
     /// Messages per second.
     #[serde(rename = "rate")]
     Rate,
@@ -76,6 +82,7 @@ impl Metric {
     pub fn unit(self) -> &'static str {
         match self {
             Metric::OneWayP50 | Metric::OneWayP99 | Metric::OneWayP999 => "ns",
+            Metric::RoundTripP50 | Metric::RoundTripP99 => "ns",
             Metric::Rate => "messages/s",
             Metric::Bandwidth => "bytes/s",
             Metric::CpuPerMessage | Metric::Cost => "ns",
@@ -102,6 +109,8 @@ impl Metric {
     /// How tables head its column.
     pub fn heading(self) -> &'static str {
         match self {
+            Metric::RoundTripP50 => "round trip",
+            Metric::RoundTripP99 => "p99",
             Metric::OneWayP50 => "p50",
             Metric::OneWayP99 => "p99",
             Metric::OneWayP999 => "p99.9",

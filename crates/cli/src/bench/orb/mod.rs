@@ -1,0 +1,164 @@
+//! The suite `orb`: calls of CORBA objects, over every transport of the broker, and by omniORB in the same run.
+//!
+//! A server and a client are processes of this program in its hidden role `orb-end` ([`end`]), or the programs of
+//! `tests/programs/corba`. Every way is measured once in each round, with its processes where the kernel puts them and on one
+//! core; the better one counts.
+
+pub mod end;
+mod way;
+
+use anyhow::{Result, ensure};
+use serde_json::Map;
+
+use self::way::{Kits, Measured, WAYS, Way};
+use super::place::{Cores, Placement};
+use super::record::{Metric, Record, digits};
+use super::stats::median;
+use super::{options, show_progress};
+
+/// What `bench list` says of the suite.
+pub const ABOUT: &str =
+    "CORBA calls by transport and thread model, beside a bare channel, omniORB, and omniORB under `run`";
+
+/// The tables, and what they are.
+pub const TABLES: &[(&str, &str)] = &[
+    ("null", "round trip of a call without arguments"),
+    ("bulk", "oneway calls with octets, by size; the server touches each"),
+    ("first", "the first call of a broker, and the first over a new connection"),
+    ("clients", "null calls per second, by the number of connections, of which all or one are used"),
+];
+
+/// How much is measured.
+#[derive(Clone, Copy)]
+pub struct Effort {
+    rounds: usize,
+    millis: u64,
+    quick: bool,
+    cores: Cores,
+}
+
+/// One way in one table.
+struct Line {
+    table: &'static str,
+    way: &'static Way,
+    size: usize,
+    note: &'static str,
+    figures: Vec<(Metric, f64)>,
+}
+
+/// Runs the suite.
+pub fn run(options: &options::Bench) -> Result<()> {
+    for word in &options.only {
+        let known = TABLES.iter().any(|(name, _)| name == word) || WAYS.iter().any(|way| way.name == word);
+        ensure!(known, "--only {word}: no such table or way; see `sidestep bench list`");
+    }
+    let effort = Effort {
+        rounds: options.rounds.map_or(if options.quick { 3 } else { 7 }, |rounds| rounds as usize),
+        millis: if options.quick { 60 } else { 200 },
+        quick: options.quick,
+        cores: Cores::choose(&options.cores)?,
+    };
+    let kits = Kits::new();
+    let named = |name: &str, names: &[&str]| {
+        let given: Vec<_> = options.only.iter().filter(|word| names.contains(&word.as_str())).collect();
+        given.is_empty() || given.iter().any(|word| *word == name)
+    };
+    let tables: Vec<&str> = TABLES.iter().map(|(name, _)| *name).collect();
+    let names: Vec<&str> = WAYS.iter().map(|way| way.name).collect();
+    let ways: Vec<&'static Way> = WAYS.iter().filter(|way| named(way.name, &names)).collect();
+    for (table, about) in TABLES.iter().filter(|(table, _)| named(table, &tables)) {
+        let lines = measure(table, &ways, &effort, &kits)?;
+        show_progress("");
+        match options.json {
+            true => lines.iter().flat_map(Line::records).for_each(|record| println!("{}", record.json())),
+            false => print(table, about, &lines),
+        }
+    }
+    if let (false, Some(why)) = (options.json, &kits.missing) {
+        println!("{why}");
+    }
+    Ok(())
+}
+
+fn measure(table: &'static str, ways: &[&'static Way], effort: &Effort, kits: &Kits) -> Result<Vec<Line>> {
+    let cases: Vec<(usize, &'static str)> = match (table, effort.quick) {
+        ("bulk", false) => [4, 64, 1024, 16 << 10, 64 << 10, 256 << 10, 1 << 20].map(|size| (size, "")).to_vec(),
+        ("bulk", true) => vec![(64, ""), (64 << 10, "")],
+        ("clients", false) => [(1, "all"), (10, "all"), (100, "all"), (1000, "all"), (1000, "one")].to_vec(),
+        ("clients", true) => vec![(1, "all"), (50, "all"), (50, "one")],
+        _ => vec![(0, "")],
+    };
+    let mut lines = Vec::new();
+    for (size, note) in cases {
+        let taking: Vec<_> = ways.iter().copied().filter(|way| way.takes_part(table)).collect();
+        // For each way the measurements of both placements, of all rounds.
+        let mut found: Vec<[Vec<Measured>; 2]> = taking.iter().map(|_| Default::default()).collect();
+        for round in 0..effort.rounds {
+            for (way, found) in taking.iter().zip(&mut found) {
+                show_progress(&format!("{table} {size}: round {} of {}, {}", round + 1, effort.rounds, way.name));
+                for (placement, found) in [Placement::Free, Placement::Same].into_iter().zip(found) {
+                    if let Some(measured) = way.measure((table, size, note == "all"), placement, effort, kits)? {
+                        found.push(measured);
+                    }
+                }
+            }
+        }
+        for (way, [free, same]) in taking.into_iter().zip(found) {
+            let better = [figures(&free), figures(&same)].into_iter().filter(|figures| !figures.is_empty());
+            let best = better.reduce(|one, two| {
+                let ((metric, first), (_, second)) = (one[0], two[0]);
+                if (first > second) == metric.larger_is_better() { one } else { two }
+            });
+            lines.extend(best.map(|figures| Line { table, way, size, note, figures }));
+        }
+    }
+    Ok(lines)
+}
+
+/// The medians of each figure.
+fn figures(found: &[Measured]) -> Vec<(Metric, f64)> {
+    let Some(first) = found.first() else { return Vec::new() };
+    let of = |metric: Metric| {
+        let values = found.iter().flatten().filter(move |(own, _)| *own == metric).map(|(_, value)| *value);
+        median(values).map(|value| (metric, value))
+    };
+    first.iter().filter_map(|(metric, _)| of(*metric)).collect()
+}
+
+impl Line {
+    fn records(&self) -> Vec<Record> {
+        let record = |&(metric, value): &(Metric, f64)| {
+            let mut extra = Map::new();
+            extra.insert("used".into(), self.note.into());
+            let (bench, path, unit) = (format!("orb.{}", self.table), self.way.name.to_owned(), metric.unit());
+            Record { bench, path, size: self.size, metric, value, unit, extra }
+        };
+        self.figures.iter().map(record).collect()
+    }
+}
+
+fn print(table: &str, about: &str, lines: &[Line]) {
+    println!("{table}: {about}");
+    for line in lines {
+        let shown: Vec<_> = line
+            .figures
+            .iter()
+            .map(|(metric, value)| format!("{} {}", metric.heading(), metric.shown(*value)))
+            .collect();
+        let size = if line.size > 0 { format!("{} {}", line.size, line.note) } else { String::new() };
+        println!("  {:<20} {size:>12}  {}", line.way.name, shown.join(", "));
+    }
+    let value = |name: &str| lines.iter().find(|line| line.way.name == name).map(|line| line.figures[0].1);
+    if table == "null" {
+        for (other, must) in [("channel", None), ("omniorb-tcp", Some(15.0)), ("omniorb-run", Some(1.0))] {
+            if let (Some(ours), Some(theirs)) = (value("fabric"), value(other)) {
+                let (ratio, promised) = match must {
+                    Some(must) => (theirs / ours, format!("at least {must} promised")),
+                    None => (ours / theirs, "at most 1.5 promised".to_owned()),
+                };
+                println!("  fabric and {other}: {} times, {promised}", digits(ratio));
+            }
+        }
+    }
+    println!();
+}

@@ -62,6 +62,7 @@ mod marshal;
 mod object;
 mod orb;
 mod poa;
+mod request;
 mod route;
 mod server;
 mod settings;

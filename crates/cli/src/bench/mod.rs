@@ -36,6 +36,7 @@ mod record;
 mod report;
 mod ring;
 mod rounds;
+pub mod rpc;
 mod shared;
 pub mod sockets;
 mod sovia;
@@ -205,7 +206,7 @@ impl Suite {
     /// The suite of this name.
     fn named(name: &str) -> Result<&'static Suite> {
         SUITES.iter().find(|suite| suite.name == name).ok_or_else(|| {
-            let names: Vec<&str> = SUITES.iter().map(|suite| suite.name).chain(["sockets", "orb"]).collect();
+            let names: Vec<&str> = SUITES.iter().map(|suite| suite.name).chain(["sockets", "orb", "rpc"]).collect();
             anyhow!("no suite {name}; there are: {}", names.join(", "))
         })
     }
@@ -249,6 +250,9 @@ pub fn run(options: &options::Bench) -> Result<()> {
     }
     if options.suite == "orb" {
         return orb::run(options);
+    }
+    if options.suite == "rpc" {
+        return rpc::run(options);
     }
     let suite = Suite::named(&options.suite)?;
     let is_app = |word: &String| sovia::apps::BENCHES.iter().any(|bench| bench.name == word);
@@ -320,6 +324,7 @@ fn list() {
     for bench in sockets::benches() {
         println!("  {:<11} {}", bench.name, bench.about);
     }
+    rpc::list();
 }
 
 /// Tells a person at a terminal how far it is.

@@ -54,6 +54,18 @@ pub enum Metric {
     /// Bytes per second.
     #[serde(rename = "bandwidth")]
     Bandwidth,
+    /// Median time of a call, from its beginning to its reply.
+    #[serde(rename = "call_p50")]
+    CallP50,
+    /// The time that 99 % of the calls stay within.
+    #[serde(rename = "call_p99")]
+    CallP99,
+    /// The time that 99.9 % of the calls stay within.
+    #[serde(rename = "call_p999")]
+    CallP999,
+    /// Processor time of both ends per call.
+    #[serde(rename = "cpu_per_call")]
+    CpuPerCall,
     /// Processor time of both ends per message.
     #[serde(rename = "cpu_per_message")]
     CpuPerMessage,
@@ -85,7 +97,8 @@ impl Metric {
             Metric::RoundTripP50 | Metric::RoundTripP99 => "ns",
             Metric::Rate => "messages/s",
             Metric::Bandwidth => "bytes/s",
-            Metric::CpuPerMessage | Metric::Cost => "ns",
+            Metric::CallP50 | Metric::CallP99 | Metric::CallP999 => "ns",
+            Metric::CpuPerMessage | Metric::CpuPerCall | Metric::Cost => "ns",
             Metric::Cycles => "cycles",
             Metric::Requests | Metric::Connections => "1/s",
             Metric::Ratio => "x",
@@ -110,10 +123,10 @@ impl Metric {
     pub fn heading(self) -> &'static str {
         match self {
             Metric::RoundTripP50 => "round trip",
-            Metric::RoundTripP99 => "p99",
-            Metric::OneWayP50 => "p50",
-            Metric::OneWayP99 => "p99",
-            Metric::OneWayP999 => "p99.9",
+            Metric::OneWayP50 | Metric::CallP50 => "p50",
+            Metric::OneWayP99 | Metric::CallP99 | Metric::RoundTripP99 => "p99",
+            Metric::OneWayP999 | Metric::CallP999 => "p99.9",
+            Metric::CpuPerCall => "cpu/call",
             Metric::Rate => "rate",
             Metric::Bandwidth => "bandwidth",
             Metric::CpuPerMessage => "cpu/message",

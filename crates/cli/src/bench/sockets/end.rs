@@ -11,6 +11,7 @@ use rustix::thread::sched_getcpu;
 
 use super::super::clock::{self, Stopwatch};
 use super::super::place;
+use super::super::rpc;
 use super::super::stats::OneWay;
 use super::job::{Job, Report, Span, Waiting, Work};
 use super::wire::{Door, Waiter, Wire};
@@ -34,6 +35,7 @@ pub fn run(job: &str) -> Result<()> {
         Work::Connect { connections } => connect(&job.address, connections)?,
         Work::Idle { connections } => idle(&job.address, connections)?,
         Work::Memcached { span } => memcached(&job.address, span)?,
+        Work::Rpc(role) => return rpc::end::run(&job.address, role),
         Work::Hog => loop {
             clock::spin_for(Duration::from_secs(1));
         },

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::super::rpc::end::Role;
+
 /// The work of one process.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Job {
@@ -74,6 +76,8 @@ pub enum Work {
         /// For how long, without and with measuring.
         span: Span,
     },
+    /// Serves or makes calls of ONC RPC.
+    Rpc(Role),
     /// Keeps a core busy.
     Hog,
 }

@@ -30,7 +30,17 @@ pub fn rpc() -> Result<Kit> {
     }
     for (name, stub) in [("server", "echo_svc.c"), ("client", "echo_clnt.c")] {
         let mut compiler = Command::new("cc");
-        compiler.args(["-O2", "-I/usr/include/tirpc", "-o", name, &format!("{name}.c"), stub, "echo_xdr.c", "-ltirpc"]);
+        compiler.args([
+            "-O2",
+            "-I/usr/include/tirpc",
+            "-o",
+            name,
+            &format!("{name}.c"),
+            stub,
+            "echo_xdr.c",
+            "-ltirpc",
+            "-pthread",
+        ]);
         prepare(&mut compiler, &folder.0)?;
     }
     let (server, client) = (folder.0.join("server"), folder.0.join("client"));

@@ -94,7 +94,7 @@ impl Service {
         self.until(|| TcpStream::connect(("127.0.0.1", port)).is_ok())
     }
 
-    /// Processor time of the first threads of its processes, in nanoseconds.
+    /// Processor time of the threads that its processes have now, in nanoseconds.
     pub fn processor_time(&self) -> Result<u64> {
         let mut sum = 0;
         for entry in fs::read_dir("/proc")?.flatten() {
@@ -102,7 +102,10 @@ impl Service {
             // The name of the program, which may have any characters, ends with the last parenthesis.
             let group = read("stat").rsplit(") ").next().and_then(|rest| rest.split(' ').nth(2)?.parse::<u32>().ok());
             if group == Some(self.process.id()) {
-                sum += read("schedstat").split(' ').next().and_then(|word| word.parse::<u64>().ok()).unwrap_or(0);
+                for thread in fs::read_dir(entry.path().join("task")).into_iter().flatten().flatten() {
+                    let text = fs::read_to_string(thread.path().join("schedstat")).unwrap_or_default();
+                    sum += text.split(' ').next().and_then(|word| word.parse::<u64>().ok()).unwrap_or(0);
+                }
             }
         }
         Ok(sum)

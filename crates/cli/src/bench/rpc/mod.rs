@@ -1,0 +1,160 @@
+//! The suite `rpc`: calls of ONC RPC natively over every transport, and of libtirpc plain and under `sidestep run`.
+//!
+//! Client and server are processes of their own ([`end`], or the C programs of the kit). Each way is measured once per
+//! round, so that all take turns; what is shown is the median of the rounds.
+
+pub mod end;
+mod table;
+mod way;
+
+use std::time::Instant;
+
+use anyhow::{Result, ensure};
+
+use super::place::{Cores, Placement};
+use super::record::Metric;
+use super::sockets::apps::kit::{self, Kit};
+use super::sockets::apps::service::missing;
+use super::{options, show_progress};
+use end::Calls;
+use table::{Claim, Line, Table};
+use way::{Peer, WAYS, Way};
+
+/// What `bench list` says of the suite.
+pub const ABOUT: &str = "ONC RPC natively over every transport, beside libtirpc plain and under run: null calls, sizes of \
+    arguments, calls by threads";
+
+/// One measurement by name.
+struct Bench {
+    name: &'static str,
+    about: &'static str,
+    /// Bytes of arguments; none is the null call.
+    sizes: &'static [usize],
+    threads: &'static [usize],
+    /// Where kernel paths are measured, too: both ends on one core is where they are often best.
+    placements: &'static [Placement],
+    metrics: &'static [Metric],
+    claims: &'static [Claim],
+}
+
+const BENCHES: &[Bench] = &[
+    Bench {
+        name: "null",
+        about: "a call without arguments and results: time, and processor time of both ends",
+        sizes: &[0],
+        threads: &[1],
+        placements: &[Placement::Free, Placement::Same],
+        metrics: &[Metric::CallP50, Metric::CallP99, Metric::CallP999, Metric::CpuPerCall],
+        claims: &[
+            Claim { ours: "shm", against: "channel", at_most: 1.4 },
+            // Seed 001, figure 7: 35 against 149 us, 77 % below.
+            Claim { ours: "shm", against: "tirpc-tcp", at_most: 0.23 },
+            Claim { ours: "shm", against: "tirpc-ring", at_most: 1.0 },
+        ],
+    },
+    Bench {
+        name: "sizes",
+        about: "calls with opaque arguments of up to 64 KiB (figure 7 of seed 001 goes to 4 KB)",
+        sizes: &[64, 1 << 10, 4 << 10, 16 << 10, 64 << 10],
+        threads: &[1],
+        placements: &[Placement::Free],
+        metrics: &[Metric::CallP50, Metric::CpuPerCall],
+        claims: &[],
+    },
+    Bench {
+        name: "threads",
+        about: "null calls per second by threads: natively over one connection, with libtirpc over one each",
+        sizes: &[0],
+        threads: &[1, 2, 4, 8],
+        placements: &[Placement::Free],
+        metrics: &[Metric::Requests, Metric::CpuPerCall],
+        claims: &[],
+    },
+];
+
+/// How much to measure.
+#[derive(Clone, Copy)]
+struct Effort {
+    rounds: usize,
+    run_ms: u64,
+    cores: Cores,
+}
+
+/// Prints the benches of the suite.
+pub fn list() {
+    println!("rpc: {ABOUT}");
+    for bench in BENCHES {
+        println!("  {:<11} {}", bench.name, bench.about);
+    }
+    for way in WAYS {
+        println!("  {:<11} {}", way.name, way.about);
+    }
+}
+
+/// Runs the suite.
+pub fn run(options: &options::Bench) -> Result<()> {
+    let is_bench = |word: &str| BENCHES.iter().any(|bench| bench.name == word);
+    let is_way = |word: &str| WAYS.iter().any(|way| way.name == word);
+    for word in &options.only {
+        ensure!(is_bench(word) || is_way(word), "--only {word}: no such bench or way; see `sidestep bench list`");
+    }
+    let (benches, ways): (Vec<&String>, Vec<&String>) = options.only.iter().partition(|word| is_bench(word));
+    let rounds = options.rounds.map_or(if options.quick { 3 } else { 9 }, |rounds| rounds as usize);
+    let run_ms = if options.quick { 40 } else { 150 };
+    let effort = Effort { rounds, run_ms, cores: Cores::choose(&options.cores)? };
+    let mut ways: Vec<&Way> =
+        WAYS.iter().filter(|way| ways.is_empty() || ways.iter().any(|word| *word == way.name)).collect();
+    let kit = kit(&mut ways);
+    for bench in BENCHES.iter().filter(|bench| benches.is_empty() || benches.iter().any(|word| *word == bench.name)) {
+        let table = measure(bench, &ways, kit.as_ref(), &effort)?;
+        show_progress("");
+        table.report(options.json);
+    }
+    Ok(())
+}
+
+/// The programs with libtirpc. If they cannot be had, their ways are left out, with a word.
+fn kit(ways: &mut Vec<&Way>) -> Option<Kit> {
+    if !ways.iter().any(|way| way.peer == Peer::Tirpc) {
+        return None;
+    }
+    let built = missing(&["rpcgen", "cc"]).map_or_else(kit::rpc, |why| Err(anyhow::anyhow!(why)));
+    match built {
+        Ok(kit) => Some(kit),
+        Err(error) => {
+            eprintln!("sidestep: the ways with libtirpc are left out: {error:#}");
+            ways.retain(|way| way.peer != Peer::Tirpc);
+            None
+        }
+    }
+}
+
+fn measure(bench: &Bench, ways: &[&Way], kit: Option<&Kit>, effort: &Effort) -> Result<Table> {
+    let mut lines: Vec<Line> = Vec::new();
+    for way in ways {
+        for placement in bench.placements.iter().filter(|placement| way.kernel || **placement == Placement::Free) {
+            for size in bench.sizes.iter().filter(|size| **size <= way.largest) {
+                for threads in bench.threads.iter().filter(|threads| **threads == 1 || way.peer != Peer::Channel) {
+                    lines.push(Line::new(way.name, *placement, *size, *threads));
+                }
+            }
+        }
+    }
+    let begin = Instant::now();
+    for round in 0..effort.rounds {
+        for line in &mut lines {
+            show_progress(&format!(
+                "{}: round {} of {}, {}, {:.0?}",
+                bench.name,
+                round + 1,
+                effort.rounds,
+                line.way,
+                begin.elapsed()
+            ));
+            let Some(way) = ways.iter().find(|way| way.name == line.way) else { continue };
+            let calls = Calls { size: line.size, threads: line.threads, run_ms: effort.run_ms };
+            line.rounds.push(way.measure(kit, calls, line.placement, effort.cores)?);
+        }
+    }
+    Ok(Table { bench: bench.name, about: bench.about, metrics: bench.metrics, claims: bench.claims, lines })
+}

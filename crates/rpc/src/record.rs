@@ -22,8 +22,9 @@ pub struct TooLong;
 #[derive(Debug)]
 pub struct Assembler {
     max: usize,
-    /// The part of the message that has come.
+    /// Memory for a message, of which the first `have` bytes have come.
     message: Vec<u8>,
+    have: usize,
     mark: [u8; record::LEN],
     mark_len: usize,
     /// How much of the fragment is still to come; the mark is whole.
@@ -31,9 +32,12 @@ pub struct Assembler {
     last: bool,
 }
 
+/// What a connection keeps of the memory of a message: enough for 64 KiB of data and their headers.
+const KEPT: usize = 72 << 10;
+
 impl Assembler {
     pub fn new(max: usize) -> Self {
-        Self { max, message: Vec::new(), mark: [0; record::LEN], mark_len: 0, missing: 0, last: false }
+        Self { max, message: Vec::new(), have: 0, mark: [0; record::LEN], mark_len: 0, missing: 0, last: false }
     }
 
     /// Takes the next bytes of the stream and gives every message that they complete.
@@ -48,11 +52,11 @@ impl Assembler {
                     return Ok(());
                 };
                 (self.last, self.missing) = (header.last(), header.length());
-                if self.missing > self.max - self.message.len() {
+                if self.missing > self.max - self.have {
                     return Err(TooLong);
                 }
             }
-            if self.last && self.message.is_empty() && bytes.len() >= self.missing {
+            if self.last && self.have == 0 && bytes.len() >= self.missing {
                 let (whole, rest) = bytes.split_at(self.missing);
                 take(whole);
                 bytes = rest;
@@ -60,19 +64,52 @@ impl Assembler {
                 continue;
             }
             let here = self.missing.min(bytes.len());
-            self.message.extend_from_slice(&bytes[..here]);
+            self.space(here).copy_from_slice(&bytes[..here]);
             bytes = &bytes[here..];
-            self.missing -= here;
-            if self.missing > 0 {
+            if !self.filled(here, &mut take) {
                 return Ok(());
             }
-            self.mark_len = 0;
-            if self.last {
-                take(&self.message);
-                // A connection that was used for a large message once does not hold its memory for ever.
-                if self.message.capacity() > 1 << 16 { self.message = Vec::new() } else { self.message.clear() }
+        }
+    }
+
+    /// Memory for the next bytes of a message that has begun, at most so many: whoever fills it spares a copy. None
+    /// between messages.
+    pub fn rest(&mut self, most: usize) -> Option<&mut [u8]> {
+        let count = self.missing.min(most);
+        self.is_inside().then(|| self.space(count))
+    }
+
+    /// Whether a message has begun and more of its fragment is to come.
+    pub fn is_inside(&self) -> bool {
+        self.mark_len == record::LEN && self.missing > 0
+    }
+
+    /// So many bytes of [`Assembler::rest`] were filled. Gives the message if it is whole; `false`: the fragment is not.
+    pub fn filled(&mut self, count: usize, mut take: impl FnMut(&[u8])) -> bool {
+        self.have += count;
+        self.missing -= count;
+        if self.missing > 0 {
+            return false;
+        }
+        self.mark_len = 0;
+        if self.last {
+            take(&self.message[..self.have]);
+            self.have = 0;
+            // A connection that was used for a large message once does not hold its memory for ever.
+            if self.message.len() > KEPT {
+                self.message = Vec::new();
             }
         }
+        true
+    }
+
+    /// Memory behind what has come. What was used before is not cleared again.
+    fn space(&mut self, count: usize) -> &mut [u8] {
+        let end = self.have + count;
+        if self.message.len() < end {
+            self.message.resize(end, 0);
+        }
+        &mut self.message[self.have..end]
     }
 }
 
@@ -106,6 +143,31 @@ mod tests {
                 assert_eq!(found, [b"one".as_slice(), b"two", b"", b"three"], "cut at {first} and {second}");
             }
         }
+    }
+
+    #[test]
+    fn what_is_missing_can_be_filled_in_place() {
+        let bytes = stream(&[&[b"one"], &[b"fragments of ", b"a message"], &[b"three"]]);
+        let mut assembler = Assembler::new(100);
+        let mut found = Vec::new();
+        let mut rest = bytes.as_slice();
+        while !rest.is_empty() {
+            let count = match assembler.rest(2) {
+                Some(space) => {
+                    let count = space.len().min(rest.len());
+                    space[..count].copy_from_slice(&rest[..count]);
+                    assembler.filled(count, |message: &[u8]| found.push(message.to_vec()));
+                    count
+                }
+                None => {
+                    let count = rest.len().min(5);
+                    assembler.feed(&rest[..count], |message| found.push(message.to_vec())).unwrap();
+                    count
+                }
+            };
+            rest = &rest[count..];
+        }
+        assert_eq!(found, [b"one".as_slice(), b"fragments of a message", b"three"]);
     }
 
     #[test]

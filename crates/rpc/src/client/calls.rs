@@ -3,12 +3,14 @@
 //! Slots, their buffers and their condition variables are used again, so that a call allocates nothing once as many were
 //! outstanding before.
 
-use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
-use std::sync::{Arc, Condvar, MutexGuard};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::time::Instant;
 
 use sidestep_wire::oncrpc::Xid;
+
+use super::Connection;
+use crate::transport::Transport;
 
 /// How a call stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,9 +23,13 @@ pub(super) enum State {
 }
 
 pub(super) struct Calls {
+    /// The connection in use, if there is one, and how many there were.
+    pub connection: Option<Arc<Connection>>,
+    connections: u64,
     slots: Vec<Slot>,
     free: Vec<usize>,
-    by_xid: HashMap<Xid, usize>,
+    /// The slot of the call whose xid ends with the bits of the place; as many places as a power of two.
+    by_xid: Vec<Option<usize>>,
     next_xid: u32,
     /// Somebody reads from the transport.
     reading: bool,
@@ -34,12 +40,11 @@ pub(super) struct Calls {
 struct Slot {
     xid: Xid,
     state: State,
+    /// A buffer for the next call.
     frame: Vec<u8>,
     reply: Vec<u8>,
     wake: Arc<Condvar>,
     connection: u64,
-    resend_at: Instant,
-    resend_pause: Duration,
 }
 
 /// A buffer that was used for a large message once does not hold its memory for ever.
@@ -48,9 +53,11 @@ const KEPT: usize = 256 << 10;
 impl Calls {
     pub fn new() -> Self {
         Self {
+            connection: None,
+            connections: 0,
             slots: Vec::new(),
             free: Vec::new(),
-            by_xid: HashMap::new(),
+            by_xid: vec![None; 64],
             // Servers that remember calls must not take this client for an earlier one.
             next_xid: RandomState::new().hash_one(std::process::id()) as u32,
             reading: false,
@@ -58,29 +65,62 @@ impl Calls {
         }
     }
 
-    /// A slot for a new call, its number, and a buffer for its frame.
+    /// A connection was made.
+    pub fn connected(&mut self, transport: Box<dyn Transport>) -> Arc<Connection> {
+        self.connections += 1;
+        let (number, unsent) = (self.connections, Mutex::default());
+        self.connection.insert(Arc::new(Connection { number, transport, unsent })).clone()
+    }
+
+    /// A slot for a new call that will be sent over the connection in use, its number, and a buffer for its frame.
     pub fn begin(&mut self) -> (usize, Xid, Vec<u8>) {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push(Slot::new());
             self.slots.len() - 1
         });
-        // A number that a call still has after four thousand million others is skipped.
-        let mut xid = Xid(self.next_xid);
-        while self.by_xid.contains_key(&xid) {
-            xid = Xid(xid.0.wrapping_add(1));
-        }
-        self.next_xid = xid.0.wrapping_add(1);
-        self.by_xid.insert(xid, slot);
+        let xid = self.new_xid();
+        let place = self.place(xid);
+        self.by_xid[place] = Some(slot);
+        let number = self.connection.as_ref().map_or(0, |connection| connection.number);
         let call = &mut self.slots[slot];
-        (call.xid, call.state, call.connection) = (xid, State::Waiting, 0);
+        (call.xid, call.state, call.connection) = (xid, State::Waiting, number);
         (slot, xid, std::mem::take(&mut call.frame))
     }
 
+    /// The next number whose place is free. A call that waits long is passed by.
+    fn new_xid(&mut self) -> Xid {
+        if (self.slots.len() - self.free.len()) * 2 > self.by_xid.len() {
+            // Numbers that differ in their last bits differ in more of them, too.
+            self.by_xid = vec![None; self.by_xid.len() * 2];
+            for slot in 0..self.slots.len() {
+                let place = self.place(self.slots[slot].xid);
+                if self.slots[slot].state != State::Free {
+                    self.by_xid[place] = Some(slot);
+                }
+            }
+        }
+        loop {
+            let xid = Xid(self.next_xid);
+            self.next_xid = self.next_xid.wrapping_add(1);
+            if self.by_xid[self.place(xid)].is_none() {
+                return xid;
+            }
+        }
+    }
+
+    fn place(&self, xid: Xid) -> usize {
+        xid.0 as usize & (self.by_xid.len() - 1)
+    }
+
     /// The call is over, or given up.
-    pub fn end(&mut self, slot: usize) {
+    pub fn end(&mut self, slot: usize, frame: Vec<u8>) {
+        let place = self.place(self.slots[slot].xid);
+        self.by_xid[place] = None;
         let call = &mut self.slots[slot];
-        self.by_xid.remove(&call.xid);
         call.state = State::Free;
+        if frame.capacity() <= KEPT {
+            call.frame = frame;
+        }
         self.free.push(slot);
     }
 
@@ -88,36 +128,20 @@ impl Calls {
         self.slots[slot].state
     }
 
-    pub fn sent_over(&mut self, slot: usize, connection: u64, resend_at: Instant) {
+    /// A call is sent again, over the connection in use.
+    pub fn resume(&mut self, slot: usize) -> Option<Arc<Connection>> {
+        let connection = self.connection.clone()?;
         let call = &mut self.slots[slot];
-        call.connection = connection;
-        call.resend_pause = resend_at.saturating_duration_since(Instant::now());
-        call.resend_at = resend_at;
-    }
-
-    pub fn connection_of(&self, slot: usize) -> u64 {
-        self.slots[slot].connection
-    }
-
-    pub fn resend_at(&self, slot: usize) -> (Instant, Duration) {
-        (self.slots[slot].resend_at, self.slots[slot].resend_pause)
-    }
-
-    pub fn set_resend(&mut self, slot: usize, at: Instant, pause: Duration) {
-        (self.slots[slot].resend_at, self.slots[slot].resend_pause) = (at, pause);
-    }
-
-    /// A call that was lost is sent again.
-    pub fn wait_again(&mut self, slot: usize) {
-        self.slots[slot].state = State::Waiting;
+        (call.state, call.connection) = (State::Waiting, connection.number);
+        Some(connection)
     }
 
     pub fn deliver(&mut self, xid: Xid, message: &[u8]) {
-        let Some(slot) = self.by_xid.get(&xid) else {
+        let Some(slot) = self.by_xid[self.place(xid)] else {
             return;
         };
-        let call = &mut self.slots[*slot];
-        if matches!(call.state, State::Waiting | State::Lost) {
+        let call = &mut self.slots[slot];
+        if call.xid == xid && matches!(call.state, State::Waiting | State::Lost) {
             call.reply.clear();
             call.reply.extend_from_slice(message);
             call.state = State::Replied;
@@ -127,6 +151,9 @@ impl Calls {
 
     /// Every call that was sent over a connection has lost it.
     pub fn lost(&mut self, connection: u64) {
+        if self.connection.as_ref().is_some_and(|current| current.number == connection) {
+            self.connection = None;
+        }
         for call in &mut self.slots {
             if call.state == State::Waiting && call.connection == connection {
                 call.state = State::Lost;
@@ -151,23 +178,14 @@ impl Calls {
         }
     }
 
-    /// Sleeps until there is news for a call, or somebody must read.
-    pub fn park(mut calls: MutexGuard<'_, Calls>, slot: usize, most: Duration) -> MutexGuard<'_, Calls> {
+    /// Sleeps until there is news for a call, or somebody must read, or a time.
+    pub fn park(mut calls: MutexGuard<'_, Calls>, slot: usize, until: Instant) -> MutexGuard<'_, Calls> {
         calls.parked.push(slot);
         let wake = calls.slots[slot].wake.clone();
+        let most = until.saturating_duration_since(Instant::now());
         let (mut calls, _) = wake.wait_timeout(calls, most).unwrap_or_else(|poison| poison.into_inner());
         calls.parked.retain(|parked| *parked != slot);
         calls
-    }
-
-    pub fn take_frame(&mut self, slot: usize) -> Vec<u8> {
-        std::mem::take(&mut self.slots[slot].frame)
-    }
-
-    pub fn keep_frame(&mut self, slot: usize, frame: Vec<u8>) {
-        if frame.capacity() <= KEPT || self.slots[slot].state != State::Free {
-            self.slots[slot].frame = frame;
-        }
     }
 
     pub fn take_reply(&mut self, slot: usize) -> Vec<u8> {
@@ -175,12 +193,8 @@ impl Calls {
     }
 
     pub fn keep_reply(&mut self, slot: usize, reply: Vec<u8>) {
-        let call = &mut self.slots[slot];
         if reply.capacity() <= KEPT {
-            call.reply = reply;
-        }
-        if call.frame.capacity() > KEPT {
-            call.frame = Vec::new();
+            self.slots[slot].reply = reply;
         }
     }
 }
@@ -194,8 +208,32 @@ impl Slot {
             reply: Vec::new(),
             wake: Arc::new(Condvar::new()),
             connection: 0,
-            resend_at: Instant::now(),
-            resend_pause: Duration::ZERO,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn replies_find_their_calls_however_many_are_outstanding() {
+        let mut calls = Calls::new();
+        // The numbers begin anew in between.
+        calls.next_xid = u32::MAX - 100;
+        let begun: Vec<(usize, Xid)> = (0..1000).map(|_| calls.begin()).map(|(slot, xid, _)| (slot, xid)).collect();
+        for (slot, _) in begun.iter().step_by(2) {
+            calls.end(*slot, Vec::new());
+        }
+        for (index, (slot, xid)) in begun.iter().enumerate() {
+            calls.deliver(*xid, &xid.0.to_be_bytes());
+            let expected = if index % 2 == 0 { State::Free } else { State::Replied };
+            assert_eq!(calls.state(*slot), expected);
+            assert!(index % 2 == 0 || calls.take_reply(*slot) == xid.0.to_be_bytes());
+        }
+        // Nobody has this number, although somebody has its place.
+        let (slot, xid, _) = calls.begin();
+        calls.deliver(Xid(xid.0 ^ 0x8000_0000), b"reply");
+        assert_eq!(calls.state(slot), State::Waiting);
     }
 }

@@ -73,17 +73,9 @@ struct Inner {
     options: ClientOptions,
     /// The same over every connection, and nobody else's.
     identity: u64,
-    connection: Mutex<Current>,
     /// Whoever makes a connection holds it; nobody waits for it with another lock held.
     connecting: Mutex<()>,
     calls: Mutex<Calls>,
-}
-
-/// The connection in use, if there is one.
-struct Current {
-    connection: Option<Arc<Connection>>,
-    /// How many there were.
-    count: u64,
 }
 
 struct Connection {
@@ -91,6 +83,18 @@ struct Connection {
     transport: Box<dyn Transport>,
     /// Calls without replies that wait to be sent with the next call. Whoever sends holds the lock.
     unsent: Mutex<Vec<u8>>,
+}
+
+/// A call that was sent. It is ended by [`Inner::finish`].
+struct Outstanding {
+    slot: usize,
+    xid: Xid,
+    deadline: Instant,
+    /// The connection over which it was sent last.
+    connection: Option<Arc<Connection>>,
+    frame: Vec<u8>,
+    /// When it is sent again, and how long that was to wait for, where messages can get lost.
+    resend: Option<(Instant, Duration)>,
 }
 
 /// How many bytes of batched calls may wait for the next call.
@@ -113,7 +117,6 @@ impl Client {
             address: address.clone(),
             options,
             identity: RandomState::new().hash_one(std::process::id()),
-            connection: Mutex::new(Current { connection: None, count: 0 }),
             connecting: Mutex::new(()),
             calls: Mutex::new(Calls::new()),
         };
@@ -128,14 +131,8 @@ impl Client {
         encode: impl FnOnce(&mut Writer<'_>) -> Result<(), xdr::Error>,
         decode: fn(&mut Reader<'_>) -> Result<T, xdr::Error>,
     ) -> Result<Pending<T>, Error> {
-        let inner = &self.inner;
-        let deadline = Instant::now() + inner.options.timeout;
-        let (slot, xid, mut frame) = inner.calls().begin();
-        let pending = Pending::new(self.clone(), slot, deadline, decode);
-        inner.frame(&mut frame, xid, procedure, encode)?;
-        let sent = inner.send_call(slot, &frame, deadline);
-        inner.calls().keep_frame(slot, frame);
-        sent.map(|()| pending)
+        let (call, _) = self.inner.begin(procedure, encode, false)?;
+        Ok(Pending::new(self.clone(), call, decode))
     }
 
     /// Makes a call and waits for its reply.
@@ -145,7 +142,8 @@ impl Client {
         encode: impl FnOnce(&mut Writer<'_>) -> Result<(), xdr::Error>,
         decode: fn(&mut Reader<'_>) -> Result<T, xdr::Error>,
     ) -> Result<T, Error> {
-        self.begin(procedure, encode, decode)?.wait()
+        let (call, reading) = self.inner.begin(procedure, encode, true)?;
+        self.inner.wait(call, reading, decode)
     }
 
     /// Sends a call that the server does not reply to. It may wait for the next call, or for [`Client::flush`].
@@ -159,9 +157,7 @@ impl Client {
         let (slot, xid, mut frame) = inner.calls().begin();
         let framed = inner.frame(&mut frame, xid, procedure, encode);
         let sent = framed.and_then(|()| inner.send_batched(&frame, deadline));
-        let mut calls = inner.calls();
-        calls.keep_frame(slot, frame);
-        calls.end(slot);
+        inner.calls().end(slot, frame);
         sent
     }
 
@@ -169,7 +165,7 @@ impl Client {
     pub fn flush(&self) -> Result<(), Error> {
         let inner = &self.inner;
         let connection = inner.connection()?;
-        inner.send(&connection, &[], Instant::now() + inner.options.timeout)
+        inner.send(&connection, &[], Instant::now() + inner.options.timeout, &mut None)
     }
 
     /// Where the calls go.
@@ -180,7 +176,7 @@ impl Client {
 
     /// Ends the connection, as if it were lost; the next call makes another one.
     pub fn disconnect(&self) {
-        let current = self.inner.current().connection.clone();
+        let current = self.inner.calls().connection.clone();
         if let Some(connection) = current {
             self.inner.lost(&connection);
         }
@@ -194,6 +190,35 @@ impl fmt::Debug for Client {
 }
 
 impl Inner {
+    /// Sends a call. A caller that `waits` for the reply at once is the one who reads, if nobody else does.
+    fn begin(
+        &self,
+        procedure: Procedure,
+        encode: impl FnOnce(&mut Writer<'_>) -> Result<(), xdr::Error>,
+        waits: bool,
+    ) -> Result<(Outstanding, Option<Reading<'_>>), Error> {
+        let deadline = Instant::now() + self.options.timeout;
+        let mut calls = self.calls();
+        let (slot, xid, frame) = calls.begin();
+        let connection = calls.connection.clone();
+        let mut reading = (waits && calls.read_begin()).then(|| Reading(self));
+        drop(calls);
+        let mut call = Outstanding { slot, xid, deadline, connection, frame, resend: None };
+        let sent = self.frame(&mut call.frame, xid, procedure, encode).and_then(|()| {
+            if call.connection.is_none() {
+                call.connection = Some(self.connect_for(slot)?);
+            }
+            self.send_first(&mut call, &mut reading)
+        });
+        match sent.or_else(|error| self.send_again(&mut call, error, FIRST_PAUSE)) {
+            Ok(()) => Ok((call, reading)),
+            Err(error) => {
+                self.finish(self.calls(), call);
+                Err(error)
+            }
+        }
+    }
+
     fn frame(
         &self,
         frame: &mut Vec<u8>,
@@ -216,24 +241,43 @@ impl Inner {
         Ok(())
     }
 
-    /// Sends a call over the connection there is, or a new one.
-    fn send_call(&self, slot: usize, frame: &[u8], deadline: Instant) -> Result<(), Error> {
-        let mut pause = FIRST_PAUSE;
+    /// Sends a call over the connection that it knows. Whoever loses that connection sees the call already.
+    fn send_first(&self, call: &mut Outstanding, reading: &mut Option<Reading<'_>>) -> Result<(), Error> {
+        let Some(connection) = &call.connection else {
+            return Err(self.disconnected());
+        };
+        let pause = self.options.first_resend;
+        call.resend = connection.transport.lossy().then(|| (Instant::now() + pause, pause));
+        self.send(connection, &call.frame, call.deadline, reading)
+    }
+
+    /// Sends a call over a new connection after a pause, if that is wanted after such an error, until its time is over.
+    fn send_again(&self, call: &mut Outstanding, mut error: Error, mut pause: Duration) -> Result<(), Error> {
         loop {
-            let sent = self.connection().and_then(|connection| {
-                self.calls().sent_over(slot, connection.number, Instant::now() + self.options.first_resend);
-                self.send(&connection, frame, deadline)
+            let may_help = matches!(error, Error::Disconnected { .. } | Error::Setup { .. });
+            if !may_help || !self.options.resend || Instant::now() + pause >= call.deadline {
+                return Err(error);
+            }
+            if !pause.is_zero() {
+                std::thread::sleep(pause);
+            }
+            pause = (pause * 2).clamp(FIRST_PAUSE, LONGEST_PAUSE);
+            let sent = self.connect_for(call.slot).and_then(|connection| {
+                call.connection = Some(connection);
+                self.send_first(call, &mut None)
             });
             match sent {
-                Err(Error::Disconnected { .. } | Error::Setup { .. })
-                    if self.options.resend && Instant::now() + pause < deadline =>
-                {
-                    std::thread::sleep(pause);
-                    pause = (pause * 2).min(LONGEST_PAUSE);
-                }
-                outcome => return outcome,
+                Ok(()) => return Ok(()),
+                Err(next) => error = next,
             }
         }
+    }
+
+    /// The connection over which a call is sent from now on.
+    fn connect_for(&self, slot: usize) -> Result<Arc<Connection>, Error> {
+        self.connection()?;
+        // It may have been lost already.
+        self.calls().resume(slot).ok_or_else(|| self.disconnected())
     }
 
     fn send_batched(&self, frame: &[u8], deadline: Instant) -> Result<(), Error> {
@@ -242,20 +286,30 @@ impl Inner {
         let full = unsent.len() + frame.len() > BATCH;
         if full || connection.transport.lossy() {
             drop(unsent);
-            return self.send(&connection, frame, deadline);
+            return self.send(&connection, frame, deadline, &mut None);
         }
         unsent.extend_from_slice(frame);
         Ok(())
     }
 
-    /// Sends what waits, then a frame.
-    fn send(&self, connection: &Arc<Connection>, frame: &[u8], deadline: Instant) -> Result<(), Error> {
-        let mut unsent = lock(&connection.unsent);
+    /// Sends what waits, then a frame. The one who reads gives that up if somebody else sends, who may wait for what is read.
+    fn send(
+        &self,
+        connection: &Connection,
+        frame: &[u8],
+        deadline: Instant,
+        reading: &mut Option<Reading<'_>>,
+    ) -> Result<(), Error> {
+        let mut unsent = connection.unsent.try_lock().unwrap_or_else(|_| {
+            *reading = None;
+            lock(&connection.unsent)
+        });
+        let reads = reading.is_some();
         let sent = if unsent.is_empty() {
-            self.send_bytes(connection, frame, deadline)
+            self.send_bytes(connection, frame, deadline, reads)
         } else {
             unsent.extend_from_slice(frame);
-            let sent = self.send_bytes(connection, &unsent, deadline);
+            let sent = self.send_bytes(connection, &unsent, deadline, reads);
             unsent.clear();
             sent
         };
@@ -267,13 +321,18 @@ impl Inner {
         })
     }
 
-    fn send_bytes(&self, connection: &Connection, mut bytes: &[u8], deadline: Instant) -> io::Result<()> {
+    fn send_bytes(&self, connection: &Connection, mut bytes: &[u8], deadline: Instant, reads: bool) -> io::Result<()> {
         while !bytes.is_empty() {
             match connection.transport.send(bytes)? {
                 0 if Instant::now() >= deadline => return Err(io::ErrorKind::TimedOut.into()),
                 0 => {
-                    // The server may wait for us to take replies before it takes more calls.
-                    connection.transport.wait_sendable(deadline, &mut |message| self.deliver(message))?;
+                    // The server may wait for us to take replies before it takes more calls. Only the one who reads takes
+                    // them: another one would wait for what was taken.
+                    let reading = (!reads && self.calls().read_begin()).then(|| Reading(self));
+                    let mut take = |message: &[u8]| self.deliver(message);
+                    let take: Option<&mut dyn FnMut(&[u8])> =
+                        if reads || reading.is_some() { Some(&mut take) } else { None };
+                    connection.transport.wait_sendable(deadline, take)?;
                 }
                 count => bytes = &bytes[count..],
             }
@@ -283,31 +342,24 @@ impl Inner {
 
     /// The connection in use, made if there is none.
     fn connection(&self) -> Result<Arc<Connection>, Error> {
-        if let Some(connection) = &self.current().connection {
-            return Ok(connection.clone());
+        let current = self.calls().connection.clone();
+        if let Some(connection) = current {
+            return Ok(connection);
         }
         let _alone = lock(&self.connecting);
-        if let Some(connection) = &self.current().connection {
-            return Ok(connection.clone());
+        let current = self.calls().connection.clone();
+        if let Some(connection) = current {
+            return Ok(connection);
         }
         let transport =
             transport::connect(&self.address, self.identity, self.options.max_message, self.options.timeout)?;
-        let mut current = self.current();
-        current.count += 1;
-        let connection = Arc::new(Connection { number: current.count, transport, unsent: Mutex::default() });
-        current.connection = Some(connection.clone());
-        Ok(connection)
+        Ok(self.calls().connected(transport))
     }
 
     /// Gives up a connection. Whoever has a call outstanding over it is told.
-    fn lost(&self, connection: &Arc<Connection>) {
-        let mut current = self.current();
-        if current.connection.as_ref().is_some_and(|current| current.number == connection.number) {
-            current.connection = None;
-        }
-        drop(current);
-        connection.transport.close();
+    fn lost(&self, connection: &Connection) {
         self.calls().lost(connection.number);
+        connection.transport.close();
     }
 
     /// Gives a reply to its call. Others are replies to calls that nobody waits for any more.
@@ -317,17 +369,40 @@ impl Inner {
         }
     }
 
-    /// Waits for the reply of a call, and gives its bytes.
-    fn wait(&self, slot: usize, deadline: Instant) -> Result<Vec<u8>, Error> {
-        let mut calls = self.calls();
+    /// Waits for the reply of a call, and gives its results.
+    fn wait<T>(
+        &self,
+        mut call: Outstanding,
+        reading: Option<Reading<'_>>,
+        decode: fn(&mut Reader<'_>) -> Result<T, xdr::Error>,
+    ) -> Result<T, Error> {
+        let mut calls = match (reading, &call.connection) {
+            // Nobody has taken the reply: who sends over a stream takes none before the call is sent.
+            (Some(reading), Some(connection)) if call.resend.is_none() => {
+                let (calls, own) = self.read(&call, connection, reading, decode);
+                if let Some(value) = own {
+                    self.finish(calls, call);
+                    return value;
+                }
+                calls
+            }
+            (Some(reading), _) => reading.end(),
+            (None, _) => self.calls(),
+        };
         let outcome = loop {
-            let now = Instant::now();
-            match calls.state(slot) {
-                State::Replied => break Ok(calls.take_reply(slot)),
-                State::Lost if !self.options.resend => break Err(self.disconnected()),
+            match calls.state(call.slot) {
+                State::Replied => {
+                    let reply = calls.take_reply(call.slot);
+                    drop(calls);
+                    let value = results(&reply, decode);
+                    calls = self.calls();
+                    calls.keep_reply(call.slot, reply);
+                    break value;
+                }
                 State::Lost => {
-                    let (locked, sent) = self.resend(calls, slot, deadline);
-                    calls = locked;
+                    drop(calls);
+                    let sent = self.send_again(&mut call, self.disconnected(), Duration::ZERO);
+                    calls = self.calls();
                     match sent {
                         Ok(()) => continue,
                         Err(error) => break Err(error),
@@ -335,68 +410,69 @@ impl Inner {
                 }
                 State::Free | State::Waiting => {}
             }
-            if now >= deadline {
+            let Some(connection) = &call.connection else {
+                break Err(self.disconnected());
+            };
+            if calls.read_begin() {
+                drop(calls);
+                let (locked, own) = self.read(&call, connection, Reading(self), decode);
+                calls = locked;
+                if let Some(value) = own {
+                    break value;
+                }
+            } else {
+                calls = Calls::park(calls, call.slot, call.until());
+            }
+            if calls.state(call.slot) != State::Waiting {
+                continue;
+            }
+            let now = Instant::now();
+            if now >= call.deadline {
                 let after = self.options.timeout;
                 break Err(Error::TimedOut { address: self.address.to_string(), after });
             }
-            let mut until = deadline;
-            let current = self.current().connection.clone();
-            let Some(connection) = current else {
-                // It was lost before the call knew of it.
-                let number = calls.connection_of(slot);
-                calls.lost(number);
-                continue;
-            };
-            if connection.number != calls.connection_of(slot) {
-                let number = calls.connection_of(slot);
-                calls.lost(number);
-                continue;
-            }
-            if connection.transport.lossy() {
-                let (resend_at, pause) = calls.resend_at(slot);
-                if now >= resend_at {
-                    calls.set_resend(slot, now + pause * 2, pause * 2);
-                    let frame = calls.take_frame(slot);
-                    drop(calls);
-                    let sent = self.send(&connection, &frame, deadline);
-                    calls = self.calls();
-                    calls.keep_frame(slot, frame);
-                    if let Err(error) = sent {
-                        break Err(error);
-                    }
-                    continue;
-                }
-                until = until.min(resend_at);
-            }
-            if calls.read_begin() {
+            if let Some((at, pause)) = call.resend
+                && now >= at
+            {
+                call.resend = Some((now + pause * 2, pause * 2));
                 drop(calls);
-                let received = connection.transport.receive(until, &mut |message| self.deliver(message));
-                if received.is_err() {
-                    self.lost(&connection);
-                }
+                let sent = self.send(connection, &call.frame, call.deadline, &mut None);
                 calls = self.calls();
-                calls.read_end();
-            } else {
-                calls = Calls::park(calls, slot, until - now);
+                if let Err(error) = sent {
+                    break Err(error);
+                }
             }
         };
-        calls.hand_over();
+        self.finish(calls, call);
         outcome
     }
 
-    fn resend<'a>(
+    /// Reads once. The call's own reply is decoded where the transport has it; others are given to their calls.
+    fn read<'a, T>(
         &'a self,
-        mut calls: MutexGuard<'a, Calls>,
-        slot: usize,
-        deadline: Instant,
-    ) -> (MutexGuard<'a, Calls>, Result<(), Error>) {
-        let frame = calls.take_frame(slot);
-        calls.wait_again(slot);
-        drop(calls);
-        let sent = self.send_call(slot, &frame, deadline);
-        let mut calls = self.calls();
-        calls.keep_frame(slot, frame);
-        (calls, sent)
+        call: &Outstanding,
+        connection: &Connection,
+        reading: Reading<'a>,
+        decode: fn(&mut Reader<'_>) -> Result<T, xdr::Error>,
+    ) -> (MutexGuard<'a, Calls>, Option<Result<T, Error>>) {
+        let mut own = None;
+        let received = connection.transport.receive(call.until(), &mut |message| {
+            if own.is_none() && matches!(oncrpc::peek(message), Ok((xid, false)) if xid == call.xid) {
+                own = Some(results(message, decode));
+            } else {
+                self.deliver(message);
+            }
+        });
+        if received.is_err() {
+            self.lost(connection);
+        }
+        (reading.end(), own)
+    }
+
+    /// The end of a call, also of one that is given up. Somebody else reads, if somebody must.
+    fn finish(&self, mut calls: MutexGuard<'_, Calls>, call: Outstanding) {
+        calls.end(call.slot, call.frame);
+        calls.hand_over();
     }
 
     fn disconnected(&self) -> Error {
@@ -407,22 +483,53 @@ impl Inner {
         lock(&self.calls)
     }
 
-    fn current(&self) -> MutexGuard<'_, Current> {
-        lock(&self.connection)
+}
+
+impl Outstanding {
+    /// How long to wait before something is done about it.
+    fn until(&self) -> Instant {
+        self.resend.map_or(self.deadline, |(at, _)| at.min(self.deadline))
     }
 }
 
-/// What a reply says, and the results behind it.
-fn results(message: &[u8]) -> Result<&[u8], Error> {
+/// The one who reads. If code of the program panics meanwhile, somebody else must.
+struct Reading<'a>(&'a Inner);
+
+impl<'a> Reading<'a> {
+    fn end(self) -> MutexGuard<'a, Calls> {
+        let inner = self.0;
+        std::mem::forget(self);
+        let mut calls = inner.calls();
+        calls.read_end();
+        calls
+    }
+}
+
+impl Drop for Reading<'_> {
+    fn drop(&mut self) {
+        let mut calls = self.0.calls();
+        calls.read_end();
+        calls.hand_over();
+    }
+}
+
+/// What a reply says, or the results behind it.
+fn results<T>(message: &[u8], decode: fn(&mut Reader<'_>) -> Result<T, xdr::Error>) -> Result<T, Error> {
     let (header, results) = reply::Repr::parse(message).map_err(Error::Reply)?;
     match header.body {
-        reply::Body::Accepted { state: reply::Accepted::Success, .. } => Ok(results),
+        reply::Body::Accepted { state: reply::Accepted::Success, .. } => {
+            let mut input = Reader::new(results);
+            let value = decode(&mut input).map_err(Error::Reply)?;
+            input.finish().map_err(Error::Reply)?;
+            Ok(value)
+        }
         reply::Body::Accepted { state, .. } => Err(Error::Refused(state)),
         reply::Body::Denied(denied) => Err(Error::Denied(denied)),
     }
 }
 
-/// No code of this crate panics with a lock held; code of the program does not run under one.
+/// No code of this crate panics with a lock held. Code of the program runs under one only where it decodes a reply, which
+/// leaves what the lock protects as it was.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|poison| poison.into_inner())
 }

@@ -1,47 +1,42 @@
 //! A call whose reply is not here yet.
 
 use std::fmt;
-use std::time::Instant;
 
-use super::{Client, results};
+use super::{Client, Outstanding};
 use crate::Error;
 use crate::xdr::{self, Reader};
 
 /// A call that was sent. Dropping it gives the call up; the server may still execute it.
 pub struct Pending<T> {
     client: Client,
-    slot: usize,
-    deadline: Instant,
+    /// There until it is waited for.
+    call: Option<Outstanding>,
     decode: fn(&mut Reader<'_>) -> Result<T, xdr::Error>,
 }
 
 impl<T> Pending<T> {
     pub(super) fn new(
         client: Client,
-        slot: usize,
-        deadline: Instant,
+        call: Outstanding,
         decode: fn(&mut Reader<'_>) -> Result<T, xdr::Error>,
     ) -> Self {
-        Self { client, slot, deadline, decode }
+        Self { client, call: Some(call), decode }
     }
 
     /// Waits for the reply and gives the results.
-    pub fn wait(self) -> Result<T, Error> {
-        let message = self.client.inner.wait(self.slot, self.deadline)?;
-        let value = results(&message).and_then(|results| {
-            let mut input = Reader::new(results);
-            let value = (self.decode)(&mut input).map_err(Error::Reply)?;
-            input.finish().map_err(Error::Reply)?;
-            Ok(value)
-        });
-        self.client.inner.calls().keep_reply(self.slot, message);
-        value
+    pub fn wait(mut self) -> Result<T, Error> {
+        match self.call.take() {
+            Some(call) => self.client.inner.wait(call, None, self.decode),
+            None => Err(self.client.inner.disconnected()),
+        }
     }
 }
 
 impl<T> Drop for Pending<T> {
     fn drop(&mut self) {
-        self.client.inner.calls().end(self.slot);
+        if let Some(call) = self.call.take() {
+            self.client.inner.finish(self.client.inner.calls(), call);
+        }
     }
 }
 

@@ -1,6 +1,5 @@
 //! From the bytes of a call to the bytes of its reply, without I/O.
 
-use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -17,10 +16,17 @@ pub(super) type Authorize = Box<dyn Fn(&Call<'_>) -> Result<(), AuthError> + Sen
 
 /// Knows the services, and what they have done.
 pub(super) struct Dispatcher {
-    programs: HashMap<u32, Vec<Arc<dyn Service>>>,
+    /// Sorted by program.
+    services: Vec<Entry>,
     cache: Cache,
     authorize: Authorize,
     max_message: usize,
+}
+
+struct Entry {
+    program: u32,
+    version: u32,
+    service: Arc<dyn Service>,
 }
 
 /// What becomes of a message.
@@ -36,11 +42,10 @@ pub(super) enum Outcome {
 
 impl Dispatcher {
     pub fn new(services: Vec<Arc<dyn Service>>, cache: Cache, authorize: Authorize, max_message: usize) -> Self {
-        let mut programs: HashMap<u32, Vec<Arc<dyn Service>>> = HashMap::new();
-        for service in services {
-            programs.entry(service.program()).or_default().push(service);
-        }
-        Self { programs, cache, authorize, max_message }
+        let entry = |service: Arc<dyn Service>| Entry { program: service.program(), version: service.version(), service };
+        let mut services: Vec<Entry> = services.into_iter().map(entry).collect();
+        services.sort_by_key(|entry| entry.program);
+        Self { services, cache, authorize, max_message }
     }
 
     /// Handles a message. `reply` is overwritten with a marked frame of at most `limit` bytes of message. Others who
@@ -88,11 +93,16 @@ impl Dispatcher {
     }
 
     fn find(&self, program: u32, version: u32) -> Result<&Arc<dyn Service>, Accepted> {
-        let versions = self.programs.get(&program).ok_or(Accepted::ProgramUnavailable)?;
-        versions.iter().find(|service| service.version() == version).ok_or_else(|| {
-            let numbers = || versions.iter().map(|service| service.version());
-            Accepted::ProgramMismatch { low: numbers().min().unwrap_or(0), high: numbers().max().unwrap_or(0) }
-        })
+        let start = self.services.partition_point(|entry| entry.program < program);
+        let versions = || self.services[start..].iter().take_while(|entry| entry.program == program);
+        if let Some(entry) = versions().find(|entry| entry.version == version) {
+            return Ok(&entry.service);
+        }
+        let numbers = || versions().map(|entry| entry.version);
+        match (numbers().min(), numbers().max()) {
+            (Some(low), Some(high)) => Err(Accepted::ProgramMismatch { low, high }),
+            _ => Err(Accepted::ProgramUnavailable),
+        }
     }
 }
 

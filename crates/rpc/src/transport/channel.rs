@@ -1,5 +1,6 @@
 //! Channels of the fabric: the same records as over TCP, in rings of shared memory.
 
+use std::cell::Cell;
 use std::io;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -8,7 +9,7 @@ use sidestep_fabric::queue::{Receiver, Sender};
 use sidestep_fabric::{Channel, ChannelOptions, Endpoint, Error as FabricError, Node};
 use sidestep_sys::clock;
 
-use super::{READ, Transport};
+use super::Transport;
 use crate::client::lock;
 use crate::record::Assembler;
 
@@ -19,17 +20,32 @@ pub(super) fn connect(
     timeout: Duration,
 ) -> io::Result<Box<dyn Transport>> {
     let node = Node::new().map_err(failed)?;
-    let deadline = Some(fabric_time(Instant::now() + timeout));
+    let clocks = Clocks { instant: Instant::now(), fabric: clock::now() };
+    let deadline = Some(clocks.fabric_time(clocks.instant + timeout));
     let channel = Channel::connect(&node, name, ChannelOptions::default(), &identity.to_le_bytes(), deadline);
     let Channel { sender, receiver, endpoint } = channel.map_err(failed)?;
     let inward = Mutex::new(Inward::new(receiver, max_message));
-    Ok(Box::new(FabricChannel { sender: Mutex::new(sender), inward, endpoint }))
+    Ok(Box::new(FabricChannel { sender: Mutex::new(sender), inward, endpoint, clocks }))
 }
 
 struct FabricChannel {
     sender: Mutex<Sender>,
     inward: Mutex<Inward>,
     endpoint: Endpoint,
+    clocks: Clocks,
+}
+
+/// The same moment by two clocks, so that a call need not read both.
+struct Clocks {
+    instant: Instant,
+    fabric: u64,
+}
+
+impl Clocks {
+    fn fabric_time(&self, until: Instant) -> u64 {
+        let from_then = until.saturating_duration_since(self.instant);
+        self.fabric.saturating_add(u64::try_from(from_then.as_nanos()).unwrap_or(u64::MAX))
+    }
 }
 
 /// The reading side of a channel.
@@ -39,26 +55,45 @@ pub(crate) struct Inward {
     buffer: Box<[u8]>,
 }
 
+/// Messages that fit are taken together and decoded from there; of longer ones the rest is copied from the ring to where
+/// they are decoded.
+const BUFFER: usize = 4 << 10;
+
+/// How much of a longer message is taken at a time, so that it has no more memory than bytes have come.
+const PIECE: usize = 64 << 10;
+
 impl Inward {
     pub fn new(receiver: Receiver, max_message: usize) -> Self {
-        Self { receiver, assembler: Assembler::new(max_message), buffer: vec![0; READ].into() }
+        Self { receiver, assembler: Assembler::new(max_message), buffer: vec![0; BUFFER].into() }
     }
 
     /// Waits for messages until a time of the fabric: whether there was one.
     pub fn receive(&mut self, deadline: Option<u64>, take: &mut dyn FnMut(&[u8])) -> io::Result<bool> {
-        let mut any = false;
-        while !any {
-            let count = match self.receiver.receive(&mut self.buffer, deadline) {
+        let Self { receiver, assembler, buffer } = self;
+        let any = Cell::new(false);
+        let mut take = |message: &[u8]| {
+            any.set(true);
+            take(message);
+        };
+        loop {
+            let count = match assembler.rest(PIECE) {
+                Some(rest) => receiver.receive(rest, deadline),
+                None => receiver.receive(buffer, deadline),
+            };
+            let count = match count {
                 Err(FabricError::TimedOut(_)) => return Ok(false),
                 outcome => outcome.map_err(failed)?,
             };
-            let fed = self.assembler.feed(&self.buffer[..count], |message| {
-                any = true;
-                take(message);
-            });
-            fed.map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "a message is too long"))?;
+            if assembler.is_inside() {
+                assembler.filled(count, &mut take);
+            } else {
+                let fed = assembler.feed(&buffer[..count], &mut take);
+                fed.map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "a message is too long"))?;
+            }
+            if any.get() {
+                return Ok(true);
+            }
         }
-        Ok(true)
     }
 }
 
@@ -75,16 +110,17 @@ impl Transport for FabricChannel {
     }
 
     fn receive(&self, until: Instant, take: &mut dyn FnMut(&[u8])) -> io::Result<bool> {
-        lock(&self.inward).receive(Some(fabric_time(until)), take)
+        lock(&self.inward).receive(Some(self.clocks.fabric_time(until)), take)
     }
 
-    fn wait_sendable(&self, until: Instant, take: &mut dyn FnMut(&[u8])) -> io::Result<()> {
-        if let Ok(mut inward) = self.inward.try_lock()
-            && inward.receiver.has_news()
-        {
-            inward.receive(Some(clock::now()), take)?;
+    fn wait_sendable(&self, until: Instant, take: Option<&mut dyn FnMut(&[u8])>) -> io::Result<()> {
+        if let Some(take) = take {
+            let mut inward = lock(&self.inward);
+            if inward.receiver.has_news() {
+                inward.receive(Some(clock::now()), take)?;
+            }
         }
-        let deadline = fabric_time(until.min(Instant::now() + LOOK));
+        let deadline = self.clocks.fabric_time(until.min(Instant::now() + LOOK));
         match lock(&self.sender).wait_space(1, Some(deadline)) {
             Err(FabricError::TimedOut(_)) => Ok(()),
             outcome => outcome.map_err(failed),
@@ -100,9 +136,4 @@ impl Transport for FabricChannel {
 
 pub(crate) fn failed(error: FabricError) -> io::Error {
     io::Error::other(error)
-}
-
-fn fabric_time(until: Instant) -> u64 {
-    let left = until.saturating_duration_since(Instant::now());
-    clock::now().saturating_add(u64::try_from(left.as_nanos()).unwrap_or(u64::MAX))
 }

@@ -87,7 +87,7 @@ impl Transport for Datagram {
         }
     }
 
-    fn wait_sendable(&self, until: Instant, _: &mut dyn FnMut(&[u8])) -> io::Result<()> {
+    fn wait_sendable(&self, until: Instant, _: Option<&mut dyn FnMut(&[u8])>) -> io::Result<()> {
         wait(self.socket.as_fd(), PollFlags::POLLOUT, until).map(|_| ())
     }
 

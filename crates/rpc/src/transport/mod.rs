@@ -33,9 +33,9 @@ pub(crate) trait Transport: Send + Sync {
     /// Waits for messages until a time: whether there was one.
     fn receive(&self, until: Instant, take: &mut dyn FnMut(&[u8])) -> io::Result<bool>;
 
-    /// Waits until more of a frame can be sent, or a time. Messages that come meanwhile are given to `take`, unless
-    /// somebody else receives.
-    fn wait_sendable(&self, until: Instant, take: &mut dyn FnMut(&[u8])) -> io::Result<()>;
+    /// Waits until more of a frame can be sent, or a time. Messages that come meanwhile are given to `take`; without it
+    /// somebody else receives, and the wait may end early.
+    fn wait_sendable(&self, until: Instant, take: Option<&mut dyn FnMut(&[u8])>) -> io::Result<()>;
 
     /// Ends the connection.
     fn close(&self);

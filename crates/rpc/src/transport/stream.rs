@@ -111,18 +111,17 @@ impl Transport for Stream {
         self.receive_into(&mut lock(&self.inward), until, take)
     }
 
-    fn wait_sendable(&self, until: Instant, take: &mut dyn FnMut(&[u8])) -> io::Result<()> {
+    fn wait_sendable(&self, until: Instant, take: Option<&mut dyn FnMut(&[u8])>) -> io::Result<()> {
+        let Some(take) = take else {
+            // The server will take more of ours when its replies are taken. Nobody may do so after a while.
+            let until = until.min(Instant::now() + OTHERS_RECEIVE);
+            return wait(self.socket.as_fd(), PollFlags::POLLOUT, until).map(|_| ());
+        };
         let found = wait(self.socket.as_fd(), PollFlags::POLLIN | PollFlags::POLLOUT, until)?;
         if found.intersects(PollFlags::POLLOUT) || !found.intersects(PollFlags::POLLIN) {
             return Ok(());
         }
-        match self.inward.try_lock() {
-            Ok(mut inward) => self.receive_into(&mut inward, Instant::now(), take).map(|_| ()),
-            // Who receives takes what has come; the server will take more of ours then.
-            Err(_) => {
-                wait(self.socket.as_fd(), PollFlags::POLLOUT, until.min(Instant::now() + OTHERS_RECEIVE)).map(|_| ())
-            }
-        }
+        self.receive_into(&mut lock(&self.inward), Instant::now(), take).map(|_| ())
     }
 
     fn close(&self) {

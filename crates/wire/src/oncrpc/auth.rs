@@ -38,7 +38,11 @@ impl<'a> Auth<'a> {
     }
 
     /// Appends it to a message.
+    #[inline]
     pub fn emit(&self, out: &mut Writer<'_>) -> Result<(), Error> {
+        if self.body.is_empty() {
+            return out.words([self.flavor, 0]);
+        }
         out.u32(self.flavor)?;
         out.opaque(self.body, MAX_BODY)
     }

@@ -45,9 +45,7 @@ impl<'a> Repr<'a> {
 
     /// Appends the header to a message.
     pub fn emit(&self, out: &mut Writer<'_>) -> Result<(), Error> {
-        for word in [self.xid.0, CALL, VERSION, self.program, self.version, self.procedure] {
-            out.u32(word)?;
-        }
+        out.words([self.xid.0, CALL, VERSION, self.program, self.version, self.procedure])?;
         self.credential.emit(out)?;
         self.verifier.emit(out)
     }

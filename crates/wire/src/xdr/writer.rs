@@ -27,6 +27,12 @@ impl<'a> Writer<'a> {
         self.out.truncate(position);
     }
 
+    /// Unsigned integers, one after the other, with one look at the limit.
+    #[inline]
+    pub fn words<const N: usize>(&mut self, words: [u32; N]) -> Result<(), Error> {
+        self.put(words.map(u32::to_be_bytes).as_flattened())
+    }
+
     /// An unsigned integer.
     #[inline]
     pub fn u32(&mut self, value: u32) -> Result<(), Error> {

@@ -174,7 +174,7 @@ pub struct Rpcbind {
 /// Options of `sidestep rpcinfo`.
 #[derive(Debug, Args)]
 pub struct Rpcinfo {
-    /// Where the server is: `tcp:HOST:PORT`, `udp:HOST:PORT`, `unix:PATH` or `shm:NAME` [default: the rpcbind of this host]
+    /// Where the server is: `tcp:`, `udp:` or `rdma:HOST:PORT`, `unix:PATH` or `shm:NAME` [default: the rpcbind of this host]
     #[arg(value_name = "ADDRESS")]
     pub address: Option<String>,
 

@@ -1,4 +1,4 @@
-//! Where a server is: `tcp:HOST:PORT`, `udp:HOST:PORT`, `unix:PATH` or `shm:NAME`.
+//! Where a server is: `tcp:HOST:PORT`, `udp:HOST:PORT`, `rdma:HOST:PORT`, `unix:PATH` or `shm:NAME`.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -14,6 +14,8 @@ pub enum Address {
     Tcp(String),
     /// `udp:HOST:PORT`.
     Udp(String),
+    /// `rdma:HOST:PORT`, RPC over RDMA on iWARP.
+    Rdma(String),
     /// `unix:PATH`.
     Unix(PathBuf),
     /// `shm:NAME`, a name of the fabric on this host.
@@ -25,7 +27,8 @@ impl FromStr for Address {
 
     fn from_str(text: &str) -> Result<Self, Error> {
         let bad = |reason| Error::Address { address: text.to_owned(), reason };
-        let (scheme, rest) = text.split_once(':').ok_or(bad("it does not begin with tcp:, udp:, unix: or shm:"))?;
+        let (scheme, rest) =
+            text.split_once(':').ok_or(bad("it does not begin with tcp:, udp:, rdma:, unix: or shm:"))?;
         let with_port = |rest: &str| match rest.rsplit_once(':') {
             Some((host, port)) if !host.is_empty() && port.parse::<u16>().is_ok() => Ok(rest.to_owned()),
             _ => Err(bad("it does not end with a host and a port")),
@@ -33,11 +36,12 @@ impl FromStr for Address {
         match scheme {
             "tcp" => with_port(rest).map(Address::Tcp),
             "udp" => with_port(rest).map(Address::Udp),
+            "rdma" => with_port(rest).map(Address::Rdma),
             "unix" if rest.is_empty() => Err(bad("it has no path")),
             "unix" => Ok(Address::Unix(rest.into())),
             "shm" if rest.is_empty() => Err(bad("it has no name")),
             "shm" => Ok(Address::Fabric(text.to_owned())),
-            _ => Err(bad("it does not begin with tcp:, udp:, unix: or shm:")),
+            _ => Err(bad("it does not begin with tcp:, udp:, rdma:, unix: or shm:")),
         }
     }
 }
@@ -47,6 +51,7 @@ impl fmt::Display for Address {
         match self {
             Address::Tcp(rest) => write!(f, "tcp:{rest}"),
             Address::Udp(rest) => write!(f, "udp:{rest}"),
+            Address::Rdma(rest) => write!(f, "rdma:{rest}"),
             Address::Unix(path) => write!(f, "unix:{}", path.display()),
             Address::Fabric(name) => f.write_str(name),
         }
@@ -59,7 +64,7 @@ mod tests {
 
     #[test]
     fn addresses_are_read_and_shown() {
-        for good in ["tcp:127.0.0.1:111", "udp:[::1]:111", "unix:/run/rpcbind.sock", "shm:store"] {
+        for good in ["tcp:127.0.0.1:111", "udp:[::1]:111", "rdma:host:20049", "unix:/run/rpcbind.sock", "shm:store"] {
             assert_eq!(good.parse::<Address>().unwrap().to_string(), good);
         }
         for bad in ["", "tcp", "tcp:host", "tcp::111", "tcp:host:70000", "unix:", "shm:", "http:host:80"] {

@@ -176,6 +176,8 @@ fn network_of(peer: &Peer) -> &'static str {
         Peer::Tcp(_) => "tcp6",
         Peer::Udp(from) if from.ip().to_canonical().is_ipv4() => "udp",
         Peer::Udp(_) => "udp6",
+        Peer::Rdma(from) if from.ip().to_canonical().is_ipv4() => "rdma",
+        Peer::Rdma(_) => "rdma6",
         Peer::Unix { .. } | Peer::Fabric { .. } => "local",
     }
 }

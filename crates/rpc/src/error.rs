@@ -54,6 +54,9 @@ pub enum Error {
     /// The server did not accept the call.
     #[error("the call was denied: {0}")]
     Denied(Denied),
+    /// The transport cannot do this.
+    #[error("there are no {0}")]
+    Unsupported(&'static str),
     /// rpcbind does not know the program.
     #[error("program {program} version {version} is not registered for {network}")]
     NotRegistered {

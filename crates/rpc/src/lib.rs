@@ -1,12 +1,12 @@
 //! ONC RPC: clients and servers.
 //!
 //! **What it is.** [`Client`] makes calls, many at a time and from many threads; [`Server`] gives calls to services with
-//! a pool of threads. Both speak over TCP, UDP and UNIX sockets, and over channels of the fabric. [`rpcbind`] tells and asks where programs listen. The
+//! a pool of threads. Both speak over TCP, UDP and UNIX sockets, over RDMA (iWARP), and over channels of the fabric. [`rpcbind`] tells and asks where programs listen. The
 //! compiler of `.x` files (`sidestep idl`) generates typed clients and servers on top.
 //!
 //! **Who calls it.** Generated code and Rust programs; `sidestep rpcinfo`.
 //!
-//! **What it calls.** `wire` for bytes, `fabric` for channels; the C library for sockets, so that these programs can be run under Sidestep.
+//! **What it calls.** `wire` for bytes, `fabric` for channels, `iwarp` for RDMA; the C library for sockets, so that these programs can be run under Sidestep.
 //!
 //! **What it never does.** It never executes a call twice that it has executed for the same client before, never
 //! believes a length, never lets a slow client or a slow procedure stop another one, and never allocates for a null call
@@ -19,6 +19,7 @@ mod client;
 mod credential;
 mod directory;
 mod error;
+mod rdma;
 mod record;
 pub mod rpcbind;
 mod server;
@@ -29,6 +30,7 @@ pub use client::{Client, ClientOptions, Pending, Procedure};
 pub use credential::Credential;
 pub use directory::{Directory, DirectoryService};
 pub use error::Error;
+pub use rdma::Binding;
 pub use server::{Call, Peer, Refusal, Server, ServerBuilder, Service};
 pub use sidestep_wire::oncrpc::reply::{Accepted, AuthError, Denied};
 pub use sidestep_wire::oncrpc::{Auth, AuthSys, Xid};

@@ -127,6 +127,7 @@ impl Registration {
             let network = match (*network, address.is_ipv4()) {
                 ("tcp", false) => "tcp6",
                 ("udp", false) => "udp6",
+                ("rdma", false) => "rdma6",
                 (network, _) => network,
             };
             made.add(network, universal_address(*address))?;

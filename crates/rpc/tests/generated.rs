@@ -10,11 +10,15 @@ fn every_type_survives_every_transport() {
     let path = std::env::temp_dir().join(format!("sidestep-rpc-{}.sock", std::process::id()));
     let name = format!("shm:rpc-every-{}", std::process::id());
     let server = builder().tcp("127.0.0.1:0").unwrap().udp("127.0.0.1:0").unwrap().unix(&path).unwrap();
-    let server = server.fabric(&name).start().unwrap();
+    let server = server.rdma("127.0.0.1:0").unwrap().fabric(&name).start().unwrap();
     let sockets: Vec<_> = server.addresses().collect();
-    for address in
-        [format!("tcp:{}", sockets[0]), format!("udp:{}", sockets[1]), format!("unix:{}", path.display()), name]
-    {
+    for address in [
+        format!("tcp:{}", sockets[0]),
+        format!("udp:{}", sockets[1]),
+        format!("unix:{}", path.display()),
+        format!("rdma:{}", sockets[2]),
+        name,
+    ] {
         let client = EveryV1Client::connect(&address).unwrap();
         client.every_null().unwrap();
         assert_eq!(client.echo_all(&everything()).unwrap(), everything(), "{address}");

@@ -22,7 +22,8 @@ const DIRECTIONS: &[(&str, &[&str])] = &[
     ("sockets", &["stream", "fabric", "shm", "sys"]),
     ("preload", &["sockets"]),
     ("idl", &[]),
-    ("rpc", &["fabric", "vi", "wire", "sys"]),
+    // `iwarp` for RPC over RDMA, whose peers are not of the fabric.
+    ("rpc", &["fabric", "vi", "iwarp", "wire", "sys"]),
     ("orb", &["fabric", "vi", "wire", "sys"]),
     ("cli", &[ANY]),
     // `shm` because a hostile peer scribbles over mapped memory below the fabric.

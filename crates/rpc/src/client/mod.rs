@@ -18,10 +18,11 @@ use std::time::{Duration, Instant};
 use sidestep_wire::oncrpc::{self, Auth, Xid, call, reply};
 
 use self::calls::{Calls, State};
+use crate::rdma::{INLINE, inline_size};
 use crate::record::{self, ROOM};
-use crate::transport::{self, Transport};
+use crate::transport::{self, Take, Transport, Wishes};
 use crate::xdr::{self, Reader, Writer};
-use crate::{Address, Credential, Error, MAX_MESSAGE};
+use crate::{Address, Binding, Credential, Error, MAX_MESSAGE};
 
 /// Makes calls. Clones share one connection, and any number of threads may use it.
 #[derive(Clone)]
@@ -30,7 +31,7 @@ pub struct Client {
 }
 
 /// Which procedure is called.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Procedure {
     /// The program.
     pub program: u32,
@@ -54,6 +55,13 @@ pub struct ClientOptions {
     pub credential: Credential,
     /// The greatest length of a message.
     pub max_message: usize,
+    /// Over RDMA: the greatest length of a reply that does not fit inline. The memory for it is offered with every call; zero
+    /// offers none.
+    pub reply_chunk: usize,
+    /// Over RDMA: the longest message that is sent and taken inline, if the server agrees; whole KiB, 1 to 256 of them.
+    pub inline: usize,
+    /// Over RDMA: which data travel in chunks of their own.
+    pub binding: Binding,
 }
 
 impl Default for ClientOptions {
@@ -64,6 +72,9 @@ impl Default for ClientOptions {
             first_resend: Duration::from_millis(500),
             credential: Credential::none(),
             max_message: MAX_MESSAGE,
+            reply_chunk: 68 << 10, // 64 KiB of data, and what is around them.
+            inline: INLINE,
+            binding: Binding::NONE,
         }
     }
 }
@@ -146,13 +157,16 @@ impl Client {
         self.inner.wait(call, reading, decode)
     }
 
-    /// Sends a call that the server does not reply to. It may wait for the next call, or for [`Client::flush`].
+    /// Sends a call that the server does not reply to. Over RDMA there are none: replies carry the credits. It may wait for the next call, or for [`Client::flush`].
     pub fn batch(
         &self,
         procedure: Procedure,
         encode: impl FnOnce(&mut Writer<'_>) -> Result<(), xdr::Error>,
     ) -> Result<(), Error> {
         let inner = &self.inner;
+        if let Address::Rdma(_) = inner.address {
+            return Err(Error::Unsupported("batched calls over RDMA"));
+        }
         let deadline = Instant::now() + inner.options.timeout;
         let (slot, xid, mut frame) = inner.calls().begin();
         let framed = inner.frame(&mut frame, xid, procedure, encode);
@@ -330,8 +344,7 @@ impl Inner {
                     // them: another one would wait for what was taken.
                     let reading = (!reads && self.calls().read_begin()).then(|| Reading(self));
                     let mut take = |message: &[u8]| self.deliver(message);
-                    let take: Option<&mut dyn FnMut(&[u8])> =
-                        if reads || reading.is_some() { Some(&mut take) } else { None };
+                    let take: Option<&mut Take<'_>> = if reads || reading.is_some() { Some(&mut take) } else { None };
                     connection.transport.wait_sendable(deadline, take)?;
                 }
                 count => bytes = &bytes[count..],
@@ -351,8 +364,10 @@ impl Inner {
         if let Some(connection) = current {
             return Ok(connection);
         }
-        let transport =
-            transport::connect(&self.address, self.identity, self.options.max_message, self.options.timeout)?;
+        let ClientOptions { max_message, timeout, reply_chunk, inline, binding, .. } = self.options;
+        let inline = inline_size(inline);
+        let wishes = Wishes { max_message, timeout, reply_chunk, inline, binding };
+        let transport = transport::connect(&self.address, self.identity, wishes)?;
         Ok(self.calls().connected(transport))
     }
 
@@ -482,7 +497,6 @@ impl Inner {
     fn calls(&self) -> MutexGuard<'_, Calls> {
         lock(&self.calls)
     }
-
 }
 
 impl Outstanding {

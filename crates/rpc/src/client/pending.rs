@@ -15,11 +15,7 @@ pub struct Pending<T> {
 }
 
 impl<T> Pending<T> {
-    pub(super) fn new(
-        client: Client,
-        call: Outstanding,
-        decode: fn(&mut Reader<'_>) -> Result<T, xdr::Error>,
-    ) -> Self {
+    pub(super) fn new(client: Client, call: Outstanding, decode: fn(&mut Reader<'_>) -> Result<T, xdr::Error>) -> Self {
         Self { client, call: Some(call), decode }
     }
 

@@ -77,7 +77,7 @@ impl Cache {
             return Found::New(None);
         }
         let from = match peer {
-            Peer::Tcp(address) => From::Host(address.ip()),
+            Peer::Tcp(address) | Peer::Rdma(address) => From::Host(address.ip()),
             other => From::Other(*other),
         };
         let key = Key { from, xid, message: self.hash.hash_one(message) };

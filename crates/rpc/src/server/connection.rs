@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex};
 use nix::sys::epoll::{Epoll, EpollEvent, EpollFlags};
 
 use super::channels::Line;
+use super::rdma::Mailbox;
 use super::service::Peer;
 use crate::client::lock;
 use crate::record::{Assembler, ROOM};
@@ -133,6 +134,7 @@ pub(super) enum ReplyPath {
     Stream(Arc<Connection>),
     Datagram(Arc<UdpSocket>, SocketAddr),
     Channel(Arc<Line>),
+    Rdma(Arc<Mailbox>),
     #[cfg(test)]
     None,
 }
@@ -143,6 +145,7 @@ impl ReplyPath {
         match self {
             ReplyPath::Stream(connection) => connection.send(frame),
             ReplyPath::Channel(line) => line.send(frame),
+            ReplyPath::Rdma(mailbox) => mailbox.put(&frame[ROOM..]),
             // A datagram that gets lost is asked for again.
             ReplyPath::Datagram(socket, to) => drop(socket.send_to(&frame[ROOM..], to)),
             #[cfg(test)]

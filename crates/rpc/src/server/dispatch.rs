@@ -42,7 +42,8 @@ pub(super) enum Outcome {
 
 impl Dispatcher {
     pub fn new(services: Vec<Arc<dyn Service>>, cache: Cache, authorize: Authorize, max_message: usize) -> Self {
-        let entry = |service: Arc<dyn Service>| Entry { program: service.program(), version: service.version(), service };
+        let entry =
+            |service: Arc<dyn Service>| Entry { program: service.program(), version: service.version(), service };
         let mut services: Vec<Entry> = services.into_iter().map(entry).collect();
         services.sort_by_key(|entry| entry.program);
         Self { services, cache, authorize, max_message }

@@ -3,7 +3,7 @@
 //! ```text
 //! sockets ──epoll──▶ worker ── Assembler ──▶ Dispatcher ──▶ Cache ──▶ Service
 //!                      └── replies ──▶ Connection (what does not fit waits there)
-//! channels of the fabric ──▶ a thread each ──▶ Dispatcher ...
+//! channels of the fabric, RDMA ──▶ a thread each ──▶ Dispatcher ...
 //! ```
 
 mod cache;
@@ -11,6 +11,7 @@ mod channels;
 mod connection;
 mod dispatch;
 mod pool;
+mod rdma;
 mod service;
 
 pub use service::{Call, Peer, Refusal, Service};
@@ -25,13 +26,16 @@ use self::cache::Cache;
 use self::channels::Channels;
 use self::dispatch::{Authorize, Dispatcher};
 use self::pool::{Pool, Source};
+use self::rdma::Doors;
+use crate::rdma::{INLINE, inline_size};
 use crate::rpcbind::Registration;
-use crate::{AuthError, Error, MAX_MESSAGE};
+use crate::{AuthError, Binding, Error, MAX_MESSAGE};
 
 /// A server that runs until it is dropped.
 pub struct Server {
     pool: Pool,
     channels: Option<Channels>,
+    rdma: Doors,
     local: Vec<(&'static str, SocketAddr)>,
     paths: Vec<PathBuf>,
     services: Vec<(u32, u32)>,
@@ -45,6 +49,9 @@ pub struct ServerBuilder {
     local: Vec<(&'static str, SocketAddr)>,
     paths: Vec<PathBuf>,
     names: Vec<String>,
+    rdma: Vec<TcpListener>,
+    binding: Binding,
+    inline: usize,
     limits: Limits,
     cache_entries: usize,
     authorize: Authorize,
@@ -69,13 +76,16 @@ impl Server {
             local: Vec::new(),
             paths: Vec::new(),
             names: Vec::new(),
+            rdma: Vec::new(),
+            binding: Binding::NONE,
+            inline: INLINE,
             limits: Limits { threads: 16, max_message: MAX_MESSAGE, connections: 16 << 10, ordered: false },
             cache_entries: 1024, // Twice what a client may reasonably have outstanding when its connection ends.
             authorize: Box::new(dispatch::authorize),
         }
     }
 
-    /// The addresses of the TCP and UDP sockets, in the order in which they were asked for.
+    /// The addresses of the TCP, UDP and RDMA sockets, in the order in which they were asked for.
     pub fn addresses(&self) -> impl Iterator<Item = SocketAddr> {
         self.local.iter().map(|(_, address)| *address)
     }
@@ -83,7 +93,7 @@ impl Server {
     /// How many connections are open.
     #[must_use]
     pub fn connections(&self) -> usize {
-        self.pool.connections() + self.channels.as_ref().map_or(0, Channels::open)
+        self.pool.connections() + self.channels.as_ref().map_or(0, Channels::open) + self.rdma.open()
     }
 
     /// Registers every service on every transport with the rpcbind at an address, until the server is dropped. Without
@@ -104,6 +114,7 @@ impl Drop for Server {
         if let Some(channels) = &mut self.channels {
             channels.stop();
         }
+        self.rdma.stop();
         for path in &self.paths {
             // Somebody may have removed it before.
             let _ = std::fs::remove_file(path);
@@ -137,6 +148,30 @@ impl ServerBuilder {
         self.local.push(("udp", socket.local_addr().map_err(failed)?));
         self.sources.push(Source::Udp(Arc::new(socket)));
         Ok(self)
+    }
+
+    /// Listens on an address for RPC over RDMA on iWARP; port 0 takes any. Each connection has a thread of its own.
+    pub fn rdma(mut self, address: &str) -> Result<Self, Error> {
+        let listener = rdma::listener(address)?;
+        let failed = |source| Error::Setup { what: "listen on", address: format!("rdma:{address}"), source };
+        self.local.push(("rdma", listener.local_addr().map_err(failed)?));
+        self.rdma.push(listener);
+        Ok(self)
+    }
+
+    /// Over RDMA: which data travel in chunks of their own.
+    #[must_use]
+    pub fn binding(mut self, binding: Binding) -> Self {
+        self.binding = binding;
+        self
+    }
+
+    /// Over RDMA: the longest message that is sent and taken inline, if the client agrees; whole KiB, 1 to 256 of them. Every
+    /// connection has 32 buffers of this length.
+    #[must_use]
+    pub fn inline(mut self, bytes: usize) -> Self {
+        self.inline = inline_size(bytes);
+        self
     }
 
     /// Listens on a UNIX socket. The file is removed when the server is dropped.
@@ -208,8 +243,10 @@ impl ServerBuilder {
         let dispatcher = Arc::new(Dispatcher::new(self.services, cache, self.authorize, self.limits.max_message));
         let channels = Channels::start(dispatcher.clone(), &self.names, &self.limits)
             .map_err(|source| Error::Setup { what: "listen on", address: self.names.join(", "), source })?;
+        let rdma =
+            Doors::start(dispatcher.clone(), self.rdma, (self.binding, self.inline), &self.limits).map_err(failed)?;
         let pool = Pool::start(dispatcher, self.sources, self.limits).map_err(failed)?;
-        Ok(Server { pool, channels, local: self.local, paths: self.paths, services, registrations: Vec::new() })
+        Ok(Server { pool, channels, rdma, local: self.local, paths: self.paths, services, registrations: Vec::new() })
     }
 }
 

@@ -59,6 +59,8 @@ pub enum Peer {
         /// Its user.
         uid: u32,
     },
+    /// A client over RDMA.
+    Rdma(SocketAddr),
     /// A client of the fabric.
     Fabric {
         /// A number that it has chosen at random, and keeps when it connects again.

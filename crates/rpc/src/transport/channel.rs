@@ -9,7 +9,7 @@ use sidestep_fabric::queue::{Receiver, Sender};
 use sidestep_fabric::{Channel, ChannelOptions, Endpoint, Error as FabricError, Node};
 use sidestep_sys::clock;
 
-use super::Transport;
+use super::{Take, Transport};
 use crate::client::lock;
 use crate::record::Assembler;
 
@@ -113,7 +113,7 @@ impl Transport for FabricChannel {
         lock(&self.inward).receive(Some(self.clocks.fabric_time(until)), take)
     }
 
-    fn wait_sendable(&self, until: Instant, take: Option<&mut dyn FnMut(&[u8])>) -> io::Result<()> {
+    fn wait_sendable(&self, until: Instant, take: Option<&mut Take<'_>>) -> io::Result<()> {
         if let Some(take) = take {
             let mut inward = lock(&self.inward);
             if inward.receiver.has_news() {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use nix::poll::PollFlags;
 
-use super::{Transport, wait};
+use super::{Take, Transport, wait};
 use crate::record::ROOM;
 
 /// The greatest datagram that UDP carries.
@@ -87,7 +87,7 @@ impl Transport for Datagram {
         }
     }
 
-    fn wait_sendable(&self, until: Instant, _: Option<&mut dyn FnMut(&[u8])>) -> io::Result<()> {
+    fn wait_sendable(&self, until: Instant, _: Option<&mut Take<'_>>) -> io::Result<()> {
         wait(self.socket.as_fd(), PollFlags::POLLOUT, until).map(|_| ())
     }
 

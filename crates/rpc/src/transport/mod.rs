@@ -4,18 +4,23 @@
 
 pub(crate) mod channel;
 mod datagram;
+mod rdma;
 mod stream;
 
 pub(crate) use datagram::MAX_DATAGRAM;
+pub(crate) use rdma::Wishes;
 pub(crate) use stream::{READ, Socket};
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use crate::{Address, Error};
+
+/// What takes messages.
+pub(crate) type Take<'a> = dyn FnMut(&[u8]) + 'a;
 
 /// One connection, or what takes its place. Contract:
 ///
@@ -35,24 +40,21 @@ pub(crate) trait Transport: Send + Sync {
 
     /// Waits until more of a frame can be sent, or a time. Messages that come meanwhile are given to `take`; without it
     /// somebody else receives, and the wait may end early.
-    fn wait_sendable(&self, until: Instant, take: Option<&mut dyn FnMut(&[u8])>) -> io::Result<()>;
+    fn wait_sendable(&self, until: Instant, take: Option<&mut Take<'_>>) -> io::Result<()>;
 
     /// Ends the connection.
     fn close(&self);
 }
 
 /// Connects. Over the fabric, the identity tells a server which client it is that comes again.
-pub(crate) fn connect(
-    address: &Address,
-    identity: u64,
-    max_message: usize,
-    timeout: Duration,
-) -> Result<Box<dyn Transport>, Error> {
+pub(crate) fn connect(address: &Address, identity: u64, wishes: Wishes) -> Result<Box<dyn Transport>, Error> {
+    let Wishes { max_message, timeout, .. } = wishes;
     let failed = |source| Error::Setup { what: "connect to", address: address.to_string(), source };
     match address {
         Address::Tcp(host) => stream::tcp(host, max_message, timeout).map_err(failed),
         Address::Unix(path) => stream::unix(path, max_message).map_err(failed),
         Address::Udp(host) => datagram::connect(host).map_err(failed),
+        Address::Rdma(host) => rdma::connect(host, wishes).map_err(failed),
         Address::Fabric(name) => channel::connect(name, identity, max_message, timeout).map_err(failed),
     }
 }

@@ -10,11 +10,12 @@ use std::time::{Duration, Instant};
 
 use nix::poll::PollFlags;
 
-use super::{Transport, wait};
+use super::{Take, Transport, wait};
 use crate::client::lock;
 use crate::record::Assembler;
 
-pub(super) fn tcp(host: &str, max_message: usize, timeout: Duration) -> io::Result<Box<dyn Transport>> {
+/// Connects to the first address of a host that takes it.
+pub(super) fn dial(host: &str, timeout: Duration) -> io::Result<TcpStream> {
     let mut outcome = Err(io::ErrorKind::AddrNotAvailable.into());
     for server in host.to_socket_addrs()? {
         outcome = TcpStream::connect_timeout(&server, timeout);
@@ -22,7 +23,11 @@ pub(super) fn tcp(host: &str, max_message: usize, timeout: Duration) -> io::Resu
             break;
         }
     }
-    let stream = outcome?;
+    outcome
+}
+
+pub(super) fn tcp(host: &str, max_message: usize, timeout: Duration) -> io::Result<Box<dyn Transport>> {
+    let stream = dial(host, timeout)?;
     stream.set_nodelay(true)?;
     stream.set_nonblocking(true)?;
     Ok(Box::new(Stream::new(Socket::Tcp(stream), max_message)))
@@ -111,7 +116,7 @@ impl Transport for Stream {
         self.receive_into(&mut lock(&self.inward), until, take)
     }
 
-    fn wait_sendable(&self, until: Instant, take: Option<&mut dyn FnMut(&[u8])>) -> io::Result<()> {
+    fn wait_sendable(&self, until: Instant, take: Option<&mut Take<'_>>) -> io::Result<()> {
         let Some(take) = take else {
             // The server will take more of ours when its replies are taken. Nobody may do so after a while.
             let until = until.min(Instant::now() + OTHERS_RECEIVE);

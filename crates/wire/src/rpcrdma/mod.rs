@@ -5,6 +5,7 @@
 //! that the caller expects to be large) and the *reply chunk* (a whole reply that may be too long to be sent).
 
 pub mod header;
+pub mod private;
 
 use crate::xdr::{Error, Reader, Writer};
 use std::fmt;

@@ -179,6 +179,10 @@ fn xdr_values(data: &[u8]) {
 /// Headers of RPC-over-RDMA.
 pub fn rpcrdma_header(data: &[u8]) {
     use rpcrdma::header::{Header, Repr};
+    use rpcrdma::private;
+    if let Some(private) = private::Repr::parse(data) {
+        assert_eq!(private::Repr::parse(&private.emit()), Some(private));
+    }
     let Ok(header) = Header::new_checked(data) else {
         return;
     };

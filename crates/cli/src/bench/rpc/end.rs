@@ -8,7 +8,7 @@ use anyhow::{Context, Result, anyhow};
 use serde::{Deserialize, Serialize};
 use sidestep_fabric::{Channel, ChannelOptions, Node};
 use sidestep_rpc::xdr::{Reader, Writer};
-use sidestep_rpc::{Address, Call, Client, Procedure, Refusal, Server, Service};
+use sidestep_rpc::{Address, Call, Client, ClientOptions, Procedure, Refusal, Server, Service};
 
 use super::super::clock::{self, Stopwatch};
 use super::super::stats::OneWay;
@@ -17,9 +17,17 @@ use super::super::stats::OneWay;
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub enum Role {
     /// Serves calls until it is killed.
-    Serve,
+    Serve {
+        /// The longest message that is sent inline over RDMA.
+        inline: usize,
+    },
     /// Makes calls.
-    Call(Calls),
+    Call {
+        /// Which.
+        calls: Calls,
+        /// The longest message that is sent inline over RDMA.
+        inline: usize,
+    },
     /// Answers messages on channels of the fabric with messages as long as empty replies, until it is killed.
     Echo {
         /// Bytes of the arguments for which a message has space.
@@ -48,10 +56,11 @@ const MOST: u32 = 64 << 10;
 /// Does what the role says, and prints what a client has measured.
 pub fn run(address: &str, role: Role) -> Result<()> {
     match role {
-        Role::Serve => serve(address),
+        Role::Serve { inline } => serve(address, inline),
         Role::Echo { size } => echo(address, size),
-        Role::Call(calls) => {
-            let client = Client::connect(address)?;
+        Role::Call { calls, inline } => {
+            let options = ClientOptions { inline, reply_chunk: 0, ..ClientOptions::default() };
+            let client = Client::connect_with(&address.parse()?, options)?;
             let bytes = vec![7; calls.size];
             measure(calls, |_| {
                 let (client, bytes) = (&client, &bytes);
@@ -110,11 +119,12 @@ impl Service for Taker {
     }
 }
 
-fn serve(address: &str) -> Result<()> {
-    let builder = Server::builder().service(Taker);
+fn serve(address: &str, inline: usize) -> Result<()> {
+    let builder = Server::builder().service(Taker).inline(inline);
     let builder = match address.parse()? {
         Address::Tcp(at) => builder.tcp(&at)?,
         Address::Udp(at) => builder.udp(&at)?,
+        Address::Rdma(at) => builder.rdma(&at)?,
         Address::Unix(path) => builder.unix(path)?,
         Address::Fabric(name) => builder.fabric(&name),
         other => return Err(anyhow!("nobody can listen on {other}")),

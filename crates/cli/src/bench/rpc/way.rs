@@ -28,6 +28,8 @@ pub struct Way {
     /// The most bytes of arguments that it can carry.
     pub largest: usize,
     transport: Transport,
+    /// Over RDMA, the longest message that is sent inline.
+    inline: usize,
     via: Via,
 }
 
@@ -48,6 +50,7 @@ enum Transport {
     Unix,
     Tcp,
     Udp,
+    Rdma,
 }
 
 /// What one run gave; times are in nanoseconds.
@@ -73,6 +76,8 @@ pub const WAYS: &[Way] = &[
     Way { about: "over UNIX sockets", ..native("unix", Transport::Unix) },
     Way { about: "over TCP", ..native("tcp", Transport::Tcp) },
     Way { about: "over UDP", largest: 32 << 10, ..native("udp", Transport::Udp) },
+    Way { about: "RPC over RDMA on iWARP; arguments beyond 4 KiB are read chunks", ..native("rdma", Transport::Rdma) },
+    Way { about: "the same with everything inline", inline: 128 << 10, ..native("rdma-inline", Transport::Rdma) },
     Way { about: "libtirpc over TCP", ..tirpc("tirpc-tcp", Transport::Tcp) },
     Way { about: "libtirpc over UNIX sockets", ..tirpc("tirpc-unix", Transport::Unix) },
     Way {
@@ -90,7 +95,16 @@ pub const WAYS: &[Way] = &[
 ];
 
 const fn native(name: &'static str, transport: Transport) -> Way {
-    Way { name, about: "", peer: Peer::Native, kernel: true, largest: usize::MAX, transport, via: Via::Tcp }
+    Way {
+        name,
+        about: "",
+        peer: Peer::Native,
+        kernel: true,
+        largest: usize::MAX,
+        transport,
+        inline: 4096,
+        via: Via::Tcp,
+    }
 }
 
 const fn tirpc(name: &'static str, transport: Transport) -> Way {
@@ -108,7 +122,7 @@ impl Way {
         let at = self.transport.address(&folder.0)?;
         let (mut server, mut client) = match self.peer {
             Peer::Channel => (Role::Echo { size: calls.size }, Role::Exchange(calls)),
-            _ => (Role::Serve, Role::Call(calls)),
+            _ => (Role::Serve { inline: self.inline }, Role::Call { calls, inline: self.inline }),
         }
         .try_map(|role| self.own(role, &at, placement, cores))?;
         if let (Peer::Tirpc, Some(kit)) = (self.peer, kit) {
@@ -156,6 +170,7 @@ impl Transport {
             Transport::Fabric => format!("shm:bench-{}", folder.file_name().unwrap_or_default().to_string_lossy()),
             Transport::Unix => format!("unix:{}", folder.join("socket").display()),
             Transport::Tcp => format!("tcp:127.0.0.1:{}", free_port()?),
+            Transport::Rdma => format!("rdma:127.0.0.1:{}", free_port()?),
             Transport::Udp => format!("udp:127.0.0.1:{}", free_port()?),
         })
     }

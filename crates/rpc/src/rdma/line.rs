@@ -1,0 +1,310 @@
+//! One iWARP connection over one TCP connection that does not block. Whoever has it calls [`Line::advance`] when the
+//! socket or the clock says so.
+
+use std::collections::VecDeque;
+use std::hash::{BuildHasher, RandomState};
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::{Duration, Instant};
+
+use nix::poll::PollFlags;
+use sidestep_iwarp::{
+    BufferId, Config, Connection, Event, Gather, MemoryTable, Outcome, Piece, ReadRequest, Region, Rights, SendKind,
+    Source, SourceSlice, Stag, StreamIdentity, TaggedOffset, Transport, WorkId,
+};
+use sidestep_wire::rpcrdma::Segment;
+
+use super::memory::Memory;
+use super::{CREDITS, protocol};
+
+pub(crate) struct Line {
+    connection: Connection,
+    table: MemoryTable,
+    memory: Memory,
+    socket: TcpStream,
+    gather: Gather,
+    /// Output that the socket has not taken, from `sent` on.
+    output: Vec<u8>,
+    sent: usize,
+    /// Input of which the engine has not consumed the first `have` bytes.
+    input: Box<[u8]>,
+    have: usize,
+    begin: Instant,
+    next_name: u64,
+    /// The length of receive buffers.
+    inline: usize,
+    tags: RandomState,
+    /// Messages that were put back.
+    early: VecDeque<Vec<u8>>,
+    /// The peer has closed its half.
+    peer_done: bool,
+    ended: bool,
+}
+
+/// What the peer has done.
+pub(crate) enum Received {
+    /// A message came.
+    Message(Vec<u8>),
+    /// Something that was posted is done.
+    Done(WorkId),
+}
+
+/// How much is read and gathered at a time.
+const READ: usize = 128 << 10;
+const BUDGET: u64 = 256 << 10;
+
+/// A peer that sends all the time is looked away from after so many reads.
+const READS: usize = 16;
+
+impl Line {
+    /// Posts the receive buffers at once: no message comes too early.
+    pub fn new(socket: TcpStream, connection: Connection, inline: usize) -> io::Result<Self> {
+        socket.set_nonblocking(true)?;
+        socket.set_nodelay(true)?;
+        let mut line = Self {
+            connection,
+            table: MemoryTable::new(),
+            memory: Memory::default(),
+            socket,
+            gather: Gather::new(),
+            output: Vec::new(),
+            sent: 0,
+            input: vec![0; READ].into(),
+            have: 0,
+            begin: Instant::now(),
+            next_name: 0,
+            inline,
+            tags: RandomState::new(),
+            early: VecDeque::new(),
+            peer_done: false,
+            ended: false,
+        };
+        for _ in 0..CREDITS {
+            line.post_receive(vec![0; inline])?;
+        }
+        Ok(line)
+    }
+
+    pub fn connection(&mut self) -> &mut Connection {
+        &mut self.connection
+    }
+
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.connection.poll_event()
+    }
+
+    /// Messages that were received before their turn, to be received again.
+    pub fn put_back(&mut self, messages: Vec<Vec<u8>>) {
+        self.early.extend(messages);
+    }
+
+    /// The next message, or the end of something that was posted.
+    pub fn poll_received(&mut self) -> io::Result<Option<Received>> {
+        if let Some(message) = self.early.pop_front() {
+            return Ok(Some(Received::Message(message)));
+        }
+        while let Some(completion) = self.connection.poll_completion() {
+            let work = completion.work;
+            return match completion.outcome {
+                Outcome::Received { len, .. } => {
+                    let mut message = self.memory.receives.remove(&work).unwrap_or_default();
+                    message.truncate(len as usize);
+                    self.post_receive(vec![0; self.inline])?;
+                    Ok(Some(Received::Message(message)))
+                }
+                Outcome::Sent => {
+                    self.memory.buffers.remove(&BufferId(work.0));
+                    Ok(Some(Received::Done(work)))
+                }
+                Outcome::Read => Ok(Some(Received::Done(work))),
+                Outcome::Flushed => continue,
+                _ => Err(protocol("immediate data or atomics, which RPC does not use")),
+            };
+        }
+        Ok(None)
+    }
+
+    /// Memory that the peer may reach, with its tag. Offsets begin at zero.
+    pub fn register(&mut self, bytes: Vec<u8>, rights: Rights) -> io::Result<Stag> {
+        // The table is of this connection alone.
+        let StreamIdentity { domain, stream } = Config::default().identity;
+        let length = bytes.len() as u64;
+        let region = Region { base: TaggedOffset(0), length, rights, domain, stream: Some(stream) };
+        let Self { table, tags, next_name, .. } = self;
+        let tag = || {
+            *next_name += 1;
+            tags.hash_one(*next_name) as u32
+        };
+        let stag = table.register(region, tag).map_err(io::Error::other)?;
+        self.memory.regions.insert(stag, bytes);
+        Ok(stag)
+    }
+
+    /// Takes memory back: the peer cannot reach it any more.
+    pub fn take_back(&mut self, stag: Stag) -> Vec<u8> {
+        self.table.deregister(stag);
+        self.memory.regions.remove(&stag).unwrap_or_default()
+    }
+
+    pub fn segment(&self, stag: Stag) -> Segment {
+        let length = self.memory.regions.get(&stag).map_or(0, Vec::len);
+        Segment { handle: stag.0, length: length as u32, offset: 0 }
+    }
+
+    /// Sends a message.
+    pub fn send(&mut self, message: Vec<u8>) -> io::Result<WorkId> {
+        let (work, source) = self.source(message);
+        self.connection.post_send(work, source, SendKind::default()).map_err(io::Error::other)?;
+        Ok(work)
+    }
+
+    /// Writes bytes to memory of the peer. They arrive before a message that is sent later.
+    pub fn write(&mut self, bytes: Vec<u8>, to: Segment) -> io::Result<WorkId> {
+        let (work, source) = self.source(bytes);
+        let posted = self.connection.post_write(work, source, Stag(to.handle), TaggedOffset(to.offset));
+        posted.map_err(io::Error::other)?;
+        Ok(work)
+    }
+
+    /// Reads memory of the peer into an own region.
+    pub fn read(&mut self, from: Segment, sink: Stag, offset: u64) -> io::Result<WorkId> {
+        let work = self.name();
+        let request = ReadRequest {
+            sink,
+            sink_offset: TaggedOffset(offset),
+            size: from.length,
+            source: Stag(from.handle),
+            source_offset: TaggedOffset(from.offset),
+        };
+        self.connection.post_read(work, request, &self.table).map_err(io::Error::other)?;
+        Ok(work)
+    }
+
+    /// Does what can be done without waiting. An error is the end of the connection.
+    pub fn advance(&mut self) -> io::Result<()> {
+        let now = self.begin.elapsed();
+        self.connection.handle_timeout(now);
+        self.transmit()?;
+        for _ in 0..READS {
+            if !self.receive()? {
+                break;
+            }
+        }
+        // What has come may have to be answered.
+        self.transmit()?;
+        match self.connection.transport() {
+            Transport::Open => Ok(()),
+            _ if self.ended => Err(io::ErrorKind::ConnectionReset.into()),
+            transport => {
+                self.ended = true;
+                let how = if transport == Transport::Finish { Shutdown::Write } else { Shutdown::Both };
+                let _ = self.socket.shutdown(how);
+                // What it has to say is said first.
+                Ok(())
+            }
+        }
+    }
+
+    /// What to wait for, and when to look at the latest.
+    pub fn interest(&self) -> (PollFlags, Option<Instant>) {
+        let mut events = PollFlags::POLLIN;
+        if self.has_output() {
+            events |= PollFlags::POLLOUT;
+        }
+        (events, self.connection.poll_timeout().map(|at| self.begin + at))
+    }
+
+    /// Whether the socket has not taken everything.
+    pub fn has_output(&self) -> bool {
+        self.sent < self.output.len()
+    }
+
+    /// Ends the connection; whoever waits for its socket is told.
+    pub fn close(&mut self) {
+        self.connection.close(self.begin.elapsed());
+        // The peer learns it from the socket if not from this.
+        let _ = self.transmit();
+        let _ = self.socket.shutdown(Shutdown::Both);
+    }
+
+    fn name(&mut self) -> WorkId {
+        self.next_name += 1;
+        WorkId(self.next_name)
+    }
+
+    fn source(&mut self, bytes: Vec<u8>) -> (WorkId, SourceSlice) {
+        let work = self.name();
+        let (id, len) = (BufferId(work.0), bytes.len() as u32);
+        self.memory.buffers.insert(id, bytes);
+        (work, SourceSlice { source: Source::Buffer(id), offset: 0, len })
+    }
+
+    fn post_receive(&mut self, buffer: Vec<u8>) -> io::Result<()> {
+        let work = self.name();
+        let capacity = buffer.len() as u32;
+        self.memory.receives.insert(work, buffer);
+        self.connection.post_receive(work, capacity).map_err(io::Error::other)
+    }
+
+    fn transmit(&mut self) -> io::Result<()> {
+        loop {
+            if !self.has_output() {
+                let now: Duration = self.begin.elapsed();
+                self.output.clear();
+                self.sent = 0;
+                let Self { connection, table, memory, gather, output, .. } = self;
+                connection.poll_transmit(now, BUDGET, table, memory, gather);
+                for piece in gather.pieces() {
+                    match piece {
+                        Piece::Bytes(bytes) => output.extend_from_slice(bytes),
+                        Piece::Source(slice) => output.extend_from_slice(memory.source(slice)),
+                    }
+                }
+                gather.advance(gather.len());
+                if output.is_empty() {
+                    return Ok(());
+                }
+            }
+            match (&self.socket).write(&self.output[self.sent..]) {
+                Ok(count) => {
+                    self.sent += count;
+                    self.connection.handle_transmitted(self.begin.elapsed(), count as u64);
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Takes what has come; `false` if there was nothing.
+    fn receive(&mut self) -> io::Result<bool> {
+        if self.peer_done {
+            return Ok(false);
+        }
+        let count = match (&self.socket).read(&mut self.input[self.have..]) {
+            Ok(0) => {
+                self.peer_done = true;
+                self.connection.handle_end(self.begin.elapsed());
+                return Ok(false);
+            }
+            Ok(count) => count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+            Err(error) => return Err(error),
+        };
+        self.have += count;
+        let Self { connection, table, memory, input, have, begin, .. } = self;
+        let consumed = connection.handle_input(begin.elapsed(), &input[..*have], table, memory);
+        input.copy_within(consumed..*have, 0);
+        *have -= consumed;
+        Ok(true)
+    }
+}
+
+impl AsFd for Line {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}

@@ -1,0 +1,312 @@
+//! RPC over RDMA on iWARP, on the side of a client.
+//!
+//! A call that is too long to be sent inline lies in a read chunk, and the server reads it. A reply chunk is offered with
+//! every call for a reply that is too long. Bulk data travel as the [`Binding`] says.
+
+use std::collections::{HashMap, VecDeque};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{Condvar, Mutex};
+use std::time::{Duration, Instant};
+
+use nix::sys::eventfd::{EfdFlags, EventFd};
+use sidestep_iwarp::{Connection, Event, Rights, Stag};
+use sidestep_wire::oncrpc::{Auth, Xid, call, reply};
+use sidestep_wire::rpcrdma::header::{Header, Kind, Repr};
+use sidestep_wire::rpcrdma::{ReadSegment, Segment};
+
+use super::{Take, Transport};
+use crate::Procedure;
+use crate::client::lock;
+use crate::rdma::{self, Binding, CREDITS, HEADER, Line, Received, bulk_at};
+use crate::record::ROOM;
+use crate::xdr::Writer;
+
+/// What a client wants of its connection.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Wishes {
+    pub max_message: usize,
+    pub timeout: Duration,
+    pub reply_chunk: usize,
+    pub inline: usize,
+    pub binding: Binding,
+}
+
+pub(super) fn connect(host: &str, wishes: Wishes) -> io::Result<Box<dyn Transport>> {
+    let deadline = Instant::now() + wishes.timeout;
+    let socket = super::stream::dial(host, wishes.timeout)?;
+    let connection =
+        Connection::initiate(rdma::config(wishes.timeout), &rdma::private_data(wishes.inline), Duration::ZERO);
+    let mut line = Line::new(socket, connection.map_err(io::Error::other)?, wishes.inline)?;
+    let bell = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)?;
+    let watched = line.as_fd().try_clone_to_owned()?;
+    let inline = loop {
+        line.advance()?;
+        match line.poll_event() {
+            Some(Event::Established { private_data, .. }) => break rdma::inline_limit(&private_data, wishes.inline),
+            Some(event) => return Err(rdma::ended(&event)),
+            None if Instant::now() >= deadline => return Err(io::ErrorKind::TimedOut.into()),
+            None => rdma::wait(&watched, line.interest(), &bell, Some(deadline))?,
+        }
+    };
+    let state = State {
+        line,
+        // One until the server says more (RFC 8166 §3.3.1).
+        granted: 1,
+        calls: HashMap::new(),
+        ready: VecDeque::new(),
+        spare: Vec::new(),
+        inline,
+    };
+    Ok(Box::new(Rdma { state: Mutex::new(state), credit: Condvar::new(), bell, watched, wishes }))
+}
+
+struct Rdma {
+    state: Mutex<State>,
+    /// A call has ended, or there are more credits.
+    credit: Condvar,
+    /// Wakes whoever waits for the socket: there is output for it, or the end.
+    bell: EventFd,
+    /// The socket of the line, to be waited for without the lock.
+    watched: OwnedFd,
+    wishes: Wishes,
+}
+
+struct State {
+    line: Line,
+    granted: usize,
+    calls: HashMap<u32, Outstanding>,
+    /// Replies that nobody has taken yet.
+    ready: VecDeque<Vec<u8>>,
+    /// Memory for reply chunks.
+    spare: Vec<Vec<u8>>,
+    /// The longest message that the server takes.
+    inline: usize,
+}
+
+/// The memory of a call that the server may reach until it replies.
+#[derive(Default)]
+struct Outstanding {
+    procedure: Procedure,
+    arguments: Option<Stag>,
+    reply: Option<Stag>,
+    bulk: Option<Stag>,
+}
+
+impl Transport for Rdma {
+    fn lossy(&self) -> bool {
+        false
+    }
+
+    fn send(&self, frame: &[u8]) -> io::Result<usize> {
+        let mut state = lock(&self.state);
+        if state.calls.len() >= state.granted {
+            return Ok(0);
+        }
+        state.send(&frame[ROOM..], &self.wishes)?;
+        state.line.advance()?;
+        if state.line.has_output() || state.collect(&self.wishes)? {
+            // Whoever reads may wait for something else.
+            let _ = self.bell.write(1);
+        }
+        Ok(frame.len())
+    }
+
+    fn receive(&self, until: Instant, take: &mut dyn FnMut(&[u8])) -> io::Result<bool> {
+        loop {
+            let mut state = lock(&self.state);
+            let end = state.line.advance();
+            let news = state.collect(&self.wishes)?;
+            let ready = std::mem::take(&mut state.ready);
+            if news || !ready.is_empty() {
+                self.credit.notify_all();
+            }
+            if ready.is_empty() {
+                end?;
+                if Instant::now() >= until {
+                    return Ok(false);
+                }
+                let interest = state.line.interest();
+                drop(state);
+                rdma::wait(&self.watched, interest, &self.bell, Some(until))?;
+                continue;
+            }
+            drop(state);
+            ready.iter().for_each(|message| take(message));
+            return Ok(true);
+        }
+    }
+
+    fn wait_sendable(&self, until: Instant, take: Option<&mut Take<'_>>) -> io::Result<()> {
+        let state = lock(&self.state);
+        // Replies that came since the last look have freed credits, and there may be none to wait for.
+        if state.calls.len() < state.granted {
+            return Ok(());
+        }
+        let Some(take) = take else {
+            let most = until.saturating_duration_since(Instant::now()).min(OTHERS_RECEIVE);
+            drop(self.credit.wait_timeout(state, most));
+            return Ok(());
+        };
+        drop(state);
+        self.receive(until, take).map(|_| ())
+    }
+
+    fn close(&self) {
+        lock(&self.state).line.close();
+        let _ = self.bell.write(1);
+    }
+}
+
+/// How long to wait before looking again whether somebody else still receives.
+const OTHERS_RECEIVE: Duration = Duration::from_millis(10);
+
+impl State {
+    fn send(&mut self, message: &[u8], wishes: &Wishes) -> io::Result<()> {
+        let unreadable = |_| rdma::protocol("a frame that is no call");
+        let (parsed, arguments) = call::Repr::parse(message).map_err(unreadable)?;
+        let (xid, start) = (parsed.xid, message.len() - arguments.len());
+        let procedure = Procedure { program: parsed.program, version: parsed.version, procedure: parsed.procedure };
+        let mut outstanding = Outstanding { procedure, ..Outstanding::default() };
+        // Bulk data go apart if that is what makes the rest fit.
+        let mut read = None;
+        let too_long = HEADER + message.len() > self.inline;
+        let bulk = (wishes.binding.argument)(procedure, arguments).filter(|_| too_long);
+        let bulk = bulk.and_then(|at| Some((start + at, bulk_at(arguments, at)?)));
+        let mut inline = Vec::new();
+        match bulk {
+            Some((at, len)) if HEADER + message.len() - len <= self.inline => {
+                inline.extend_from_slice(&message[..at]);
+                inline.extend_from_slice(&message[(at + len.next_multiple_of(4)).min(message.len())..]);
+                read = Some((at, message[at..at + len].to_vec()));
+            }
+            _ if too_long => read = Some((0, message.to_vec())),
+            _ => inline.extend_from_slice(message),
+        }
+        let read = match read {
+            Some((position, bytes)) => {
+                let stag = self.line.register(bytes, Rights::READ)?;
+                outstanding.arguments = Some(stag);
+                vec![ReadSegment { position: position as u32, target: self.line.segment(stag) }]
+            }
+            None => Vec::new(),
+        };
+        let limit = (wishes.binding.result_limit)(procedure, arguments).map_or(0, |limit| limit as usize);
+        let bulk = self.offer(limit.min(wishes.max_message), &mut outstanding.bulk)?;
+        let reply = self.offer(wishes.reply_chunk, &mut outstanding.reply)?;
+        let chunk: &[&[Segment]] = if bulk.is_empty() { &[] } else { &[&bulk] };
+        let kind = if inline.is_empty() { Kind::NoMsg } else { Kind::Msg };
+        let reply = (!reply.is_empty()).then_some(reply.as_slice());
+        let header = Repr { xid, credits: CREDITS as u32, kind, read: &read, write: chunk, reply };
+        let mut bytes = Vec::with_capacity(HEADER + inline.len());
+        header.emit(&mut Writer::new(&mut bytes, usize::MAX)).map_err(io::Error::other)?;
+        bytes.extend_from_slice(&inline);
+        self.line.send(bytes)?;
+        self.calls.insert(xid.0, outstanding);
+        Ok(())
+    }
+
+    /// Memory that the server may write to, as a chunk.
+    fn offer(&mut self, length: usize, stag: &mut Option<Stag>) -> io::Result<Vec<Segment>> {
+        if length == 0 {
+            return Ok(Vec::new());
+        }
+        let mut memory = self.spare.pop().unwrap_or_default();
+        memory.resize(length, 0);
+        let made = self.line.register(memory, Rights::WRITE)?;
+        *stag = Some(made);
+        Ok(vec![self.line.segment(made)])
+    }
+
+    /// Takes what the line has: whether there were replies, or more credits.
+    fn collect(&mut self, wishes: &Wishes) -> io::Result<bool> {
+        let mut any = false;
+        while let Some(received) = self.line.poll_received()? {
+            if let Received::Message(bytes) = received {
+                any = true;
+                let reply = self.reply(&bytes, wishes)?;
+                self.ready.extend(reply);
+            }
+        }
+        match self.line.poll_event() {
+            Some(event) => Err(rdma::ended(&event)),
+            None => Ok(any),
+        }
+    }
+
+    /// The reply in a message. What is none to an outstanding call is dropped.
+    fn reply(&mut self, bytes: &[u8], wishes: &Wishes) -> io::Result<Option<Vec<u8>>> {
+        let header = Header::new_checked(bytes).map_err(|_| rdma::protocol("a header that cannot be understood"))?;
+        let Some(outstanding) = self.calls.remove(&header.xid.0) else {
+            return Ok(None);
+        };
+        self.granted = (header.credits as usize).clamp(1, CREDITS);
+        if let Some(stag) = outstanding.arguments {
+            self.line.take_back(stag);
+        }
+        let [reply, bulk] =
+            [outstanding.reply, outstanding.bulk].map(|stag| stag.map(|stag| (stag, self.line.take_back(stag))));
+        let message = match header.kind {
+            Kind::Msg => header.rest().to_vec(),
+            Kind::NoMsg => {
+                let chunk = header.reply_chunk().map(|chunk| written(chunk.iter(), reply.as_ref()));
+                chunk.flatten().ok_or_else(|| rdma::protocol("a reply chunk that was not offered"))?.to_vec()
+            }
+            Kind::ChunkError => refused(header.xid)?,
+            Kind::VersionError { .. } => {
+                return Err(rdma::protocol("the server speaks another version of RPC over RDMA"));
+            }
+        };
+        let apart = header.write_chunks().next().map(|chunk| written(chunk.iter(), bulk.as_ref()));
+        let message = match apart {
+            None => message,
+            Some(apart) => {
+                let apart = apart.ok_or_else(|| rdma::protocol("a write chunk that was not offered"))?;
+                whole(message, apart, &outstanding.procedure, wishes)?
+            }
+        };
+        // Large memory is not kept for ever.
+        self.spare.extend(
+            [reply, bulk].into_iter().flatten().map(|(_, memory)| memory).filter(|memory| memory.len() <= KEPT),
+        );
+        self.spare.truncate(CREDITS);
+        Ok(Some(message))
+    }
+}
+
+/// What is kept of memory that was offered: 64 KiB and headers.
+const KEPT: usize = 72 << 10;
+
+/// A reply to a call whose chunks the server cannot use: it fails, and no other.
+fn refused(xid: Xid) -> io::Result<Vec<u8>> {
+    let body = reply::Body::Accepted { verifier: Auth::NONE, state: reply::Accepted::SystemError };
+    let mut message = Vec::new();
+    reply::Repr { xid, body }.emit(&mut Writer::new(&mut message, usize::MAX)).map_err(io::Error::other)?;
+    Ok(message)
+}
+
+/// What the server has written to offered memory, as it says.
+fn written(chunk: impl Iterator<Item = Segment>, offered: Option<&(Stag, Vec<u8>)>) -> Option<&[u8]> {
+    let mut length = 0;
+    for segment in chunk {
+        let (stag, memory) = offered?;
+        if segment.handle != stag.0 || segment.offset != length as u64 {
+            return None;
+        }
+        length += segment.length as usize;
+        memory.get(..length)?;
+    }
+    offered.map_or(Some(&[][..]), |(_, memory)| memory.get(..length))
+}
+
+/// Puts bulk data back to where they belong in a reply.
+fn whole(message: Vec<u8>, apart: &[u8], procedure: &Procedure, wishes: &Wishes) -> io::Result<Vec<u8>> {
+    if apart.is_empty() {
+        return Ok(message);
+    }
+    let (_, results) = reply::Repr::parse(&message).map_err(|_| rdma::protocol("a reply that cannot be understood"))?;
+    let start = message.len() - results.len();
+    let at = (wishes.binding.result)(*procedure, results);
+    let put = at.and_then(|at| rdma::insert(&message, start + at, apart, wishes.max_message));
+    put.ok_or_else(|| rdma::protocol("bulk data for which there is no place in the reply"))
+}

@@ -6,6 +6,7 @@
 
 mod calls;
 mod pending;
+mod waiting;
 
 pub use pending::Pending;
 
@@ -15,9 +16,10 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use sidestep_wire::oncrpc::{self, Auth, Xid, call, reply};
+use sidestep_wire::oncrpc::{self, Auth, Xid, call};
 
-use self::calls::{Calls, State};
+use self::calls::Calls;
+use self::waiting::Reading;
 use crate::rdma::{INLINE, inline_size};
 use crate::record::{self, ROOM};
 use crate::transport::{self, Take, Transport, Wishes};
@@ -384,161 +386,12 @@ impl Inner {
         }
     }
 
-    /// Waits for the reply of a call, and gives its results.
-    fn wait<T>(
-        &self,
-        mut call: Outstanding,
-        reading: Option<Reading<'_>>,
-        decode: fn(&mut Reader<'_>) -> Result<T, xdr::Error>,
-    ) -> Result<T, Error> {
-        let mut calls = match (reading, &call.connection) {
-            // Nobody has taken the reply: who sends over a stream takes none before the call is sent.
-            (Some(reading), Some(connection)) if call.resend.is_none() => {
-                let (calls, own) = self.read(&call, connection, reading, decode);
-                if let Some(value) = own {
-                    self.finish(calls, call);
-                    return value;
-                }
-                calls
-            }
-            (Some(reading), _) => reading.end(),
-            (None, _) => self.calls(),
-        };
-        let outcome = loop {
-            match calls.state(call.slot) {
-                State::Replied => {
-                    let reply = calls.take_reply(call.slot);
-                    drop(calls);
-                    let value = results(&reply, decode);
-                    calls = self.calls();
-                    calls.keep_reply(call.slot, reply);
-                    break value;
-                }
-                State::Lost => {
-                    drop(calls);
-                    let sent = self.send_again(&mut call, self.disconnected(), Duration::ZERO);
-                    calls = self.calls();
-                    match sent {
-                        Ok(()) => continue,
-                        Err(error) => break Err(error),
-                    }
-                }
-                State::Free | State::Waiting => {}
-            }
-            let Some(connection) = &call.connection else {
-                break Err(self.disconnected());
-            };
-            if calls.read_begin() {
-                drop(calls);
-                let (locked, own) = self.read(&call, connection, Reading(self), decode);
-                calls = locked;
-                if let Some(value) = own {
-                    break value;
-                }
-            } else {
-                calls = Calls::park(calls, call.slot, call.until());
-            }
-            if calls.state(call.slot) != State::Waiting {
-                continue;
-            }
-            let now = Instant::now();
-            if now >= call.deadline {
-                let after = self.options.timeout;
-                break Err(Error::TimedOut { address: self.address.to_string(), after });
-            }
-            if let Some((at, pause)) = call.resend
-                && now >= at
-            {
-                call.resend = Some((now + pause * 2, pause * 2));
-                drop(calls);
-                let sent = self.send(connection, &call.frame, call.deadline, &mut None);
-                calls = self.calls();
-                if let Err(error) = sent {
-                    break Err(error);
-                }
-            }
-        };
-        self.finish(calls, call);
-        outcome
-    }
-
-    /// Reads once. The call's own reply is decoded where the transport has it; others are given to their calls.
-    fn read<'a, T>(
-        &'a self,
-        call: &Outstanding,
-        connection: &Connection,
-        reading: Reading<'a>,
-        decode: fn(&mut Reader<'_>) -> Result<T, xdr::Error>,
-    ) -> (MutexGuard<'a, Calls>, Option<Result<T, Error>>) {
-        let mut own = None;
-        let received = connection.transport.receive(call.until(), &mut |message| {
-            if own.is_none() && matches!(oncrpc::peek(message), Ok((xid, false)) if xid == call.xid) {
-                own = Some(results(message, decode));
-            } else {
-                self.deliver(message);
-            }
-        });
-        if received.is_err() {
-            self.lost(connection);
-        }
-        (reading.end(), own)
-    }
-
-    /// The end of a call, also of one that is given up. Somebody else reads, if somebody must.
-    fn finish(&self, mut calls: MutexGuard<'_, Calls>, call: Outstanding) {
-        calls.end(call.slot, call.frame);
-        calls.hand_over();
-    }
-
     fn disconnected(&self) -> Error {
         Error::Disconnected { address: self.address.to_string() }
     }
 
     fn calls(&self) -> MutexGuard<'_, Calls> {
         lock(&self.calls)
-    }
-}
-
-impl Outstanding {
-    /// How long to wait before something is done about it.
-    fn until(&self) -> Instant {
-        self.resend.map_or(self.deadline, |(at, _)| at.min(self.deadline))
-    }
-}
-
-/// The one who reads. If code of the program panics meanwhile, somebody else must.
-struct Reading<'a>(&'a Inner);
-
-impl<'a> Reading<'a> {
-    fn end(self) -> MutexGuard<'a, Calls> {
-        let inner = self.0;
-        std::mem::forget(self);
-        let mut calls = inner.calls();
-        calls.read_end();
-        calls
-    }
-}
-
-impl Drop for Reading<'_> {
-    fn drop(&mut self) {
-        let mut calls = self.0.calls();
-        calls.read_end();
-        calls.hand_over();
-    }
-}
-
-/// What a reply says, or the results behind it.
-fn results<T>(message: &[u8], decode: fn(&mut Reader<'_>) -> Result<T, xdr::Error>) -> Result<T, Error> {
-    let (header, results) = reply::Repr::parse(message).map_err(Error::Reply)?;
-    match header.body {
-        reply::Body::Accepted { state: reply::Accepted::Success, .. } => {
-            let mut input = Reader::new(results);
-            let value = decode(&mut input).map_err(Error::Reply)?;
-            input.finish().map_err(Error::Reply)?;
-            Ok(value)
-        }
-        reply::Body::Accepted { state, .. } => Err(Error::Refused(state)),
-        reply::Body::Denied(denied) => Err(Error::Denied(denied)),
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod capture;
 mod guest;
+mod nfs;
 mod offence;
 mod peer;
 mod perftest;
@@ -25,6 +26,10 @@ mod memory;
 // So does the writer of capture files.
 #[path = "../../../iwarp/tests/pcap/mod.rs"]
 mod pcap;
+// The calls of NFS are those of the test with a server in user space, too.
+#[allow(dead_code)]
+#[path = "../../../rpc/tests/nfs/mod.rs"]
+mod nfs_calls;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -62,13 +67,13 @@ fn run(folder: &std::path::Path, mut report: Report) -> Result<usize> {
     let versions = fs::read_to_string(folder.join("versions")).context("the guest is not built")?;
     // Everything on the wire of this guest is valid, and checked with tshark later.
     let capture = folder.join("siw.pcap");
-    {
+    if report.wants_others_than("nfs") {
         let mut guest = Guest::boot(folder, Some(&capture))?;
         rping::run(&mut report, &mut guest);
         transfer::run(&mut report, &mut guest);
     }
     capture::run(&mut report, &capture);
-    {
+    if report.wants_others_than("nfs") {
         let mut guest = Guest::boot(folder, None)?;
         perftest::run(&mut report, &mut guest);
         offence::run(&mut report, &mut guest);
@@ -76,6 +81,12 @@ fn run(folder: &std::path::Path, mut report: Report) -> Result<usize> {
         setup::run(&mut report, &mut guest);
         setup::run_last(&mut report, &mut guest);
     }
+    let capture = folder.join("nfs.pcap");
+    {
+        let mut guest = Guest::boot(folder, Some(&capture))?;
+        nfs::run(&mut report, &mut guest);
+    }
+    capture::run_rpc(&mut report, &capture);
     let table = report.table();
     println!("\n{versions}\n{table}");
     println!("{} cases, {} failed", report.len(), report.failures());

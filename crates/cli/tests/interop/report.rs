@@ -49,6 +49,11 @@ impl Report {
         self.rows.push(Row { group, case, role, outcome });
     }
 
+    /// Whether cases of other groups than this one are wanted.
+    pub fn wants_others_than(&self, group: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|word| word != group)
+    }
+
     /// How many cases failed.
     pub fn failures(&self) -> usize {
         self.rows.iter().filter(|row| row.outcome.is_err()).count()

@@ -44,8 +44,10 @@ pub unsafe fn getsockopt(fd: c_int, level: c_int, name: c_int, value: *mut c_voi
     // SAFETY: P1.
     let result = unsafe { call::getsockopt(fd, level, name, value, len) };
     if level == libc::SOL_SOCKET && name == libc::SO_ERROR && result == 0 && engine::has(fd) && !is_nowhere(value) {
-        // SAFETY: P1: the kernel has filled in as many bytes as `len` says by now.
-        let value = unsafe { slice::from_raw_parts(value.cast::<u8>(), *len as usize) };
+        // SAFETY: P1: the kernel has written it.
+        let len = unsafe { *len };
+        // SAFETY: P1: the kernel has filled in so many bytes.
+        let value = unsafe { slice::from_raw_parts(value.cast::<u8>(), len as usize) };
         if value.iter().any(|byte| *byte != 0) {
             engine::tell(|| calls::error_was_told(fd));
         }

@@ -77,6 +77,8 @@ pub struct Members {
     all: Vec<Option<Box<Member>>>,
     free: Vec<u32>,
     /// The memory of former members, for the next ones.
+    // Boxes, which go where those of members in use are.
+    #[allow(clippy::vec_box)]
     spare: Vec<Box<Member>>,
     /// Id plus 1, by number.
     by_number: Vec<u32>,

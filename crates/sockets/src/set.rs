@@ -491,7 +491,7 @@ pub fn memberships(stream: &Stream) -> Vec<Membership> {
     let mut all = Vec::new();
     for set in sets.into_iter().filter_map(table::set_at) {
         let state = lock(&set.state);
-        let own = state.members.of(stream).into_iter().filter_map(|id| state.members.get(id));
+        let own = state.members.of(stream).filter_map(|id| state.members.get(id));
         all.extend(own.filter(|member| member.present && !member.spent).map(|member| Membership {
             set: set.index,
             fd: member.fd,

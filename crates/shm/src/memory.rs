@@ -463,7 +463,7 @@ impl Span {
         &self.memory
     }
 
-    /// Where byte `at` lies, for hints to the processor ([`cpu::prefetch`](sidestep_sys::cpu::prefetch)).
+    /// Where byte `at` lies, for hints to the processor ([`cpu::prefetch`]).
     #[inline]
     pub fn place(&self, at: usize) -> *const u8 {
         self.base.as_ptr().wrapping_add(at).cast_const()

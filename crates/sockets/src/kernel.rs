@@ -23,7 +23,7 @@ pub mod stack;
 pub mod thread_end;
 pub mod waiting;
 
-pub use identity::{namespace, network_namespace, opens_files_as_itself, users};
+pub use identity::{keep_pid_namespace, namespace, network_namespace, opens_files_as_itself, pid_namespace, users};
 pub use lock_byte::{is_byte_locked, lock_byte};
 
 /// An error number of the kernel.

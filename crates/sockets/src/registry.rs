@@ -121,7 +121,7 @@ impl Registry {
                     (ProcessField::EndedPromotions, 0),
                     (ProcessField::Pid, u64::from(pid)),
                     (ProcessField::Network, kernel::network_namespace()),
-                    (ProcessField::Pids, kernel::namespace("pid")),
+                    (ProcessField::Pids, kernel::pid_namespace()),
                     (ProcessField::Since, clock::now()),
                     (ProcessField::IdentityHigh, identity.0[0]),
                     (ProcessField::IdentityLow, identity.0[1]),
@@ -183,13 +183,13 @@ impl Registry {
 
     /// Gives back the records of processes that are gone.
     pub fn sweep(&self) -> usize {
-        let here = [kernel::network_namespace(), kernel::namespace("pid")];
+        let here = [kernel::network_namespace(), kernel::pid_namespace()];
         (0..PROCESSES).filter(|index| self.bury(*index, here)).count()
     }
 
     /// Gives back the records of the process with this identity, where nobody was met.
     pub fn sweep_one(&self, identity: Identity) {
-        let here = [kernel::network_namespace(), kernel::namespace("pid")];
+        let here = [kernel::network_namespace(), kernel::pid_namespace()];
         for index in (0..PROCESSES).filter(|index| self.records.identity(*index) == identity) {
             self.bury(index, here);
         }

@@ -46,6 +46,8 @@ const UNSAFE_EXCEPTIONS: &[&str] = &[
     "crates/stream/src/carrier/via/cache.rs",
     // C pointers and C names.
     "crates/preload/src/",
+    // It forks, as a program does.
+    "crates/sockets/tests/family.rs",
 ];
 
 const LIB_LINES: usize = 150;
@@ -113,7 +115,7 @@ fn files_are_short_or_say_why_not() {
 #[test]
 fn nobody_asks_which_kind_a_carrier_is() {
     const CONNECT: &[&str] =
-        &["crates/sockets/src/engine.rs", "crates/sockets/src/engine/via.rs", "crates/sockets/src/config.rs"];
+        &["crates/sockets/src/engine.rs", "crates/sockets/src/engine/via.rs", "crates/sockets/src/config"];
     const TELL: &str = "crates/sockets/src/registry.rs";
     let kinds = ["Ring", "Via", "Loopback"];
     let modules = ["ring", "via", "loopback"].map(|kind| format!("carrier::{kind}"));
@@ -121,7 +123,7 @@ fn nobody_asks_which_kind_a_carrier_is() {
     let names = kinds.map(|kind| format!("Kind::{kind}"));
     let mut wrong = Vec::new();
     for (name, text) in rust_files().into_iter().filter(|(name, _)| name.starts_with("crates/sockets/src/")) {
-        let connects = CONNECT.contains(&name.as_str());
+        let connects = CONNECT.iter().any(|place| name.starts_with(place));
         let modules = modules.iter().filter(|_| !connects);
         let names = names.iter().filter(|_| name != TELL);
         let asks = modules.chain(variants.as_flattened()).chain(names).find(|word| text.contains(word.as_str()));

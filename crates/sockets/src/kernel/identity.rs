@@ -1,6 +1,9 @@
 //! Who and where this process is: its users and its namespaces.
 
-use std::os::fd::AsRawFd;
+use std::{
+    os::fd::AsRawFd,
+    sync::atomic::{AtomicU64, Ordering},
+};
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
@@ -19,9 +22,25 @@ pub fn opens_files_as_itself() -> bool {
     now.is_ok_and(|user| user as u32 == rustix::process::geteuid().as_raw())
 }
 
+/// The namespace of this process's numbers, as it was before a change of root.
+static PIDS: AtomicU64 = AtomicU64::new(0);
+
 /// The number of this process's namespace of a kind (`ipc`, `pid`); 0 where that cannot be known.
 pub fn namespace(kind: &str) -> u64 {
     rustix::fs::stat(format!("/proc/self/ns/{kind}")).map_or(0, |status| status.st_ino)
+}
+
+/// The namespace of this process's numbers; 0 where that cannot be known.
+pub fn pid_namespace() -> u64 {
+    match namespace("pid") {
+        0 => PIDS.load(Ordering::Relaxed),
+        known => known,
+    }
+}
+
+/// Before a change of root, after which that cannot be asked any more.
+pub fn keep_pid_namespace() {
+    PIDS.store(namespace("pid"), Ordering::Relaxed);
 }
 
 /// SO_NETNS_COOKIE: the network namespace in which this process makes sockets; 0 where that cannot be known.

@@ -63,6 +63,7 @@ pub fn excuse(reason: Reason) -> Option<Arc<Registry>> {
 /// could not.
 pub fn keep() {
     procfs::keep();
+    kernel::keep_pid_namespace();
     let (Ok(mut kept), Some(user)) = (KEPT.try_lock(), user::own()) else { return };
     if kept.len() < MOST_KEPT
         && kept.iter().all(|(of, _)| *of != user)

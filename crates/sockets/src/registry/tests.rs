@@ -13,7 +13,7 @@ fn registry(name: &str) -> (Registry, String) {
 }
 
 fn sockets(registry: &Registry) -> Vec<SocketRecord> {
-    registry.records.sockets(kernel::namespace("pid")).collect()
+    registry.records.sockets(kernel::pid_namespace()).collect()
 }
 
 /// No process has this number.

@@ -24,12 +24,12 @@ impl View {
 
     /// Every socket of the processes that this one can name, as it is at the moment.
     pub fn sockets(&self) -> Vec<SocketRecord> {
-        self.records.sockets(kernel::namespace("pid")).collect()
+        self.records.sockets(kernel::pid_namespace()).collect()
     }
 
     /// What the process with this number has said of itself last; it may have ended since.
     pub fn process(&self, pid: u32) -> Option<ProcessRecord> {
-        let pids = kernel::namespace("pid");
+        let pids = kernel::pid_namespace();
         let own = |record: &ProcessRecord| record.pid == pid && record.pids == pids;
         self.records.processes().filter(own).max_by_key(|record| record.since)
     }

@@ -53,7 +53,7 @@ impl carrier::Outbound for Outbound {
 
     #[inline]
     fn position(&self) -> u64 {
-        self.0.sent() + self.0.held() as u64
+        self.0.accepted()
     }
 
     fn space(&mut self) -> usize {

@@ -208,7 +208,7 @@ impl Link {
             return Ok(false);
         }
         outward.held = 0;
-        self.sent.holds.store(false, Ordering::Relaxed);
+        self.sent.holds.store(false, Ordering::Release);
         Ok(true)
     }
 
@@ -218,13 +218,20 @@ impl Link {
         let mut bytes = vec![0; outward.held];
         let _ = self.line.memory.read(self.slot(outward.slot), &mut bytes);
         outward.held = 0;
-        self.sent.holds.store(false, Ordering::Relaxed);
+        self.sent.holds.store(false, Ordering::Release);
         bytes
     }
 
-    /// Bytes that were taken and not sent.
-    pub fn held(&self) -> usize {
-        if self.sent.holds.load(Ordering::Relaxed) { self.outward.lock().held } else { 0 }
+    /// How far the program has written, with what is held.
+    #[inline]
+    pub fn accepted(&self) -> u64 {
+        // Pairs with `flush_held`: what was held is counted as sent before nothing is held.
+        if !self.sent.holds.load(Ordering::Acquire) {
+            return self.sent();
+        }
+        // Whoever sends what is held has the lock until it is counted.
+        let outward = self.outward.lock();
+        self.sent() + outward.held as u64
     }
 
     /// Whether the window has room for a packet.

@@ -9,7 +9,7 @@ use std::{
 };
 
 use sidestep_testkit::{
-    process::{PATIENCE, full},
+    process::{Folder, PATIENCE, full},
     sockets::{Bounded, Ended, compile},
 };
 
@@ -204,7 +204,9 @@ fn a_crowd_in_a_small_control_group() {
         let crowd = limits_program("crowd");
         let line =
             format!("{SIDESTEP} run --verbose --carrier {carrier} -- {} 300 12 {size} < /dev/null", crowd.display());
-        let ended = Bounded::start(&mut group.command(&line), PATIENCE).wait();
+        // Of its own, so that no other program takes the place of one that has ended before its counts are read.
+        let registry = Folder::new("crowd");
+        let ended = Bounded::start(group.command(&line).env("SIDESTEP_DIR", registry.path()), PATIENCE).wait();
         assert!(ended.success() && ended.stdout.contains("exact"), "{line}: {:?} {}", ended.status, ended.stderr);
         let said = ended
             .stderr
@@ -331,7 +333,9 @@ fn summary_of(sidestep: &mut Command, behaviour: &str) -> String {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("crates/cli").join("tests/behaviours");
     let built = std::env::current_exe().expect("a path").ancestors().nth(2).expect("a profile").join("limits");
     let program = compile(&folder.join(behaviour).with_extension("c"), &built, &[]);
-    sidestep.args(["run", "--verbose", "--"]).arg(program).arg("alone");
+    // Of its own, as for the crowd.
+    let registry = Folder::new("summary");
+    sidestep.args(["run", "--verbose", "--"]).arg(program).arg("alone").env("SIDESTEP_DIR", registry.path());
     let ended = Bounded::start(sidestep, PATIENCE).wait();
     assert!(ended.success(), "{:?}\n{}", ended.status, ended.stderr);
     ended.stderr

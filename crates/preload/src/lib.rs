@@ -50,6 +50,7 @@ mod errno;
 mod file;
 mod handler;
 mod jump;
+mod limit;
 mod message;
 mod option;
 mod process;

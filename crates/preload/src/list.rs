@@ -70,6 +70,12 @@ intercepted! {
             => descriptor::close_range; handled "closes streams, spares internal descriptors; CLOSE_RANGE_CLOEXEC is the kernel's";
         [rust] closefrom(first: c_int) -> ()
             => descriptor::closefrom; handled "as `close_range`";
+        [rust] getrlimit(resource: c_uint, limit: *mut c_void) -> c_int
+            => limit::getrlimit, also getrlimit64; handled "RLIMIT_NOFILE is the program's own: the engine raises it for a moment when it takes a number above it, and is waited for";
+        [rust] setrlimit(resource: c_uint, limit: *const c_void) -> c_int
+            => limit::setrlimit, also setrlimit64; handled "as `getrlimit`: what is set stays";
+        [rust] prlimit(process: c_int, resource: c_uint, new: *const c_void, old: *mut c_void) -> c_int
+            => limit::prlimit, also prlimit64; handled "as `getrlimit`";
         [rust] dup(fd: c_int) -> c_int
             => descriptor::dup; handled "both numbers are the stream";
         [rust] dup2(old: c_int, new: c_int) -> c_int

@@ -17,7 +17,7 @@ use libc::{
 };
 
 use crate::{
-    asynchronous, cancel, connection, descriptor, file, message, option, process, sandbox, select, set, signals,
+    asynchronous, cancel, connection, descriptor, file, limit, message, option, process, sandbox, select, set, signals,
     transfer, vector, wait,
 };
 

@@ -32,6 +32,7 @@ mod waits;
 use number::forget_number;
 pub use number::{
     abandon, close, close_range, duplicated, first_internal, internal_closed, is_internal, is_lost, lost, replaced,
+    with_still_limit,
 };
 pub use waits::{any_owned, cancelled, poll, select, set_control, set_created, set_wait};
 

@@ -99,6 +99,25 @@ fn above_limit(descriptor: BorrowedFd<'_>, floor: i32) -> Result<OwnedFd, Errno>
     high
 }
 
+/// Tries to keep the limit as it is: who raises it is done within a few.
+const STILL_TRIES: u32 = 10_000;
+
+/// Makes a call that is about the limit while nobody has it raised: what the program asks for is its own, and what it sets stays.
+pub fn with_still_limit<T>(call: impl FnOnce() -> T) -> T {
+    let taken = (0..STILL_TRIES).any(|_| {
+        let taken = RAISED.compare_exchange(0, BUSY, Ordering::Acquire, Ordering::Relaxed).is_ok();
+        if !taken {
+            std::thread::yield_now();
+        }
+        taken
+    });
+    let outcome = call();
+    if taken {
+        RAISED.store(0, Ordering::Release);
+    }
+    outcome
+}
+
 /// In a forked child: another thread of the parent may have raised the limit just then.
 pub fn after_fork() {
     crate::discard::after_fork();

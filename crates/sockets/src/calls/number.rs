@@ -15,6 +15,12 @@ pub fn is_internal(fd: i32) -> bool {
     descriptor::is_kept(fd)
 }
 
+/// Makes a call about the limit of descriptors, which the engine raises now and then for a moment.
+pub fn with_still_limit<T>(call: impl FnOnce() -> T) -> T {
+    let _inside = Inside::enter();
+    descriptor::with_still_limit(call)
+}
+
 /// The lowest number that is internal.
 #[inline]
 pub fn first_internal() -> Option<i32> {

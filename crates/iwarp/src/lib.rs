@@ -37,6 +37,7 @@ mod rx;
 mod setup;
 mod terminate;
 mod tx;
+mod vectors;
 
 pub use config::{Config, RtrModes};
 pub use connection::{Connection, Transport};
@@ -57,3 +58,4 @@ pub use sidestep_wire::rdmap::segment::SendKind;
 pub use sidestep_wire::rdmap::terminate::Reason;
 pub use sidestep_wire::{Stag, TaggedOffset};
 pub use terminate::Check;
+pub use vectors::Vectors;

@@ -10,11 +10,9 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::sockopt::set_socket_linger;
 use rustix::rand::{GetRandomFlags, getrandom};
 use sidestep_iwarp::{
-    Agreement, BufferId, Completion, Config, Connection, Event, Gather, MemoryTable, Outcome, Piece, Region, Rights,
-    Source, SourceSlice, Stag, TaggedOffset, Transport, WorkId,
+    Agreement, BufferId, Completion, Config, Connection, Event, Gather, MemoryTable, Outcome, Region, Rights, Source,
+    SourceSlice, Stag, TaggedOffset, Transport, Vectors, WorkId,
 };
-
-use super::memory::Memory;
 
 /// A connection with everything it works on.
 #[derive(Debug)]
@@ -24,7 +22,7 @@ pub struct Driver {
     /// What the peer may touch.
     pub table: MemoryTable,
     /// The bytes behind it.
-    pub memory: Memory,
+    pub memory: Vectors,
     /// The stream; it does not block.
     pub socket: TcpStream,
     config: Config,
@@ -61,7 +59,7 @@ impl Driver {
         Ok(Self {
             connection,
             table: MemoryTable::new(),
-            memory: Memory::default(),
+            memory: Vectors::default(),
             socket,
             config,
             gather: Gather::new(),
@@ -235,13 +233,7 @@ impl Driver {
                 let now = self.now();
                 let Self { connection, table, memory, gather, output, .. } = self;
                 connection.poll_transmit(now, BUDGET, table, memory, gather);
-                for piece in gather.pieces() {
-                    match piece {
-                        Piece::Bytes(bytes) => output.extend_from_slice(bytes),
-                        Piece::Source(slice) => output.extend_from_slice(memory.source(slice)),
-                    }
-                }
-                gather.advance(gather.len());
+                memory.collect(gather, output);
             }
             if self.output.is_empty() || !self.writable {
                 break;

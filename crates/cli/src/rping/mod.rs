@@ -13,7 +13,6 @@
 mod advert;
 mod client;
 mod driver;
-mod memory;
 mod server;
 mod session;
 

@@ -21,8 +21,6 @@ mod transfer;
 #[allow(dead_code)]
 #[path = "../../src/rping/driver.rs"]
 mod driver;
-#[path = "../../src/rping/memory.rs"]
-mod memory;
 // So does the writer of capture files.
 #[path = "../../../iwarp/tests/pcap/mod.rs"]
 mod pcap;

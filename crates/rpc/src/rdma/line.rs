@@ -10,18 +10,17 @@ use std::time::{Duration, Instant};
 
 use nix::poll::PollFlags;
 use sidestep_iwarp::{
-    BufferId, Config, Connection, Event, Gather, MemoryTable, Outcome, Piece, ReadRequest, Region, Rights, SendKind,
-    Source, SourceSlice, Stag, StreamIdentity, TaggedOffset, Transport, WorkId,
+    BufferId, Config, Connection, Event, Gather, MemoryTable, Outcome, ReadRequest, Region, Rights, SendKind, Source,
+    SourceSlice, Stag, StreamIdentity, TaggedOffset, Transport, Vectors, WorkId,
 };
 use sidestep_wire::rpcrdma::Segment;
 
-use super::memory::Memory;
 use super::{CREDITS, protocol};
 
 pub(crate) struct Line {
     connection: Connection,
     table: MemoryTable,
-    memory: Memory,
+    memory: Vectors,
     socket: TcpStream,
     gather: Gather,
     /// Output that the socket has not taken, from `sent` on.
@@ -65,7 +64,7 @@ impl Line {
         let mut line = Self {
             connection,
             table: MemoryTable::new(),
-            memory: Memory::default(),
+            memory: Vectors::default(),
             socket,
             gather: Gather::new(),
             output: Vec::new(),
@@ -255,13 +254,7 @@ impl Line {
                 self.sent = 0;
                 let Self { connection, table, memory, gather, output, .. } = self;
                 connection.poll_transmit(now, BUDGET, table, memory, gather);
-                for piece in gather.pieces() {
-                    match piece {
-                        Piece::Bytes(bytes) => output.extend_from_slice(bytes),
-                        Piece::Source(slice) => output.extend_from_slice(memory.source(slice)),
-                    }
-                }
-                gather.advance(gather.len());
+                memory.collect(gather, output);
                 if output.is_empty() {
                     return Ok(());
                 }

@@ -10,7 +10,6 @@
 
 mod binding;
 mod line;
-mod memory;
 
 pub use binding::Binding;
 pub(crate) use binding::{assemble, bulk_at, insert};

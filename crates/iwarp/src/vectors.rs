@@ -1,13 +1,18 @@
-//! The memory of one end: every region, source buffer and receive buffer is a vector.
+//! The simplest memory of one end: every region, source buffer and receive buffer is a vector.
 
 use std::collections::HashMap;
 
-use sidestep_iwarp::{BufferId, Host, Operation, Source, SourceSlice, Stag, Target, WorkId};
-use sidestep_wire::mpa::crc32c;
+use sidestep_wire::{Stag, mpa::crc32c, rdmap::atomic_request::Operation};
+
+use crate::{
+    event::WorkId,
+    gather::{BufferId, Gather, Piece, Source, SourceSlice},
+    host::{Host, Target},
+};
 
 /// What the engine reads from and places into.
 #[derive(Debug, Default)]
-pub struct Memory {
+pub struct Vectors {
     /// Registered memory.
     pub regions: HashMap<Stag, Vec<u8>>,
     /// What is sent.
@@ -16,7 +21,7 @@ pub struct Memory {
     pub receives: HashMap<WorkId, Vec<u8>>,
 }
 
-impl Memory {
+impl Vectors {
     /// The bytes of a source. The engine asks only for what the owner has posted or registered.
     pub fn source(&self, slice: SourceSlice) -> &[u8] {
         let memory = match slice.source {
@@ -26,9 +31,20 @@ impl Memory {
         let start = slice.offset as usize;
         memory.and_then(|bytes| bytes.get(start..start + slice.len as usize)).unwrap_or_default()
     }
+
+    /// Takes what is to be sent out of a gather, as bytes for the stream.
+    pub fn collect(&self, gather: &mut Gather, output: &mut Vec<u8>) {
+        for piece in gather.pieces() {
+            match piece {
+                Piece::Bytes(bytes) => output.extend_from_slice(bytes),
+                Piece::Source(slice) => output.extend_from_slice(self.source(slice)),
+            }
+        }
+        gather.advance(gather.len());
+    }
 }
 
-impl Host for Memory {
+impl Host for Vectors {
     fn place(&mut self, target: Target, bytes: &[u8]) {
         let (memory, start) = match target {
             Target::Region { stag, offset } => (self.regions.get_mut(&stag), offset as usize),

@@ -1,14 +1,14 @@
 //! Berths: for threads that must sleep on descriptors of their own and on news of a node at once, in one call to the
 //! kernel.
 //!
-//! A berth has an epoll set of its own, so that every ring is an edge in every berth: no thread takes a ring away from
-//! another. While one is occupied, news rings, and so does everything that another thread of the process dispatches.
+//! A berth has an epoll set of its own, or lies in one of the program's, so that every ring is an edge in every berth: no
+//! thread takes a ring away from another. While one is occupied, news rings, and so does everything that another thread of the process dispatches.
 //!
 //! No wake-up is lost if the occupant does, in this order: [`Berth::occupy`]; look at what it waits for, and at
 //! [`Node::epoch`] against a value taken before its last look; sleep; [`Berth::leave`].
 
 use std::{
-    os::fd::{AsFd, BorrowedFd},
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
     sync::{
         Arc,
         atomic::{AtomicU32, Ordering},
@@ -37,6 +37,14 @@ impl Node {
         self.watch(&sleeper)?;
         Ok(Berth { node: self.clone(), sleeper, occupants: AtomicU32::new(0) })
     }
+
+    /// A berth in an epoll set of the program's, of which this is a copy: its occupants wait in that set. What the set tells of
+    /// the berth bears the mark ([`Berth::token`]).
+    pub fn berth_within(&self, set: OwnedFd, mark: u32) -> Result<Berth> {
+        let sleeper = Arc::new(Sleeper::within(set, mark));
+        self.watch(&sleeper)?;
+        Ok(Berth { node: self.clone(), sleeper, occupants: AtomicU32::new(0) })
+    }
 }
 
 impl Berth {
@@ -53,11 +61,14 @@ impl Berth {
         !self.node.has_news()
     }
 
-    /// After the sleep: empties the descriptor and sees to what has come. Returns what was taken out.
+    /// After the sleep: empties the descriptor, unless it is the program's, and sees to what has come. Returns what was taken
+    /// out.
     pub fn leave(&self) -> Tokens {
         self.get_up();
         let mut tokens = Tokens::new();
-        let _ = self.sleeper.sleep(Some(0), &mut tokens);
+        if self.sleeper.is_private() {
+            let _ = self.sleeper.sleep(Some(0), &mut tokens);
+        }
         self.see_to(&tokens);
         tokens
     }
@@ -68,14 +79,14 @@ impl Berth {
         self.see_to(tokens);
     }
 
-    /// After a sleep in which the descriptor, as an edge-triggered member of another set, was reported or not. It need not
-    /// be emptied while there is news that everyone can see: the next ring is an edge all the same.
-    pub fn leave_as_member(&self, reported: bool) {
-        if reported && !self.node.has_news() {
-            self.leave();
-        } else {
-            self.leave_with(&[]);
-        }
+    /// The token behind what a set of the program's has told; `None`: it is not of a berth in it.
+    pub fn token(told: u64, mark: u32) -> Option<u64> {
+        Sleeper::token(told, mark)
+    }
+
+    /// Whether a token tells of something that only [`Node::progress_kernel`] sees to.
+    pub fn is_of_kernel(token: u64) -> bool {
+        token == KERNEL
     }
 
     fn get_up(&self) {

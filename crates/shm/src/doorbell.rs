@@ -6,7 +6,7 @@
 
 use std::{
     ops::Deref,
-    os::fd::{AsFd, BorrowedFd, OwnedFd},
+    os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd},
 };
 
 use rustix::{
@@ -15,7 +15,11 @@ use rustix::{
 };
 
 use crate::{Error, Result};
-use sidestep_sys::{clock, descriptor::keep};
+use sidestep_sys::{
+    clock,
+    descriptor::keep,
+    lock::{Mutex, MutexGuard},
+};
 
 /// Rung to wake another thread.
 #[derive(Debug)]
@@ -23,10 +27,20 @@ pub struct Doorbell {
     descriptor: OwnedFd,
 }
 
-/// A private epoll set to sleep on.
+/// An epoll set to sleep on: a private one, or one of the program's, in which ours lie beside its own.
 #[derive(Debug)]
 pub struct Sleeper {
     set: OwnedFd,
+    within: Option<Box<Within>>,
+}
+
+/// What lies in a set that is the program's. A set inside that set would do, too, but the kernel forgets on the way from one
+/// to the other that who rings is about to sleep, and wakes the sleeper on another core.
+#[derive(Debug)]
+struct Within {
+    /// The upper half of every token of ours.
+    mark: u32,
+    added: Mutex<Vec<RawFd>>,
 }
 
 /// What ended a sleep: the tokens of the descriptors that had news; empty after a time-out or a signal. It allocates nothing:
@@ -36,6 +50,9 @@ pub struct Tokens {
     all: [u64; Tokens::MOST],
     count: usize,
 }
+
+/// From here on, the lower halves of tokens that are not of peers.
+const LAST_TOKENS: u32 = u32::MAX - 15;
 
 impl Tokens {
     /// How many one sleep tells of; those that are left end the next one at once.
@@ -98,7 +115,26 @@ impl Sleeper {
     pub fn new() -> Result<Sleeper> {
         let set = epoll::create(epoll::CreateFlags::CLOEXEC)
             .map_err(|errno| Error::from_errno("make an epoll set", errno))?;
-        Ok(Sleeper { set: keep(set) })
+        Ok(Sleeper { set: keep(set), within: None })
+    }
+
+    /// A set of the program's, of which this is a copy. Its tokens have `mark` for their upper half, by which whoever waits in
+    /// it knows them ([`token`](Self::token)); [`sleep`](Self::sleep) is not for it. What was added is taken out at the end.
+    pub fn within(set: OwnedFd, mark: u32) -> Sleeper {
+        Sleeper { set, within: Some(Box::new(Within { mark, added: Mutex::default() })) }
+    }
+
+    /// Whether nothing but what was added here lies in the set.
+    pub fn is_private(&self) -> bool {
+        self.within.is_none()
+    }
+
+    /// The token behind what a wait in a set of the program's has told; `None`: it is not of a sleeper with this mark.
+    pub fn token(told: u64, mark: u32) -> Option<u64> {
+        let low = told as u32;
+        // The last ones, which are not of peers, are counted from the end.
+        let whole = if low >= LAST_TOKENS { u64::MAX - u64::from(u32::MAX - low) } else { u64::from(low) };
+        ((told >> 32) as u32 == mark).then_some(whole)
     }
 
     /// Adds a doorbell: every ring from now on ends a sleep.
@@ -129,6 +165,9 @@ impl Sleeper {
     /// Takes a descriptor out of the set.
     pub fn remove(&self, descriptor: BorrowedFd<'_>) {
         let _ = epoll::delete(&self.set, descriptor);
+        if let Some(within) = &self.within {
+            within.added().retain(|added| *added != descriptor.as_raw_fd());
+        }
     }
 
     /// Sleeps until a descriptor has news, the deadline (nanoseconds of [`clock::now`]) passes, or a signal
@@ -151,8 +190,34 @@ impl Sleeper {
     }
 
     fn add(&self, descriptor: BorrowedFd<'_>, token: u64, flags: epoll::EventFlags) -> Result<()> {
+        let (token, flags) = match &self.within {
+            None => (token, flags),
+            // Always by edges: the program must not be woken again by what it does not see to.
+            Some(within) => (u64::from(within.mark) << 32 | u64::from(token as u32), flags | epoll::EventFlags::ET),
+        };
         epoll::add(&self.set, descriptor, epoll::EventData::new_u64(token), flags)
-            .map_err(|errno| Error::from_errno("add to an epoll set", errno))
+            .map_err(|errno| Error::from_errno("add to an epoll set", errno))?;
+        if let Some(within) = &self.within {
+            within.added().push(descriptor.as_raw_fd());
+        }
+        Ok(())
+    }
+}
+
+impl Within {
+    fn added(&self) -> MutexGuard<'_, Vec<RawFd>> {
+        self.added.lock().expect("no panic while adding")
+    }
+}
+
+impl Drop for Sleeper {
+    #[allow(unsafe_code)]
+    fn drop(&mut self) {
+        let Some(within) = &self.within else { return };
+        for number in within.added().drain(..) {
+            // SAFETY: only a number for the kernel, which finds nothing in the set behind one that has been closed meanwhile.
+            let _ = epoll::delete(&self.set, unsafe { BorrowedFd::borrow_raw(number) });
+        }
     }
 }
 

@@ -359,10 +359,14 @@ pub fn cookie(fd: i32) -> Result<u64> {
 
 /// Another number for the same open file, out of the program's way.
 pub fn duplicate_high(fd: i32) -> Result<i32> {
-    // SAFETY: K2: the number is open for the length of this call, since the caller is about to close it.
+    copy_high(fd).map(std::os::fd::IntoRawFd::into_raw_fd)
+}
+
+/// Another descriptor of the same open file, out of the program's way.
+pub fn copy_high(fd: i32) -> Result<std::os::fd::OwnedFd> {
+    // SAFETY: K2: only a number for the kernel, which refuses one that is not open.
     let borrowed = unsafe { std::os::fd::BorrowedFd::borrow_raw(fd) };
-    let copy = sidestep_sys::descriptor::keep_copy(borrowed).map_err(|errno| Errno(errno.raw_os_error()))?;
-    Ok(std::os::fd::IntoRawFd::into_raw_fd(copy))
+    sidestep_sys::descriptor::keep_copy(borrowed).map_err(|errno| Errno(errno.raw_os_error()))
 }
 
 /// What the kernel says of a descriptor now, of these events and of errors.

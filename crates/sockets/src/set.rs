@@ -8,7 +8,6 @@
 //! an event queue). So a wait costs by active members, not by open ones.
 
 use std::{
-    os::fd::{AsFd, AsRawFd},
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering},
@@ -16,6 +15,7 @@ use std::{
     time::Duration,
 };
 
+use sidestep_shm::doorbell::Tokens;
 use sidestep_sys::{clock, cpu, lock::Mutex};
 
 use crate::{
@@ -23,7 +23,7 @@ use crate::{
     config::config,
     engine, heirloom,
     jump::{self, What},
-    kernel::{self, Errno, Mask, Result},
+    kernel::{self, Errno, Mask, Result, stack},
     member::{Member, ONE_SHOT},
     poll::EXPORTED,
     signal::{self, Inside, Runs},
@@ -120,9 +120,7 @@ impl Set {
         for id in ids {
             state.uncarry(set, id);
         }
-        if let Some(berth) = state.berth.take() {
-            let _ = kernel::epoll_control(set, libc::EPOLL_CTL_DEL, berth.as_fd().as_raw_fd(), None);
-        }
+        state.berth = None;
     }
 
     /// A member is on TCP both ways, and another process will have this set: the kernel's registration is the program's again.
@@ -162,7 +160,7 @@ impl Set {
         for id in ids {
             state.uncarry(set, id);
         }
-        state.drop_berth(set);
+        state.drop_berth();
     }
 
     /// Whether the kernel answers alone.
@@ -345,6 +343,13 @@ impl Set {
                 return Ok(count + lock(&self.state).collect(&mut events[count..]));
             }
             let mut state = lock(&self.state);
+            if std::mem::take(&mut state.kernel_told)
+                && let Some(node) = state.node.clone()
+            {
+                drop(state);
+                stack::on_own(|| node.progress_kernel());
+                state = lock(&self.state);
+            }
             if state.carried == 0 {
                 drop(state);
                 drop(inside);
@@ -430,11 +435,13 @@ impl Set {
                 slept = true;
                 outcome = sleep::in_kernel(|| kernel::epoll_wait(set, events, left, mask));
             }
-            let reported = events[..outcome.unwrap_or(0)].iter().any(state::is_berth);
             if jump::strike(note) {
                 self.sleepers.fetch_sub(1, Ordering::Relaxed);
                 if let Some(berth) = weak.upgrade() {
-                    berth.leave_as_member(reported);
+                    let mut tokens = Tokens::new();
+                    let told = events[..outcome.unwrap_or(0)].iter().filter_map(state::berth_token);
+                    told.for_each(|token| tokens.push(token));
+                    berth.leave_with(&tokens);
                 }
             }
             let mut state = lock(&self.state);

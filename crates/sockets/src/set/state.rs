@@ -1,7 +1,6 @@
 //! What a set knows of its members, and how it finds those with news.
 
 use std::{
-    os::fd::{AsFd, AsRawFd},
     sync::{
         Arc,
         atomic::{AtomicU32, Ordering},
@@ -44,13 +43,15 @@ pub struct State {
     /// Where news of members comes in that have no tripwires of their own.
     shared: Option<SharedNews>,
     pub order: Order,
+    /// A wait has told of something in the berth that only the node's look at the kernel sees to.
+    pub kernel_told: bool,
     /// Members with rings that the kernel has told of.
     pub mentioned: Vec<u32>,
 }
 
 const EXCLUSIVE: u32 = libc::EPOLLEXCLUSIVE as u32;
-/// The lower half of the token of a set's own berth.
-const BERTH: u32 = u32::MAX;
+/// Tells the tokens of a berth from those of members.
+const BERTH_BIT: u32 = 1 << 30;
 /// Looks without news after which a member becomes idle, if there are many.
 const QUIET: u32 = 64;
 /// So many members are looked at without further ado.
@@ -66,18 +67,16 @@ impl State {
     /// no member needs it, it gives way.
     pub fn give_berth(&mut self, set: i32, node: &Node) {
         if self.node.as_ref().is_some_and(|own| !own.is(node)) {
-            self.drop_berth(set);
+            self.drop_berth();
         }
         if self.berth.is_some() {
             return;
         }
-        let Ok(berth) = node.berth() else { return };
-        let event = libc::epoll_event { events: IN | EDGE, u64: token(BERTH) };
-        if kernel::epoll_control(set, libc::EPOLL_CTL_ADD, berth.as_fd().as_raw_fd(), Some(event)).is_ok() {
-            self.berth = Some(Arc::new(berth));
-            self.node = Some(node.clone());
-            self.news = Some(EventQueue::new(node));
-        }
+        let Ok(copy) = kernel::copy_high(set) else { return };
+        let Ok(berth) = node.berth_within(copy, berth_mark()) else { return };
+        self.berth = Some(Arc::new(berth));
+        self.node = Some(node.clone());
+        self.news = Some(EventQueue::new(node));
     }
 
     /// Whether a carrier of this node can be waited for: the berth hears one node, as long as any member needs it.
@@ -86,11 +85,8 @@ impl State {
     }
 
     /// Gives the berth back, if no member needs it.
-    pub fn drop_berth(&mut self, set: i32) {
-        if self.carried == 0
-            && let Some(berth) = self.berth.take()
-        {
-            let _ = kernel::epoll_control(set, libc::EPOLL_CTL_DEL, berth.as_fd().as_raw_fd(), None);
+    pub fn drop_berth(&mut self) {
+        if self.carried == 0 && self.berth.take().is_some() {
             (self.node, self.news, self.shared) = (None, None, None);
         }
     }
@@ -100,7 +96,7 @@ impl State {
         let Some(carrier) = self.members.get(id).and_then(|member| member.stream.carrier()) else { return };
         if self.node.as_ref().is_some_and(|node| !node.is(carrier.node())) {
             // Of another user's time.
-            self.drop_berth(set);
+            self.drop_berth();
         }
         self.give_berth(set, carrier.node());
         let (Some(news), Some(member)) = (&self.news, self.members.get_mut(id)) else { return };
@@ -455,10 +451,13 @@ impl State {
                 kept += 1;
                 continue;
             }
-            let id = event.u64 as u32;
-            if id == BERTH {
+            if let Some(token) = berth_token(&event) {
+                self.kernel_told |= Berth::is_of_kernel(token);
                 self.progress();
-            } else if let Some(ring) = self.members.get_mut(id).and_then(|member| member.ring.as_mut()) {
+                continue;
+            }
+            let id = event.u64 as u32;
+            if let Some(ring) = self.members.get_mut(id).and_then(|member| member.ring.as_mut()) {
                 ring.anchor |= event.events & ENDS;
                 let carrier = ring.carrier.clone();
                 if event.events & ENDS != 0
@@ -525,12 +524,17 @@ fn detach(news: &EventQueue, ring: &Ring) {
 
 /// Whether an event of the kernel's is for us, not for the program.
 pub fn is_ours(event: &libc::epoll_event) -> bool {
-    (event.u64 >> 32) as u32 == salt()
+    (event.u64 >> 32) as u32 & !BERTH_BIT == salt()
 }
 
-/// Whether it is for the berth of a set.
-pub fn is_berth(event: &libc::epoll_event) -> bool {
-    event.u64 == token(BERTH)
+/// The token of what has come to the berth of a set, if that is what the event tells.
+pub fn berth_token(event: &libc::epoll_event) -> Option<u64> {
+    Berth::token(event.u64, berth_mark())
+}
+
+/// The upper half of every token of a berth.
+fn berth_mark() -> u32 {
+    salt() | BERTH_BIT
 }
 
 /// The upper half of every token of ours.
@@ -543,7 +547,7 @@ fn salt() -> u32 {
     }
     let mut bytes = [0; 4];
     let _ = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
-    let fresh = u32::from_ne_bytes(bytes) | 1 << 31;
+    let fresh = (u32::from_ne_bytes(bytes) | 1 << 31) & !BERTH_BIT;
     SALT.compare_exchange(0, fresh, Ordering::Relaxed, Ordering::Relaxed).map_or_else(|first| first, |_| fresh)
 }
 

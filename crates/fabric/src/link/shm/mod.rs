@@ -54,7 +54,7 @@ pub struct ShmLink {
     names: Mutex<HashMap<String, Rendezvous>>,
     next_peer: AtomicU32,
     /// Every lifeline and every name, level-triggered: what only the kernel knows of.
-    kernel: Sleeper,
+    kernel: Box<Sleeper>,
     /// Who sleeps on this link's descriptors.
     sleepers: Mutex<Vec<Weak<Sleeper>>>,
     polling: Mutex<Box<Polling>>,
@@ -92,7 +92,7 @@ impl ShmLink {
             sessions: Roster::new(),
             names: Mutex::default(),
             next_peer: AtomicU32::new(1),
-            kernel: Sleeper::new()?,
+            kernel: Box::new(Sleeper::new()?),
             sleepers: Mutex::default(),
             doorbells: Counter::default(),
             spare: Mutex::new(Some(Doorbell::new()?)),

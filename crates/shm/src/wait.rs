@@ -7,7 +7,8 @@
 //! - the peer's core is mine: yield, for about as long as a wake-up takes; if a yield lasted a slice, or if yields
 //!   go on being answered, the kernel keeps together what need not be: one moves to another core, if one idles.
 //!   If none does, after a yield that lasted a slice: sleep at once for a while;
-//! - the peer runs elsewhere: spin for about as long as a wake-up takes; after several spins in a row for
+//! - the peer runs elsewhere: spin for about as long as a wake-up takes, and offer the core every few microseconds: the
+//!   answer may need a third program first, which waits for this very core. After several spins in a row for
 //!   nothing, sleep at once for a while, and for twice as long if the next spin is for nothing, too;
 //! - two ends that both sleep at once wake each other for every message, though each would find the other's answer by
 //!   looking. So a rest from looking ends early if waits follow each other about as fast as wake-ups do;
@@ -56,6 +57,9 @@ const MOST_EARLY: u32 = 5;
 /// Looks of a busy pair without a clock, and of one that rests from looking: about an answer's time.
 const BRIEF_LOOKS: u32 = 64;
 const RESTING_LOOKS: u32 = 16;
+/// Looks between two looks at the clock, and so many of those between two offers of the core: some 4 us.
+const LOOKS_PER_TURN: u32 = 16;
+const TURNS_PER_OFFER: u32 = 4;
 /// Yields before the clock is looked at.
 const FIRST_YIELDS: u32 = 8;
 /// Answered yields after which one end moves away, the other later: they must not follow each other.
@@ -190,6 +194,7 @@ impl Waiter {
         let start = clock::now();
         let end = deadline.unwrap_or(u64::MAX).min(start.saturating_add(self.patience.look));
         let (mut now, mut ticks) = (start, cpu::ticks());
+        let (mut turns, mut has_lost_core) = (0, false);
         while now < end {
             if peer_core() == cpu::current_core() {
                 rustix::thread::sched_yield();
@@ -204,8 +209,7 @@ impl Waiter {
                 }
                 (now, ticks) = (after, cpu::ticks());
             } else {
-                let mut has_lost_core = false;
-                for _ in 0..16 {
+                for _ in 0..LOOKS_PER_TURN {
                     if news() {
                         self.found();
                         return true;
@@ -215,12 +219,21 @@ impl Waiter {
                     has_lost_core |= cpu::is_switch(ticks.wrapping_sub(before));
                 }
                 now = clock::now();
-                if has_lost_core && self.crowd.takes_core(now, self.patience.no_spin) {
-                    return news();
+                turns += 1;
+                if turns % TURNS_PER_OFFER == 0 {
+                    rustix::thread::sched_yield();
+                    let after = clock::now();
+                    if after - now > self.patience.long_yield {
+                        self.gave_a_slice(after);
+                        return news();
+                    }
+                    (now, ticks) = (after, cpu::ticks());
                 }
             }
         }
-        self.missed(now);
+        if !has_lost_core || !self.crowd.takes_core(now, self.patience.no_spin) {
+            self.missed(now);
+        }
         news()
     }
 

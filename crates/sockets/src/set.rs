@@ -7,27 +7,16 @@
 //! Promoted members are *active* (looked at by every wait) or *idle* (their tripwires armed, so that news puts them into
 //! an event queue). So a wait costs by active members, not by open ones.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering},
-    },
-    time::Duration,
-};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 
-use sidestep_shm::doorbell::Tokens;
-use sidestep_sys::{clock, cpu, lock::Mutex};
+use sidestep_sys::lock::Mutex;
 
 use crate::{
-    asking,
     config::config,
-    engine, heirloom,
-    jump::{self, What},
-    kernel::{self, Errno, Mask, Result, stack},
+    engine,
+    kernel::{self, Result},
     member::{Member, ONE_SHOT},
     poll::EXPORTED,
-    signal::{self, Inside, Runs},
-    sleep,
     stream::{Stage, Stream, lock},
     table,
 };
@@ -37,6 +26,9 @@ use state::State;
 mod alone;
 mod order;
 pub(crate) mod state;
+mod token;
+mod told;
+mod wait;
 
 /// One epoll set. Lives for ever and is used again; see [`table`].
 #[derive(Debug)]
@@ -300,173 +292,6 @@ impl Set {
         let id = state.members.iter().find(|(_, member)| member.fd == fd && member.stream.index == stream.index);
         if let Some(id) = id.map(|(id, _)| id) {
             state.members.set_number(fd, id);
-        }
-    }
-
-    /// A sleep in it was left by a jump. What the kernel's call had taken out of the set by then is lost, though members with
-    /// rings are registered for edges: everything is looked at.
-    pub fn wakes(&self) {
-        self.sleepers.fetch_sub(1, Ordering::Relaxed);
-        let mut state = lock(&self.state);
-        state.look_at_all();
-        let berth = state.berth.clone();
-        drop(state);
-        if let Some(berth) = berth {
-            sleep::look_at_all(&berth);
-        }
-    }
-
-    /// `epoll_wait` and its relatives.
-    pub fn wait(
-        &'static self,
-        events: &mut [libc::epoll_event],
-        timeout: Option<Duration>,
-        mask: Option<Mask>,
-        before: Runs,
-    ) -> Result<usize> {
-        let set = self.fd.load(Ordering::Relaxed);
-        if events.is_empty() {
-            return kernel::epoll_wait(set, events, timeout, mask);
-        }
-        let deadline = timeout.map(|timeout| clock::now().saturating_add(timeout.as_nanos() as u64));
-        if self.registered_elsewhere.swap(false, Ordering::Relaxed) {
-            let _inside = Inside::enter();
-            self.register_again();
-        }
-        let (mut whole, mut awaits) = (Some(timeout), asking::awaits());
-        loop {
-            let inside = Inside::enter();
-            if heirloom::are_left() && self.has_bytes_alone() {
-                let count = kernel::epoll_wait(set, events, Some(Duration::ZERO), mask)?;
-                let count = lock(&self.state).translate(events, count);
-                let count = self.add_alone(events, count);
-                return Ok(count + lock(&self.state).collect(&mut events[count..]));
-            }
-            let mut state = lock(&self.state);
-            if std::mem::take(&mut state.kernel_told)
-                && let Some(node) = state.node.clone()
-            {
-                drop(state);
-                stack::on_own(|| node.progress_kernel());
-                state = lock(&self.state);
-            }
-            if state.carried == 0 {
-                drop(state);
-                drop(inside);
-                let left = whole.take().unwrap_or_else(|| sleep::left(deadline));
-                let interrupted = sleep::is_interrupted(before, true);
-                let left = if interrupted { Some(Duration::ZERO) } else { left };
-                let count = kernel::epoll_wait(set, events, left, mask)?;
-                if count == 0 && interrupted {
-                    return Err(Errno(libc::EINTR));
-                }
-                // Mostly nothing of ours is among them. A member may have got its ring meanwhile.
-                let none_is_ours = !events[..count].iter().any(state::is_ours);
-                if none_is_ours && !heirloom::are_left() {
-                    return Ok(count);
-                }
-                let _inside = Inside::enter();
-                let mut state = lock(&self.state);
-                state.progress();
-                let count = state.translate(events, count);
-                state.add_inherited(&mut events[..count]);
-                let count = count + state.collect(&mut events[count..]);
-                if none_is_ours {
-                    return Ok(count);
-                }
-                if count > 0 {
-                    return Ok(count);
-                }
-                continue;
-            }
-            let count = state.collect_in_order(set, events);
-            if count > 0 {
-                return Ok(count);
-            }
-            if deadline.is_some_and(|deadline| clock::now() >= deadline) {
-                return Ok(state.add_kernel(set, events, 0));
-            }
-            let (news, found) = match std::mem::take(&mut awaits) {
-                // Mostly there is something already. If not, a sleep follows, for which active members have to be armed.
-                true if !state.active.is_empty() => (false, state.ask_kernel(set, events)),
-                true => (false, 0),
-                false => state.look(set, deadline, events),
-            };
-            if found > 0 {
-                match state.add_found(events, found) {
-                    0 => continue,
-                    count => return Ok(count),
-                }
-            }
-            if news {
-                drop(state);
-                let mut state = lock(&self.state);
-                let count = state.collect_in_order(set, events);
-                let count = if count == 0 { state.add_kernel(set, events, 0) } else { count };
-                if count > 0 {
-                    return Ok(count);
-                }
-                continue;
-            }
-            if sleep::is_interrupted(before, true) {
-                return Err(Errno(libc::EINTR));
-            }
-            let (Some(berth), Some(node)) = (state.berth.clone(), state.node.clone()) else { continue };
-            // What another thread dispatches from here on changes the epoch. What it dispatched before is in the queue.
-            let epoch = node.epoch();
-            let then = state.order.now();
-            let again = state.arm();
-            state.progress();
-            self.sleepers.fetch_add(1, Ordering::Relaxed);
-            let note = jump::note(What::Set(self));
-            drop(state);
-            let (mut outcome, mut slept) = (Ok(0), false);
-            let cancelled = || signal::was_cancelled(before);
-            let has_news = || {
-                engine::see_to_links();
-                lock(&self.state).has_news()
-            };
-            let sleeps = berth.occupy() && !has_news() && node.epoch() == epoch && !cancelled();
-            // Who leaves this sleep by a jump keeps nothing: if the set is closed meanwhile, its berth goes.
-            let weak = Arc::downgrade(&berth);
-            drop(berth);
-            if sleeps {
-                let left = sleep::left(deadline.into_iter().chain(again).min());
-                slept = true;
-                outcome = sleep::in_kernel(|| kernel::epoll_wait(set, events, left, mask));
-            }
-            if jump::strike(note) {
-                self.sleepers.fetch_sub(1, Ordering::Relaxed);
-                if let Some(berth) = weak.upgrade() {
-                    let mut tokens = Tokens::new();
-                    let told = events[..outcome.unwrap_or(0)].iter().filter_map(state::berth_token);
-                    told.for_each(|token| tokens.push(token));
-                    berth.leave_with(&tokens);
-                }
-            }
-            let mut state = lock(&self.state);
-            state.looked = cpu::ticks();
-            state.progress();
-            if slept && outcome.is_ok() {
-                state.order.asked_at(&then);
-            }
-            let found = outcome.unwrap_or(0);
-            state.order.more |= found == events.len();
-            let count = state.translate(events, found);
-            if count > 0 {
-                state.rouse();
-            }
-            let count = count + state.collect(&mut events[count..]);
-            if count > 0 {
-                return Ok(count);
-            }
-            // Woken for nothing that the program asked for: a peer may have changed its path, or want this side to.
-            state.keep_up();
-            drop(state);
-            drop(inside);
-            if outcome == Err(Errno(libc::EINTR)) || signal::was_cancelled(before) {
-                return Err(sleep::why(before, true));
-            }
         }
     }
 }

@@ -11,10 +11,7 @@ use crate::{
     stream::{Stream, lock},
 };
 
-use super::{
-    Set,
-    state::{State, token},
-};
+use super::{Set, state::State, token::token};
 
 impl Set {
     /// The process is about to shut itself in, and its streams were asked to leave.

@@ -1,25 +1,20 @@
 //! What a set knows of its members, and how it finds those with news.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicU32, Ordering},
-    },
-    time::Duration,
-};
+use std::sync::Arc;
 
 use sidestep_fabric::{Berth, EventQueue, Node, event::SourceId};
-use sidestep_shm::wait::{Patience, Waiter, nearest_core};
+use sidestep_shm::wait::{Patience, Waiter};
 use sidestep_stream::carrier::{Carrier, SharedNews, Watch};
-use sidestep_sys::cpu;
 
 use crate::{
     kernel::{self, Errno, Result},
     member::{EDGE, ENDS, IN, Member, Members, ONE_SHOT, OUT, RDHUP, Ring, Seen},
-    poll::LOOK_TICKS,
 };
 
-use super::order::Order;
+use super::{
+    order::Order,
+    token::{berth_mark, token},
+};
 
 /// The members of a set, and what is known of each. Behind the set's lock.
 #[derive(Debug, Default)]
@@ -41,7 +36,7 @@ pub struct State {
     /// Members for which a sleep must end in time.
     watched: Vec<u32>,
     /// Where news of members comes in that have no tripwires of their own.
-    shared: Option<SharedNews>,
+    pub shared: Option<SharedNews>,
     pub order: Order,
     /// A wait has told of something in the berth that only the node's look at the kernel sees to.
     pub kernel_told: bool,
@@ -50,12 +45,10 @@ pub struct State {
 }
 
 const EXCLUSIVE: u32 = libc::EPOLLEXCLUSIVE as u32;
-/// Tells the tokens of a berth from those of members.
-const BERTH_BIT: u32 = 1 << 30;
 /// Looks without news after which a member becomes idle, if there are many.
 const QUIET: u32 = 64;
 /// So many members are looked at without further ado.
-const FEW: usize = 16;
+pub const FEW: usize = 16;
 
 impl State {
     /// Of a set without members.
@@ -363,7 +356,7 @@ impl State {
     }
 
     /// Full rings whose readers do not move give way to TCP also while other news keeps the program from sleeping.
-    fn see_to_full(&mut self) {
+    pub fn see_to_full(&mut self) {
         let State { members, active, .. } = self;
         for id in active.iter() {
             members.get_mut(*id).filter(|member| member.events & OUT != 0).and_then(Member::look_again);
@@ -376,132 +369,6 @@ impl State {
         let carried =
             self.members.iter().filter_map(|(_, member)| Some((member.stream, &member.ring.as_ref()?.carrier)));
         carried.for_each(|(stream, carrier)| stream.keep_up(carrier));
-    }
-
-    pub fn kernel_is_due(&mut self) -> bool {
-        cpu::ticks().wrapping_sub(self.looked) > LOOK_TICKS
-    }
-
-    /// Asks the kernel, without waiting, and adds what it has.
-    pub fn add_kernel(&mut self, set: i32, events: &mut [libc::epoll_event], count: usize) -> usize {
-        self.asks_kernel();
-        self.looked = cpu::ticks();
-        self.see_to_full();
-        let rest = &mut events[count..];
-        if rest.is_empty() {
-            return count;
-        }
-        let mut more = 0;
-        // Ours may take all the room that the program gave; then the others are still to come.
-        for _ in 0..=self.carried {
-            let found = kernel::epoll_wait(set, rest, Some(Duration::ZERO), None).unwrap_or(0);
-            more = self.translate(rest, found);
-            self.order.more = found == rest.len();
-            if more > 0 || found < rest.len() {
-                break;
-            }
-        }
-        if count > 0 {
-            return count + more;
-        }
-        // Members of ours of which the kernel knew; none has been reported by this call.
-        self.rouse();
-        match more + self.collect(&mut events[more..]) {
-            // What the peer did meanwhile must not hide what there is from a call that does not wait.
-            0 if self.order.behind => self.collect_in_order(set, events),
-            count => count,
-        }
-    }
-
-    /// Asks the kernel, without waiting. Returns how many events it has told.
-    pub fn ask_kernel(&mut self, set: i32, events: &mut [libc::epoll_event]) -> usize {
-        self.asks_kernel();
-        self.looked = cpu::ticks();
-        kernel::epoll_wait(set, events, Some(Duration::ZERO), None).unwrap_or(0)
-    }
-
-    /// Reports what the kernel has just told, and ready members after it.
-    pub fn add_found(&mut self, events: &mut [libc::epoll_event], found: usize) -> usize {
-        self.order.more = found == events.len();
-        let count = self.translate(events, found);
-        self.see_to_full();
-        self.rouse();
-        count + self.collect(&mut events[count..])
-    }
-
-    /// A writer stores its bytes, and then tells of them if somebody waits: who sees the bytes between the two and asks this
-    /// set must be told of them. Where there are many members that is left to the next wait.
-    pub fn rouse(&mut self) {
-        if self.carried <= self.active.len() || self.carried > FEW {
-            return;
-        }
-        let is_idle = |member: &Member| member.ring.as_ref().is_some_and(|ring| !ring.active);
-        let ready = |member: &Member| is_idle(member) && member.ready() != 0;
-        let ids: Vec<u32> = self.members.iter().filter(|(_, member)| ready(member)).map(|(id, _)| id).collect();
-        ids.into_iter().for_each(|id| self.activate(id));
-    }
-
-    /// Takes our own out of what the kernel reported.
-    pub fn translate(&mut self, events: &mut [libc::epoll_event], count: usize) -> usize {
-        let mut kept = 0;
-        for at in 0..count {
-            let event = events[at];
-            if !is_ours(&event) {
-                events[kept] = event;
-                kept += 1;
-                continue;
-            }
-            if let Some(token) = berth_token(&event) {
-                self.kernel_told |= Berth::is_of_kernel(token);
-                self.progress();
-                continue;
-            }
-            let id = event.u64 as u32;
-            if let Some(ring) = self.members.get_mut(id).and_then(|member| member.ring.as_mut()) {
-                ring.anchor |= event.events & ENDS;
-                let carrier = ring.carrier.clone();
-                if event.events & ENDS != 0
-                    && let Some(member) = self.members.get(id)
-                {
-                    member.stream.notice_end(&carrier);
-                }
-                self.activate(id);
-                self.mentioned.push(id);
-            }
-        }
-        kept
-    }
-
-    /// Looks for a while: at active members all the time, at the kernel now and then. Returns whether there is news, and how
-    /// many events the kernel has told, which then are in `events`.
-    pub fn look(&mut self, set: i32, deadline: Option<u64>, events: &mut [libc::epoll_event]) -> (bool, usize) {
-        let State { members, active, carried, waiter, looked, shared, node, order, .. } = self;
-        let shared = shared.as_ref().filter(|_| *carried > active.len());
-        let ring = |id: &u32| members.get(*id).and_then(|member| member.ring.as_ref());
-        let core = || nearest_core(active.iter().filter_map(ring).map(|ring| ring.carrier.watch().peer_core()));
-        let node = node.as_ref().filter(|_| *carried > active.len());
-        if waiter.is_resting() {
-            // The sleep that follows sees what the kernel has.
-            *looked = cpu::ticks();
-        }
-        let mut found = 0;
-        let news = waiter.look(deadline, core, || {
-            if active.iter().any(|id| members.get(*id).is_some_and(|member| member.ready() != 0)) {
-                return true;
-            }
-            if node.is_some_and(|node| node.has_news()) || shared.is_some_and(SharedNews::has_arrivals) {
-                return true;
-            }
-            let now = cpu::ticks();
-            if now.wrapping_sub(*looked) < LOOK_TICKS {
-                return false;
-            }
-            *looked = now;
-            active.iter().filter_map(ring).for_each(|ring| order.asks(&ring.carrier));
-            found = kernel::epoll_wait(set, events, Some(Duration::ZERO), None).unwrap_or(0);
-            found > 0
-        });
-        (news, found)
     }
 }
 
@@ -520,38 +387,4 @@ fn attach(news: &EventQueue, carrier: &Carrier, id: u32) -> Vec<SourceId> {
 
 fn detach(news: &EventQueue, ring: &Ring) {
     ring.sources.iter().for_each(|source| ring.carrier.watch().detach(news, *source));
-}
-
-/// Whether an event of the kernel's is for us, not for the program.
-pub fn is_ours(event: &libc::epoll_event) -> bool {
-    (event.u64 >> 32) as u32 & !BERTH_BIT == salt()
-}
-
-/// The token of what has come to the berth of a set, if that is what the event tells.
-pub fn berth_token(event: &libc::epoll_event) -> Option<u64> {
-    Berth::token(event.u64, berth_mark())
-}
-
-/// The upper half of every token of a berth.
-fn berth_mark() -> u32 {
-    salt() | BERTH_BIT
-}
-
-/// The upper half of every token of ours.
-fn salt() -> u32 {
-    // No `OnceLock`: a child would wait for ever for a thread of its parent's that was making it.
-    static SALT: AtomicU32 = AtomicU32::new(0);
-    let known = SALT.load(Ordering::Relaxed);
-    if known != 0 {
-        return known;
-    }
-    let mut bytes = [0; 4];
-    let _ = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
-    let fresh = (u32::from_ne_bytes(bytes) | 1 << 31) & !BERTH_BIT;
-    SALT.compare_exchange(0, fresh, Ordering::Relaxed, Ordering::Relaxed).map_or_else(|first| first, |_| fresh)
-}
-
-/// What stands for a member in the kernel's set.
-pub fn token(low: u32) -> u64 {
-    u64::from(salt()) << 32 | u64::from(low)
 }

@@ -62,7 +62,7 @@ pub fn is_set(fd: i32) -> bool {
 /// Which path a stream reads from and writes to; `true` is the ring.
 pub fn paths(fd: i32) -> Option<(bool, bool)> {
     let stream = table::stream(fd)?;
-    let [reads, writes] = [READ, WRITE].map(|direction| stream.on_ring[direction].load(Ordering::Relaxed));
+    let [reads, writes] = [READ, WRITE].map(|direction| stream.on_ring(direction));
     Some((reads, writes))
 }
 
@@ -224,10 +224,10 @@ pub fn option_was_set(fd: i32, level: i32, name: i32, value: &[u8]) {
             let nanos =
                 (seconds.max(0) as u64).saturating_mul(1_000_000_000).saturating_add(micros.max(0) as u64 * 1000);
             let direction = if name == libc::SO_RCVTIMEO { READ } else { WRITE };
-            stream.timeouts[direction].store(nanos, Ordering::Relaxed);
+            stream.set_timeout(direction, nanos);
         }
         libc::SO_RCVLOWAT => {
-            stream.low_water.store(half(0).unwrap_or(1).max(1) as u32, Ordering::Relaxed);
+            stream.record().shared().set_low_water(half(0).unwrap_or(1).max(1) as u32);
             stream.stirs.fetch_add(1, Ordering::Relaxed);
         }
         _ => {}
@@ -244,7 +244,7 @@ pub fn error_was_told(fd: i32) {
 /// The kernel has taken F_SETFL or FIONBIO; `nonblocking` is the new mode.
 pub fn mode_was_set(fd: i32, nonblocking: bool) {
     if let Some(stream) = table::stream(fd) {
-        stream.nonblocking.store(nonblocking, Ordering::Relaxed);
+        stream.record().shared().set_nonblocking(nonblocking);
     }
 }
 

@@ -368,7 +368,7 @@ impl Engine {
             let waits = match stream.stage() {
                 Stage::Offered => true,
                 // The other side uses the carrier, so it has taken it up.
-                Stage::Carried => !stream.on_ring.iter().any(|on_ring| on_ring.load(Ordering::Relaxed)),
+                Stage::Carried => ![READ, WRITE].iter().any(|direction| stream.on_ring(*direction)),
                 Stage::Young | Stage::Never => false,
             };
             if !waits {
@@ -545,12 +545,12 @@ fn fit(stream: &Stream, place: &Place) -> Result<(), Option<Reason>> {
     }
     let busy = counts(stream) != before
         || stream.try_both().is_none()
-        || stream.in_kernel.iter().any(|count| count.load(Ordering::SeqCst) != 0);
+        || [READ, WRITE].iter().any(|direction| stream.calls_in_kernel(*direction) != 0);
     Err(if busy { None } else { Some(Reason::ForeignBytes) })
 }
 
 fn counts(stream: &Stream) -> (u64, u64) {
-    let [read, written] = [READ, WRITE].map(|direction| stream.over_tcp[direction].load(Ordering::SeqCst));
+    let [read, written] = [READ, WRITE].map(|direction| stream.over_tcp(direction));
     (read, written)
 }
 

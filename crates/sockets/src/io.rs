@@ -50,10 +50,10 @@ pub fn receive(
     {
         return outcome;
     }
-    let nonblocking = stream.nonblocking.load(Ordering::Relaxed) || flags & libc::MSG_DONTWAIT != 0;
+    let nonblocking = stream.is_nonblocking() || flags & libc::MSG_DONTWAIT != 0;
     if flags & (libc::MSG_WAITALL | libc::MSG_PEEK) == 0
         && !parts.iter().all(|part| part.is_empty())
-        && stream.low_water.load(Ordering::Relaxed) <= 1
+        && stream.low_water() <= 1
     {
         let _inside = Inside::enter();
         let mut reader = stream.reader();
@@ -115,7 +115,7 @@ fn is_next_an_error(reader: &mut reader::Reader, stream: &Stream) -> bool {
 /// How many bytes a receiving call has room for, and with how many a blocking one returns if there is no end before.
 fn wanted(stream: &Stream, parts: &[IoSliceMut<'_>], flags: i32) -> (usize, usize) {
     let all = parts.iter().map(|part| part.len()).sum();
-    let low_water = stream.low_water.load(Ordering::Relaxed) as usize;
+    let low_water = stream.low_water() as usize;
     (all, if flags & libc::MSG_WAITALL != 0 { all } else { all.min(low_water) })
 }
 
@@ -129,7 +129,7 @@ fn receive_slowly(
     mut control: Option<&mut Control<'_>>,
 ) -> Result<usize> {
     let before = signal::runs();
-    let timeout = stream.timeouts[READ].load(Ordering::Relaxed);
+    let timeout = stream.timeout(READ);
     let deadline = (timeout != 0).then(|| clock::now() + timeout);
     let (all, target) = wanted(stream, parts, flags);
     let mut total = 0;
@@ -208,7 +208,7 @@ fn receive_slowly(
             return over(libc::EAGAIN);
         }
         // The kernel tells of bytes from the low-water mark on. Near a switch it has a part of them only, which wakes nobody.
-        let nap = (stream.low_water.load(Ordering::Relaxed) > 1).then(|| clock::now() + NAP_NS);
+        let nap = (stream.low_water() > 1).then(|| clock::now() + NAP_NS);
         let (news, slept) = wait_to_read(stream, carrier, deadline.into_iter().chain(nap).min(), before);
         stream.keep_up_now();
         anchor = if news || nap.is_some() { Anchor::News } else { Anchor::SleptOn };
@@ -287,7 +287,7 @@ pub fn send(fd: i32, stream: &'static Stream, parts: &[IoSlice<'_>], flags: i32)
     {
         return outcome;
     }
-    let nonblocking = stream.nonblocking.load(Ordering::Relaxed) || flags & libc::MSG_DONTWAIT != 0;
+    let nonblocking = stream.is_nonblocking() || flags & libc::MSG_DONTWAIT != 0;
     let mut done = 0;
     if let [part] = parts {
         let _inside = Inside::enter();
@@ -331,7 +331,7 @@ fn send_slowly(
     mut total: usize,
 ) -> Result<usize> {
     let before = signal::runs();
-    let timeout = stream.timeouts[WRITE].load(Ordering::Relaxed);
+    let timeout = stream.timeout(WRITE);
     let deadline = (timeout != 0).then(|| clock::now() + timeout);
     let _in_use = stream.in_use();
     if total == 0 && !table::slot(fd).is_some_and(|slot| slot.is(stream)) {

@@ -166,14 +166,14 @@ pub fn changed_user() {
 
 /// Whether a stream is on TCP both ways, and nothing for it lies here.
 pub fn is_kernels(stream: &Stream) -> bool {
-    [READ, WRITE].iter().all(|direction| !stream.on_ring[*direction].load(Ordering::Relaxed))
+    [READ, WRITE].iter().all(|direction| !stream.on_ring(*direction))
         && stream.carrier().is_none_or(|carrier| carrier.kept.load(Ordering::Relaxed) == 0)
         && stream.inherited_bytes() == 0
 }
 
 /// Whether bytes for a stream lie here, and not with the kernel. Looks at memory only.
 pub fn has_bytes(stream: &Stream) -> bool {
-    let has = |carrier: &Carrier| stream.on_ring[READ].load(Ordering::Relaxed) && carrier.has_at_least(1);
+    let has = |carrier: &Carrier| stream.on_ring(READ) && carrier.has_at_least(1);
     stream.carrier().is_some_and(|carrier| carrier.kept.load(Ordering::Relaxed) != 0 || has(&carrier))
         || stream.inherited_bytes() > 0
 }

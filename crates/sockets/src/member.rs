@@ -258,7 +258,7 @@ impl Member {
 
     /// Whether a direction is on TCP, or about to be.
     fn uses_tcp(&self, ring: &Ring) -> bool {
-        let on_ring = |direction: usize| self.stream.on_ring[direction].load(Ordering::Relaxed);
+        let on_ring = |direction: usize| self.stream.on_ring(direction);
         !on_ring(READ) || !on_ring(WRITE) || ring.carrier.is_switching()
     }
 
@@ -268,9 +268,7 @@ impl Member {
         Seen {
             written: ring.carrier.watch().written(),
             read: ring.carrier.watch().read(),
-            arrived: self.stream.over_tcp[READ].load(Ordering::Relaxed)
-                + ring.carrier.kept.load(Ordering::Relaxed)
-                + unread,
+            arrived: self.stream.over_tcp(READ) + ring.carrier.kept.load(Ordering::Relaxed) + unread,
             fulls: self.stream.fulls.load(Ordering::Relaxed),
             stirs: self.stream.stirs.load(Ordering::Relaxed),
             anchor: ring.anchor,
@@ -283,7 +281,7 @@ impl Member {
     #[cold]
     pub fn kernel_ready(&self) -> u32 {
         let mut asked = self.events as i16 & (libc::POLLIN | libc::POLLRDHUP);
-        if !self.stream.on_ring[WRITE].load(Ordering::Relaxed) {
+        if !self.stream.on_ring(WRITE) {
             asked |= self.events as i16 & libc::POLLOUT;
         }
         let ready = kernel::look(self.stream.fd(), asked);
@@ -331,7 +329,7 @@ impl Member {
     /// When a wait must look again at the latest, if it must ([`look_again`]).
     pub fn look_again(&mut self) -> Option<u64> {
         let ring = self.ring.as_mut().filter(|_| self.present && !self.spent)?;
-        let on_ring = || self.stream.on_ring[WRITE].load(Ordering::Relaxed);
+        let on_ring = || self.stream.on_ring(WRITE);
         let before = on_ring();
         let until = look_again(self.stream, &ring.carrier, self.events as i16);
         if before && !on_ring() {

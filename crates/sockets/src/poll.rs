@@ -234,7 +234,7 @@ impl List {
         }
         self.ringed.iter().any(|ringed| {
             let events = fds[ringed.at].events;
-            let [reads, writes] = [READ, WRITE].map(|way| ringed.stream.on_ring[way].load(Ordering::Relaxed));
+            let [reads, writes] = [READ, WRITE].map(|way| ringed.stream.on_ring(way));
             events & IN != 0 && !reads
                 || events & OUT != 0 && !writes
                 || ringed.stream.is_shut.load(Ordering::Relaxed)
@@ -329,7 +329,7 @@ impl List {
             if events & libc::POLLIN != 0 {
                 ringed.carrier.watch().arm_arrival();
             }
-            if events & libc::POLLOUT != 0 && ringed.stream.on_ring[WRITE].load(Ordering::Relaxed) {
+            if events & libc::POLLOUT != 0 && ringed.stream.on_ring(WRITE) {
                 ringed.carrier.watch().arm_space();
             }
         }
@@ -385,7 +385,7 @@ impl Ringed {
 
     /// When a wait must look again at the latest.
     fn look_again(&self, asked: i16) -> Option<u64> {
-        let on_ring = || self.stream.on_ring[WRITE].load(Ordering::Relaxed);
+        let on_ring = || self.stream.on_ring(WRITE);
         let before = on_ring();
         let until = look_again(self.stream, &self.carrier, asked);
         // The kernel has not been asked about space that TCP has: it is, at once.
@@ -394,7 +394,7 @@ impl Ringed {
 
     /// What the kernel is asked in its stead: the end of the stream always shows at the anchor.
     fn kernel_events(&self, asked: i16) -> i16 {
-        let asked = if self.stream.on_ring[WRITE].load(Ordering::Relaxed) { asked & !OUT } else { asked };
+        let asked = if self.stream.on_ring(WRITE) { asked & !OUT } else { asked };
         // An end without the peer's word wants a closer look, once.
         let watched = !self.carrier.has_ended() && !self.stream.is_shut.load(Ordering::Relaxed);
         if watched { asked | libc::POLLRDHUP } else { asked }
@@ -416,11 +416,11 @@ fn looks_again() -> bool {
 /// Counts this call as in the kernel for streams without a ring. `None`: one of them has been opened meanwhile. Inside.
 fn hold(streams: &[&'static Stream]) -> Option<Note> {
     for stream in streams {
-        stream.in_kernel[READ].fetch_add(1, Ordering::SeqCst);
+        stream.enter_kernel(READ);
     }
     let note = jump::note_each(streams.iter().map(|stream| What::InKernel(stream, READ)));
     // SeqCst: pairs with `Reader::take_up`: it sees the count, or this sees the opening.
-    if streams.iter().all(|stream| !stream.open.load(Ordering::SeqCst)) {
+    if streams.iter().all(|stream| !stream.is_open()) {
         return Some(note);
     }
     let_go(streams, note);
@@ -431,7 +431,7 @@ fn let_go(streams: &[&'static Stream], note: Note) {
     let _inside = Inside::enter();
     if jump::strike(note) {
         for stream in streams {
-            stream.in_kernel[READ].fetch_sub(1, Ordering::SeqCst);
+            stream.leave_kernel(READ);
         }
     }
 }

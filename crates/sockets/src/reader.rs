@@ -410,14 +410,14 @@ impl Reader {
         let stays = stream.parting.load(Ordering::SeqCst) || stream.shared.load(Ordering::SeqCst);
         let Some(carrier) = stream.carrier().filter(|_| !stays && set::can_open(stream)) else { return false };
         // SeqCst: pairs with `Stream::in_kernel` and then `open` in calls that are about to sleep in the kernel.
-        stream.open.store(true, Ordering::SeqCst);
-        if stream.in_kernel[READ].load(Ordering::SeqCst) != 0 {
-            stream.open.store(false, Ordering::SeqCst);
+        stream.record().reading().open(1);
+        if stream.calls_in_kernel(READ) != 0 {
+            stream.record().reading().close();
             return false;
         }
         let receiver = crate::stream::lock(&stream.inbox).as_mut().and_then(|parts| parts.inbound.take());
         let Some(receiver) = receiver else {
-            stream.open.store(false, Ordering::SeqCst);
+            stream.record().reading().close();
             return false;
         };
         self.waiter = Waiter::with(config().patience);

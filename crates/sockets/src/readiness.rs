@@ -20,8 +20,8 @@ pub fn ring_events(stream: &Stream, carrier: &Carrier) -> i16 {
     if stream.shared.load(Ordering::Relaxed) {
         stream.see_sharing();
     }
-    if stream.open.load(Ordering::Relaxed) {
-        let wanted = stream.low_water.load(Ordering::Relaxed);
+    if stream.is_open() {
+        let wanted = stream.low_water();
         let kept = carrier.kept.load(Ordering::Relaxed) != 0 || stream.inherited_bytes() > 0;
         let in_ring = carrier.has_at_least(wanted) && ring_is_next(stream, carrier);
         if in_ring || kept && wanted <= 1 || wanted > 1 && has_across(stream, carrier, wanted) {
@@ -29,7 +29,7 @@ pub fn ring_events(stream: &Stream, carrier: &Carrier) -> i16 {
             cpu::prefetch(carrier.places[READ].load(Ordering::Relaxed), 1);
         }
     }
-    if stream.on_ring[WRITE].load(Ordering::Relaxed)
+    if stream.on_ring(WRITE)
         && (carrier.has_space() || carrier.peer_reading().closed || carrier.lost.load(Ordering::Relaxed))
     {
         events |= OUT;
@@ -41,7 +41,7 @@ pub fn ring_events(stream: &Stream, carrier: &Carrier) -> i16 {
 /// before it come first, and the kernel tells of them.
 #[inline]
 pub fn ring_is_next(stream: &Stream, carrier: &Carrier) -> bool {
-    stream.on_ring[READ].load(Ordering::Relaxed) || switch_is_reached(stream, carrier)
+    stream.on_ring(READ) || switch_is_reached(stream, carrier)
 }
 
 /// Whether a switch has been announced whose position is reached, so that the next read carries it out.
@@ -55,13 +55,13 @@ pub fn switch_is_reached(stream: &Stream, carrier: &Carrier) -> bool {
 /// and bytes on two paths count together for a low-water mark.
 pub fn look_again(stream: &Stream, carrier: &Carrier, events: i16) -> Option<u64> {
     let mut until = None;
-    if events & OUT != 0 && stream.on_ring[WRITE].load(Ordering::Relaxed) && !carrier.has_space() {
+    if events & OUT != 0 && stream.on_ring(WRITE) && !carrier.has_space() {
         until = match stream.try_writer() {
             Some(mut writer) => writer.stalls_until(stream),
             None => Some(clock::now() + LOOK_NS),
         };
     }
-    if events & IN != 0 && stream.low_water.load(Ordering::Relaxed) > 1 && is_split(stream, carrier) {
+    if events & IN != 0 && stream.low_water() > 1 && is_split(stream, carrier) {
         let soon = clock::now() + LOOK_NS;
         until = Some(until.map_or(soon, |until| until.min(soon)));
     }

@@ -7,7 +7,7 @@
 //! - S2. The position of a direction is what went over TCP plus what went over the ring, and those before it. Only a switch changes the path,
 //!   and only at a position that both ends know.
 //! - S3. A direction is opened for the ring by its reader, when no call of this process sits in the kernel for it
-//!   (`in_kernel`) and every epoll set that has the stream has a berth.
+//!   (`calls_in_kernel`) and every epoll set that has the stream has a berth.
 //! - S4. Only the anchor ends a stream.
 
 use std::sync::{
@@ -15,7 +15,10 @@ use std::sync::{
     atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU32, AtomicU64, Ordering},
 };
 
-use sidestep_stream::carrier::{Carrier, Halves};
+use sidestep_stream::{
+    carrier::{Carrier, Halves},
+    record::Record,
+};
 use sidestep_sys::{
     clock,
     lock::{Guard, Lock, Mutex, MutexGuard},
@@ -39,6 +42,7 @@ mod number;
 mod parting;
 mod promotion;
 mod sharing;
+mod words;
 mod young;
 
 pub use number::{InKernel, Passing};
@@ -49,6 +53,8 @@ pub use sharing::{Retired, hold_retired};
 pub struct Stream {
     /// Its place in the pool.
     pub index: u32,
+    /// The words that decide where its bytes go, and the options of its open file. In memory of this process alone.
+    record: Record,
     /// A descriptor number of the anchor.
     fd: AtomicI32,
     /// All descriptor numbers of the program that lead here, if there were ever several: else there is the one above.
@@ -64,20 +70,8 @@ pub struct Stream {
     pub asks: AtomicBool,
     /// The socket was not made by this process: who else has it, or waits for it, is not known.
     pub foreign: AtomicBool,
-    /// O_NONBLOCK.
-    pub nonblocking: AtomicBool,
-    /// SO_RCVTIMEO and SO_SNDTIMEO in nanoseconds; 0: none.
-    pub timeouts: [AtomicU64; 2],
-    /// SO_RCVLOWAT.
-    pub low_water: AtomicU32,
     /// TCP_INQ: `recvmsg` tells how many bytes are left to read.
     pub tells_unread: AtomicBool,
-    /// Reads of the program, and writes, that sit in the kernel.
-    pub in_kernel: [AtomicU32; 2],
-    /// Bytes that went over TCP: read, written.
-    pub over_tcp: [AtomicU64; 2],
-    /// Bytes that went over carriers which were given up: read, written.
-    pub over_former: [AtomicU64; 2],
     /// The carrier is to be given up.
     pub parting: AtomicBool,
     /// How many were.
@@ -93,10 +87,6 @@ pub struct Stream {
     /// Writes are the kernel's, which knows their error: the program has shut that direction down, or was told that the
     /// connection is gone.
     pub writes_over: AtomicBool,
-    /// The reading direction is open: its waits cover the ring.
-    pub open: AtomicBool,
-    /// Where bytes are read from and written to: `true` is the ring.
-    pub on_ring: [AtomicBool; 2],
     stage: AtomicU8,
     /// Code of the [`Reason`] that was last given.
     reason: AtomicU8,
@@ -162,6 +152,7 @@ impl Stream {
     pub fn new(index: u32) -> Stream {
         Stream {
             index,
+            record: Record::private(words::own()),
             fd: AtomicI32::new(-1),
             numbers: Mutex::default(),
             had_copies: AtomicBool::new(false),
@@ -170,13 +161,7 @@ impl Stream {
             connected: AtomicBool::new(false),
             asks: AtomicBool::new(false),
             foreign: AtomicBool::new(false),
-            nonblocking: AtomicBool::new(false),
-            timeouts: Default::default(),
-            low_water: AtomicU32::new(1),
             tells_unread: AtomicBool::new(false),
-            in_kernel: Default::default(),
-            over_tcp: Default::default(),
-            over_former: Default::default(),
             parting: AtomicBool::new(false),
             partings: AtomicU32::new(0),
             fulls: AtomicU64::new(0),
@@ -184,8 +169,6 @@ impl Stream {
             is_shut: AtomicBool::new(false),
             sends_no_more: AtomicBool::new(false),
             writes_over: AtomicBool::new(false),
-            open: AtomicBool::new(false),
-            on_ring: Default::default(),
             stage: AtomicU8::new(Stage::Young as u8),
             reason: AtomicU8::new(Reason::Young as u8),
             turns: AtomicU32::new(0),
@@ -210,6 +193,9 @@ impl Stream {
         if self.has_heirloom.load(Ordering::Relaxed) {
             self.forget_heirloom();
         }
+        self.record.begin(words::own(), [0; 2]);
+        self.record.shared().set_nonblocking(nonblocking);
+        self.record.shared().set_low_water(1);
         self.fd.store(fd, Ordering::Relaxed);
         self.had_copies.store(false, Ordering::Relaxed);
         self.users.store(0, Ordering::Relaxed);
@@ -217,17 +203,9 @@ impl Stream {
         self.connected.store(false, Ordering::Relaxed);
         self.asks.store(false, Ordering::Relaxed);
         self.foreign.store(false, Ordering::Relaxed);
-        self.nonblocking.store(nonblocking, Ordering::Relaxed);
-        self.low_water.store(1, Ordering::Relaxed);
         self.tells_unread.store(false, Ordering::Relaxed);
         self.parting.store(false, Ordering::Relaxed);
         self.partings.store(0, Ordering::Relaxed);
-        for pair in [&self.timeouts, &self.over_tcp, &self.over_former] {
-            pair.iter().for_each(|word| word.store(0, Ordering::Relaxed));
-        }
-        self.in_kernel.iter().for_each(|word| word.store(0, Ordering::Relaxed));
-        self.on_ring.iter().for_each(|word| word.store(false, Ordering::Relaxed));
-        self.open.store(false, Ordering::Relaxed);
         self.fulls.store(0, Ordering::Relaxed);
         self.stirs.store(0, Ordering::Relaxed);
         self.is_shut.store(false, Ordering::Relaxed);
@@ -265,15 +243,7 @@ impl Stream {
     /// In a forked child: goes on over TCP where the parent's stream was, with what that has left to it.
     pub fn inherit(&self, from: &Stream, fd: i32, legacy: Option<&Legacy>) {
         self.begin(fd, kernel::is_nonblocking(fd));
-        for direction in [READ, WRITE] {
-            let bytes = from.over_tcp[direction].load(Ordering::Relaxed);
-            self.over_tcp[direction].store(bytes, Ordering::Relaxed);
-            let former = from.over_former[direction].load(Ordering::Relaxed)
-                + legacy.map_or(0, |legacy| legacy.carried[direction]);
-            self.over_former[direction].store(former, Ordering::Relaxed);
-            self.timeouts[direction].store(from.timeouts[direction].load(Ordering::Relaxed), Ordering::Relaxed);
-        }
-        self.low_water.store(from.low_water.load(Ordering::Relaxed), Ordering::Relaxed);
+        self.inherit_words(from, legacy.map_or([0; 2], |legacy| legacy.carried));
         self.connected.store(from.connected.load(Ordering::Relaxed), Ordering::Relaxed);
         self.asks.store(from.asks.load(Ordering::Relaxed), Ordering::Relaxed);
         self.foreign.store(from.foreign.load(Ordering::Relaxed), Ordering::Relaxed);
@@ -381,13 +351,13 @@ impl Stream {
     /// The position of a direction, of whose carrier so much has been used.
     #[inline]
     pub fn position(&self, direction: usize, on_carrier: u64) -> u64 {
-        self.over_tcp[direction].load(Ordering::Relaxed) + self.carried_bytes(direction, on_carrier)
+        self.over_tcp(direction) + self.carried_bytes(direction, on_carrier)
     }
 
     /// Bytes of a direction that went over carriers.
     #[inline]
     pub fn carried_bytes(&self, direction: usize, on_carrier: u64) -> u64 {
-        self.over_former[direction].load(Ordering::Relaxed) + on_carrier
+        self.over_former(direction) + on_carrier
     }
 
     /// [`keep_up`](Self::keep_up) with the carrier of now, if there is one.
@@ -408,7 +378,7 @@ impl Stream {
         }
         let reading = carrier.peer_reading();
         if (reading.leaving || reading.parting)
-            && self.on_ring[WRITE].load(Ordering::Relaxed)
+            && self.on_ring(WRITE)
             && let Some(mut writer) = self.try_writer()
         {
             writer.follow(self, reading.leaving);
@@ -463,7 +433,7 @@ impl Stream {
     pub fn set_reason(&self, reason: Reason) {
         self.reason.store(reason as u8, Ordering::Relaxed);
         if let Some(place) = self.known_place() {
-            let [reads, writes] = [READ, WRITE].map(|direction| self.on_ring[direction].load(Ordering::Relaxed));
+            let [reads, writes] = [READ, WRITE].map(|direction| self.on_ring(direction));
             place.engine.registry.set_state(place.entry, reads, writes, reason);
         }
     }
@@ -475,7 +445,7 @@ impl Stream {
 
     /// A direction has changed its path.
     pub fn moved(&self, direction: usize, to_ring: bool, reason: Reason) {
-        self.on_ring[direction].store(to_ring, Ordering::Release);
+        self.set_on_ring(direction, to_ring);
         self.set_reason(reason);
         self.publish_counts();
         if let Some(place) = self.known_place().filter(|_| to_ring) {
@@ -496,7 +466,7 @@ impl Stream {
     /// Bytes that the kernel has carried.
     #[inline]
     pub fn count(&self, direction: usize, bytes: usize) {
-        self.over_tcp[direction].fetch_add(bytes as u64, Ordering::Relaxed);
+        self.count_tcp(direction, bytes as u64);
         if direction == WRITE {
             engine::told_kernel();
             if self.asks.load(Ordering::Relaxed) {
@@ -513,7 +483,7 @@ impl Stream {
             let since = place.engine.registry.field(place.entry, Field::Since).load(Ordering::Relaxed);
             let is_young = clock::now() < since + 1_000_000_000;
             for direction in [READ, WRITE] {
-                let bytes = self.over_tcp[direction].load(Ordering::Relaxed);
+                let bytes = self.over_tcp(direction);
                 place.engine.registry.field(place.entry, fields[direction]).store(bytes, Ordering::Relaxed);
                 if is_young {
                     place.engine.registry.field(place.entry, young[direction]).store(bytes, Ordering::Relaxed);

@@ -200,7 +200,7 @@ impl Writer {
         let leaves = reading.leaving || parting || self.left;
         let over = stream.writes_over.load(Ordering::Relaxed) || stream.shared.load(Ordering::Relaxed);
         let may = reading.open && !leaves && !over && !reading.closed && reading.done == self.number;
-        if !may || carrier.lost.load(Ordering::Relaxed) || stream.in_kernel[WRITE].load(Ordering::SeqCst) != 0 {
+        if !may || carrier.lost.load(Ordering::Relaxed) || stream.calls_in_kernel(WRITE) != 0 {
             return Ok(false);
         }
         if matches!(config().promote, Promote::Random(_)) && self.dice() % 4 != 0 || !crate::set::can_open(stream) {

@@ -81,7 +81,8 @@ fn holders_share_options_and_counts() {
     let (_memory, record) = fresh();
     let shared = record.shared();
     let options = Options { nonblocking: true, low_water: u32::MAX };
-    shared.set_options(options);
+    shared.set_nonblocking(true);
+    shared.set_low_water(u32::MAX);
     assert_eq!(shared.options(), Ok(options));
     let time = std::time::Duration::from_micros(1500);
     shared.set_timeout(Direction::Write, Some(time));
@@ -114,7 +115,7 @@ fn words_that_nobody_writes_are_noticed() {
     };
     spoilt("owner", 9, &|record| record.reading().is_owner(holder(0)).err());
     spoilt("owner", 1 << 31, &|record| record.writing().is_owner(holder(0)).err());
-    spoilt("opened", 1 << 18, &|record| record.reading().opened().err());
+    spoilt("opened", 1 << 19, &|record| record.reading().opened().err());
     spoilt("opened", 0xffff, &|record| record.reading().opened().err());
     spoilt("over", 1 << 16, &|record| record.reading().over().err());
     spoilt("options", 2, &|record| record.shared().options().err());

@@ -4,7 +4,6 @@ use std::{
     cell::Cell,
     io::{IoSlice, IoSliceMut},
     mem::ManuallyDrop,
-    sync::atomic::Ordering,
 };
 
 use sidestep_shm::cached::CachedFile;
@@ -209,7 +208,7 @@ fn read_into_ring(fd: i32, stream: &Stream, file: &CachedFile, at: Option<i64>, 
 /// The error of a call that does not wait and finds the ring full.
 fn refuse_if_full(stream: &Stream) -> Result<()> {
     let _inside = Inside::enter();
-    let full = stream.nonblocking.load(Ordering::Relaxed) && stream.writer().is_full_for_file(stream)?;
+    let full = stream.is_nonblocking() && stream.writer().is_full_for_file(stream)?;
     if full { Err(Errno(libc::EAGAIN)) } else { Ok(()) }
 }
 
@@ -222,7 +221,7 @@ fn copy_piece(
     buffer: &mut [u8],
 ) -> (Result<usize>, bool) {
     // No more than can be sent at once, by a call that does not wait: the rest would be read again.
-    let nonblocking = stream.nonblocking.load(Ordering::Relaxed);
+    let nonblocking = stream.is_nonblocking();
     let space = if nonblocking {
         let _inside = Inside::enter();
         stream.writer().space().max(1)

@@ -1,6 +1,6 @@
 //! Receiving calls with MSG_PEEK: they wait as the others do, and take nothing.
 
-use std::{io::IoSliceMut, sync::atomic::Ordering};
+use std::io::IoSliceMut;
 
 use sidestep_sys::clock;
 
@@ -26,7 +26,7 @@ pub fn peek(
     mut control: Option<&mut Control<'_>>,
 ) -> Result<usize> {
     let before = signal::runs();
-    let timeout = stream.timeouts[READ].load(Ordering::Relaxed);
+    let timeout = stream.timeout(READ);
     let deadline = (timeout != 0).then(|| clock::now() + timeout);
     let (all, target) = wanted(stream, parts, flags);
     let _in_use = stream.in_use();

@@ -1,10 +1,7 @@
 //! Calls on a connection that is too young to be promoted, the only ones that a short one ever sees: they are counted, and
 //! are the kernel's. One that does not wait is made under the lock of its direction; one that may wait takes no lock.
 
-use std::{
-    io::{IoSlice, IoSliceMut},
-    sync::atomic::Ordering,
-};
+use std::io::{IoSlice, IoSliceMut};
 
 use crate::{
     control::Control,
@@ -62,7 +59,7 @@ pub fn send(fd: i32, stream: &'static Stream, parts: &[IoSlice<'_>], flags: i32)
 
 /// Whether a call returns at once, whatever there is.
 fn never_waits(stream: &Stream, flags: i32) -> bool {
-    stream.nonblocking.load(Ordering::Relaxed) || flags & libc::MSG_DONTWAIT != 0
+    stream.is_nonblocking() || flags & libc::MSG_DONTWAIT != 0
 }
 
 /// Begins a call that sits in the kernel. `None`: the stream has grown older meanwhile, or the number leads elsewhere.

@@ -1,7 +1,7 @@
 //! Reading without the kernel: in a process that has shut itself in while its peer did not follow. Only the calls of the
 //! program itself are made, and what the ring and this process's own memory hold is taken around them.
 
-use std::{io::IoSliceMut, sync::atomic::Ordering};
+use std::io::IoSliceMut;
 
 use crate::{
     kernel::Result,
@@ -54,7 +54,7 @@ impl Reader {
         if self.take_switch(stream)?.is_none() {
             return Ok(false);
         }
-        stream.on_ring[READ].store(self.on_ring, Ordering::Release);
+        stream.record().reading().set_within(self.on_ring);
         Ok(true)
     }
 

@@ -37,7 +37,7 @@ impl Passing {
         let _inside = Inside::enter();
         if jump::strike(self.2) {
             self.0.count(self.1, bytes);
-            self.0.in_kernel[self.1].fetch_sub(1, Ordering::SeqCst);
+            self.0.leave_kernel(self.1);
             self.0.drop_user();
             has_waited(self.1);
         }
@@ -61,7 +61,7 @@ impl InKernel {
         let _inside = Inside::enter();
         if jump::strike(self.2) {
             self.0.count(self.1, bytes);
-            self.0.in_kernel[self.1].fetch_sub(1, Ordering::SeqCst);
+            self.0.leave_kernel(self.1);
             has_waited(self.1);
         }
         std::mem::forget(self);
@@ -127,7 +127,7 @@ impl Stream {
     /// Begins a call that sits in the kernel for a direction, without a lock.
     pub fn in_kernel(&'static self, direction: usize) -> InKernel {
         let _inside = Inside::enter();
-        self.in_kernel[direction].fetch_add(1, Ordering::SeqCst);
+        self.enter_kernel(direction);
         InKernel(self, direction, jump::note(What::InKernel(self, direction)))
     }
 
@@ -135,19 +135,19 @@ impl Stream {
     pub fn in_passing(&'static self, direction: usize) -> Passing {
         let _inside = Inside::enter();
         self.users.fetch_add(1, Ordering::SeqCst);
-        self.in_kernel[direction].fetch_add(1, Ordering::SeqCst);
+        self.enter_kernel(direction);
         Passing(self, direction, jump::note_each([What::Use(self), What::InKernel(self, direction)].into_iter()))
     }
 
     /// A call that sat in the kernel was left by a jump. What the kernel carried last may not have been counted: the kernel has.
     #[cold]
     pub fn left_kernel(&'static self, direction: usize) {
-        let others = self.in_kernel[direction].fetch_sub(1, Ordering::SeqCst) != 1;
+        let others = self.leave_kernel(direction) != 1;
         if let Some(_both) = self.try_both()
             && !others
             && let Ok(Some((read, written))) = kernel::counts::of(self.fd())
         {
-            self.over_tcp[direction].fetch_max([read, written][direction], Ordering::SeqCst);
+            self.recover_tcp(direction, [read, written][direction]);
         }
     }
 

@@ -29,7 +29,7 @@ impl Stream {
     /// Called where a call goes to the kernel: while the carrier is not used both ways, sees whether it is to be given up.
     #[inline]
     pub fn see_parting(&self) {
-        if ![READ, WRITE].iter().all(|direction| self.on_ring[*direction].load(Ordering::Relaxed)) {
+        if ![READ, WRITE].iter().all(|direction| self.on_ring(*direction)) {
             self.part();
         }
     }
@@ -122,10 +122,10 @@ impl Stream {
     fn give_up(&self, reader: &mut Reader, writer: &mut Writer) {
         self.retire(kernel::cookie(self.fd()).ok(), None, None);
         for (direction, bytes) in [(READ, reader.forget_carrier()), (WRITE, writer.forget_carrier())] {
-            self.over_former[direction].fetch_add(bytes, Ordering::Relaxed);
-            self.on_ring[direction].store(false, Ordering::Relaxed);
+            self.count_former(direction, bytes);
+            self.set_on_ring(direction, false);
         }
-        self.open.store(false, Ordering::SeqCst);
+        self.record.reading().close();
         *lock(&self.inbox) = None;
         *lock(&self.carrier) = None;
         self.parting.store(false, Ordering::Relaxed);

@@ -82,7 +82,7 @@ impl Stream {
             self.turns.store((turns & !1) + 2 + direction as u32, Ordering::Relaxed);
         }
         turns / 2 >= TURNS && !self.is_shut.load(Ordering::Relaxed)
-            || self.over_tcp[direction].load(Ordering::Relaxed) >= BULK
+            || self.over_tcp(direction) >= BULK
             || config().promote == Promote::Eager
     }
 
@@ -178,7 +178,7 @@ impl Stream {
             }
         }
         if let Ok(bytes) = kernel::option(fd, libc::SOL_SOCKET, libc::SO_RCVLOWAT) {
-            self.low_water.store(bytes.max(1) as u32, Ordering::Relaxed);
+            self.record.shared().set_low_water(bytes.max(1) as u32);
         }
         let tells_unread = kernel::option(fd, libc::IPPROTO_TCP, libc::TCP_INQ).is_ok_and(|value| value != 0);
         self.tells_unread.store(tells_unread, Ordering::Relaxed);

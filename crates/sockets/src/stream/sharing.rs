@@ -109,7 +109,7 @@ impl Stream {
         let heirloom = self.heirloom()?;
         if let Some(ends) = heirloom.count() {
             for direction in [READ, WRITE] {
-                self.over_former[direction].fetch_add(ends[direction], Ordering::Relaxed);
+                self.count_former(direction, ends[direction]);
             }
             // From here on it is a connection like any other.
             let (never, young) = (Stage::Never as u8, Stage::Young as u8);
@@ -133,7 +133,7 @@ impl Stream {
             heirloom::went();
             // They count as bytes of TCP. What the ring has carried may be added to this later.
             let returned = heirloom.map_or(0, |heirloom| heirloom.returned());
-            self.over_former[READ].fetch_sub(returned, Ordering::Relaxed);
+            self.record.reading().count_former(-(returned as i64));
         }
     }
 

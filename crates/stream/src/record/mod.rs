@@ -29,6 +29,8 @@ pub use reading::{Position, Reading};
 pub use shared::{Options, Shared};
 pub use writing::Writing;
 
+use std::alloc::{Layout, handle_alloc_error};
+
 use sidestep_shm::{
     Result as MemoryResult,
     memory::{Memory, Word64},
@@ -76,6 +78,9 @@ pub enum Direction {
 pub struct Holder(u8);
 
 impl Holder {
+    /// The first place: that of a holder which is alone.
+    pub const FIRST: Holder = Holder(0);
+
     /// The holder in this place. `None`: there are not so many.
     pub fn new(place: usize) -> Option<Holder> {
         (place < MOST_HOLDERS).then_some(Holder(place as u8))
@@ -92,11 +97,23 @@ impl Record {
     /// over TCP. The generation is one that this memory has not had before, and not 0.
     pub fn create(memory: &Memory, at: usize, generation: u32, owner: Holder, tcp: [u64; 2]) -> MemoryResult<Record> {
         let record = Record::over(memory, at, generation)?;
-        record.shared.clear();
-        record.reading.clear(owner, tcp[0]);
-        record.writing.clear(owner, tcp[1]);
-        record.shared.begin(generation);
+        record.begin(owner, tcp);
         Ok(record)
+    }
+
+    /// One in memory that this process shares with nobody.
+    pub fn private(owner: Holder) -> Record {
+        Memory::heap(LEN)
+            .and_then(|memory| Record::create(&memory, 0, 1, owner, [0; 2]))
+            .unwrap_or_else(|_| handle_alloc_error(Layout::new::<[u8; LEN]>()))
+    }
+
+    /// Makes it the record of another stream, of which nobody else knows.
+    pub fn begin(&self, owner: Holder, tcp: [u64; 2]) {
+        self.shared.clear();
+        self.reading.clear(owner, tcp[0]);
+        self.writing.clear(owner, tcp[1]);
+        self.shared.begin(self.generation);
     }
 
     /// The record that lies here. [`Corrupt`] if it is of another generation, or none.
@@ -218,13 +235,17 @@ fn owner_word(epoch: u32, owner: Option<Holder>) -> u64 {
 
 /// Makes all holders of a direction alike; those that had looked before find another epoch.
 fn take_over(word: &Word64) {
-    use std::sync::atomic::Ordering::{AcqRel, Acquire};
-    let mut held = word.load(Acquire);
+    change(word, |held| owner_word(((held >> 32) as u32).wrapping_add(1), None));
+}
+
+/// Changes a word by compare-and-swap, for everyone in the same order. Returns what it held.
+fn change(word: &Word64, next: impl Fn(u64) -> u64) -> u64 {
+    use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+    let mut held = word.load(Relaxed);
     loop {
-        let next = owner_word(((held >> 32) as u32).wrapping_add(1), None);
-        let found = word.compare_exchange(held, next, AcqRel);
+        let found = word.compare_exchange(held, next(held), SeqCst);
         if found == held {
-            return;
+            return held;
         }
         held = found;
     }

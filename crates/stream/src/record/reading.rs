@@ -1,6 +1,6 @@
 //! The reader's words.
 
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 
 use sidestep_shm::{
     Result as MemoryResult,
@@ -16,8 +16,9 @@ words! {
         position: 0x08 = "bits 0-47: bytes read of the present carrier; bit 48: the rest is offered back; bits 49-63: its number",
         tcp_taken: 0x10 = "bytes ever taken from TCP",
         lock: 0x18 = "bits 0-31: lock of the bytes that TCP has: number of the family's member that holds it",
-        opened: 0x20 = "bits 0-15: the last carrier that was opened; bit 16: its writer is asked to end it; bit 17: its rest is wanted",
+        opened: 0x20 = "bits 0-15: the last carrier that was opened; bit 16: its writer is asked to end it; bit 17: its rest is wanted; bit 18: the next byte is read from it",
         over: 0x28 = "the last carrier that was read to its end",
+        former: 0x30 = "bytes read from carriers before the present one",
     }
 }
 
@@ -37,6 +38,7 @@ const OFFERED: u64 = 1 << 48;
 const CARRIER_SHIFT: u32 = 49;
 const ASKED: u64 = 1 << 16;
 const WANTED: u64 = 1 << 17;
+const WITHIN: u64 = 1 << 18;
 
 impl Position {
     fn to_word(self) -> u64 {
@@ -50,7 +52,8 @@ impl Position {
 
 impl Reading {
     pub(super) fn clear(&self, owner: Holder, tcp_taken: u64) {
-        [&self.position, &self.lock, &self.opened, &self.over].iter().for_each(|word| word.store(0, Relaxed));
+        let words = [&self.position, &self.lock, &self.opened, &self.over, &self.former];
+        words.iter().for_each(|word| word.store(0, Relaxed));
         self.owner.store(owner_word(0, Some(owner)), Relaxed);
         self.tcp_taken.store(tcp_taken, Relaxed);
     }
@@ -108,7 +111,7 @@ impl Reading {
     /// The last carrier that this end has opened.
     pub fn opened(&self) -> Result<u16> {
         let word = self.opened.load(Acquire);
-        if word & !(0xffff | ASKED | WANTED) != 0 {
+        if word & !(0xffff | ASKED | WANTED | WITHIN) != 0 {
             return Err(Corrupt("opened"));
         }
         number_of(word & 0xffff, "opened")
@@ -116,7 +119,45 @@ impl Reading {
 
     /// Opens the present carrier: from now on every wait of this end covers it. For a sole holder.
     pub fn open(&self, carrier: u16) {
-        self.opened.store(u64::from(carrier), Release);
+        // SeqCst: pairs with `Shared::enter_kernel`.
+        self.opened.store(u64::from(carrier), SeqCst);
+    }
+
+    /// It is not open after all, or was given up.
+    pub fn close(&self) {
+        self.opened.store(0, SeqCst);
+    }
+
+    /// Whether a carrier is open.
+    #[inline]
+    pub fn is_open(&self) -> bool {
+        self.opened.load(SeqCst) & 0xffff != 0
+    }
+
+    /// Whether the next byte is read from the carrier that is open, and not from TCP.
+    #[inline]
+    pub fn is_within(&self) -> bool {
+        self.opened.load(Relaxed) & WITHIN != 0
+    }
+
+    /// The next byte is read from the carrier, or from TCP.
+    pub fn set_within(&self, within: bool) {
+        if within {
+            self.opened.fetch_or(WITHIN, AcqRel);
+        } else {
+            self.opened.fetch_and(!WITHIN, AcqRel);
+        }
+    }
+
+    /// Bytes that were read from carriers before the present one.
+    #[inline]
+    pub fn former(&self) -> u64 {
+        self.former.load(Relaxed)
+    }
+
+    /// Adds to that, also less than nothing: what was taken back has come over TCP.
+    pub fn count_former(&self, bytes: i64) {
+        super::change(&self.former, |held| held.wrapping_add_signed(bytes));
     }
 
     /// The writer is asked to end the carrier that is open.
@@ -154,13 +195,14 @@ impl Reading {
     }
 
     /// Bytes ever taken from TCP.
+    #[inline]
     pub fn tcp_taken(&self) -> u64 {
         self.tcp_taken.load(Acquire)
     }
 
-    /// Adds to that. Under the lock.
+    /// Adds to that. Under the lock where there are several holders; threads of one may count at the same time.
     pub fn count_taken(&self, count: u64) {
-        self.tcp_taken.store(self.tcp_taken.load(Relaxed).wrapping_add(count), Release);
+        super::change(&self.tcp_taken, |held| held.wrapping_add(count));
     }
 
     /// Sets it to what the kernel says. Under the lock, after the death of its holder (R4).

@@ -1,6 +1,6 @@
 //! The words that both directions share. They change seldom.
 
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use std::time::Duration;
 
 use sidestep_shm::{
@@ -27,6 +27,9 @@ words! {
         holder_7: 0x58 = "the same",
     }
 }
+
+const NONBLOCKING: u64 = 1;
+const LOW_WATER_SHIFT: u32 = 32;
 
 /// What all holders of a socket share, since they share its open file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -62,12 +65,30 @@ impl Shared {
         if word & 0xffff_fffe != 0 {
             return Err(Corrupt("options"));
         }
-        Ok(Options { nonblocking: word & 1 != 0, low_water: (word >> 32) as u32 })
+        Ok(Options { nonblocking: word & NONBLOCKING != 0, low_water: (word >> LOW_WATER_SHIFT) as u32 })
     }
 
-    /// Sets them, as the last call on the socket said.
-    pub fn set_options(&self, options: Options) {
-        self.options.store(u64::from(options.nonblocking) | u64::from(options.low_water) << 32, Release);
+    /// `O_NONBLOCK`, of a record whose holders are not asked whether they keep to the rules.
+    #[inline]
+    pub fn is_nonblocking(&self) -> bool {
+        self.options.load(Relaxed) & NONBLOCKING != 0
+    }
+
+    /// Sets that, as the last call on the socket said.
+    pub fn set_nonblocking(&self, nonblocking: bool) {
+        let bit = u64::from(nonblocking);
+        super::change(&self.options, |word| word & !NONBLOCKING | bit);
+    }
+
+    /// `SO_RCVLOWAT`, of the same.
+    #[inline]
+    pub fn low_water(&self) -> u32 {
+        (self.options.load(Relaxed) >> LOW_WATER_SHIFT) as u32
+    }
+
+    /// Sets that, as the last call on the socket said.
+    pub fn set_low_water(&self, bytes: u32) {
+        super::change(&self.options, |word| word as u32 as u64 | u64::from(bytes) << LOW_WATER_SHIFT);
     }
 
     /// How long a call waits that receives, or one that sends.
@@ -83,36 +104,27 @@ impl Shared {
     }
 
     /// A call of this holder goes into the kernel for the anchor, and will tell when it comes back.
+    // SeqCst, here and in what follows: such a call counts itself and then sees whether a carrier is open, and whoever opens
+    // one says so and then looks for such calls.
     pub fn enter_kernel(&self, holder: Holder, direction: Direction) {
-        self.change(holder, |word| word.wrapping_add(unit(direction)));
+        super::change(self.in_kernel_word(holder), |word| word.wrapping_add(unit(direction)));
     }
 
-    /// It has come back.
-    pub fn leave_kernel(&self, holder: Holder, direction: Direction) {
+    /// It has come back. Returns how many were there with it.
+    pub fn leave_kernel(&self, holder: Holder, direction: Direction) -> u32 {
         // A count that a descendant has spoilt stays at none.
-        self.change(holder, |word| if in_kernel(word, direction) == 0 { word } else { word - unit(direction) });
+        let next = |word| if in_kernel(word, direction) == 0 { word } else { word - unit(direction) };
+        in_kernel(super::change(self.in_kernel_word(holder), next), direction)
     }
 
     /// Calls of this holder that are in the kernel. Of a holder that has died, what is left is to be [forgotten](Self::forget).
     pub fn in_kernel(&self, holder: Holder, direction: Direction) -> u32 {
-        in_kernel(self.in_kernel_word(holder).load(Acquire), direction)
+        in_kernel(self.in_kernel_word(holder).load(SeqCst), direction)
     }
 
     /// A holder is gone: no call of it is in the kernel.
     pub fn forget(&self, holder: Holder) {
         self.in_kernel_word(holder).store(0, Release);
-    }
-
-    fn change(&self, holder: Holder, next: impl Fn(u64) -> u64) {
-        let word = self.in_kernel_word(holder);
-        let mut held = word.load(Relaxed);
-        loop {
-            let found = word.compare_exchange(held, next(held), AcqRel);
-            if found == held {
-                return;
-            }
-            held = found;
-        }
     }
 
     fn in_kernel_word(&self, holder: Holder) -> &Word64 {

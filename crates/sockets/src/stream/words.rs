@@ -1,0 +1,145 @@
+//! What a stream keeps in its record: where its bytes go, how many went where, and the options of its open file.
+
+use std::time::Duration;
+
+use sidestep_stream::{
+    path::Start,
+    record::{Direction, Holder, Record},
+};
+
+use super::{READ, Stream, WRITE};
+
+/// The place of this process among the holders of a record that it has alone.
+pub(super) fn own() -> Holder {
+    Holder::FIRST
+}
+
+/// A direction, as the record names it.
+fn way(direction: usize) -> Direction {
+    if direction == READ { Direction::Read } else { Direction::Write }
+}
+
+impl Stream {
+    /// The words that decide where its bytes go.
+    #[inline]
+    pub fn record(&self) -> &Record {
+        &self.record
+    }
+
+    /// Whether a direction is on its carrier. One that writes has left it when the reader can know.
+    #[inline]
+    pub fn on_ring(&self, direction: usize) -> bool {
+        match direction {
+            READ => self.record.reading().is_within(),
+            _ => !self.record.writing().is_on_tcp(),
+        }
+    }
+
+    /// A direction has changed its path.
+    pub(super) fn set_on_ring(&self, direction: usize, to_ring: bool) {
+        let writing = self.record.writing();
+        match (direction, to_ring) {
+            (READ, _) => self.record.reading().set_within(to_ring),
+            (_, true) => writing.begin(Start { ring: 1, after_tcp: writing.tcp_sent() }),
+            _ => writing.rest(),
+        }
+    }
+
+    /// Bytes of a direction that went over TCP.
+    #[inline]
+    pub fn over_tcp(&self, direction: usize) -> u64 {
+        match direction {
+            READ => self.record.reading().tcp_taken(),
+            _ => self.record.writing().tcp_sent(),
+        }
+    }
+
+    /// Bytes of a direction that went over carriers which were given up.
+    #[inline]
+    pub fn over_former(&self, direction: usize) -> u64 {
+        match direction {
+            READ => self.record.reading().former(),
+            _ => self.record.writing().former(),
+        }
+    }
+
+    /// A carrier was given up, of which so much was used.
+    pub(super) fn count_former(&self, direction: usize, bytes: u64) {
+        match direction {
+            READ => self.record.reading().count_former(bytes as i64),
+            _ => self.record.writing().count_former(bytes),
+        }
+    }
+
+    /// The kernel has carried so many bytes of a direction.
+    #[inline]
+    pub(super) fn count_tcp(&self, direction: usize, bytes: u64) {
+        match direction {
+            READ => self.record.reading().count_taken(bytes),
+            _ => self.record.writing().count_sent(bytes),
+        }
+    }
+
+    /// The kernel has carried so many bytes of a direction from its beginning on. Under both locks, while no call is in the
+    /// kernel for it.
+    pub(super) fn recover_tcp(&self, direction: usize, bytes: u64) {
+        let bytes = bytes.max(self.over_tcp(direction));
+        match direction {
+            READ => self.record.reading().recover(bytes),
+            _ => self.record.writing().recover(bytes),
+        }
+    }
+
+    /// The reading direction is open: its waits cover the carrier.
+    #[inline]
+    pub fn is_open(&self) -> bool {
+        self.record.reading().is_open()
+    }
+
+    /// Calls that sit in the kernel for a direction.
+    pub fn calls_in_kernel(&self, direction: usize) -> u32 {
+        self.record.shared().in_kernel(own(), way(direction))
+    }
+
+    /// One more does.
+    pub fn enter_kernel(&self, direction: usize) {
+        self.record.shared().enter_kernel(own(), way(direction));
+    }
+
+    /// One has come back. Returns how many were there with it.
+    pub fn leave_kernel(&self, direction: usize) -> u32 {
+        self.record.shared().leave_kernel(own(), way(direction))
+    }
+
+    /// O_NONBLOCK.
+    #[inline]
+    pub fn is_nonblocking(&self) -> bool {
+        self.record.shared().is_nonblocking()
+    }
+
+    /// SO_RCVLOWAT.
+    #[inline]
+    pub fn low_water(&self) -> u32 {
+        self.record.shared().low_water()
+    }
+
+    /// SO_RCVTIMEO or SO_SNDTIMEO in nanoseconds; 0: none.
+    pub fn timeout(&self, direction: usize) -> u64 {
+        self.record.shared().timeout(way(direction)).map_or(0, |time| time.as_nanos() as u64)
+    }
+
+    /// Sets that.
+    pub fn set_timeout(&self, direction: usize, nanoseconds: u64) {
+        self.record.shared().set_timeout(way(direction), Some(Duration::from_nanos(nanoseconds)));
+    }
+
+    /// In a forked child: what the parent's stream has counted, and the options of the open file.
+    pub(super) fn inherit_words(&self, from: &Stream, carried: [u64; 2]) {
+        for direction in [READ, WRITE] {
+            self.count_tcp(direction, from.over_tcp(direction));
+            self.count_former(direction, from.over_former(direction) + carried[direction]);
+            self.set_timeout(direction, from.timeout(direction));
+        }
+        self.record.shared().set_low_water(from.low_water());
+    }
+}

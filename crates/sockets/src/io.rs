@@ -292,7 +292,7 @@ pub fn send(fd: i32, stream: &'static Stream, parts: &[IoSlice<'_>], flags: i32)
     if let [part] = parts {
         let _inside = Inside::enter();
         let mut writer = stream.writer();
-        if writer.is_on_ring() && table::slot(fd).is_some_and(|slot| slot.is(stream)) {
+        if writer.is_on_ring(stream) && table::slot(fd).is_some_and(|slot| slot.is(stream)) {
             match writer.step(stream, parts, !nonblocking)? {
                 writer::Step::Sent(count) if count == part.len() || nonblocking && !writer.may_give_way() => {
                     return Ok(count);

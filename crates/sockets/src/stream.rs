@@ -443,9 +443,11 @@ impl Stream {
         Reason::from_code(self.reason.load(Ordering::Relaxed))
     }
 
-    /// A direction has changed its path.
+    /// A direction has changed its path. A writer has said so in the record.
     pub fn moved(&self, direction: usize, to_ring: bool, reason: Reason) {
-        self.set_on_ring(direction, to_ring);
+        if direction == READ {
+            self.record.reading().set_within(to_ring);
+        }
         self.set_reason(reason);
         self.publish_counts();
         if let Some(place) = self.known_place().filter(|_| to_ring) {

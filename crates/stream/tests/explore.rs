@@ -28,6 +28,7 @@ const NOTHING: Setup = Setup {
     gives_back: 0,
     writer_ends: false,
     parts: 0,
+    far: false,
 };
 
 macro_rules! explorations {
@@ -53,6 +54,7 @@ explorations! {
     asked_to_end_and_death { writer_ends: true, gives_back: 1, deaths: 1, bytes: [3, 0] }
     asked_to_end_and_fork { writer_ends: true, gives_back: 1, reader_forks: true, bytes: [2, 0] }
     ended_by_the_writer_and_fork { writer_ends: true, writer_forks: true, overflows: 1, bytes: [2, 1] }
+    far { far: true, writer_ends: true, opens: 2, overflows: 2, bytes: [4, 0] }
     parting { opens: 2, parts: 2, overflows: 1, bytes: [4, 0] }
     parting_and_give_back { parts: 1, gives_back: 1, bytes: [3, 0] }
     parting_when_asked { writer_ends: true, opens: 2, parts: 2, gives_back: 1, bytes: [3, 0] }
@@ -67,6 +69,7 @@ mod deep {
         reader_fork_with_three_bytes { reader_forks: true, overflows: 1, bytes: [3, 0] }
         give_back_with_two_readers { gives_back: 1, reader_forks: true, bytes: [2, 0] }
         give_back_two_writers_and_death { gives_back: 1, writer_forks: true, deaths: 1, bytes: [2, 1] }
+        far_and_parting { far: true, writer_ends: true, opens: 2, parts: 2, overflows: 1, bytes: [4, 0] }
         parting_and_death { opens: 2, parts: 2, overflows: 1, deaths: 1, bytes: [4, 0] }
         writer_fork_and_stop { writer_forks: true, stops: 1, bytes: [2, 1] }
         reader_fork_and_stop { reader_forks: true, stops: 1, bytes: [2, 0] }

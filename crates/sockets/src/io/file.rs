@@ -148,7 +148,7 @@ fn send_file_in_kernel(
     // Nothing of it may go to the ring meanwhile.
     let (call, still) = {
         let _inside = Inside::enter();
-        (stream.in_kernel(WRITE), !stream.writer().uses_ring())
+        (stream.in_kernel(WRITE), !stream.writer().uses_ring(stream))
     };
     let outcome = still.then(|| kernel::send_file(stream.fd(), file, offset, count));
     call.end(outcome.and_then(Result::ok).unwrap_or(0));
@@ -199,7 +199,7 @@ fn copy_file(fd: i32, stream: &'static Stream, file: i32, offset: Option<&mut i6
 fn read_into_ring(fd: i32, stream: &Stream, file: &CachedFile, at: Option<i64>, count: usize) -> Result<usize> {
     let _inside = Inside::enter();
     let mut writer = stream.writer();
-    if !writer.is_on_ring() || !table::slot(fd).is_some_and(|slot| slot.is(stream)) {
+    if !writer.is_on_ring(stream) || !table::slot(fd).is_some_and(|slot| slot.is(stream)) {
         return Ok(0);
     }
     writer.push_file(stream, file, at.map(|at| at as u64), count.min(STRAIGHT))

@@ -57,7 +57,7 @@ impl Stream {
             return;
         }
         let parted = if lost {
-            self.has_lost(&carrier) && reader.is_dry() && writer.is_dry()
+            self.has_lost(&carrier) && reader.is_dry() && writer.is_dry(self)
         } else {
             self.parting.store(true, Ordering::Relaxed);
             reader.part(self);
@@ -66,7 +66,7 @@ impl Stream {
             // was never opened cannot bring anything, and a peer from another user's time learns that the carrier is gone.
             let agreed = carrier.peer_reading().parting && reader.has_parted(self);
             let unopened = reader.is_unopened() && lock(&self.place).is_none();
-            (agreed || unopened) && writer.has_parted()
+            (agreed || unopened) && writer.has_parted(self)
         };
         if parted {
             self.give_up(&mut reader, &mut writer);
@@ -123,8 +123,8 @@ impl Stream {
         self.retire(kernel::cookie(self.fd()).ok(), None, None);
         for (direction, bytes) in [(READ, reader.forget_carrier()), (WRITE, writer.forget_carrier())] {
             self.count_former(direction, bytes);
-            self.set_on_ring(direction, false);
         }
+        self.record.writing().rest();
         self.record.reading().close();
         *lock(&self.inbox) = None;
         *lock(&self.carrier) = None;

@@ -2,10 +2,7 @@
 
 use std::time::Duration;
 
-use sidestep_stream::{
-    path::Start,
-    record::{Direction, Holder, Record},
-};
+use sidestep_stream::record::{Direction, Holder, Record};
 
 use super::{READ, Stream, WRITE};
 
@@ -32,16 +29,6 @@ impl Stream {
         match direction {
             READ => self.record.reading().is_within(),
             _ => !self.record.writing().is_on_tcp(),
-        }
-    }
-
-    /// A direction has changed its path.
-    pub(super) fn set_on_ring(&self, direction: usize, to_ring: bool) {
-        let writing = self.record.writing();
-        match (direction, to_ring) {
-            (READ, _) => self.record.reading().set_within(to_ring),
-            (_, true) => writing.begin(Start { ring: 1, after_tcp: writing.tcp_sent() }),
-            _ => writing.rest(),
         }
     }
 

@@ -147,6 +147,7 @@ impl<'a, A: Anchor, H: Holders> ReadCall<'a, '_, A, H> {
             | Ask::TakeBack(_)
             | Ask::SendBack { .. }
             | Ask::ConfirmSent(_)
+            | Ask::Arrived(_)
             | Ask::Forget(_)
             | Ask::SendTcp
             | Ask::CountSent(_)

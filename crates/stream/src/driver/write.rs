@@ -108,6 +108,7 @@ impl<'a, A: Anchor, H: Holders> WriteCall<'a, A, H> {
                 self.anchor.send_all(&bytes);
                 Answer::Count(to - from)
             }
+            Ask::Arrived(ring) => yes(self.has_arrived(ring)),
             Ask::ConfirmSent(_) => checked(writing.end().map(|tail| {
                 writing.set_end(tail, Tail { end: End::Sent, ..tail });
                 Answer::Done
@@ -173,6 +174,11 @@ impl<'a, A: Anchor, H: Holders> WriteCall<'a, A, H> {
             writing.set_end(Tail::default(), tail);
         }
         Ok(tail)
+    }
+
+    /// What is gone has nothing on its way.
+    fn has_arrived(&mut self, ring: u16) -> bool {
+        self.outward(ring).map_or(true, |outward| outward.half.has_arrived(&mut None) || !outward.watch.stands())
     }
 
     fn opened(&self) -> u64 {

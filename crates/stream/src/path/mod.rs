@@ -15,7 +15,7 @@
 //! |---|---|
 //! | [`Ask::Start`], [`Ask::Tail`], [`Ask::Freeze`], [`Ask::Withdraw`], [`Ask::Reclaim`], [`Ask::Want`], [`Ask::Request`], [`Ask::TellHead`], [`Ask::Head`], [`Ask::Opened`] | pair memory, shared with the other end |
 //! | [`Ask::Owner`], [`Ask::TakeOver`], [`Ask::TcpTaken`], [`Ask::CountTaken`], [`Ask::Position`], [`Ask::Commit`], [`Ask::Resume`], [`Ask::Offer`], [`Ask::Lock`], [`Ask::Unlock`], [`Ask::Entered`], [`Ask::CountSent`] | family memory, shared by the holders of this end |
-//! | [`Ask::CopyOut`], [`Ask::CopyIn`], [`Ask::Publish`], [`Ask::TakeBack`], [`Ask::ConfirmSent`], [`Ask::Enter`], [`Ask::Forget`] | the ring |
+//! | [`Ask::CopyOut`], [`Ask::CopyIn`], [`Ask::Publish`], [`Ask::TakeBack`], [`Ask::ConfirmSent`], [`Ask::Arrived`], [`Ask::Enter`], [`Ask::Forget`] | the ring |
 //! | [`Ask::Pending`], [`Ask::Recover`], [`Ask::TakeTcp`], [`Ask::SendTcp`], [`Ask::SendBack`] | the anchor |
 //!
 //! # Rules
@@ -33,6 +33,7 @@
 //! - `give_back_first`: unread bytes that the reader wants go over TCP before anything else.
 //! - `await_sent`: a holder that finds the unread bytes taken by another waits until they are with TCP.
 //! - `offer`: bytes that are offered back are marked in the position first, so that no other holder commits them.
+//! - `arrive`: what a writer says of a ring may be on its way for a while; nothing follows over TCP before it has arrived.
 //! - `reclaim`: if the writer dies after it took unread bytes back, those that it had not sent are the reader's again.
 //! - `sole_enters`: only a sole holder begins a ring, and only if its count of bytes sent equals the kernel's.
 //!
@@ -72,7 +73,8 @@ pub enum Ask {
     Start,
     /// Load the tail of a ring.
     Tail(u16),
-    /// Freeze a ring, unless it has ended; a reader cannot where only the writer can. Answer: the tail as it is afterwards.
+    /// Freeze a ring, unless it has ended; a reader cannot where only the writer can. Answer: the tail as it is afterwards; or no,
+    /// if the reader cannot be told now.
     Freeze(u16),
     /// Load the newest ring that the reader has opened. Answer: a count.
     Opened,
@@ -174,7 +176,9 @@ pub enum Ask {
     },
     /// Change [`End::Wanted`] into [`End::Taken`] by compare-and-swap. Answer: yes or no.
     TakeBack(u16),
-    /// Send bytes of a ring over TCP, whose buffers have room for them.
+    /// See whether the reader can know how a ring began and ended. Answer: yes or no.
+    Arrived(u16),
+    /// Send bytes of a ring over TCP, as many as it takes now. Answer: a count.
     SendBack {
         /// Which ring.
         ring: u16,

@@ -16,8 +16,10 @@ pub struct Writer {
     // What the call has found out so far.
     ring: u16,
     tail: Tail,
-    /// Unread bytes that a dead holder has sent already.
+    /// Unread bytes that were sent already: by a dead holder, or by an earlier call.
     sent_back: u64,
+    /// Where those begin that are to be sent next.
+    back: u64,
 }
 
 /// What a call is for.
@@ -48,11 +50,14 @@ enum State {
     TailLocked,
     Recover,
     Unlock,
+    UnlockToWait,
     TakeBack,
     Unread,
+    ArrivedBefore,
     SendBack,
     CountSentBack,
     ConfirmSent,
+    Arrived,
     Opened,
     TailOpened(u16),
     FreezeOpened,
@@ -119,6 +124,8 @@ impl Writer {
                     _ => self.go_on_over_tcp(),
                 }
             }
+            // It cannot be told now.
+            (State::Freeze, Answer::No) => self.done(Outcome::Wait),
             (State::Lock, Answer::Yes | Answer::Inherited) => self.ask(State::TailLocked, Ask::Tail(self.ring)),
             (State::Lock, _) => self.done(Outcome::Busy),
             (State::TailLocked, Answer::Tail(tail)) => {
@@ -136,6 +143,7 @@ impl Writer {
                 self.ask(State::Unread, Ask::Head(self.ring))
             }
             (State::Unlock, _) => self.ask(State::Tail, Ask::Tail(self.ring)),
+            (State::UnlockToWait, _) => self.done(Outcome::Wait),
             (State::Head, Answer::Count(head)) => {
                 let filled = self.tail.position.wrapping_sub(head);
                 if filled > self.capacity {
@@ -164,16 +172,25 @@ impl Writer {
             (State::TakeBack, Answer::Yes) => self.ask(State::Unread, Ask::Head(self.ring)),
             (State::TakeBack, _) => self.ask(State::Unlock, Ask::Unlock),
             (State::Unread, Answer::Count(head)) => {
-                let from = head + self.sent_back;
-                if from > self.tail.position || self.tail.position - head > self.capacity {
+                self.back = head + self.sent_back;
+                if self.back > self.tail.position || self.tail.position - head > self.capacity {
                     return self.done(Outcome::Broken);
                 }
-                self.ask(State::SendBack, Ask::SendBack { ring: self.ring, from, to: self.tail.position })
+                if rule!("arrive") { self.ask(State::ArrivedBefore, Ask::Arrived(self.ring)) } else { self.send_back() }
             }
-            (State::SendBack, Answer::Count(count)) => self.ask(State::CountSentBack, Ask::CountSent(count)),
-            (State::CountSentBack, _) => self.ask(State::ConfirmSent, Ask::ConfirmSent(self.ring)),
+            (State::ArrivedBefore, Answer::Yes) => self.send_back(),
+            (State::ArrivedBefore, _) | (State::SendBack, Answer::Count(0)) => {
+                self.ask(State::UnlockToWait, Ask::Unlock)
+            }
+            (State::SendBack, Answer::Count(count)) => {
+                self.back += count;
+                self.ask(State::CountSentBack, Ask::CountSent(count))
+            }
+            (State::CountSentBack, _) => self.send_back(),
             (State::ConfirmSent, _) => self.ask(State::Unlock, Ask::Unlock),
 
+            (State::Arrived, Answer::Yes) => self.on_tcp(),
+            (State::Arrived, _) => self.done(Outcome::Wait),
             // On TCP. A ring that the reader has opened since is entered, if that is allowed.
             (State::Opened, Answer::Count(opened)) if opened > u64::from(self.ring) => {
                 self.ask(State::TailOpened(opened as u16), Ask::Tail(opened as u16))
@@ -202,6 +219,21 @@ impl Writer {
     }
 
     fn go_on_over_tcp(&mut self) -> Ask {
+        if self.ring != 0 && rule!("arrive") {
+            return self.ask(State::Arrived, Ask::Arrived(self.ring));
+        }
+        self.on_tcp()
+    }
+
+    /// Sends what is left of the unread bytes.
+    fn send_back(&mut self) -> Ask {
+        if self.back >= self.tail.position {
+            return self.ask(State::ConfirmSent, Ask::ConfirmSent(self.ring));
+        }
+        self.ask(State::SendBack, Ask::SendBack { ring: self.ring, from: self.back, to: self.tail.position })
+    }
+
+    fn on_tcp(&mut self) -> Ask {
         match self.purpose {
             Purpose::Write => self.ask(State::Opened, Ask::Opened),
             Purpose::Close => self.done(Outcome::DONE),

@@ -37,6 +37,8 @@ pub struct Setup {
     pub writer_ends: bool,
     /// Times that the writer parts with its carrier; without that the reader opens no other.
     pub parts: u8,
+    /// What the writer says is on its way for a while.
+    pub far: bool,
 }
 
 /// One state of everything.
@@ -45,6 +47,9 @@ pub struct World {
     // Pair memory.
     start: Start,
     tails: [Tail; RINGS],
+    /// What the reader sees of these two, and what is on its way to it, in order.
+    shown: (Start, [Tail; RINGS]),
+    flight: Vec<(Start, [Tail; RINGS])>,
     opened: u16,
     heads: [u64; RINGS],
     data: [[u8; CAPACITY as usize]; RINGS],
@@ -145,6 +150,8 @@ pub enum Action {
     Exec(usize),
     /// A writer parts with its carrier.
     Part(usize),
+    /// What the writer has said arrives.
+    Arrive,
 }
 
 const WRITER: usize = 0;
@@ -171,6 +178,8 @@ impl World {
         World {
             start: Start::default(),
             tails: Default::default(),
+            shown: Default::default(),
+            flight: Vec::new(),
             opened: 0,
             heads: [0; RINGS],
             data: Default::default(),
@@ -195,6 +204,9 @@ impl World {
     /// Everything that can happen next.
     pub fn actions(&self, setup: &Setup) -> Vec<Action> {
         let mut actions = Vec::new();
+        if !self.flight.is_empty() {
+            actions.push(Action::Arrive);
+        }
         for (at, actor) in self.actors.iter().enumerate() {
             if actor.life != Life::Alive {
                 continue;
@@ -273,16 +285,17 @@ impl World {
         let ring = self.opened as usize;
         let over = ring == 0 || {
             let (position, offered) = self.positions[ring];
-            let drained = position == self.tails[ring].position && !offered;
-            match self.tails[ring].end {
+            let tail = self.shown.1[ring];
+            let drained = position == tail.position && !offered;
+            match tail.end {
                 End::Open | End::Asked | End::Wanted | End::Taken => false,
                 End::Frozen => drained,
                 End::Sent => true,
             }
         };
-        let before = self.start.ring as usize;
+        let before = self.shown.0.ring as usize;
         // What TCP has before a ring that is over must have been taken: the start is about to be forgotten.
-        let passed = before == 0 || self.tcp_taken >= self.start.after_tcp;
+        let passed = before == 0 || self.tcp_taken >= self.shown.0.after_tcp;
         let gives_back = |actor: &Actor| actor.gave_back.is_some();
         let gives_back = self.actors[2..].iter().any(gives_back);
         let parted = setup.parts == 0 || ring == 0 || self.forgotten[ring];
@@ -297,7 +310,24 @@ impl World {
 
     /// Carries an action out. `Err`: something has happened that must not.
     pub fn act(&mut self, setup: &Setup, action: Action) -> Result<(), String> {
+        let outcome = self.act_once(setup, action);
+        let said = (self.start, self.tails);
+        if !setup.far {
+            self.shown = said;
+        } else if *self.flight.last().unwrap_or(&self.shown) != said {
+            self.flight.push(said);
+        }
+        outcome
+    }
+
+    fn act_once(&mut self, setup: &Setup, action: Action) -> Result<(), String> {
         match action {
+            Action::Arrive => {
+                self.shown = self.flight.remove(0);
+                self.wake(READER);
+                self.wake(WRITER);
+                Ok(())
+            }
             Action::Go(at) => self.go(setup, at, false),
             Action::WriteOver(at) => {
                 self.left[OVERFLOWS] -= 1;

@@ -6,7 +6,7 @@
 //! ([`record`]): those of the words that the processes of one end share. The *carriers* ([`carrier`]): what moves the bytes of
 //! a stream that is not on TCP. The *driver* ([`driver`]): carries out what a machine asks for, on a record, a carrier and an anchor.
 //!
-//! **Who calls it.** `sockets`, which uses the carriers; the explorer in `tests/explore`, which runs every
+//! **Who calls it.** `sockets`, which lets the machines decide, keeps a record for each stream and uses the carriers; the explorer in `tests/explore`, which runs every
 //! interleaving of two or three processes; `tests/pair`, which drives both ends of a stream under virtual time.
 //!
 //! **What it calls.** The path machine: nothing. The record: shared memory. The carriers: the fabric and `vi`.

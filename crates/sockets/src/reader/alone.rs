@@ -8,7 +8,7 @@ use crate::{
     stream::{READ, Stream},
 };
 
-use super::{Growth, Reader, Step};
+use super::{Reader, Step};
 
 /// Bytes of TCP that can be kept, for after the ring, without an allocation.
 pub const ROOM: usize = 64 << 10;
@@ -17,7 +17,7 @@ impl Reader {
     /// From now on nothing here calls the kernel.
     pub fn prepare_alone(&mut self) {
         self.kept.reserve(ROOM);
-        self.growth = Growth::Never;
+        self.growth.stop();
     }
 
     /// Takes what is here; 0: nothing is.
@@ -81,5 +81,18 @@ impl Reader {
             stream.count(READ, count);
         }
         Ok(count)
+    }
+
+    /// Takes bytes that were kept.
+    fn take_kept(&mut self, parts: &mut [IoSliceMut<'_>], flags: i32) -> usize {
+        let room: usize = parts.iter().map(|part| part.len()).sum();
+        let count = room.min(self.kept.len());
+        let places = parts.iter_mut().flat_map(|part| part.iter_mut());
+        places.zip(&self.kept).for_each(|(place, byte)| *place = *byte);
+        if flags & libc::MSG_PEEK == 0 {
+            self.kept.drain(..count);
+            self.tell_kept();
+        }
+        count
     }
 }

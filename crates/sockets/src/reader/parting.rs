@@ -1,29 +1,11 @@
 //! What a reader tells its writer beyond switches, and what it knows of bytes that do not come.
 
-use sidestep_stream::carrier::{Carrier, Inbound};
-use std::sync::Arc;
+use sidestep_stream::carrier::Inbound;
 
 use super::Reader;
 use crate::stream::{READ, Stream};
 
-/// Bytes from TCP after which a writer whose link waits is told.
-const PACE: usize = 64 << 10;
-
 impl Reader {
-    /// On the way to a link, with what TCP has before it: now and then its writer is told that this side reads.
-    pub(super) fn pace(&mut self, count: usize) {
-        let announced = |carrier: &Arc<Carrier>| carrier.announced(self.note.done).is_some();
-        if self.carrier.as_ref().is_none_or(|carrier| !carrier.capabilities().packets || !announced(carrier)) {
-            return;
-        }
-        self.paced += count;
-        if self.paced >= PACE {
-            self.paced = 0;
-            self.note.paces = self.note.paces.wrapping_add(1);
-            self.tell();
-        }
-    }
-
     /// Whether a peer that died had written bytes that have not come: what a link held, or what was on a wire, went with it.
     pub(super) fn has_lost_bytes(&mut self, stream: &Stream) -> bool {
         let Some(carrier) = self.carrier.as_ref().filter(|carrier| carrier.capabilities().holds_back) else {
@@ -66,7 +48,8 @@ impl Reader {
     /// The carrier is given up. Returns how far it was read.
     pub fn forget_carrier(&mut self) -> u64 {
         let position = self.ring.as_mut().map_or(0, Inbound::position);
-        *self = Reader { messages: self.messages, cut_off: self.cut_off, looked: self.looked, ..Reader::default() };
+        let reader = std::mem::take(self);
+        (self.counts, self.cut_off, self.looked) = (reader.counts, reader.cut_off, reader.looked);
         position
     }
 }

@@ -3,7 +3,7 @@
 
 use std::{io::IoSliceMut, sync::atomic::Ordering, time::Duration};
 
-use sidestep_stream::carrier::{Inbound, Switch, Watch};
+use sidestep_stream::carrier::{Inbound, Watch};
 use sidestep_sys::clock;
 
 use crate::{kernel, stream::Stream};
@@ -44,6 +44,14 @@ impl Reader {
         }
     }
 
+    /// Asks the peer to send the rest over TCP.
+    pub fn leave(&mut self) {
+        if self.ring.is_some() {
+            self.note.leaving = true;
+            self.tell();
+        }
+    }
+
     /// Whether that has been decided: the peer has taken the bytes, or cannot any more.
     pub fn is_given_back(&mut self, stream: &Stream) -> bool {
         if !self.can_freeze() {
@@ -62,7 +70,7 @@ impl Reader {
         let Some(carrier) = &self.carrier else { return true };
         let next = carrier.announced(self.note.done);
         let after = next.filter(|next| next.to_ring()).and_then(|next| carrier.announced(next.number));
-        !self.kept.is_empty() || next.is_some_and(|next| !next.to_ring()) || after.is_some()
+        next.is_some_and(|next| !next.to_ring()) || after.is_some()
     }
 
     /// What the peer has not taken by now is read here.
@@ -91,7 +99,7 @@ impl Reader {
         over && self.kept.is_empty() && self.bytes_aside() == 0
     }
 
-    /// Takes all that comes before what the kernel has: the ring to its end, what TCP has before it, and what was kept.
+    /// Takes all that comes before what the kernel has: the ring to its end, and what TCP has before it.
     pub fn collect(&mut self, stream: &Stream) -> Vec<u8> {
         let until = clock::now() + ARRIVAL_NS;
         let (mut bytes, mut piece) = (Vec::new(), vec![0; PIECE]);
@@ -125,25 +133,6 @@ impl Reader {
             && kernel::ask(stream.fd(), libc::FIONREAD) == Ok(0)
             && !self.cross(stream).unwrap_or(true)
             && !self.has_news()
-    }
-
-    /// The ring has ended and was read: whatever its writer announces, the rest comes over TCP. The switch to TCP that its
-    /// writer announces when it finds the end is carried out before.
-    #[cold]
-    pub(super) fn finish_ring(&mut self) -> Option<Switch> {
-        let (Some(carrier), Some(ring)) = (&self.carrier, &mut self.ring) else { return None };
-        let before = (self.on_ring, self.note.done);
-        for _ in 0..2 {
-            self.note.done = carrier.announced(self.note.done).map_or(self.note.done, |switch| switch.number);
-        }
-        if self.note.done % 2 != 0 {
-            self.note.done = Switch::next_number(self.note.done);
-        }
-        self.on_ring = false;
-        carrier.switched.store(self.note.done, Ordering::Relaxed);
-        carrier.taken.store(carrier.watch().written(), Ordering::Relaxed);
-        let number = self.note.done;
-        ((self.on_ring, number) != before).then(|| Switch { position: ring.position(), number })
     }
 
     /// How far the carrier was read.

@@ -15,7 +15,7 @@ use crate::{
     stream::Stream,
 };
 
-use super::{Reader, Step, mode};
+use super::{Reader, Step, ring::mode};
 
 /// Messages between two looks at whether all others have gone.
 const LOOK: u64 = 64;
@@ -112,7 +112,8 @@ impl Reader {
             return Ok(count);
         }
         self.took(count);
-        if self.messages % LOOK == 0 && stream.known_place().is_some_and(|place| custody::is_sole_holder(place.cookie))
+        if self.counts.messages % LOOK == 0
+            && stream.known_place().is_some_and(|place| custody::is_sole_holder(place.cookie))
         {
             self.unshare(stream);
         }

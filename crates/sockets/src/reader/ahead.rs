@@ -1,4 +1,4 @@
-//! Looking at what comes next without taking it, also where it lies on several paths.
+//! What comes next, also where it lies on several paths: how much, and a look at it without taking it.
 
 use std::io::IoSliceMut;
 
@@ -72,7 +72,35 @@ impl Reader {
 
     /// Whether bytes may lie on several paths.
     fn is_split(&self) -> bool {
-        !self.kept.is_empty() || self.carrier.as_ref().is_some_and(|carrier| carrier.is_switching())
+        self.carrier.as_ref().is_some_and(|carrier| carrier.is_switching())
+    }
+
+    /// Bytes that can be read now: the kernel's and the ring's, as far as nothing is missing before them.
+    pub fn available(&mut self, stream: &Stream) -> Result<usize> {
+        self.see_sharing(stream);
+        let kept = self.kept.len();
+        let switching = self.carrier.as_ref().is_some_and(|carrier| carrier.is_switching());
+        // TCP before the notes: a switch is announced before anything that follows it.
+        let asked = !self.on_ring || switching;
+        let in_kernel = if asked { kernel::ask(stream.fd(), libc::FIONREAD)? as usize } else { 0 };
+        let before = self.bytes_aside();
+        let (Some(carrier), Some(ring)) = (&self.carrier, &mut self.ring) else { return Ok(before + kept + in_kernel) };
+        ring.settle();
+        let (next, in_ring) = (carrier.announced(self.note.done), ring.available());
+        let position = stream.position(READ, ring.position());
+        let is_at = |switch: Switch, bytes: usize| switch.position == position + bytes as u64;
+        if self.on_ring {
+            let on_tcp = if next.is_some_and(|switch| is_at(switch, in_ring)) { kept + in_kernel } else { 0 };
+            return Ok(before + in_ring + on_tcp);
+        }
+        let Some(switch) = next else { return Ok(before + kept + in_kernel) };
+        let first = switch.position.saturating_sub(position + kept as u64).min(in_kernel as u64) as usize;
+        if !is_at(switch, kept + first) {
+            return Ok(before + kept + first);
+        }
+        let all = kept + first + in_ring;
+        let last = carrier.announced(switch.number).is_some_and(|switch| is_at(switch, all));
+        Ok(before + all + if last { in_kernel - first } else { 0 })
     }
 
     /// The next bytes, at most so many, from wherever they are.
@@ -96,14 +124,13 @@ impl Reader {
         if self.on_ring {
             position += from_ring(&mut bytes)?;
             if reaches(position, next) {
-                bytes.extend(self.kept.iter().chain(&tcp));
+                bytes.extend(&tcp);
             }
         } else {
-            let kept = self.kept.len();
-            let limit = next.map_or(u64::MAX, |switch| switch.position.saturating_sub(position + kept as u64));
+            let limit = next.map_or(u64::MAX, |switch| switch.position.saturating_sub(position));
             let first = (tcp.len() as u64).min(limit) as usize;
-            bytes.extend(self.kept.iter().chain(&tcp[..first]).take(wanted));
-            position += (kept + first) as u64;
+            bytes.extend(&tcp[..first]);
+            position += first as u64;
             if reaches(position, next) && bytes.len() < wanted {
                 position += from_ring(&mut bytes)?;
                 let after = next.and_then(|switch| carrier.announced(switch.number));

@@ -1,0 +1,46 @@
+//! What a reader counts for `stat`.
+
+use std::sync::atomic::Ordering;
+
+use sidestep_shm::Word64;
+
+use crate::{
+    registry::Field,
+    stream::{READ, Stream},
+};
+
+/// Counts of a reader.
+#[derive(Debug, Default)]
+pub(super) struct Counts {
+    pub messages: u64,
+    /// Bytes that were read from carriers before this one.
+    pub former: u64,
+    words: Option<[Word64; 3]>,
+}
+
+impl Counts {
+    /// With a carrier that nothing has come over.
+    pub fn begin(&mut self, stream: &Stream) {
+        let fields = [Field::ReadRing, Field::ReadMessages, Field::Capacity];
+        let field = |place: crate::stream::Place| fields.map(|field| place.engine.registry.field(place.entry, field));
+        self.words = stream.known_place().map(field);
+        self.former = stream.carried_bytes(READ, 0);
+    }
+
+    /// A message was taken; the carrier was read so far.
+    #[inline]
+    pub fn took(&mut self, position: u64) {
+        self.messages += 1;
+        if let Some([bytes, messages, _]) = &self.words {
+            bytes.store(self.former + position, Ordering::Relaxed);
+            messages.store(self.messages, Ordering::Relaxed);
+        }
+    }
+
+    /// The carrier takes so many bytes.
+    pub fn holds(&self, bytes: usize) {
+        if let Some([_, _, capacity]) = &self.words {
+            capacity.store(bytes as u64, Ordering::Relaxed);
+        }
+    }
+}

@@ -49,7 +49,8 @@ pub fn owns(fd: i32) -> bool {
 
 /// Whether the process has connections or sets that are ours, or has had one that left TCP.
 pub fn has_begun() -> bool {
-    let begun = |fd| is_set(fd) || table::stream(fd).is_some_and(|stream| stream.connected.load(Ordering::Relaxed));
+    let begun =
+        |fd| is_set(fd) || table::stream(fd).is_some_and(|stream| stream.origin.connected.load(Ordering::Relaxed));
     engine::running().is_some() || table::numbers(0, u32::MAX).any(begun)
 }
 
@@ -77,15 +78,15 @@ pub fn connected(fd: i32) {
     engine::told_kernel();
     asking::asked();
     if let Some(stream) = table::stream(fd) {
-        stream.asks.store(true, Ordering::Relaxed);
-        return stream.connected.store(true, Ordering::Relaxed);
+        stream.origin.asks.store(true, Ordering::Relaxed);
+        return stream.origin.connected.store(true, Ordering::Relaxed);
     }
     if kernel::is_tcp(fd) {
         // Made elsewhere, or connected a second time: whatever reports it is not known.
         let began = |stream: &Stream| {
-            stream.asks.store(true, Ordering::Relaxed);
-            stream.connected.store(true, Ordering::Relaxed);
-            stream.foreign.store(true, Ordering::Relaxed);
+            stream.origin.asks.store(true, Ordering::Relaxed);
+            stream.origin.connected.store(true, Ordering::Relaxed);
+            stream.origin.foreign.store(true, Ordering::Relaxed);
         };
         track(fd, || kernel::is_nonblocking(fd), began);
     }
@@ -93,7 +94,7 @@ pub fn connected(fd: i32) {
 
 /// `accept` or `accept4` has returned this socket of TCP, in this mode.
 pub fn accepted(fd: i32, nonblocking: bool) {
-    track(fd, || nonblocking, |stream| stream.connected.store(true, Ordering::Relaxed));
+    track(fd, || nonblocking, |stream| stream.origin.connected.store(true, Ordering::Relaxed));
 }
 
 /// `connect` with AF_UNSPEC has undone the connection of this stream, which has gone back to TCP. The socket is the kernel's
@@ -187,11 +188,11 @@ pub fn shutdown(fd: i32, how: i32) -> Result<()> {
     // Everything written before is in the ring, so the peer finds it before the end.
     let (mut reader, mut writer) = (stream.reader(), stream.writer());
     if matches!(how, libc::SHUT_WR | libc::SHUT_RDWR) {
-        stream.sends_no_more.store(true, Ordering::SeqCst);
+        stream.ends.sends_no_more.store(true, Ordering::SeqCst);
         writer.end(stream);
     }
-    stream.is_shut.store(true, Ordering::Relaxed);
-    stream.stirs.fetch_add(1, Ordering::Relaxed);
+    stream.ends.is_shut.store(true, Ordering::Relaxed);
+    stream.edges.stirs.fetch_add(1, Ordering::Relaxed);
     let outcome = kernel::shutdown(stream.fd(), how);
     engine::told_kernel();
     if outcome.is_ok() && matches!(how, libc::SHUT_RD | libc::SHUT_RDWR) {
@@ -228,7 +229,7 @@ pub fn option_was_set(fd: i32, level: i32, name: i32, value: &[u8]) {
         }
         libc::SO_RCVLOWAT => {
             stream.record().shared().set_low_water(half(0).unwrap_or(1).max(1) as u32);
-            stream.stirs.fetch_add(1, Ordering::Relaxed);
+            stream.edges.stirs.fetch_add(1, Ordering::Relaxed);
         }
         _ => {}
     }

@@ -258,7 +258,8 @@ impl Table {
 fn each_stream(mut each: impl FnMut(u64)) {
     for fd in table::numbers(0, u32::MAX) {
         // A stream with several numbers is held once. One that listens is never promoted.
-        let counts = |stream: &Stream| stream.fd() == fd && (stream.connected.load(Relaxed) || !kernel::listens(fd));
+        let counts =
+            |stream: &Stream| stream.fd() == fd && (stream.origin.connected.load(Relaxed) || !kernel::listens(fd));
         if table::stream(fd).is_some_and(counts)
             && let Ok(cookie) = kernel::cookie(fd)
         {

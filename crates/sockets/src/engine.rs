@@ -517,7 +517,7 @@ fn short_of(stream: &Stream, error: &sidestep_shm::Error) {
 
 /// Whether a stream is to go over VIA, if it can: where both kinds of carriers are wanted, every second time.
 fn wants_via(stream: &Stream) -> bool {
-    config().carrier != config::Carrier::Both || stream.partings.load(Ordering::Relaxed) % 2 == 0
+    config().carrier != config::Carrier::Both || stream.carriage.partings.load(Ordering::Relaxed) % 2 == 0
 }
 
 /// Whether a stream may be promoted now. `Err(None)`: perhaps later.

@@ -99,7 +99,7 @@ pub fn lend() {
 fn leave_to_child(streams: &[&'static Stream]) {
     streams.iter().for_each(|stream| stream.end_sharing());
     let carried: Vec<_> = streams.iter().copied().filter(|stream| stream.stage() == Stage::Carried).collect();
-    carried.iter().for_each(|stream| stream.parting.store(true, Ordering::SeqCst));
+    carried.iter().for_each(|stream| stream.carriage.parting.store(true, Ordering::SeqCst));
     // All readers first: the peer of a stream may be another one of them, and sends anew what is wanted when it leaves.
     let asked = carried.iter().copied().filter(|stream| stream.reader().give_back(stream)).collect();
     for stream in &carried {
@@ -221,7 +221,7 @@ fn return_inherited(streams: &[&'static Stream], limit: u64) {
 
 /// What no call has taken up of a carrier yet, none takes up later; and the peer looks.
 fn tell_peer(stream: &Stream) {
-    *lock(&stream.inbox) = None;
+    *lock(&stream.carriage.inbox) = None;
     if let Some(carrier) = stream.carrier() {
         carrier.watch().nudge();
     }

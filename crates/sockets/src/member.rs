@@ -230,7 +230,7 @@ impl Member {
             return 0;
         }
         let mut ready = ring_events(self.stream, &ring.carrier) as u32 & (IN | OUT);
-        if ring.anchor != 0 || ring.carrier.has_ended() || self.stream.is_shut.load(Ordering::Relaxed) {
+        if ring.anchor != 0 || ring.carrier.has_ended() || self.stream.ends.is_shut.load(Ordering::Relaxed) {
             // Asked anew: an error that was told is no more.
             let events = kernel::look(self.stream.fd(), libc::POLLRDHUP);
             self.stream.tells(events);
@@ -269,8 +269,8 @@ impl Member {
             written: ring.carrier.watch().written(),
             read: ring.carrier.watch().read(),
             arrived: self.stream.over_tcp(READ) + ring.carrier.kept.load(Ordering::Relaxed) + unread,
-            fulls: self.stream.fulls.load(Ordering::Relaxed),
-            stirs: self.stream.stirs.load(Ordering::Relaxed),
+            fulls: self.stream.edges.fulls.load(Ordering::Relaxed),
+            stirs: self.stream.edges.stirs.load(Ordering::Relaxed),
             anchor: ring.anchor,
             // A reading direction that the program has shut looks the same at the anchor before the peer's end and after.
             ended: ring.anchor != 0 && kernel::has_peer_ended(self.stream.fd()),
@@ -311,7 +311,7 @@ impl Member {
     /// news for the next look.
     fn note_edge(&mut self, ready: u32) -> u32 {
         if let Some(ring) = &mut self.ring
-            && self.stream.is_shut.load(Ordering::Relaxed)
+            && self.stream.ends.is_shut.load(Ordering::Relaxed)
         {
             // The kernel's own word for what the program did comes later, and is no news then.
             ring.anchor |= kernel::look(self.stream.fd(), libc::POLLRDHUP) as u32 & ENDS;

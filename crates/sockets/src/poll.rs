@@ -237,7 +237,7 @@ impl List {
             let [reads, writes] = [READ, WRITE].map(|way| ringed.stream.on_ring(way));
             events & IN != 0 && !reads
                 || events & OUT != 0 && !writes
-                || ringed.stream.is_shut.load(Ordering::Relaxed)
+                || ringed.stream.ends.is_shut.load(Ordering::Relaxed)
                 || ringed.carrier.has_ended()
                 || ringed.carrier.is_switching()
         })
@@ -339,7 +339,7 @@ impl List {
     fn report(&mut self, fds: &mut [libc::pollfd]) -> usize {
         for ringed in &self.ringed {
             let entry = &mut self.fds[ringed.at + 1];
-            if entry.revents & libc::POLLRDHUP != 0 && !ringed.stream.is_shut.swap(true, Ordering::Relaxed) {
+            if entry.revents & libc::POLLRDHUP != 0 && !ringed.stream.ends.is_shut.swap(true, Ordering::Relaxed) {
                 ringed.stream.notice_end(&ringed.carrier);
                 entry.revents |= kernel::look(entry.fd, entry.events);
             }
@@ -396,7 +396,7 @@ impl Ringed {
     fn kernel_events(&self, asked: i16) -> i16 {
         let asked = if self.stream.on_ring(WRITE) { asked & !OUT } else { asked };
         // An end without the peer's word wants a closer look, once.
-        let watched = !self.carrier.has_ended() && !self.stream.is_shut.load(Ordering::Relaxed);
+        let watched = !self.carrier.has_ended() && !self.stream.ends.is_shut.load(Ordering::Relaxed);
         if watched { asked | libc::POLLRDHUP } else { asked }
     }
 }

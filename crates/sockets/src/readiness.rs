@@ -17,7 +17,7 @@ const LOOK_NS: u64 = 1_000_000;
 #[inline]
 pub fn ring_events(stream: &Stream, carrier: &Carrier) -> i16 {
     let mut events = 0;
-    if stream.shared.load(Ordering::Relaxed) {
+    if stream.family.shared.load(Ordering::Relaxed) {
         stream.see_sharing();
     }
     if stream.is_open() {

@@ -12,118 +12,64 @@
 
 use std::sync::{
     Arc,
-    atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU32, AtomicU64, Ordering},
+    atomic::{AtomicBool, Ordering},
 };
 
-use sidestep_stream::{
-    carrier::{Carrier, Halves},
-    record::Record,
-};
-use sidestep_sys::{
-    clock,
-    lock::{Guard, Lock, Mutex, MutexGuard},
-};
+use sidestep_stream::{carrier::Carrier, record::Record};
+use sidestep_sys::lock::{Guard, Lock, Mutex, MutexGuard};
 
 use crate::{
-    address::Key,
-    asking,
-    engine::{self, Engine},
-    fork::Legacy,
-    heirloom::Heirloom,
-    kernel,
-    reader::Reader,
-    reason::Reason,
-    registry::{Entry, Field},
-    signal::Inside,
+    asking, engine, fork::Legacy, heirloom::Heirloom, kernel, reader::Reader, reason::Reason, signal::Inside,
     writer::Writer,
 };
 
 mod number;
 mod parting;
+mod program;
 mod promotion;
 mod sharing;
+mod telling;
 mod words;
 mod young;
 
 pub use number::{InKernel, Passing};
-pub use sharing::{Retired, hold_retired};
+pub use parting::Carriage;
+pub use program::{Edges, Ends, Origin};
+pub use sharing::{Family, Retired, hold_retired};
+pub use telling::Place;
 
-/// One connection. Lives for ever and is used again; see [`table`].
+use number::Names;
+use promotion::Promotion;
+
+/// One connection. Lives for ever and is used again; see [`table`](crate::table).
 #[derive(Debug)]
 pub struct Stream {
     /// Its place in the pool.
     pub index: u32,
     /// The words that decide where its bytes go, and the options of its open file. In memory of this process alone.
     record: Record,
-    /// A descriptor number of the anchor.
-    fd: AtomicI32,
-    /// All descriptor numbers of the program that lead here, if there were ever several: else there is the one above.
-    numbers: Mutex<Vec<i32>>,
-    had_copies: AtomicBool,
-    /// Calls that are asleep, or in the kernel, and use the anchor.
-    users: AtomicU32,
-    /// The program has closed it; the last user closes the anchor.
-    orphan: AtomicBool,
-    /// `connect` has begun, or it was accepted. Before, it is a stream only so that all that is done to the socket is known.
-    pub connected: AtomicBool,
-    /// That was `connect`: what is sent is mostly a question.
-    pub asks: AtomicBool,
-    /// The socket was not made by this process: who else has it, or waits for it, is not known.
-    pub foreign: AtomicBool,
+    names: Names,
+    /// How the program came to it.
+    pub origin: Origin,
     /// TCP_INQ: `recvmsg` tells how many bytes are left to read.
     pub tells_unread: AtomicBool,
-    /// The carrier is to be given up.
-    pub parting: AtomicBool,
-    /// How many were.
-    pub partings: AtomicU32,
-    /// How often TCP had no space.
-    pub fulls: AtomicU64,
-    /// How often the program did what wakes those who wait for edges: `shutdown`, another low-water mark.
-    pub stirs: AtomicU64,
-    /// The program has shut a direction down.
-    pub is_shut: AtomicBool,
-    /// The writing direction, that is.
-    pub sends_no_more: AtomicBool,
-    /// Writes are the kernel's, which knows their error: the program has shut that direction down, or was told that the
-    /// connection is gone.
-    pub writes_over: AtomicBool,
-    stage: AtomicU8,
-    /// Code of the [`Reason`] that was last given.
-    reason: AtomicU8,
-    /// Turns from reading to writing or back, times two, plus the last direction.
-    turns: AtomicU32,
-    /// Tries to find the peer, and calls to skip until the next.
-    tries: AtomicU32,
-    skip: AtomicU32,
+    /// What the program, or the peer, has ended.
+    pub ends: Ends,
+    /// What wakes those who wait for edges.
+    pub edges: Edges,
+    promotion: Promotion,
+    /// Its carrier, if it has one.
+    pub carriage: Carriage,
     reader: Lock<Reader>,
     writer: Lock<Writer>,
-    carrier: Mutex<Option<Arc<Carrier>>>,
-    /// On its way to the directions.
-    pub inbox: Mutex<Option<Halves>>,
     place: Mutex<Option<Place>>,
     /// Indices of epoll sets that have this stream.
     pub sets: Mutex<Vec<u32>>,
-    /// Bytes that the family shares, and whether there may be some.
-    heirloom: Mutex<Option<Arc<Heirloom>>>,
-    has_heirloom: AtomicBool,
-    /// A child may take its rings over, or read from them.
-    pub shared: AtomicBool,
+    /// What other processes that hold it may have of it.
+    pub family: Family,
     /// It has been more than a young connection whose calls are the kernel's: it may be known elsewhere, and its directions may
     /// have changed.
     grown: AtomicBool,
-}
-
-/// Where a stream is known.
-#[derive(Debug, Clone)]
-pub struct Place {
-    /// The engine of this process.
-    pub engine: Arc<Engine>,
-    /// Its addresses.
-    pub key: Key,
-    /// Its place in the registry.
-    pub entry: Entry,
-    /// SO_COOKIE.
-    pub cookie: u64,
 }
 
 /// How far a stream has come.
@@ -153,36 +99,18 @@ impl Stream {
         Stream {
             index,
             record: Record::private(words::own()),
-            fd: AtomicI32::new(-1),
-            numbers: Mutex::default(),
-            had_copies: AtomicBool::new(false),
-            users: AtomicU32::new(0),
-            orphan: AtomicBool::new(false),
-            connected: AtomicBool::new(false),
-            asks: AtomicBool::new(false),
-            foreign: AtomicBool::new(false),
+            names: Names::default(),
+            origin: Origin::default(),
             tells_unread: AtomicBool::new(false),
-            parting: AtomicBool::new(false),
-            partings: AtomicU32::new(0),
-            fulls: AtomicU64::new(0),
-            stirs: AtomicU64::new(0),
-            is_shut: AtomicBool::new(false),
-            sends_no_more: AtomicBool::new(false),
-            writes_over: AtomicBool::new(false),
-            stage: AtomicU8::new(Stage::Young as u8),
-            reason: AtomicU8::new(Reason::Young as u8),
-            turns: AtomicU32::new(0),
-            tries: AtomicU32::new(0),
-            skip: AtomicU32::new(0),
+            ends: Ends::default(),
+            edges: Edges::default(),
+            promotion: Promotion::default(),
+            carriage: Carriage::default(),
             reader: Lock::default(),
             writer: Lock::default(),
-            carrier: Mutex::default(),
-            inbox: Mutex::default(),
             place: Mutex::default(),
             sets: Mutex::default(),
-            heirloom: Mutex::default(),
-            has_heirloom: AtomicBool::new(false),
-            shared: AtomicBool::new(false),
+            family: Family::default(),
             grown: AtomicBool::new(false),
         }
     }
@@ -190,39 +118,26 @@ impl Stream {
     /// Makes it the stream behind a descriptor in this mode. Under the lock of the table. Both directions are as new:
     /// the end of the last use has seen to that.
     pub fn begin(&self, fd: i32, nonblocking: bool) {
-        if self.has_heirloom.load(Ordering::Relaxed) {
+        if self.family.has_heirloom.load(Ordering::Relaxed) {
             self.forget_heirloom();
         }
         self.record.begin(words::own(), [0; 2]);
         self.record.shared().set_nonblocking(nonblocking);
         self.record.shared().set_low_water(1);
-        self.fd.store(fd, Ordering::Relaxed);
-        self.had_copies.store(false, Ordering::Relaxed);
-        self.users.store(0, Ordering::Relaxed);
-        self.orphan.store(false, Ordering::Relaxed);
-        self.connected.store(false, Ordering::Relaxed);
-        self.asks.store(false, Ordering::Relaxed);
-        self.foreign.store(false, Ordering::Relaxed);
+        self.names.begin(fd);
+        self.origin.begin();
         self.tells_unread.store(false, Ordering::Relaxed);
-        self.parting.store(false, Ordering::Relaxed);
-        self.partings.store(0, Ordering::Relaxed);
-        self.fulls.store(0, Ordering::Relaxed);
-        self.stirs.store(0, Ordering::Relaxed);
-        self.is_shut.store(false, Ordering::Relaxed);
-        self.sends_no_more.store(false, Ordering::Relaxed);
-        self.writes_over.store(false, Ordering::Relaxed);
-        self.stage.store(Stage::Young as u8, Ordering::Relaxed);
-        self.reason.store(Reason::Young as u8, Ordering::Relaxed);
-        for word in [&self.turns, &self.tries, &self.skip] {
-            word.store(0, Ordering::Relaxed);
-        }
+        self.ends.begin();
+        self.edges.begin();
+        self.promotion.begin();
+        self.carriage.parting.store(false, Ordering::Relaxed);
+        self.carriage.partings.store(0, Ordering::Relaxed);
         lock(&self.sets).clear();
-        self.shared.store(false, Ordering::Relaxed);
+        self.family.shared.store(false, Ordering::Relaxed);
         if self.grown.load(Ordering::Relaxed) {
-            *lock(&self.carrier) = None;
-            *lock(&self.inbox) = None;
+            self.carriage.end();
             *lock(&self.place) = None;
-            *lock(&self.heirloom) = None;
+            *lock(&self.family.heirloom) = None;
             self.grown.store(false, Ordering::Relaxed);
         }
     }
@@ -244,17 +159,15 @@ impl Stream {
     pub fn inherit(&self, from: &Stream, fd: i32, legacy: Option<&Legacy>) {
         self.begin(fd, kernel::is_nonblocking(fd));
         self.inherit_words(from, legacy.map_or([0; 2], |legacy| legacy.carried));
-        self.connected.store(from.connected.load(Ordering::Relaxed), Ordering::Relaxed);
-        self.asks.store(from.asks.load(Ordering::Relaxed), Ordering::Relaxed);
-        self.foreign.store(from.foreign.load(Ordering::Relaxed), Ordering::Relaxed);
+        self.origin.inherit(&from.origin);
         if let Some(heirloom) = legacy.and_then(|legacy| legacy.heirloom.clone()) {
             self.inherit_bytes(heirloom);
         }
         let left = legacy.is_some_and(|legacy| legacy.left);
         if from.stage() == Stage::Never || from.stage() == Stage::Carried && !left {
             // A link whose peer did not follow is the parent's alone.
-            self.stage.store(Stage::Never as u8, Ordering::Relaxed);
-            self.reason.store(Reason::OtherHolder as u8, Ordering::Relaxed);
+            self.promotion.stage.store(Stage::Never as u8, Ordering::Relaxed);
+            self.promotion.reason.store(Reason::OtherHolder as u8, Ordering::Relaxed);
         }
     }
 
@@ -268,7 +181,7 @@ impl Stream {
     /// The descriptor number of the anchor.
     #[inline]
     pub fn fd(&self) -> i32 {
-        self.fd.load(Ordering::Relaxed)
+        self.names.fd.load(Ordering::Relaxed)
     }
 
     /// The reading direction.
@@ -305,13 +218,13 @@ impl Stream {
     /// The carrier, if there is one.
     #[inline]
     pub fn carrier(&self) -> Option<Arc<Carrier>> {
-        if self.stage() == Stage::Carried { lock(&self.carrier).clone() } else { None }
+        if self.stage() == Stage::Carried { lock(&self.carriage.carrier).clone() } else { None }
     }
 
     /// How far it has come.
     #[inline]
     pub fn stage(&self) -> Stage {
-        match self.stage.load(Ordering::SeqCst) {
+        match self.promotion.stage.load(Ordering::SeqCst) {
             0 => Stage::Young,
             1 => Stage::Offered,
             2 => Stage::Carried,
@@ -322,30 +235,7 @@ impl Stream {
     /// Whether no offer was made yet.
     #[inline]
     pub fn is_young(&self) -> bool {
-        self.stage.load(Ordering::SeqCst) == Stage::Young as u8
-    }
-
-    /// Where it is known; enters it if it is not.
-    pub fn place(&self) -> Option<Place> {
-        let mut place = lock(&self.place);
-        if place.is_none() {
-            self.grows();
-            *place = self.enter();
-        }
-        place.clone()
-    }
-
-    /// Where it is known, if it is.
-    pub fn known_place(&self) -> Option<Place> {
-        lock(&self.place).clone()
-    }
-
-    fn enter(&self) -> Option<Place> {
-        let engine = engine::engine()?;
-        let key = Key::of(self.fd()).ok()?;
-        let cookie = kernel::cookie(self.fd()).ok()?;
-        let entry = engine.registry.add(engine.process, &key, cookie, self.fd())?;
-        Some(Place { engine, key, entry, cookie })
+        self.promotion.stage.load(Ordering::SeqCst) == Stage::Young as u8
     }
 
     /// The position of a direction, of whose carrier so much has been used.
@@ -403,8 +293,8 @@ impl Stream {
         // Who holds the lock may wait for that of a set, which this thread may have: not for ever, then.
         for _ in 0..NOTICE_TRIES {
             if let Some(writer) = self.try_writer() {
-                if writer.has_unread(self) || self.writes_over.load(Ordering::Relaxed) {
-                    self.writes_over.store(true, Ordering::Relaxed);
+                if writer.has_unread(self) || self.ends.writes_over.load(Ordering::Relaxed) {
+                    self.ends.writes_over.store(true, Ordering::Relaxed);
                     let _ = kernel::shutdown(self.fd(), libc::SHUT_RDWR);
                 }
                 return;
@@ -417,7 +307,7 @@ impl Stream {
     #[cold]
     pub fn tells_error(&self) {
         if kernel::state(self.fd()) == Ok(kernel::TCP_CLOSE) {
-            self.writes_over.store(true, Ordering::Relaxed);
+            self.ends.writes_over.store(true, Ordering::Relaxed);
         }
     }
 
@@ -425,44 +315,13 @@ impl Stream {
     #[inline]
     pub fn tells(&self, events: i16) {
         if events & libc::POLLHUP != 0 {
-            self.writes_over.store(true, Ordering::Relaxed);
-        }
-    }
-
-    /// Writes paths and reason where `stat` looks.
-    pub fn set_reason(&self, reason: Reason) {
-        self.reason.store(reason as u8, Ordering::Relaxed);
-        if let Some(place) = self.known_place() {
-            let [reads, writes] = [READ, WRITE].map(|direction| self.on_ring(direction));
-            place.engine.registry.set_state(place.entry, reads, writes, reason);
-        }
-    }
-
-    /// The reason that was last given, also if it was written nowhere.
-    fn reason(&self) -> Reason {
-        Reason::from_code(self.reason.load(Ordering::Relaxed))
-    }
-
-    /// A direction has changed its path. A writer has said so in the record.
-    pub fn moved(&self, direction: usize, to_ring: bool, reason: Reason) {
-        if direction == READ {
-            self.record.reading().set_within(to_ring);
-        }
-        self.set_reason(reason);
-        self.publish_counts();
-        if let Some(place) = self.known_place().filter(|_| to_ring) {
-            let [first, count] =
-                [Field::Promoted, Field::Promotions].map(|field| place.engine.registry.field(place.entry, field));
-            count.fetch_add(1, Ordering::Relaxed);
-            if first.load(Ordering::Relaxed) == 0 {
-                first.store(clock::now(), Ordering::Relaxed);
-            }
+            self.ends.writes_over.store(true, Ordering::Relaxed);
         }
     }
 
     /// TCP takes no more now: space will be news.
     pub fn is_full(&self) {
-        self.fulls.fetch_add(1, Ordering::Relaxed);
+        self.edges.fulls.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Bytes that the kernel has carried.
@@ -471,25 +330,8 @@ impl Stream {
         self.count_tcp(direction, bytes as u64);
         if direction == WRITE {
             engine::told_kernel();
-            if self.asks.load(Ordering::Relaxed) {
+            if self.origin.asks.load(Ordering::Relaxed) {
                 asking::asked();
-            }
-        }
-    }
-
-    /// Stores the counters of the TCP path where `stat` looks.
-    pub fn publish_counts(&self) {
-        if let Some(place) = self.known_place() {
-            let fields = [Field::ReadTcp, Field::WrittenTcp];
-            let young = [Field::ReadTcpYoung, Field::WrittenTcpYoung];
-            let since = place.engine.registry.field(place.entry, Field::Since).load(Ordering::Relaxed);
-            let is_young = clock::now() < since + 1_000_000_000;
-            for direction in [READ, WRITE] {
-                let bytes = self.over_tcp(direction);
-                place.engine.registry.field(place.entry, fields[direction]).store(bytes, Ordering::Relaxed);
-                if is_young {
-                    place.engine.registry.field(place.entry, young[direction]).store(bytes, Ordering::Relaxed);
-                }
             }
         }
     }

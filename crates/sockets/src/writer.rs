@@ -78,7 +78,7 @@ impl Writer {
     /// Writes what fits.
     #[inline]
     pub fn step(&mut self, stream: &Stream, parts: &[IoSlice<'_>], patient: bool) -> Result<Step> {
-        if stream.writes_over.load(Ordering::Relaxed) {
+        if stream.ends.writes_over.load(Ordering::Relaxed) {
             // The kernel knows which error it is.
             return Ok(Step::Kernel);
         }
@@ -90,7 +90,7 @@ impl Writer {
             // The kernel knows what becomes of bytes for a closed peer.
             return Ok(Step::Kernel);
         }
-        let parting = reading.parting || stream.parting.load(Ordering::Relaxed);
+        let parting = reading.parting || stream.carriage.parting.load(Ordering::Relaxed);
         if reading.leaving || self.left || parting || self.dice.leaves(stream) {
             return self.leave_ring(stream, parts, patient);
         }

@@ -22,12 +22,12 @@ impl Reader {
     /// Takes up the receiving end of a fresh carrier, and opens the direction (S3).
     #[cold]
     pub(super) fn take_up(&mut self, stream: &Stream) -> bool {
-        let stays = stream.parting.load(Ordering::SeqCst) || stream.shared.load(Ordering::SeqCst);
+        let stays = stream.carriage.parting.load(Ordering::SeqCst) || stream.family.shared.load(Ordering::SeqCst);
         let Some(carrier) = stream.carrier().filter(|_| !stays && set::can_open(stream)) else { return false };
         // Pairs with a call that is about to sleep in the kernel: it is counted, and then sees whether this is open.
         stream.record().reading().open(1);
         let receiver = match stream.calls_in_kernel(READ) {
-            0 => lock(&stream.inbox).as_mut().and_then(|parts| parts.inbound.take()),
+            0 => lock(&stream.carriage.inbox).as_mut().and_then(|parts| parts.inbound.take()),
             _ => None,
         };
         let Some(receiver) = receiver else {

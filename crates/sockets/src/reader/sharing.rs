@@ -49,7 +49,7 @@ impl Reader {
     pub fn unshare(&mut self, stream: &Stream) {
         self.see_sharing(stream);
         if self.shared.take().is_some() {
-            stream.shared.store(false, Ordering::Relaxed);
+            stream.family.shared.store(false, Ordering::Relaxed);
             stream.forget_heirloom();
             if self.ring.is_some() {
                 self.note.open = true;
@@ -70,7 +70,7 @@ impl Reader {
         }
         self.inherit(heirloom.clone());
         stream.has_inherited(heirloom);
-        stream.parting.store(true, Ordering::SeqCst);
+        stream.carriage.parting.store(true, Ordering::SeqCst);
         self.note.parting = true;
         // Carries the end of the ring out, and tells the peer.
         if !matches!(self.cross(stream), Ok(true)) {

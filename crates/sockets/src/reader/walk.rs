@@ -205,7 +205,7 @@ impl Reader {
             return false;
         }
         self.cut_off = true;
-        stream.writes_over.store(true, Ordering::Relaxed);
+        stream.ends.writes_over.store(true, Ordering::Relaxed);
         let _ = kernel::shutdown(stream.fd(), libc::SHUT_RDWR);
         true
     }

@@ -1,6 +1,8 @@
 //! The numbers that lead to a stream, the calls that use it, and its end with the last of both.
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
+
+use sidestep_sys::lock::Mutex;
 
 use crate::{
     asking, custody, engine,
@@ -12,6 +14,41 @@ use crate::{
     table::{self, Change},
     writer::Writer,
 };
+
+/// The numbers that lead to a stream, and the calls that use it.
+#[derive(Debug)]
+pub(super) struct Names {
+    /// A descriptor number of the anchor.
+    pub fd: AtomicI32,
+    /// All descriptor numbers of the program that lead here, if there were ever several: else there is the one above.
+    numbers: Mutex<Vec<i32>>,
+    had_copies: AtomicBool,
+    /// Calls that are asleep, or in the kernel, and use the anchor.
+    users: AtomicU32,
+    /// The program has closed it; the last user closes the anchor.
+    orphan: AtomicBool,
+}
+
+impl Default for Names {
+    fn default() -> Names {
+        Names {
+            fd: AtomicI32::new(-1),
+            numbers: Mutex::default(),
+            had_copies: AtomicBool::new(false),
+            users: AtomicU32::new(0),
+            orphan: AtomicBool::new(false),
+        }
+    }
+}
+
+impl Names {
+    pub fn begin(&self, fd: i32) {
+        self.fd.store(fd, Ordering::Relaxed);
+        self.had_copies.store(false, Ordering::Relaxed);
+        self.users.store(0, Ordering::Relaxed);
+        self.orphan.store(false, Ordering::Relaxed);
+    }
+}
 
 /// A call that may sleep is under way.
 #[derive(Debug)]
@@ -84,8 +121,8 @@ fn has_waited(direction: usize) {
 impl Stream {
     /// Another number leads here.
     pub fn add_number(&self, fd: i32) {
-        let mut numbers = lock(&self.numbers);
-        if !self.had_copies.swap(true, Ordering::Relaxed) {
+        let mut numbers = lock(&self.names.numbers);
+        if !self.names.had_copies.swap(true, Ordering::Relaxed) {
             numbers.clear();
             numbers.push(self.fd());
         }
@@ -94,7 +131,7 @@ impl Stream {
 
     /// Whether a single number has led here, ever.
     pub fn had_one_number(&self) -> bool {
-        !self.had_copies.load(Ordering::Relaxed)
+        !self.names.had_copies.load(Ordering::Relaxed)
     }
 
     /// A number leads here no more. `true`: it was the last one.
@@ -102,10 +139,10 @@ impl Stream {
         if self.had_one_number() {
             return true;
         }
-        let mut numbers = lock(&self.numbers);
+        let mut numbers = lock(&self.names.numbers);
         numbers.retain(|number| *number != fd);
         if let Some(other) = numbers.first() {
-            self.fd.store(*other, Ordering::Relaxed);
+            self.names.fd.store(*other, Ordering::Relaxed);
         }
         numbers.is_empty()
     }
@@ -113,13 +150,13 @@ impl Stream {
     /// Begins a call that may sleep: the anchor stays until it has ended, also if the program closes the descriptor.
     pub fn in_use(&'static self) -> InUse {
         let _inside = Inside::enter();
-        self.users.fetch_add(1, Ordering::SeqCst);
+        self.names.users.fetch_add(1, Ordering::SeqCst);
         InUse(self, jump::note(What::Use(self)))
     }
 
     /// A call has ended. Inside.
     pub fn drop_user(&'static self) {
-        if self.users.fetch_sub(1, Ordering::SeqCst) == 1 && self.orphan.load(Ordering::SeqCst) {
+        if self.names.users.fetch_sub(1, Ordering::SeqCst) == 1 && self.names.orphan.load(Ordering::SeqCst) {
             self.end_orphan();
         }
     }
@@ -134,7 +171,7 @@ impl Stream {
     /// Both of these at once, for a call that does nothing else.
     pub fn in_passing(&'static self, direction: usize) -> Passing {
         let _inside = Inside::enter();
-        self.users.fetch_add(1, Ordering::SeqCst);
+        self.names.users.fetch_add(1, Ordering::SeqCst);
         self.enter_kernel(direction);
         Passing(self, direction, jump::note_each([What::Use(self), What::InKernel(self, direction)].into_iter()))
     }
@@ -155,7 +192,7 @@ impl Stream {
     fn end_orphan(&'static self) {
         let _inside = Inside::enter();
         let change = table::change();
-        if self.users.load(Ordering::SeqCst) == 0 && self.orphan.swap(false, Ordering::SeqCst) {
+        if self.names.users.load(Ordering::SeqCst) == 0 && self.names.orphan.swap(false, Ordering::SeqCst) {
             let _ = self.end(Some(change));
         }
     }
@@ -164,11 +201,11 @@ impl Stream {
     /// which is given back before anything is waited for.
     pub fn close(&'static self, change: Change) -> kernel::Result<()> {
         let fd = self.fd();
-        if self.users.load(Ordering::SeqCst) > 0 {
+        if self.names.users.load(Ordering::SeqCst) > 0 {
             // Calls are under way. The anchor moves away, so that none of them touches a number that is used again.
             if let Ok(moved) = kernel::duplicate_high(fd) {
-                self.fd.store(moved, Ordering::SeqCst);
-                self.orphan.store(true, Ordering::SeqCst);
+                self.names.fd.store(moved, Ordering::SeqCst);
+                self.names.orphan.store(true, Ordering::SeqCst);
                 return kernel::close(fd);
             }
         }
@@ -179,9 +216,9 @@ impl Stream {
     pub fn detach(&'static self, fd: i32) {
         // The other end must not find the carrier gone before the end of the stream: a copy keeps the anchor meanwhile.
         if let Ok(moved) = kernel::duplicate_high(fd) {
-            self.fd.store(moved, Ordering::SeqCst);
-            if self.users.load(Ordering::SeqCst) > 0 {
-                self.orphan.store(true, Ordering::SeqCst);
+            self.names.fd.store(moved, Ordering::SeqCst);
+            if self.names.users.load(Ordering::SeqCst) > 0 {
+                self.names.orphan.store(true, Ordering::SeqCst);
                 return;
             }
         }
@@ -192,9 +229,9 @@ impl Stream {
     /// Its last number was closed unseen, past the library, and the anchor with it. Under the lock of the table.
     pub fn lose(&'static self) {
         // Whatever has the number now is not touched.
-        self.fd.store(-1, Ordering::SeqCst);
-        if self.users.load(Ordering::SeqCst) > 0 {
-            self.orphan.store(true, Ordering::SeqCst);
+        self.names.fd.store(-1, Ordering::SeqCst);
+        if self.names.users.load(Ordering::SeqCst) > 0 {
+            self.names.orphan.store(true, Ordering::SeqCst);
         } else {
             let _ = self.end(None);
         }
@@ -213,7 +250,7 @@ impl Stream {
         let fd = self.fd();
         let cookie = kernel::cookie(fd).ok();
         let others = || cookie.is_some_and(|cookie| !custody::is_sole_holder(cookie));
-        if self.shared.load(Ordering::Relaxed) && others() {
+        if self.family.shared.load(Ordering::Relaxed) && others() {
             // Neither a reset nor the peer's word for the end: the stream goes on.
             self.end_sharing();
         } else if self.stage() == Stage::Carried {
@@ -242,9 +279,8 @@ impl Stream {
             place.engine.registry.add_totals(place.engine.process, place.entry);
             place.engine.registry.remove(place.entry);
         }
-        *lock(&self.inbox) = None;
-        *lock(&self.carrier) = None;
-        self.stage.store(Stage::Never as u8, Ordering::Release);
+        self.carriage.end();
+        self.promotion.stage.store(Stage::Never as u8, Ordering::Release);
         // Under the lock, so that no process forks with the list half changed.
         let _change = again.then(table::change);
         table::recycle_stream(self);

@@ -5,10 +5,13 @@
 //! it sees that. Neither goes back after its word. So an end that has the other's word, has carried out every switch, and whose
 //! own last switch has been carried out, has nothing to expect of the carrier.
 
-use std::sync::atomic::Ordering;
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, AtomicU32, Ordering},
+};
 
-use sidestep_stream::carrier::{Carrier, Watch};
-use sidestep_sys::clock;
+use sidestep_stream::carrier::{Carrier, Halves, Watch};
+use sidestep_sys::{clock, lock::Mutex};
 
 use crate::{
     kernel,
@@ -24,6 +27,26 @@ use crate::{
 const LOST_NS: u64 = 1_000_000_000;
 /// A stream that has lost so many gets no more.
 const MOST_LOST: u32 = 8;
+
+/// What carries a stream that is not on TCP alone.
+#[derive(Debug, Default)]
+pub struct Carriage {
+    pub(super) carrier: Mutex<Option<Arc<Carrier>>>,
+    /// On its way to the directions.
+    pub inbox: Mutex<Option<Halves>>,
+    /// The carrier is to be given up.
+    pub parting: AtomicBool,
+    /// How many were.
+    pub partings: AtomicU32,
+}
+
+impl Carriage {
+    /// There is none any more.
+    pub(super) fn end(&self) {
+        *lock(&self.inbox) = None;
+        *lock(&self.carrier) = None;
+    }
+}
 
 impl Stream {
     /// Called where a call goes to the kernel: while the carrier is not used both ways, sees whether it is to be given up.
@@ -43,23 +66,22 @@ impl Stream {
     fn part(&self) {
         let Some(carrier) = self.carrier() else { return };
         let lost = carrier.lost.load(Ordering::Relaxed);
-        if !lost && !self.parting.load(Ordering::Relaxed) && !carrier.peer_reading().parting {
+        if !lost && !self.carriage.parting.load(Ordering::Relaxed) && !carrier.peer_reading().parting {
             return;
         }
-        if self.shared.load(Ordering::Relaxed) && self.has_others() {
+        if self.family.shared.load(Ordering::Relaxed) && self.has_others() {
             // What a child may take over stays where it is.
             return;
         }
         let Some((mut reader, mut writer)) = self.try_both() else { return };
         reader.unshare(self);
-        let ends = [&self.is_shut, &self.sends_no_more, &self.writes_over].iter().any(|end| end.load(Ordering::SeqCst));
-        if ends || carrier.has_ended() || carrier.peer_reading().closed {
+        if self.ends.any() || carrier.has_ended() || carrier.peer_reading().closed {
             return;
         }
         let parted = if lost {
             self.has_lost(&carrier) && reader.is_dry() && writer.is_dry(self)
         } else {
-            self.parting.store(true, Ordering::Relaxed);
+            self.carriage.parting.store(true, Ordering::Relaxed);
             reader.part(self);
             writer.part(self);
             // Its word comes behind its last switch: whoever has seen the one sees the other. Without a word from either: what
@@ -88,10 +110,10 @@ impl Stream {
             place.engine.registry.remove(place.entry);
         }
         let offered = Stage::Offered as u8;
-        let _ = self.stage.compare_exchange(offered, Stage::Young as u8, Ordering::SeqCst, Ordering::SeqCst);
+        let _ = self.promotion.stage.compare_exchange(offered, Stage::Young as u8, Ordering::SeqCst, Ordering::SeqCst);
         self.begin_tries();
         if let Some(carrier) = self.carrier() {
-            self.parting.store(true, Ordering::Relaxed);
+            self.carriage.parting.store(true, Ordering::Relaxed);
             self.part();
             carrier.watch().nudge();
         }
@@ -112,7 +134,7 @@ impl Stream {
     /// Whether the carrier has been gone for a while, and the peer has not.
     fn has_lost(&self, carrier: &Carrier) -> bool {
         let since = carrier.lost_since();
-        self.partings.load(Ordering::Relaxed) < MOST_LOST
+        self.carriage.partings.load(Ordering::Relaxed) < MOST_LOST
             && clock::now().saturating_sub(since) > LOST_NS
             && kernel::state(self.fd()) == Ok(kernel::TCP_ESTABLISHED)
             && !kernel::has_peer_ended(self.fd())
@@ -126,14 +148,13 @@ impl Stream {
         }
         self.record.writing().rest();
         self.record.reading().close();
-        *lock(&self.inbox) = None;
-        *lock(&self.carrier) = None;
-        self.parting.store(false, Ordering::Relaxed);
-        self.partings.fetch_add(1, Ordering::Relaxed);
+        self.carriage.end();
+        self.carriage.parting.store(false, Ordering::Relaxed);
+        self.carriage.partings.fetch_add(1, Ordering::Relaxed);
         self.begin_tries();
         // Without a place, the engine that it was known to is gone.
         let place = self.known_place();
-        self.stage.store(if place.is_some() { Stage::Offered } else { Stage::Never } as u8, Ordering::SeqCst);
+        self.promotion.stage.store(if place.is_some() { Stage::Offered } else { Stage::Never } as u8, Ordering::SeqCst);
         if let Some(place) = place {
             self.set_reason(Reason::Demoted);
             self.await_peer(&place);

@@ -1,7 +1,7 @@
 //! How a stream comes to its carrier: offered after a while, found by its peer or looking for it, carried; or staying on TCP.
 
 use sidestep_stream::carrier::{ENDED, Halves, Outbound, Switch, Watch};
-use std::sync::atomic::{Ordering, fence};
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering, fence};
 
 use crate::{
     config::{Promote, config},
@@ -39,6 +39,39 @@ const USUAL: [(i32, i32, i32); 9] = [
 ];
 const TCP_TX_DELAY: i32 = 37;
 
+/// How far a stream has come on the way to a carrier.
+#[derive(Debug)]
+pub(super) struct Promotion {
+    pub stage: AtomicU8,
+    /// Code of the [`Reason`] that was last given.
+    pub reason: AtomicU8,
+    /// Turns from reading to writing or back, times two, plus the last direction.
+    turns: AtomicU32,
+    /// Tries to find the peer, and calls to skip until the next.
+    tries: AtomicU32,
+    skip: AtomicU32,
+}
+
+impl Default for Promotion {
+    fn default() -> Promotion {
+        Promotion {
+            stage: AtomicU8::new(Stage::Young as u8),
+            reason: AtomicU8::new(Reason::Young as u8),
+            turns: AtomicU32::new(0),
+            tries: AtomicU32::new(0),
+            skip: AtomicU32::new(0),
+        }
+    }
+}
+
+impl Promotion {
+    pub fn begin(&self) {
+        self.stage.store(Stage::Young as u8, Ordering::Relaxed);
+        self.reason.store(Reason::Young as u8, Ordering::Relaxed);
+        [&self.turns, &self.tries, &self.skip].iter().for_each(|word| word.store(0, Ordering::Relaxed));
+    }
+}
+
 impl Stream {
     /// Called by every call that goes to the kernel: counts turns and bytes, and sees to the promotion.
     #[inline]
@@ -52,10 +85,10 @@ impl Stream {
             Stage::Offered => stack::on_own(|| self.pursue()),
             Stage::Carried => self.see_parting(),
             Stage::Never => {
-                if self.has_heirloom.load(Ordering::Relaxed) {
+                if self.family.has_heirloom.load(Ordering::Relaxed) {
                     self.take_over();
                 }
-                let calls = self.skip.fetch_add(1, Ordering::Relaxed);
+                let calls = self.promotion.skip.fetch_add(1, Ordering::Relaxed);
                 if calls % TOLD_EVERY == TOLD_FIRST {
                     self.tell_of_staying();
                 }
@@ -77,11 +110,11 @@ impl Stream {
     /// the program has shut down on this side has had its last turn: what is still to come is mostly its end.
     #[inline]
     pub fn turns_old(&self, direction: usize) -> bool {
-        let turns = self.turns.load(Ordering::Relaxed);
+        let turns = self.promotion.turns.load(Ordering::Relaxed);
         if turns & 1 != direction as u32 || turns == 0 {
-            self.turns.store((turns & !1) + 2 + direction as u32, Ordering::Relaxed);
+            self.promotion.turns.store((turns & !1) + 2 + direction as u32, Ordering::Relaxed);
         }
-        turns / 2 >= TURNS && !self.is_shut.load(Ordering::Relaxed)
+        turns / 2 >= TURNS && !self.ends.is_shut.load(Ordering::Relaxed)
             || self.over_tcp(direction) >= BULK
             || config().promote == Promote::Eager
     }
@@ -89,20 +122,21 @@ impl Stream {
     /// Makes the offer: from now on a peer may ask, or this side looks for one.
     #[cold]
     fn offer(&self) {
-        if !self.connected.load(Ordering::Relaxed) || !self.is_established() {
+        if !self.origin.connected.load(Ordering::Relaxed) || !self.is_established() {
             return;
         }
         let Some(place) = self.place() else { return self.stay(Reason::Resources) };
         if config().promote == Promote::Never || !config().allows(&place.key) {
             return self.stay(Reason::Rule);
         }
-        if self.foreign.load(Ordering::Relaxed) {
+        if self.origin.foreign.load(Ordering::Relaxed) {
             return self.stay(Reason::Passed);
         }
         if unseen::may_wait() {
             return self.stay(Reason::UnseenWaits);
         }
-        if self.stage.compare_exchange(0, Stage::Offered as u8, Ordering::AcqRel, Ordering::Acquire).is_err() {
+        if self.promotion.stage.compare_exchange(0, Stage::Offered as u8, Ordering::AcqRel, Ordering::Acquire).is_err()
+        {
             return;
         }
         self.set_reason(Reason::PeerUnknown);
@@ -124,14 +158,14 @@ impl Stream {
 
     /// The next look for the peer is at once.
     pub(super) fn begin_tries(&self) {
-        self.tries.store(0, Ordering::Relaxed);
-        self.skip.store(0, Ordering::Relaxed);
+        self.promotion.tries.store(0, Ordering::Relaxed);
+        self.promotion.skip.store(0, Ordering::Relaxed);
     }
 
     /// While an offer stands: sees to what has arrived, and looks for the peer now and then.
     #[cold]
     fn pursue(&self) {
-        let skip = self.skip.load(Ordering::Relaxed);
+        let skip = self.promotion.skip.load(Ordering::Relaxed);
         let Some(place) = self.known_place() else { return };
         if place.engine.pump() {
             self.publish_counts();
@@ -140,18 +174,18 @@ impl Stream {
             return;
         }
         if skip > 0 {
-            self.skip.store(skip - 1, Ordering::Relaxed);
+            self.promotion.skip.store(skip - 1, Ordering::Relaxed);
             return;
         }
-        let tries = self.tries.fetch_add(1, Ordering::Relaxed);
-        self.skip.store((1 << tries.min(12)).min(MOST_SKIPPED) - 1, Ordering::Relaxed);
+        let tries = self.promotion.tries.fetch_add(1, Ordering::Relaxed);
+        self.promotion.skip.store((1 << tries.min(12)).min(MOST_SKIPPED) - 1, Ordering::Relaxed);
         place.engine.ask(&place, self);
     }
 
     /// The peer has been asked something else first, and will have answered soon.
     pub fn try_soon(&self) {
-        self.tries.store(SOON, Ordering::Relaxed);
-        self.skip.store((1 << SOON) - 1, Ordering::Relaxed);
+        self.promotion.tries.store(SOON, Ordering::Relaxed);
+        self.promotion.skip.store((1 << SOON) - 1, Ordering::Relaxed);
     }
 
     /// Whether an option is set that only the kernel can carry out: one that leaves, by the list of the preload library.
@@ -200,9 +234,9 @@ impl Stream {
         {
             let _ = parts.carrier.peer.set(peer);
         }
-        *lock(&self.carrier) = Some(parts.carrier.clone());
-        *lock(&self.inbox) = Some(parts);
-        self.stage.store(Stage::Carried as u8, Ordering::SeqCst);
+        *lock(&self.carriage.carrier) = Some(parts.carrier.clone());
+        *lock(&self.carriage.inbox) = Some(parts);
+        self.promotion.stage.store(Stage::Carried as u8, Ordering::SeqCst);
         place.engine.registry.set_willing(place.entry, false);
         if let Some(carrier) = self.carrier() {
             place.engine.registry.set_carrier(place.entry, carrier.capabilities());
@@ -211,11 +245,11 @@ impl Stream {
         // SeqCst: a `vfork` says that it lends and then looks for carriers, this stores the carrier and looks for such a word.
         fence(Ordering::SeqCst);
         if fork::has_lent() {
-            self.parting.store(true, Ordering::SeqCst);
+            self.carriage.parting.store(true, Ordering::SeqCst);
         }
         // SeqCst: a shutdown sees the carrier, or this sees the shutdown and says so in the writer's stead.
-        if self.sends_no_more.load(Ordering::SeqCst)
-            && let Some(sender) = lock(&self.inbox).as_mut().and_then(|parts| parts.outbound.as_mut())
+        if self.ends.sends_no_more.load(Ordering::SeqCst)
+            && let Some(sender) = lock(&self.carriage.inbox).as_mut().and_then(|parts| parts.outbound.as_mut())
         {
             let _ = sender.set_note(Switch::note(0), ENDED);
         }
@@ -228,7 +262,7 @@ impl Stream {
         if self.stage() == Stage::Carried {
             return;
         }
-        self.stage.store(Stage::Never as u8, Ordering::Release);
+        self.promotion.stage.store(Stage::Never as u8, Ordering::Release);
         if let Some(place) = self.known_place() {
             place.engine.forget(&place.key);
             place.engine.registry.set_willing(place.entry, false);

@@ -4,7 +4,10 @@
 //! - A holder that moves bytes, waits for them or shuts a direction down takes over, unless it is the owner.
 //! - Memory of a ring that another holder may read from is not used again before that holder has gone.
 
-use std::sync::{Arc, atomic::Ordering};
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
 
 use sidestep_stream::carrier::{AnyInbound, Carrier};
 use sidestep_sys::lock::{Mutex, MutexGuard};
@@ -24,6 +27,16 @@ pub struct Retired(Vec<(u64, Option<AnyInbound>, Option<Arc<Carrier>>)>);
 
 static RETIRED: Mutex<Retired> = Mutex::new(Retired(Vec::new()));
 
+/// What the processes that hold a stream have of each other.
+#[derive(Debug, Default)]
+pub struct Family {
+    /// Bytes that the family shares, and whether there may be some.
+    pub(super) heirloom: Mutex<Option<Arc<Heirloom>>>,
+    pub(super) has_heirloom: AtomicBool,
+    /// A child may take its rings over, or read from them.
+    pub shared: AtomicBool,
+}
+
 impl Stream {
     /// Before a `fork`: both directions stay as they are, if the child can take them over later. `None`: they cannot stay.
     pub fn share(&self) -> Option<Arc<Heirloom>> {
@@ -37,22 +50,22 @@ impl Stream {
             reader.surrender(self);
             return None;
         }
-        let ends = [&self.is_shut, &self.sends_no_more, &self.writes_over, &self.parting, &self.has_heirloom];
+        let others = [&self.carriage.parting, &self.family.has_heirloom].iter().any(|word| word.load(Ordering::SeqCst));
         let lost = carrier.lost.load(Ordering::Relaxed) || carrier.has_ended() || carrier.peer_reading().closed;
-        if lost || ends.iter().any(|end| end.load(Ordering::SeqCst)) || !writer.is_settled() {
+        if lost || others || self.ends.any() || !writer.is_settled() {
             return None;
         }
         let (inward, read) = reader.settled()?;
         let heirloom = Heirloom::rings(inward, writer.stopper(), read)?;
         reader.share(heirloom.clone());
-        *lock(&self.heirloom) = Some(heirloom.clone());
-        self.shared.store(true, Ordering::Relaxed);
+        *lock(&self.family.heirloom) = Some(heirloom.clone());
+        self.family.shared.store(true, Ordering::Relaxed);
         Some(heirloom)
     }
 
     /// Before this process leaves the rings for good: it has them alone again, or they are the family's.
     pub fn end_sharing(&self) {
-        if !self.shared.load(Ordering::Relaxed) {
+        if !self.family.shared.load(Ordering::Relaxed) {
             return;
         }
         let mut reader = self.reader();
@@ -73,7 +86,7 @@ impl Stream {
     /// Whether another holder has taken over rings that this process owned.
     #[inline]
     pub fn is_taken_over(&self) -> bool {
-        self.shared.load(Ordering::Relaxed) && self.heirloom().is_some_and(|heirloom| heirloom.is_taken_over())
+        self.family.shared.load(Ordering::Relaxed) && self.heirloom().is_some_and(|heirloom| heirloom.is_taken_over())
     }
 
     /// Whether another process holds the socket.
@@ -84,8 +97,8 @@ impl Stream {
     /// What the family shares is read before everything else. Under the lock of the reader, which knows of it.
     pub fn has_inherited(&self, heirloom: Arc<Heirloom>) {
         self.grows();
-        *lock(&self.heirloom) = Some(heirloom);
-        if !self.has_heirloom.swap(true, Ordering::AcqRel) {
+        *lock(&self.family.heirloom) = Some(heirloom);
+        if !self.family.has_heirloom.swap(true, Ordering::AcqRel) {
             heirloom::came();
         }
     }
@@ -93,7 +106,7 @@ impl Stream {
     /// How many bytes of what the family shares are left. Costs a load where there are none. Who asks takes over.
     #[inline]
     pub fn inherited_bytes(&self) -> usize {
-        if self.has_heirloom.load(Ordering::Relaxed) {
+        if self.family.has_heirloom.load(Ordering::Relaxed) {
             self.take_over().map_or(0, |heirloom| heirloom.left())
         } else {
             0
@@ -103,7 +116,7 @@ impl Stream {
     /// What the family shares. Rings that another process owns are taken over.
     #[cold]
     pub fn take_over(&self) -> Option<Arc<Heirloom>> {
-        if !self.has_heirloom.load(Ordering::Relaxed) {
+        if !self.family.has_heirloom.load(Ordering::Relaxed) {
             return None;
         }
         let heirloom = self.heirloom()?;
@@ -113,7 +126,7 @@ impl Stream {
             }
             // From here on it is a connection like any other.
             let (never, young) = (Stage::Never as u8, Stage::Young as u8);
-            let _ = self.stage.compare_exchange(never, young, Ordering::SeqCst, Ordering::SeqCst);
+            let _ = self.promotion.stage.compare_exchange(never, young, Ordering::SeqCst, Ordering::SeqCst);
             self.set_reason(Reason::OtherHolder);
         }
         Some(heirloom)
@@ -123,13 +136,13 @@ impl Stream {
     #[cold]
     pub fn heirloom(&self) -> Option<Arc<Heirloom>> {
         let _inside = Inside::enter();
-        lock(&self.heirloom).clone()
+        lock(&self.family.heirloom).clone()
     }
 
     /// All of it was read, or nobody shares it any more.
     pub fn forget_heirloom(&self) {
-        let heirloom = lock(&self.heirloom).take();
-        if self.has_heirloom.swap(false, Ordering::AcqRel) {
+        let heirloom = lock(&self.family.heirloom).take();
+        if self.family.has_heirloom.swap(false, Ordering::AcqRel) {
             heirloom::went();
             // They count as bytes of TCP. What the ring has carried may be added to this later.
             let returned = heirloom.map_or(0, |heirloom| heirloom.returned());
@@ -142,7 +155,7 @@ impl Stream {
         let others = |cookie: &u64| !custody::is_sole_holder(*cookie);
         let mut retired = lock(&RETIRED);
         retired.0.retain(|(cookie, ..)| others(cookie));
-        if self.shared.swap(false, Ordering::Relaxed)
+        if self.family.shared.swap(false, Ordering::Relaxed)
             && let Some(cookie) = cookie.filter(others)
         {
             retired.0.push((cookie, ring, carrier));

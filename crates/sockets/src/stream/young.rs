@@ -38,13 +38,13 @@ impl Stream {
     pub fn shut_young(&self) -> Option<kernel::Result<()>> {
         let _writer = self.writer.lock();
         // SeqCst: this sees an offer, or whoever takes up its carrier sees that nothing more is sent.
-        self.sends_no_more.store(true, Ordering::SeqCst);
+        self.ends.sends_no_more.store(true, Ordering::SeqCst);
         if !self.is_young() {
             return None;
         }
-        self.writes_over.store(true, Ordering::Relaxed);
-        self.is_shut.store(true, Ordering::Relaxed);
-        self.stirs.fetch_add(1, Ordering::Relaxed);
+        self.ends.writes_over.store(true, Ordering::Relaxed);
+        self.ends.is_shut.store(true, Ordering::Relaxed);
+        self.edges.stirs.fetch_add(1, Ordering::Relaxed);
         let outcome = kernel::shutdown(self.fd(), libc::SHUT_WR);
         engine::told_kernel();
         Some(outcome)

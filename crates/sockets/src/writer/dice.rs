@@ -17,7 +17,7 @@ impl Dice {
     pub fn leaves(&mut self, stream: &Stream) -> bool {
         let leaves = matches!(config().promote, Promote::Random(_)) && self.roll() % 16 == 0;
         if leaves && config().carrier == Choice::Both && self.roll() % 2 == 0 {
-            stream.parting.store(true, Ordering::Relaxed);
+            stream.carriage.parting.store(true, Ordering::Relaxed);
         }
         leaves
     }

@@ -115,7 +115,7 @@ impl Writer {
 
     /// Tells the reader that nothing follows; the anchor's word for it comes after.
     pub fn end(&mut self, stream: &Stream) {
-        stream.writes_over.store(true, Ordering::Relaxed);
+        stream.ends.writes_over.store(true, Ordering::Relaxed);
         if self.ring.is_none() {
             self.take_up(stream);
         }

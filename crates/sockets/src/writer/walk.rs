@@ -155,14 +155,14 @@ impl Writer {
     /// Whether one of the two sides wants the carrier to end, for now or for good.
     fn is_asked(&self, stream: &Stream) -> bool {
         let reading = self.carrier.as_ref().map(|carrier| carrier.peer_reading()).unwrap_or_default();
-        self.left || stream.parting.load(Ordering::Relaxed) || reading.leaving || reading.parting
+        self.left || stream.carriage.parting.load(Ordering::Relaxed) || reading.leaving || reading.parting
     }
 
     /// Takes up the sending end of a carrier.
     #[cold]
     pub(super) fn take_up(&mut self, stream: &Stream) -> bool {
         let Some(carrier) = stream.carrier() else { return false };
-        let sender = lock(&stream.inbox).as_mut().and_then(|parts| parts.outbound.take());
+        let sender = lock(&stream.carriage.inbox).as_mut().and_then(|parts| parts.outbound.take());
         let Some(sender) = sender else { return false };
         self.patience.begin();
         self.counts.begin(stream);
@@ -185,7 +185,7 @@ impl Writer {
     /// Begins to use the carrier, if nothing speaks against that.
     fn enter(&mut self, call: &mut Call<'_>, as_number: u16) -> Result<bool> {
         let stream = call.stream;
-        let over = stream.writes_over.load(Ordering::Relaxed) || stream.shared.load(Ordering::Relaxed);
+        let over = stream.ends.writes_over.load(Ordering::Relaxed) || stream.family.shared.load(Ordering::Relaxed);
         let lost = self.carrier.as_ref().is_none_or(|carrier| carrier.lost.load(Ordering::Relaxed));
         if over || lost || stream.calls_in_kernel(WRITE) != 0 {
             return Ok(false);
@@ -244,7 +244,7 @@ impl Writer {
         let Some(ring) = &mut self.ring else { return Ok(()) };
         let switch = Switch { position: stream.position(WRITE, position), number: number(stream) };
         // Its word for the end stays.
-        let ended = if stream.sends_no_more.load(Ordering::SeqCst) { ENDED } else { 0 };
+        let ended = if stream.ends.sends_no_more.load(Ordering::SeqCst) { ENDED } else { 0 };
         self.note = (Switch::note(switch.number), switch.to_note() | ended);
         ring.set_note(self.note.0, self.note.1).map_err(|_| BROKEN)
     }

@@ -8,13 +8,17 @@ use crate::{
     control::Control,
     kernel::{self, Errno, Result},
     reader::{self, Anchor},
-    signal::{self, Inside},
+    signal::Inside,
     sleep,
     stream::{READ, Stream},
     table,
 };
 
-use super::{NAP_NS, from_kernel, receive_in_kernel, receive_nothing, wait_to_read, wanted};
+use super::{
+    NAP_NS,
+    receive::{from_kernel, receive_in_kernel, receive_nothing, wanted},
+    wait::Wait,
+};
 
 /// A receiving call with MSG_PEEK. With MSG_WAITALL, or a low-water mark, it waits for so many bytes.
 pub fn peek(
@@ -25,9 +29,7 @@ pub fn peek(
     nonblocking: bool,
     mut control: Option<&mut Control<'_>>,
 ) -> Result<usize> {
-    let before = signal::runs();
-    let timeout = stream.timeout(READ);
-    let deadline = (timeout != 0).then(|| clock::now() + timeout);
+    let wait = Wait::new(stream, READ, nonblocking);
     let (all, target) = wanted(stream, parts, flags);
     let _in_use = stream.in_use();
     if !table::slot(fd).is_some_and(|slot| slot.is(stream)) {
@@ -58,37 +60,29 @@ pub fn peek(
             }
         };
         let Some(carrier) = carrier else { return receive_in_kernel(stream, call, parts, flags, control) };
-        let over = |errno: i32| if seen > 0 { Ok(seen) } else { Err(Errno(errno)) };
-        if nonblocking {
-            return over(libc::EAGAIN);
-        }
-        if sleep::is_interrupted(before, timeout != 0) {
-            return over(libc::EINTR);
-        }
-        if deadline.is_some_and(|deadline| clock::now() >= deadline) {
-            return over(libc::EAGAIN);
+        if let Some(errno) = wait.is_over() {
+            return if seen > 0 { Ok(seen) } else { Err(errno) };
         }
         if seen > 0 {
             // What came before the end is looked at once more.
             ended = kernel::look(stream.fd(), libc::POLLRDHUP) != 0;
             if !ended {
-                nap(deadline);
+                nap(&wait);
             }
             continue;
         }
-        let (news, slept) = wait_to_read(stream, carrier, deadline, before);
+        let (news, slept) = wait.to_read(stream, carrier, None);
         stream.keep_up_now();
         anchor = if news { Anchor::News } else { Anchor::SleptOn };
-        let broken = slept == Err(Errno(libc::EINTR)) || signal::was_cancelled(before);
-        if broken && !sleep::is_interrupted(before, timeout != 0) {
+        if wait.restarts(slept) {
             return Err(Errno::RESTART);
         }
     }
 }
 
 /// Bytes lie there, but fewer than the call waits for: news of them cannot be told from themselves, and is looked for. A short sleep, which handlers of signals end.
-fn nap(deadline: Option<u64>) {
-    let until = (clock::now() + NAP_NS).min(deadline.unwrap_or(u64::MAX));
+fn nap(wait: &Wait) {
+    let until = wait.until(Some(clock::now() + NAP_NS));
     let _inside = Inside::enter();
-    let _ = sleep::in_kernel(|| kernel::poll(&mut [], sleep::left(Some(until)), None));
+    let _ = sleep::in_kernel(|| kernel::poll(&mut [], sleep::left(until), None));
 }

@@ -10,7 +10,7 @@ use crate::{
     table,
 };
 
-use super::{KERNEL_PIECE, from_kernel};
+use super::{KERNEL_PIECE, receive::from_kernel};
 
 /// A receiving call; `None`: it is not for this file.
 #[inline(never)]

@@ -141,16 +141,17 @@ impl<'a> Repr<'a> {
 
     /// Appends the header to a message.
     pub fn emit(&self, out: &mut Writer<'_>) -> Result<(), Error> {
-        out.u32(self.xid.0)?;
-        out.u32(REPLY)?;
         match &self.body {
+            Body::Accepted { verifier, state: Accepted::Success } if verifier.body.is_empty() => {
+                out.words([self.xid.0, REPLY, 0, verifier.flavor, 0, 0])
+            }
             Body::Accepted { verifier, state } => {
-                out.u32(0)?;
+                out.words([self.xid.0, REPLY, 0])?;
                 verifier.emit(out)?;
                 state.emit(out)
             }
             Body::Denied(denied) => {
-                out.u32(1)?;
+                out.words([self.xid.0, REPLY, 1])?;
                 denied.emit(out)
             }
         }

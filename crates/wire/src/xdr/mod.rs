@@ -15,7 +15,7 @@ mod writer;
 pub use error::Error;
 pub use reader::Reader;
 pub use value::{Quadruple, Xdr};
-pub use writer::Writer;
+pub use writer::{Place, Writer};
 
 /// The limit of a length that declares none (RFC 4506 §4.10).
 pub const UNBOUNDED: u32 = u32::MAX;

@@ -81,3 +81,49 @@ fn nesting_ends_before_the_stack_does() {
     let endless = [0, 0, 0, 1].repeat(100_000);
     assert_eq!(deep(&mut Reader::new(&endless)), Err(Error::Depth { limit: MAX_DEPTH }));
 }
+
+/// Takes so many bytes, and no more.
+struct Shelf {
+    bytes: Vec<u8>,
+    space: usize,
+}
+
+impl Place for Shelf {
+    fn put(&mut self, parts: [&[u8]; 2]) -> bool {
+        let fits = self.bytes.len() + parts[0].len() + parts[1].len() <= self.space;
+        if fits {
+            parts.iter().for_each(|part| self.bytes.extend_from_slice(part));
+        }
+        fits
+    }
+
+    fn take_back(&mut self, into: &mut Vec<u8>) -> bool {
+        into.append(&mut self.bytes);
+        true
+    }
+}
+
+/// Wherever the bytes go, the message is the same.
+#[test]
+fn long_items_go_to_their_place_or_come_back_from_it() {
+    let write = |out: &mut Writer<'_>| {
+        out.u32(7)?;
+        out.opaque(&[1; 2001], UNBOUNDED)?;
+        out.opaque(&[2; 30], UNBOUNDED)?;
+        out.opaque(&[3; 3000], UNBOUNDED)?;
+        out.u32(8)
+    };
+    let mut whole = Vec::new();
+    write(&mut Writer::new(&mut whole, 6000)).unwrap();
+    for (space, placed) in [(0, 0), (2008, 0), (2009, 0), (5044, 0), (5052, 5052), (9000, 5052)] {
+        let (mut shelf, mut out) = (Shelf { bytes: Vec::new(), space }, Vec::new());
+        let mut writer = Writer::with_place(&mut out, 6000, Some(&mut shelf));
+        write(&mut writer).unwrap();
+        assert_eq!(writer.placed(), placed, "space for {space}");
+        assert_eq!(shelf.bytes.len(), placed);
+        assert!([shelf.bytes, out].concat() == whole, "space for {space}");
+    }
+    let (mut shelf, mut out) = (Shelf { bytes: Vec::new(), space: 9000 }, Vec::new());
+    let mut writer = Writer::with_place(&mut out, 5000, Some(&mut shelf));
+    assert_eq!(write(&mut writer), Err(Error::Full { limit: 5000 }));
+}

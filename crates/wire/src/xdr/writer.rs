@@ -1,30 +1,49 @@
 //! Appends XDR items to a message.
 
+use std::fmt;
+
 use super::{Error, MAX_DEPTH, Xdr, padded};
 
 /// The end of a message that grows, up to a limit.
-#[derive(Debug)]
 pub struct Writer<'a> {
     out: &'a mut Vec<u8>,
     limit: usize,
     depth: u32,
+    /// Where the beginning of the message goes once it has a long item, and how much of it is there.
+    place: Option<&'a mut dyn Place>,
+    placed: usize,
 }
+
+/// Memory of a transport that the beginning of a message is written to, so that long items are copied once.
+pub trait Place {
+    /// Takes the next bytes of the message, all of both parts or nothing: whether it has.
+    fn put(&mut self, parts: [&[u8]; 2]) -> bool;
+
+    /// Appends everything that it has taken, and has taken nothing then. `false`: it is lost.
+    fn take_back(&mut self, into: &mut Vec<u8>) -> bool;
+}
+
+/// The shortest item that goes to its place: a shorter one is copied twice in less time than it takes to find the place.
+const LONG: usize = 1 << 10;
 
 impl<'a> Writer<'a> {
     /// Behind what `out` holds, which may become `limit` bytes long.
+    #[inline]
     pub fn new(out: &'a mut Vec<u8>, limit: usize) -> Self {
-        Self { out, limit, depth: 0 }
+        Self { out, limit, depth: 0, place: None, placed: 0 }
     }
 
-    /// How long the message is.
+    /// The same, where the message may go to a place. `out` is the end of the message that is not there.
+    #[inline]
+    pub fn with_place(out: &'a mut Vec<u8>, limit: usize, place: Option<&'a mut dyn Place>) -> Self {
+        Self { place, ..Self::new(out, limit) }
+    }
+
+    /// How much of the message is in its place.
+    #[inline]
     #[must_use]
-    pub fn position(&self) -> usize {
-        self.out.len()
-    }
-
-    /// Takes back everything behind a position.
-    pub fn truncate(&mut self, position: usize) {
-        self.out.truncate(position);
+    pub fn placed(&self) -> usize {
+        self.placed
     }
 
     /// Unsigned integers, one after the other, with one look at the limit.
@@ -178,10 +197,41 @@ impl<'a> Writer<'a> {
 
     #[inline]
     fn put(&mut self, bytes: &[u8]) -> Result<(), Error> {
-        if bytes.len() > self.limit.saturating_sub(self.out.len()) {
+        if bytes.len() > self.limit.saturating_sub(self.placed + self.out.len()) {
             return Err(Error::Full { limit: self.limit });
         }
-        self.out.extend_from_slice(bytes);
+        if bytes.len() < LONG || !self.put_in_place(bytes)? {
+            self.out.extend_from_slice(bytes);
+        }
         Ok(())
+    }
+
+    /// Puts a long item to its place, with everything before it. `false`: it must go where the rest of the message is.
+    #[inline(never)]
+    fn put_in_place(&mut self, bytes: &[u8]) -> Result<bool, Error> {
+        let Some(place) = &mut self.place else { return Ok(false) };
+        if place.put([self.out, bytes]) {
+            self.placed += self.out.len() + bytes.len();
+            self.out.clear();
+            return Ok(true);
+        }
+        // What is there comes back, and the message is as if there were no place.
+        if self.placed > 0 {
+            let end = std::mem::take(self.out);
+            if !place.take_back(self.out) {
+                return Err(Error::Full { limit: self.placed });
+            }
+            self.out.extend_from_slice(&end);
+            self.placed = 0;
+        }
+        self.place = None;
+        Ok(false)
+    }
+}
+
+impl fmt::Debug for Writer<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Writer { out, limit, placed, .. } = self;
+        f.debug_struct("Writer").field("placed", placed).field("out", out).field("limit", limit).finish_non_exhaustive()
     }
 }

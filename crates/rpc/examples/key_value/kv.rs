@@ -116,12 +116,13 @@ impl KvV1Client {
 
     /// Procedure 0, which does nothing.
     pub fn null(&self) -> Result<(), Error> {
-        self.client.begin(Procedure { program: Self::PROGRAM, version: Self::VERSION, procedure: 0 }, |_| Ok(()), |_| Ok(()))?.wait()
+        self.client.call(Procedure { program: Self::PROGRAM, version: Self::VERSION, procedure: 0 }, |_| Ok(()), |_| Ok(()))
     }
 
     /// `void PUT(pair) = 1`.
     pub fn put(&self, argument: &Pair) -> Result<(), Error> {
-        self.begin_put(argument)?.wait()
+        let procedure = Procedure { program: Self::PROGRAM, version: Self::VERSION, procedure: 1 };
+        self.client.call(procedure, |out| out.value(argument), |_| Ok(()))
     }
 
     /// Begins `PUT` and does not wait for its end.
@@ -138,7 +139,8 @@ impl KvV1Client {
 
     /// `lookup GET(key) = 2`.
     pub fn get(&self, argument: &str) -> Result<Lookup, Error> {
-        self.begin_get(argument)?.wait()
+        let procedure = Procedure { program: Self::PROGRAM, version: Self::VERSION, procedure: 2 };
+        self.client.call(procedure, |out| out.string(argument, MAX_KEY), |input| input.value())
     }
 
     /// Begins `GET` and does not wait for its end.
@@ -149,7 +151,8 @@ impl KvV1Client {
 
     /// `unsigned int LENGTH(void) = 3`.
     pub fn length(&self) -> Result<u32, Error> {
-        self.begin_length()?.wait()
+        let procedure = Procedure { program: Self::PROGRAM, version: Self::VERSION, procedure: 3 };
+        self.client.call(procedure, |_| Ok(()), |input| input.u32())
     }
 
     /// Begins `LENGTH` and does not wait for its end.

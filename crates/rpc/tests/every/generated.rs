@@ -385,7 +385,8 @@ impl EveryV1Client {
 
     /// `void EVERY_NULL(void) = 0`.
     pub fn every_null(&self) -> Result<(), Error> {
-        self.begin_every_null()?.wait()
+        let procedure = Procedure { program: Self::PROGRAM, version: Self::VERSION, procedure: 0 };
+        self.client.call(procedure, |_| Ok(()), |_| Ok(()))
     }
 
     /// Begins `EVERY_NULL` and does not wait for its end.
@@ -402,7 +403,8 @@ impl EveryV1Client {
 
     /// `everything ECHO_ALL(everything) = 1`.
     pub fn echo_all(&self, argument: &Everything) -> Result<Everything, Error> {
-        self.begin_echo_all(argument)?.wait()
+        let procedure = Procedure { program: Self::PROGRAM, version: Self::VERSION, procedure: 1 };
+        self.client.call(procedure, |out| out.value(argument), |input| input.value())
     }
 
     /// Begins `ECHO_ALL` and does not wait for its end.
@@ -413,7 +415,8 @@ impl EveryV1Client {
 
     /// `outcome ECHO_OUTCOME(outcome) = 2`.
     pub fn echo_outcome(&self, argument: &Outcome) -> Result<Outcome, Error> {
-        self.begin_echo_outcome(argument)?.wait()
+        let procedure = Procedure { program: Self::PROGRAM, version: Self::VERSION, procedure: 2 };
+        self.client.call(procedure, |out| out.value(argument), |input| input.value())
     }
 
     /// Begins `ECHO_OUTCOME` and does not wait for its end.
@@ -424,7 +427,8 @@ impl EveryV1Client {
 
     /// `answer ECHO_ANSWER(answer) = 3`.
     pub fn echo_answer(&self, argument: &Answer) -> Result<Answer, Error> {
-        self.begin_echo_answer(argument)?.wait()
+        let procedure = Procedure { program: Self::PROGRAM, version: Self::VERSION, procedure: 3 };
+        self.client.call(procedure, |out| out.value(argument), |input| input.value())
     }
 
     /// Begins `ECHO_ANSWER` and does not wait for its end.
@@ -435,7 +439,8 @@ impl EveryV1Client {
 
     /// `flag ECHO_FLAG(flag) = 4`.
     pub fn echo_flag(&self, argument: &Flag) -> Result<Flag, Error> {
-        self.begin_echo_flag(argument)?.wait()
+        let procedure = Procedure { program: Self::PROGRAM, version: Self::VERSION, procedure: 4 };
+        self.client.call(procedure, |out| out.value(argument), |input| input.value())
     }
 
     /// Begins `ECHO_FLAG` and does not wait for its end.
@@ -446,7 +451,8 @@ impl EveryV1Client {
 
     /// `string<> ECHO_STRING(string<>) = 5`.
     pub fn echo_string(&self, argument: &str) -> Result<String, Error> {
-        self.begin_echo_string(argument)?.wait()
+        let procedure = Procedure { program: Self::PROGRAM, version: Self::VERSION, procedure: 5 };
+        self.client.call(procedure, |out| out.string(argument, xdr::UNBOUNDED), |input| input.string(xdr::UNBOUNDED).map(str::to_owned))
     }
 
     /// Begins `ECHO_STRING` and does not wait for its end.
@@ -457,7 +463,8 @@ impl EveryV1Client {
 
     /// `list ECHO_LIST(list) = 6`.
     pub fn echo_list(&self, argument: &List) -> Result<List, Error> {
-        self.begin_echo_list(argument)?.wait()
+        let procedure = Procedure { program: Self::PROGRAM, version: Self::VERSION, procedure: 6 };
+        self.client.call(procedure, |out| out.optional(argument.as_deref(), |out, item| out.value(item)), |input| input.optional(|input| input.value().map(Box::new)))
     }
 
     /// Begins `ECHO_LIST` and does not wait for its end.
@@ -468,7 +475,8 @@ impl EveryV1Client {
 
     /// `tree ECHO_TREE(tree) = 7`.
     pub fn echo_tree(&self, argument: &Tree) -> Result<Tree, Error> {
-        self.begin_echo_tree(argument)?.wait()
+        let procedure = Procedure { program: Self::PROGRAM, version: Self::VERSION, procedure: 7 };
+        self.client.call(procedure, |out| out.value(argument), |input| input.value())
     }
 
     /// Begins `ECHO_TREE` and does not wait for its end.
@@ -479,7 +487,8 @@ impl EveryV1Client {
 
     /// `int COUNT(void) = 8`.
     pub fn count(&self) -> Result<i32, Error> {
-        self.begin_count()?.wait()
+        let procedure = Procedure { program: Self::PROGRAM, version: Self::VERSION, procedure: 8 };
+        self.client.call(procedure, |_| Ok(()), |input| input.i32())
     }
 
     /// Begins `COUNT` and does not wait for its end.
@@ -490,7 +499,8 @@ impl EveryV1Client {
 
     /// `void ADD(int) = 9`.
     pub fn add(&self, argument: i32) -> Result<(), Error> {
-        self.begin_add(argument)?.wait()
+        let procedure = Procedure { program: Self::PROGRAM, version: Self::VERSION, procedure: 9 };
+        self.client.call(procedure, |out| out.i32(argument), |_| Ok(()))
     }
 
     /// Begins `ADD` and does not wait for its end.
@@ -507,7 +517,8 @@ impl EveryV1Client {
 
     /// `seal ECHO_SEAL(seal) = 10`.
     pub fn echo_seal(&self, argument: &Seal) -> Result<Seal, Error> {
-        self.begin_echo_seal(argument)?.wait()
+        let procedure = Procedure { program: Self::PROGRAM, version: Self::VERSION, procedure: 10 };
+        self.client.call(procedure, |out| out.value(argument), |input| input.value())
     }
 
     /// Begins `ECHO_SEAL` and does not wait for its end.
@@ -518,7 +529,8 @@ impl EveryV1Client {
 
     /// `numbers ECHO_NUMBERS(numbers) = 11`.
     pub fn echo_numbers(&self, argument: &[i32]) -> Result<Numbers, Error> {
-        self.begin_echo_numbers(argument)?.wait()
+        let procedure = Procedure { program: Self::PROGRAM, version: Self::VERSION, procedure: 11 };
+        self.client.call(procedure, |out| out.array(argument, LIMIT, |out, item| out.i32(*item)), |input| input.array(LIMIT, |input| input.i32()))
     }
 
     /// Begins `ECHO_NUMBERS` and does not wait for its end.
@@ -685,12 +697,13 @@ impl EveryV2Client {
 
     /// Procedure 0, which does nothing.
     pub fn null(&self) -> Result<(), Error> {
-        self.client.begin(Procedure { program: Self::PROGRAM, version: Self::VERSION, procedure: 0 }, |_| Ok(()), |_| Ok(()))?.wait()
+        self.client.call(Procedure { program: Self::PROGRAM, version: Self::VERSION, procedure: 0 }, |_| Ok(()), |_| Ok(()))
     }
 
     /// `int SUM(int, int) = 1`.
     pub fn sum(&self, argument1: i32, argument2: i32) -> Result<i32, Error> {
-        self.begin_sum(argument1, argument2)?.wait()
+        let procedure = Procedure { program: Self::PROGRAM, version: Self::VERSION, procedure: 1 };
+        self.client.call(procedure, |out| { out.i32(argument1)?; out.i32(argument2) }, |input| input.i32())
     }
 
     /// Begins `SUM` and does not wait for its end.

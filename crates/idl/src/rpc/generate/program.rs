@@ -59,7 +59,7 @@ impl Generator<'_> {
             self.line(1, "/// Procedure 0, which does nothing.");
             self.line(1, "pub fn null(&self) -> Result<(), Error> {");
             let procedure = "Procedure { program: Self::PROGRAM, version: Self::VERSION, procedure: 0 }";
-            self.line(2, &format!("self.client.begin({procedure}, |_| Ok(()), |_| Ok(()))?.wait()"));
+            self.line(2, &format!("self.client.call({procedure}, |_| Ok(()), |_| Ok(()))"));
             self.line(1, "}");
         }
         for procedure in &it.procedures {
@@ -76,29 +76,27 @@ impl Generator<'_> {
         for (argument, declaration) in arguments.iter().zip(&it.arguments) {
             parameters += &format!(", {argument}: {}", self.lent(declaration));
         }
-        let passed = arguments.join(", ");
         let result = self.result_type(it);
         let number = self.model.value(&it.number);
         let shown = shown::procedure(it);
-        self.line(0, "");
-        self.line(1, &format!("/// `{shown}`."));
-        self.line(1, &format!("pub fn {name}(&self{parameters}) -> Result<{result}, Error> {{"));
-        self.line(2, &format!("self.begin_{plain}({passed})?.wait()"));
-        self.line(1, "}");
-        self.line(0, "");
-        self.line(1, &format!("/// Begins `{}` and does not wait for its end.", it.name.text));
-        self.line(1, &format!("pub fn begin_{plain}(&self{parameters}) -> Result<Pending<{result}>, Error> {{"));
         let encode = self.encode_arguments(it, &arguments);
         let decode = match &it.result {
             None => "|_| Ok(())".to_owned(),
             Some(declaration) => format!("|input| {}", self.decode(declaration)),
         };
-        self.line(
-            2,
-            &format!(
-                "let procedure = Procedure {{ program: Self::PROGRAM, version: Self::VERSION, procedure: {number} }};"
-            ),
+        let procedure = format!(
+            "let procedure = Procedure {{ program: Self::PROGRAM, version: Self::VERSION, procedure: {number} }};"
         );
+        self.line(0, "");
+        self.line(1, &format!("/// `{shown}`."));
+        self.line(1, &format!("pub fn {name}(&self{parameters}) -> Result<{result}, Error> {{"));
+        self.line(2, &procedure);
+        self.line(2, &format!("self.client.call(procedure, {encode}, {decode})"));
+        self.line(1, "}");
+        self.line(0, "");
+        self.line(1, &format!("/// Begins `{}` and does not wait for its end.", it.name.text));
+        self.line(1, &format!("pub fn begin_{plain}(&self{parameters}) -> Result<Pending<{result}>, Error> {{"));
+        self.line(2, &procedure);
         self.line(2, &format!("self.client.begin(procedure, {encode}, {decode})"));
         self.line(1, "}");
         if it.result.is_none() {
@@ -111,7 +109,7 @@ impl Generator<'_> {
                 ),
             );
             self.line(1, &format!("pub fn batch_{plain}(&self{parameters}) -> Result<(), Error> {{"));
-            self.line(2, &format!("let procedure = Procedure {{ program: Self::PROGRAM, version: Self::VERSION, procedure: {number} }};"));
+            self.line(2, &procedure);
             self.line(2, &format!("self.client.batch(procedure, {encode})"));
             self.line(1, "}");
         }

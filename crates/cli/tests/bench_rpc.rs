@@ -7,7 +7,7 @@ use sidestep_testkit::{process::PATIENCE, sockets::Bounded};
 
 #[test]
 fn json_lines_have_the_stated_keys() {
-    let ways = "null,threads,channel,shm,unix,tcp,udp";
+    let ways = "null,threads,channel,shm,vi,unix,tcp,udp";
     let text = sidestep(&["bench", "rpc", "--quick", "--only", ways, "--rounds", "1", "--json"]);
     let lines: Vec<Value> =
         text.lines().map(|line| serde_json::from_str(line).expect("a JSON object a line")).collect();
@@ -15,7 +15,7 @@ fn json_lines_have_the_stated_keys() {
         let same = |line: &&Value| line["bench"] == bench && line["path"] == path && line["metric"] == metric;
         lines.iter().find(same).and_then(|line| line["value"].as_f64()).is_some_and(|value| value > 0.0)
     };
-    for path in ["channel", "shm", "unix", "tcp", "udp"] {
+    for path in ["channel", "shm", "vi", "unix", "tcp", "udp"] {
         for metric in ["call_p50", "call_p99", "call_p999", "cpu_per_call"] {
             assert!(found("rpc.null", path, metric), "{path} {metric} in {text}");
         }

@@ -1,12 +1,12 @@
 //! ONC RPC: clients and servers.
 //!
 //! **What it is.** [`Client`] makes calls, many at a time and from many threads; [`Server`] gives calls to services with
-//! a pool of threads. Both speak over TCP, UDP and UNIX sockets, over RDMA (iWARP), and over channels of the fabric. [`rpcbind`] tells and asks where programs listen. The
-//! compiler of `.x` files (`sidestep idl`) generates typed clients and servers on top.
+//! a pool of threads. Both speak over TCP, UDP and UNIX sockets, over RDMA (iWARP), over channels of the fabric, and over VIs.
+//! [`rpcbind`] tells and asks where programs listen. The compiler of `.x` files (`sidestep idl`) generates typed clients and servers on top.
 //!
 //! **Who calls it.** Generated code and Rust programs; `sidestep rpcinfo`.
 //!
-//! **What it calls.** `wire` for bytes, `fabric` for channels, `iwarp` for RDMA; the C library for sockets, so that these programs can be run under Sidestep.
+//! **What it calls.** `wire` for bytes, `fabric` for channels, `vi` for VIs, `iwarp` for RDMA; the C library for sockets, so that these programs can be run under Sidestep.
 //!
 //! **What it never does.** It never executes a call twice that it has executed for the same client before, never
 //! believes a length, never lets a slow client or a slow procedure stop another one, and never allocates for a null call
@@ -24,6 +24,7 @@ mod record;
 pub mod rpcbind;
 mod server;
 mod transport;
+mod via;
 
 pub use address::Address;
 pub use client::{Client, ClientOptions, Pending, Procedure};

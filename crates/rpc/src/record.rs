@@ -9,9 +9,17 @@ use sidestep_wire::oncrpc::record::{self, Header};
 pub const ROOM: usize = record::LEN;
 
 /// Writes the mark of a frame: `ROOM` bytes and a message.
+#[inline]
 pub fn mark(frame: &mut [u8]) {
     let length = frame.len() - ROOM;
     record::Repr { last: true, length }.emit(frame);
+}
+
+/// The mark of a frame of so many bytes.
+pub fn mark_of(frame_len: usize) -> [u8; ROOM] {
+    let mut mark = [0; ROOM];
+    record::Repr { last: true, length: frame_len - ROOM }.emit(&mut mark);
+    mark
 }
 
 /// A message is longer than it may be.
@@ -43,18 +51,22 @@ impl Assembler {
     /// Takes the next bytes of the stream and gives every message that they complete.
     pub fn feed(&mut self, mut bytes: &[u8], mut take: impl FnMut(&[u8])) -> Result<(), TooLong> {
         loop {
+            if self.mark_len == 0
+                && let Some((mark, rest)) = bytes.split_first_chunk()
+            {
+                // Nothing of the mark is here yet, and all of it there: most messages come so.
+                (self.mark, self.mark_len, bytes) = (*mark, record::LEN, rest);
+                self.begin_fragment()?;
+            }
             if self.mark_len < record::LEN {
                 let wanted = (record::LEN - self.mark_len).min(bytes.len());
                 self.mark[self.mark_len..][..wanted].copy_from_slice(&bytes[..wanted]);
                 self.mark_len += wanted;
                 bytes = &bytes[wanted..];
-                let Some(header) = Header::new_checked(&self.mark[..self.mark_len]).ok() else {
+                if self.mark_len < record::LEN {
                     return Ok(());
-                };
-                (self.last, self.missing) = (header.last(), header.length());
-                if self.missing > self.max - self.have {
-                    return Err(TooLong);
                 }
+                self.begin_fragment()?;
             }
             if self.last && self.have == 0 && bytes.len() >= self.missing {
                 let (whole, rest) = bytes.split_at(self.missing);
@@ -70,6 +82,15 @@ impl Assembler {
                 return Ok(());
             }
         }
+    }
+
+    /// The mark of a fragment is whole.
+    #[inline]
+    fn begin_fragment(&mut self) -> Result<(), TooLong> {
+        if let Ok(header) = Header::new_checked(&self.mark) {
+            (self.last, self.missing) = (header.last(), header.length());
+        }
+        if self.missing > self.max - self.have { Err(TooLong) } else { Ok(()) }
     }
 
     /// Memory for the next bytes of a message that has begun, at most so many: whoever fills it spares a copy. None

@@ -12,14 +12,16 @@ static ALLOCATOR: Counting = Counting::new();
 /// Client and server are in this process, so both are counted.
 #[test]
 fn a_null_call_allocates_nothing_once_it_is_warm() {
-    let path = std::env::temp_dir().join(format!("sidestep-rpc-absence-{}.sock", std::process::id()));
-    let server = every::builder().tcp("127.0.0.1:0").unwrap().udp("127.0.0.1:0").unwrap().unix(&path).unwrap();
-    let name = format!("shm:rpc-absence-{}", std::process::id());
-    let server = server.fabric(&name).start().unwrap();
-    let sockets: Vec<_> = server.addresses().collect();
-    for address in
-        [format!("tcp:{}", sockets[0]), format!("udp:{}", sockets[1]), format!("unix:{}", path.display()), name]
-    {
+    let id = std::process::id();
+    let path = std::env::temp_dir().join(format!("sidestep-rpc-absence-{id}.sock"));
+    let (path, shm, vi) =
+        (format!("unix:{}", path.display()), format!("shm:rpc-absence-{id}"), format!("vi:absence-{id}"));
+    let builder = ["tcp:127.0.0.1:0", "udp:127.0.0.1:0", "rdma:127.0.0.1:0", &path, &shm, &vi]
+        .into_iter()
+        .fold(every::builder(), |builder, address| builder.listen(address).unwrap());
+    let server = builder.start().unwrap();
+    let sockets = server.addresses().zip(["tcp", "udp", "rdma"]).map(|(socket, scheme)| format!("{scheme}:{socket}"));
+    for address in sockets.chain([path, shm, vi]) {
         let client = EveryV1Client::connect(&address).unwrap();
         // The pool grows until one thread is free, and each thread has buffers of its own: a few rounds may still
         // allocate, and two in a row must not.

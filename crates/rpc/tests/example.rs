@@ -30,7 +30,8 @@ fn the_store_keeps_values_over_every_transport() {
     let folder = std::env::temp_dir();
     let id = std::process::id();
     let path = format!("unix:{}", folder.join(format!("sidestep-kv-{id}.sock")).display());
-    for address in ["tcp:127.0.0.1:0", "udp:127.0.0.1:0", &path, &format!("shm:kv-{id}")] {
+    let sockets = ["tcp:127.0.0.1:0", "udp:127.0.0.1:0", "rdma:127.0.0.1:0"];
+    for address in sockets.into_iter().chain([path.as_str(), &format!("shm:kv-{id}"), &format!("vi:kv-{id}")]) {
         let mut server = Running(example().args(["serve", address]).stdout(Stdio::piped()).spawn().unwrap());
         let mut line = String::new();
         BufReader::new(server.0.stdout.take().unwrap()).read_line(&mut line).unwrap();

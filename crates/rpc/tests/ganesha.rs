@@ -5,46 +5,21 @@
 #[allow(dead_code)]
 mod nfs;
 
-use std::path::Path;
+mod namespaces;
+
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use nfs::{Nfs, mount};
 use sidestep_rpc::{Address, AuthSys, Client, ClientOptions, Credential};
 
-const INSIDE: &str = "SIDESTEP_GANESHA_INSIDE";
-
-/// The namespaces have an empty /run, a loopback interface, and an rpcbind that ends with them.
-const PREPARE: &str = "mount -t tmpfs none /run && mount -t proc proc /proc && ip link set lo up &&
-    mkdir -p /run/rpcbind /run/ganesha && { rpcbind -f & } &&
-    for i in $(seq 500); do [ -S /run/rpcbind.sock ] && break; sleep 0.02; done; \"$@\"; status=$?; kill $!; exit $status";
-
 #[test]
 fn our_client_reads_and_writes_files_of_nfs_ganesha() {
-    if std::env::var_os(INSIDE).is_some() {
-        return inside();
-    }
     if std::env::var_os("SIDESTEP_FULL").is_none_or(|value| value == "0") {
         eprintln!("left out: it is for `./test rpc_full`");
         return;
     }
-    let here =
-        |name: &str| ["/usr/sbin", "/sbin", "/usr/bin"].iter().any(|folder| Path::new(folder).join(name).exists());
-    let tools = ["ganesha.nfsd", "rpcbind", "unshare", "ip"];
-    if !rustix::process::geteuid().is_root() || !tools.iter().all(|name| here(name)) {
-        eprintln!("left out: it takes root, nfs-ganesha, rpcbind, unshare and ip");
-        return;
-    }
-    let output = Command::new("unshare")
-        .args(["--net", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", PREPARE, "sh"])
-        .arg(std::env::current_exe().unwrap())
-        .args(["--exact", "our_client_reads_and_writes_files_of_nfs_ganesha", "--nocapture"])
-        .env(INSIDE, "1")
-        .env("PATH", "/usr/sbin:/sbin:/usr/bin:/bin")
-        .output()
-        .unwrap();
-    let said = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
-    assert!(output.status.success(), "{said}");
+    namespaces::run("our_client_reads_and_writes_files_of_nfs_ganesha", &["ganesha.nfsd"], inside);
 }
 
 /// The server, which ends with the test, and its files.
@@ -62,6 +37,7 @@ impl Drop for Ganesha {
 }
 
 fn serve() -> Ganesha {
+    std::fs::create_dir_all("/run/ganesha").unwrap();
     // On a disk: its files have handles there.
     let folder = std::env::temp_dir().join(format!("sidestep-ganesha-{}", std::process::id()));
     let export = folder.join("export");

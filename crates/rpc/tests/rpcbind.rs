@@ -1,8 +1,8 @@
 //! Registration: with Debian's rpcbind, in a network and mount namespace of its own, and with ours.
 
 mod every;
+mod namespaces;
 
-use std::path::Path;
 use std::process::Command;
 
 use every::builder;
@@ -10,33 +10,9 @@ use every::generated::{EveryV1Client, EveryV2Client};
 use sidestep_rpc::rpcbind::{self, Binder};
 use sidestep_rpc::{Accepted, Directory, Error, Server};
 
-const INSIDE: &str = "SIDESTEP_RPCBIND_INSIDE";
-
-/// What the namespaces are prepared with: an empty /run, a loopback interface, and an rpcbind that ends with them.
-const PREPARE: &str = "mount -t tmpfs none /run && ip link set lo up && mkdir -p /run/rpcbind && { rpcbind -f & } &&
-    for i in $(seq 500); do [ -S /run/rpcbind.sock ] && break; sleep 0.02; done; \"$@\"; status=$?; kill $!; exit $status";
-
 #[test]
 fn our_servers_are_found_through_rpcbind() {
-    if std::env::var_os(INSIDE).is_some() {
-        return inside();
-    }
-    let here =
-        |name: &str| ["/usr/sbin", "/sbin", "/usr/bin"].iter().any(|folder| Path::new(folder).join(name).exists());
-    if !rustix::process::geteuid().is_root() || !["rpcbind", "rpcinfo", "unshare", "ip"].iter().all(|name| here(name)) {
-        eprintln!("left out: it takes root, rpcbind, rpcinfo, unshare and ip");
-        return;
-    }
-    let output = Command::new("unshare")
-        .args(["--net", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", PREPARE, "sh"])
-        .arg(std::env::current_exe().unwrap())
-        .args(["--exact", "our_servers_are_found_through_rpcbind", "--nocapture"])
-        .env(INSIDE, "1")
-        .env("PATH", "/usr/sbin:/sbin:/usr/bin:/bin")
-        .output()
-        .unwrap();
-    let said = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
-    assert!(output.status.success(), "{said}");
+    namespaces::run("our_servers_are_found_through_rpcbind", &["rpcinfo"], inside);
 }
 
 fn inside() {

@@ -1,7 +1,7 @@
 //! A key-value service, over any transport:
 //!
 //! ```text
-//! key_value serve tcp:127.0.0.1:7000      (or udp:..., unix:PATH, shm:NAME)
+//! key_value serve tcp:127.0.0.1:7000      (or udp:..., rdma:..., unix:PATH, shm:NAME, vi:NAME)
 //! key_value put tcp:127.0.0.1:7000 KEY VALUE
 //! key_value get tcp:127.0.0.1:7000 KEY
 //! ```
@@ -17,7 +17,7 @@ use std::error::Error;
 use std::sync::RwLock;
 
 use kv::{KvV1Client, KvV1Server, KvV1Service, Lookup, Pair};
-use sidestep_rpc::{Address, Call, Refusal, Server};
+use sidestep_rpc::{Call, Refusal, Server};
 
 #[derive(Default)]
 struct Store(RwLock<HashMap<String, Vec<u8>>>);
@@ -40,15 +40,7 @@ impl KvV1Service for Store {
 }
 
 fn serve(address: &str) -> Result<(), Box<dyn Error>> {
-    let server = Server::builder().service(KvV1Server(Store::default()));
-    let server = match address.parse()? {
-        Address::Tcp(host) => server.tcp(&host)?,
-        Address::Udp(host) => server.udp(&host)?,
-        Address::Unix(path) => server.unix(path)?,
-        Address::Fabric(name) => server.fabric(&name),
-        other => return Err(format!("{other} cannot be served").into()),
-    };
-    let server = server.start()?;
+    let server = Server::builder().service(KvV1Server(Store::default())).listen(address)?.start()?;
     let port = server.addresses().next().map(|address| address.to_string()).unwrap_or_default();
     println!("serving {address} {port}");
     loop {

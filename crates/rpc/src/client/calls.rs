@@ -31,8 +31,8 @@ pub(super) struct Calls {
     /// The slot of the call whose xid ends with the bits of the place; as many places as a power of two.
     by_xid: Vec<Option<usize>>,
     next_xid: u32,
-    /// Somebody reads from the transport.
-    reading: bool,
+    /// The connection in use, for one who reads from it; there unless somebody does.
+    reader: Option<Arc<Connection>>,
     /// The slots whose callers sleep until they have a reply or somebody must read.
     parked: Vec<usize>,
 }
@@ -60,7 +60,7 @@ impl Calls {
             by_xid: vec![None; 64],
             // Servers that remember calls must not take this client for an earlier one.
             next_xid: RandomState::new().hash_one(std::process::id()) as u32,
-            reading: false,
+            reader: None,
             parked: Vec::new(),
         }
     }
@@ -68,8 +68,10 @@ impl Calls {
     /// A connection was made.
     pub fn connected(&mut self, transport: Box<dyn Transport>) -> Arc<Connection> {
         self.connections += 1;
-        let (number, unsent) = (self.connections, Mutex::default());
-        self.connection.insert(Arc::new(Connection { number, transport, unsent })).clone()
+        let (number, unsent, lossy) = (self.connections, Mutex::default(), transport.lossy());
+        let connection = Arc::new(Connection { number, transport, unsent, lossy });
+        self.reader = Some(connection.clone());
+        self.connection.insert(connection).clone()
     }
 
     /// A slot for a new call that will be sent over the connection in use, its number, and a buffer for its frame.
@@ -151,8 +153,8 @@ impl Calls {
 
     /// Every call that was sent over a connection has lost it.
     pub fn lost(&mut self, connection: u64) {
-        if self.connection.as_ref().is_some_and(|current| current.number == connection) {
-            self.connection = None;
+        if self.is_current(connection) {
+            (self.connection, self.reader) = (None, None);
         }
         for call in &mut self.slots {
             if call.state == State::Waiting && call.connection == connection {
@@ -162,20 +164,34 @@ impl Calls {
         }
     }
 
-    /// Whether the caller is the one who reads from now on.
-    pub fn read_begin(&mut self) -> bool {
-        !std::mem::replace(&mut self.reading, true)
+    /// The connection that the caller reads from until [`Calls::read_end`]; `None` if somebody else does.
+    #[inline]
+    pub fn read_begin(&mut self) -> Option<Arc<Connection>> {
+        self.reader.take()
     }
 
-    pub fn read_end(&mut self) {
-        self.reading = false;
+    /// The same for one connection, which may not be in use any more.
+    pub fn read_begin_of(&mut self, connection: &Connection) -> Option<Arc<Connection>> {
+        self.reader.take_if(|reader| reader.number == connection.number)
+    }
+
+    #[inline]
+    pub fn read_end(&mut self, connection: Arc<Connection>) {
+        if self.is_current(connection.number) {
+            self.reader = Some(connection);
+        }
     }
 
     /// A caller leaves: if nobody reads, one who sleeps must.
+    #[inline]
     pub fn hand_over(&self) {
-        if let (false, Some(slot)) = (self.reading, self.parked.last()) {
+        if let (Some(_), Some(slot)) = (&self.reader, self.parked.last()) {
             self.slots[*slot].wake.notify_one();
         }
+    }
+
+    fn is_current(&self, connection: u64) -> bool {
+        self.connection.as_ref().is_some_and(|current| current.number == connection)
     }
 
     /// Sleeps until there is news for a call, or somebody must read, or a time.

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::route::Route;
 use super::{Client, Outstanding};
 use crate::Error;
 use crate::xdr::{self, Reader};
@@ -22,7 +23,7 @@ impl<T> Pending<T> {
     /// Waits for the reply and gives the results.
     pub fn wait(mut self) -> Result<T, Error> {
         match self.call.take() {
-            Some(call) => self.client.inner.wait(call, None, self.decode),
+            Some(call) => self.client.inner.wait(call, Route::None, self.decode),
             None => Err(self.client.inner.disconnected()),
         }
     }

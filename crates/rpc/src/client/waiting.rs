@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 use sidestep_wire::oncrpc::{self, reply};
 
 use super::calls::{Calls, State};
-use super::{Connection, Inner, Outstanding};
+use super::route::{Reading, Route};
+use super::{Inner, Outstanding};
 use crate::Error;
 use crate::xdr::{self, Reader};
 
@@ -15,21 +16,24 @@ impl Inner {
     pub(super) fn wait<T>(
         &self,
         mut call: Outstanding,
-        reading: Option<Reading<'_>>,
+        route: Route<'_>,
         decode: fn(&mut Reader<'_>) -> Result<T, xdr::Error>,
     ) -> Result<T, Error> {
-        let mut calls = match (reading, &call.connection) {
+        let mut calls = match route {
             // Nobody has taken the reply: who sends over a stream takes none before the call is sent.
-            (Some(reading), Some(connection)) if call.resend.is_none() => {
-                let (calls, own) = self.read(&call, connection, reading, decode);
+            Route::Reading(reading) if call.resend.is_none() => {
+                let (calls, own) = self.read(&mut call, reading, decode);
                 if let Some(value) = own {
                     self.finish(calls, call);
                     return value;
                 }
                 calls
             }
-            (Some(reading), _) => reading.end(),
-            (None, _) => self.calls(),
+            Route::Reading(reading) => reading.end(),
+            Route::None | Route::Over(_) => {
+                drop(route);
+                self.calls()
+            }
         };
         let outcome = loop {
             match calls.state(call.slot) {
@@ -43,7 +47,7 @@ impl Inner {
                 }
                 State::Lost => {
                     drop(calls);
-                    let sent = self.send_again(&mut call, self.disconnected(), Duration::ZERO);
+                    let sent = self.send_again(&mut call, &mut Route::None, self.disconnected(), Duration::ZERO);
                     calls = self.calls();
                     match sent {
                         Ok(()) => continue,
@@ -52,24 +56,22 @@ impl Inner {
                 }
                 State::Free | State::Waiting => {}
             }
-            let Some(connection) = &call.connection else {
-                break Err(self.disconnected());
-            };
-            if calls.read_begin() {
-                drop(calls);
-                let (locked, own) = self.read(&call, connection, Reading(self), decode);
-                calls = locked;
-                if let Some(value) = own {
-                    break value;
+            match calls.read_begin() {
+                Some(connection) => {
+                    drop(calls);
+                    let (locked, own) = self.read(&mut call, Reading::new(self, connection), decode);
+                    calls = locked;
+                    if let Some(value) = own {
+                        break value;
+                    }
                 }
-            } else {
-                calls = Calls::park(calls, call.slot, call.until());
+                None => calls = Calls::park(calls, call.slot, call.until()),
             }
             if calls.state(call.slot) != State::Waiting {
                 continue;
             }
             let now = Instant::now();
-            if now >= call.deadline {
+            if now >= call.deadline.at() {
                 let after = self.options.timeout;
                 break Err(Error::TimedOut { address: self.address.to_string(), after });
             }
@@ -77,8 +79,9 @@ impl Inner {
                 && now >= at
             {
                 call.resend = Some((now + pause * 2, pause * 2));
+                let mut route = calls.connection.clone().map_or(Route::None, Route::Over);
                 drop(calls);
-                let sent = self.send(connection, &call.frame, call.deadline, &mut None);
+                let sent = self.send(&mut route, &call.frame, &mut call.deadline);
                 calls = self.calls();
                 if let Err(error) = sent {
                     break Err(error);
@@ -92,21 +95,22 @@ impl Inner {
     /// Reads once. The call's own reply is decoded where the transport has it; others are given to their calls.
     fn read<'a, T>(
         &'a self,
-        call: &Outstanding,
-        connection: &Connection,
+        call: &mut Outstanding,
         reading: Reading<'a>,
         decode: fn(&mut Reader<'_>) -> Result<T, xdr::Error>,
     ) -> (MutexGuard<'a, Calls>, Option<Result<T, Error>>) {
         let mut own = None;
-        let received = connection.transport.receive(call.until(), &mut |message| {
-            if own.is_none() && matches!(oncrpc::peek(message), Ok((xid, false)) if xid == call.xid) {
-                own = Some(results(message, decode));
-            } else {
-                self.deliver(message);
+        if let Some(connection) = reading.connection() {
+            let received = connection.transport.receive(call.until(), &mut |message| {
+                if own.is_none() && matches!(oncrpc::peek(message), Ok((xid, false)) if xid == call.xid) {
+                    own = Some(results(message, decode));
+                } else {
+                    self.deliver(message);
+                }
+            });
+            if received.is_err() {
+                self.lost(connection);
             }
-        });
-        if received.is_err() {
-            self.lost(connection);
         }
         (reading.end(), own)
     }
@@ -120,29 +124,9 @@ impl Inner {
 
 impl Outstanding {
     /// How long to wait before something is done about it.
-    fn until(&self) -> Instant {
-        self.resend.map_or(self.deadline, |(at, _)| at.min(self.deadline))
-    }
-}
-
-/// The one who reads. If code of the program panics meanwhile, somebody else must.
-pub(super) struct Reading<'a>(pub &'a Inner);
-
-impl<'a> Reading<'a> {
-    fn end(self) -> MutexGuard<'a, Calls> {
-        let inner = self.0;
-        std::mem::forget(self);
-        let mut calls = inner.calls();
-        calls.read_end();
-        calls
-    }
-}
-
-impl Drop for Reading<'_> {
-    fn drop(&mut self) {
-        let mut calls = self.0.calls();
-        calls.read_end();
-        calls.hand_over();
+    fn until(&mut self) -> Instant {
+        let deadline = self.deadline.at();
+        self.resend.map_or(deadline, |(at, _)| at.min(deadline))
     }
 }
 

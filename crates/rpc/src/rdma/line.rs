@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
+use std::ops::Deref;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
@@ -15,7 +16,7 @@ use sidestep_iwarp::{
 };
 use sidestep_wire::rpcrdma::Segment;
 
-use super::{CREDITS, protocol};
+use super::{CREDITS, KEPT, protocol};
 
 pub(crate) struct Line {
     connection: Connection,
@@ -23,28 +24,59 @@ pub(crate) struct Line {
     memory: Vectors,
     socket: TcpStream,
     gather: Gather,
-    /// Output that the socket has not taken, from `sent` on.
-    output: Vec<u8>,
-    sent: usize,
-    /// Input of which the engine has not consumed the first `have` bytes.
-    input: Box<[u8]>,
-    have: usize,
+    output: Output,
+    input: Input,
+    spare: Spare,
     begin: Instant,
     next_name: u64,
     /// The length of receive buffers.
     inline: usize,
     tags: RandomState,
     /// Messages that were put back.
-    early: VecDeque<Vec<u8>>,
+    early: VecDeque<Message>,
     /// The peer has closed its half.
     peer_done: bool,
     ended: bool,
 }
 
+/// What the socket has not taken, from `sent` on.
+#[derive(Default)]
+struct Output {
+    bytes: Vec<u8>,
+    sent: usize,
+}
+
+/// Input of which the engine has not consumed the first `have` bytes.
+struct Input {
+    bytes: Box<[u8]>,
+    have: usize,
+}
+
+/// Buffers that are used again, so that messages need no memory of their own.
+#[derive(Default)]
+struct Spare {
+    sends: Vec<Vec<u8>>,
+    receives: Vec<Vec<u8>>,
+}
+
+/// A message in the buffer that it was received in, which is to be [given back](Line::give_back).
+pub(crate) struct Message {
+    buffer: Vec<u8>,
+    len: usize,
+}
+
+impl Deref for Message {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.buffer[..self.len.min(self.buffer.len())]
+    }
+}
+
 /// What the peer has done.
 pub(crate) enum Received {
     /// A message came.
-    Message(Vec<u8>),
+    Message(Message),
     /// Something that was posted is done.
     Done(WorkId),
 }
@@ -67,10 +99,9 @@ impl Line {
             memory: Vectors::default(),
             socket,
             gather: Gather::new(),
-            output: Vec::new(),
-            sent: 0,
-            input: vec![0; READ].into(),
-            have: 0,
+            output: Output::default(),
+            input: Input { bytes: vec![0; READ].into(), have: 0 },
+            spare: Spare::default(),
             begin: Instant::now(),
             next_name: 0,
             inline,
@@ -80,7 +111,7 @@ impl Line {
             ended: false,
         };
         for _ in 0..CREDITS {
-            line.post_receive(vec![0; inline])?;
+            line.post_receive()?;
         }
         Ok(line)
     }
@@ -94,8 +125,18 @@ impl Line {
     }
 
     /// Messages that were received before their turn, to be received again.
-    pub fn put_back(&mut self, messages: Vec<Vec<u8>>) {
+    pub fn put_back(&mut self, messages: Vec<Message>) {
         self.early.extend(messages);
+    }
+
+    /// A message was dealt with: its buffer is used again.
+    pub fn give_back(&mut self, message: Message) {
+        self.spare.receives.push(message.buffer);
+    }
+
+    /// An empty buffer to send from.
+    pub fn buffer(&mut self) -> Vec<u8> {
+        self.spare.sends.pop().unwrap_or_default()
     }
 
     /// The next message, or the end of something that was posted.
@@ -107,13 +148,18 @@ impl Line {
             let work = completion.work;
             return match completion.outcome {
                 Outcome::Received { len, .. } => {
-                    let mut message = self.memory.receives.remove(&work).unwrap_or_default();
-                    message.truncate(len as usize);
-                    self.post_receive(vec![0; self.inline])?;
-                    Ok(Some(Received::Message(message)))
+                    let buffer = self.memory.receives.remove(&work).unwrap_or_default();
+                    self.post_receive()?;
+                    Ok(Some(Received::Message(Message { buffer, len: len as usize })))
                 }
                 Outcome::Sent => {
-                    self.memory.buffers.remove(&BufferId(work.0));
+                    if let Some(mut buffer) = self.memory.buffers.remove(&BufferId(work.0))
+                        && buffer.capacity() <= KEPT
+                        && self.spare.sends.len() < CREDITS
+                    {
+                        buffer.clear();
+                        self.spare.sends.push(buffer);
+                    }
                     Ok(Some(Received::Done(work)))
                 }
                 Outcome::Read => Ok(Some(Received::Done(work))),
@@ -159,8 +205,10 @@ impl Line {
     }
 
     /// Writes bytes to memory of the peer. They arrive before a message that is sent later.
-    pub fn write(&mut self, bytes: Vec<u8>, to: Segment) -> io::Result<WorkId> {
-        let (work, source) = self.source(bytes);
+    pub fn write(&mut self, bytes: &[u8], to: Segment) -> io::Result<WorkId> {
+        let mut buffer = self.buffer();
+        buffer.extend_from_slice(bytes);
+        let (work, source) = self.source(buffer);
         let posted = self.connection.post_write(work, source, Stag(to.handle), TaggedOffset(to.offset));
         posted.map_err(io::Error::other)?;
         Ok(work)
@@ -216,7 +264,7 @@ impl Line {
 
     /// Whether the socket has not taken everything.
     pub fn has_output(&self) -> bool {
-        self.sent < self.output.len()
+        self.output.sent < self.output.bytes.len()
     }
 
     /// Ends the connection; whoever waits for its socket is told.
@@ -239,7 +287,8 @@ impl Line {
         (work, SourceSlice { source: Source::Buffer(id), offset: 0, len })
     }
 
-    fn post_receive(&mut self, buffer: Vec<u8>) -> io::Result<()> {
+    fn post_receive(&mut self) -> io::Result<()> {
+        let buffer = self.spare.receives.pop().unwrap_or_else(|| vec![0; self.inline]);
         let work = self.name();
         let capacity = buffer.len() as u32;
         self.memory.receives.insert(work, buffer);
@@ -250,18 +299,18 @@ impl Line {
         loop {
             if !self.has_output() {
                 let now: Duration = self.begin.elapsed();
-                self.output.clear();
-                self.sent = 0;
                 let Self { connection, table, memory, gather, output, .. } = self;
+                output.bytes.clear();
+                output.sent = 0;
                 connection.poll_transmit(now, BUDGET, table, memory, gather);
-                memory.collect(gather, output);
-                if output.is_empty() {
+                memory.collect(gather, &mut output.bytes);
+                if output.bytes.is_empty() {
                     return Ok(());
                 }
             }
-            match (&self.socket).write(&self.output[self.sent..]) {
+            match (&self.socket).write(&self.output.bytes[self.output.sent..]) {
                 Ok(count) => {
-                    self.sent += count;
+                    self.output.sent += count;
                     self.connection.handle_transmitted(self.begin.elapsed(), count as u64);
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
@@ -276,7 +325,7 @@ impl Line {
         if self.peer_done {
             return Ok(false);
         }
-        let count = match (&self.socket).read(&mut self.input[self.have..]) {
+        let count = match (&self.socket).read(&mut self.input.bytes[self.input.have..]) {
             Ok(0) => {
                 self.peer_done = true;
                 self.connection.handle_end(self.begin.elapsed());
@@ -287,10 +336,10 @@ impl Line {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
             Err(error) => return Err(error),
         };
-        self.have += count;
-        let Self { connection, table, memory, input, have, begin, .. } = self;
-        let consumed = connection.handle_input(begin.elapsed(), &input[..*have], table, memory);
-        input.copy_within(consumed..*have, 0);
+        let Self { connection, table, memory, input: Input { bytes, have }, begin, .. } = self;
+        *have += count;
+        let consumed = connection.handle_input(begin.elapsed(), &bytes[..*have], table, memory);
+        bytes.copy_within(consumed..*have, 0);
         *have -= consumed;
         Ok(true)
     }

@@ -13,7 +13,7 @@ mod line;
 
 pub use binding::Binding;
 pub(crate) use binding::{assemble, bulk_at, insert};
-pub(crate) use line::{Line, Received};
+pub(crate) use line::{Line, Message, Received};
 
 use std::io;
 use std::os::fd::AsFd;
@@ -35,6 +35,9 @@ pub(crate) const INLINE: usize = 4096;
 pub(crate) fn inline_size(wanted: usize) -> usize {
     wanted.clamp(1 << 10, 256 << 10) & !0x3ff
 }
+
+/// What is kept of memory that was used for a message: 64 KiB and headers.
+pub(crate) const KEPT: usize = 72 << 10;
 
 /// The length of a header with one read segment, one write chunk of one segment and a reply chunk of one segment.
 pub(crate) const HEADER: usize = 28 + 20 + 24 + 20;

@@ -47,7 +47,7 @@ impl Stranger {
         loop {
             let end = self.line.advance();
             match self.line.poll_received() {
-                Ok(Some(Received::Message(message))) => return Some(message),
+                Ok(Some(Received::Message(message))) => return Some(message.to_vec()),
                 Ok(Some(Received::Done(_))) => continue,
                 Ok(None) if end.is_ok() => {}
                 _ => return None,

@@ -1,9 +1,6 @@
-//! Channels of the fabric on the side of a server: a thread waits for them, and each has a thread of its own, which
-//! executes its calls in their order.
+//! Channels of the fabric on the side of a server: a thread waits for them.
 
-use std::collections::HashMap;
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
@@ -15,37 +12,28 @@ use sidestep_fabric::{Channel, ChannelOptions, Endpoint, EventQueue, Listener, N
 use sidestep_sys::clock;
 
 use super::Limits;
-use super::connection::ReplyPath;
-use super::dispatch::{Dispatcher, Outcome};
+use super::dispatch::Dispatcher;
+use super::lines::{Inbound, Line, Lines};
 use super::service::Peer;
 use crate::client::lock;
+use crate::transport::Space;
 use crate::transport::channel::{Inward, failed};
 
 /// Names of the fabric that a server listens on, and the channels that were made. They end with it.
 pub(super) struct Channels {
-    shared: Arc<Shared>,
+    door: Arc<Door>,
     listening: Option<JoinHandle<()>>,
     stop: SourceId,
 }
 
-struct Shared {
+struct Door {
     node: Node,
     /// Reports requests by the number of their listener, and the end.
     events: EventQueue,
-    dispatcher: Arc<Dispatcher>,
-    limits: Limits,
-    stopping: AtomicBool,
-    next: AtomicU64,
-    open: Mutex<HashMap<u64, Serving>>,
+    lines: Arc<Lines>,
 }
 
-struct Serving {
-    line: Arc<Line>,
-    thread: Option<JoinHandle<()>>,
-}
-
-/// The side of a channel that replies.
-pub(super) struct Line {
+struct ChannelLine {
     sender: Mutex<Sender>,
     endpoint: Endpoint,
 }
@@ -53,17 +41,27 @@ pub(super) struct Line {
 /// The token of the end.
 const STOP: u64 = u64::MAX;
 
-/// Channels are threads here.
-const MAX_CHANNELS: usize = 1024;
-
 /// How long a client may take to open its side of a channel.
 const OPENING_NS: u64 = 1_000_000_000;
 
-impl Line {
-    /// Sends a marked frame, and waits while the client does not take it.
-    pub fn send(&self, frame: &[u8]) {
-        // A channel that has ended is noticed by its thread.
+impl Line for ChannelLine {
+    fn send(&self, frame: &[u8]) {
         let _ = lock(&self.sender).send(frame, None);
+    }
+
+    fn space(&self) -> Option<Space<'_>> {
+        Some(Space::new(&self.sender))
+    }
+
+    fn close(&self) {
+        self.endpoint.close();
+        self.endpoint.node().wake();
+    }
+}
+
+impl Inbound for Inward {
+    fn receive(&mut self, take: &mut dyn FnMut(&[u8])) -> io::Result<()> {
+        Inward::receive(self, None, take).map(|_| ())
     }
 }
 
@@ -80,47 +78,33 @@ impl Channels {
             listener.attach(&events, number as u64);
         }
         let stop = events.attach(STOP);
-        let shared = Arc::new(Shared {
-            node,
-            events,
-            dispatcher,
-            limits: limits.clone(),
-            stopping: AtomicBool::new(false),
-            next: AtomicU64::new(0),
-            open: Mutex::default(),
-        });
-        let serving = shared.clone();
+        let door = Arc::new(Door { node, events, lines: Arc::new(Lines::new(dispatcher, limits)) });
+        let own = door.clone();
         let thread = std::thread::Builder::new().name("rpc listener".to_owned());
-        let listening = Some(thread.spawn(move || serving.listen(&listeners))?);
-        Ok(Some(Channels { shared, listening, stop }))
+        let listening = Some(thread.spawn(move || own.listen(&listeners))?);
+        Ok(Some(Channels { door, listening, stop }))
     }
 
     pub fn open(&self) -> usize {
-        lock(&self.shared.open).len()
+        self.door.lines.open()
     }
 
     pub fn stop(&mut self) {
-        let shared = &self.shared;
-        shared.stopping.store(true, Ordering::Release);
-        shared.events.deliver(self.stop);
+        let Door { node, events, lines } = &*self.door;
+        lines.begin_stop();
+        events.deliver(self.stop);
+        node.wake();
         if let Some(thread) = self.listening.take() {
             let _ = thread.join();
         }
-        let serving: Vec<Serving> = lock(&shared.open).drain().map(|(_, serving)| serving).collect();
-        for Serving { line, .. } in &serving {
-            line.endpoint.close();
-        }
-        shared.node.wake();
-        for thread in serving.into_iter().filter_map(|serving| serving.thread) {
-            let _ = thread.join();
-        }
+        lines.stop();
     }
 }
 
-impl Shared {
-    fn listen(self: &Arc<Self>, listeners: &[Listener]) {
+impl Door {
+    fn listen(&self, listeners: &[Listener]) {
         while let Ok(event) = self.events.wait(None) {
-            if self.stopping.load(Ordering::Acquire) {
+            if self.lines.is_stopping() {
                 return;
             }
             let Some(listener) = listeners.get(event.token as usize) else {
@@ -133,46 +117,16 @@ impl Shared {
         }
     }
 
-    fn accept(self: &Arc<Self>, request: Request) -> io::Result<()> {
-        let most = self.limits.connections.min(MAX_CHANNELS);
-        if lock(&self.open).len() >= most {
+    fn accept(&self, request: Request) -> io::Result<()> {
+        if self.lines.is_full() {
             return request.refuse(b"too many channels").map_err(failed);
         }
-        let identity = private_of(&request).first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
+        let client = private_of(&request).first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
         let deadline = Some(clock::now() + OPENING_NS);
         let channel = Channel::accept(request, ChannelOptions::default(), b"", deadline).map_err(failed)?;
         let Channel { sender, receiver, endpoint } = channel;
-        let line = Arc::new(Line { sender: Mutex::new(sender), endpoint });
-        let inward = Inward::new(receiver, self.limits.max_message);
-        let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let (shared, served) = (self.clone(), line.clone());
-        let mut open = lock(&self.open);
-        let thread = std::thread::Builder::new()
-            .name("rpc channel".to_owned())
-            .spawn(move || shared.serve(number, &served, inward, &Peer::Fabric { client: identity }))?;
-        open.insert(number, Serving { line, thread: Some(thread) });
-        Ok(())
-    }
-
-    fn serve(&self, number: u64, line: &Arc<Line>, mut inward: Inward, peer: &Peer) {
-        let path = ReplyPath::Channel(line.clone());
-        let mut reply = Vec::new();
-        let mut sense = true;
-        while sense && !self.stopping.load(Ordering::Relaxed) {
-            let received = inward.receive(None, &mut |message| match self.dispatcher.handle(
-                message,
-                peer,
-                &path,
-                self.limits.max_message,
-                &mut reply,
-            ) {
-                Outcome::Reply => line.send(&reply),
-                Outcome::Silence => {}
-                Outcome::Nonsense => sense = false,
-            });
-            sense &= received.is_ok();
-        }
-        line.endpoint.close();
-        lock(&self.open).remove(&number);
+        let inward = Inward::new(receiver, self.lines.max_message());
+        let line = Arc::new(ChannelLine { sender: Mutex::new(sender), endpoint });
+        self.lines.serve(line, inward, Peer::Fabric { client })
     }
 }

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 
 use nix::sys::epoll::{Epoll, EpollEvent, EpollFlags};
 
-use super::channels::Line;
+use super::lines::Line;
 use super::rdma::Mailbox;
 use super::service::Peer;
 use crate::client::lock;
@@ -133,7 +133,7 @@ impl Connection {
 pub(super) enum ReplyPath {
     Stream(Arc<Connection>),
     Datagram(Arc<UdpSocket>, SocketAddr),
-    Channel(Arc<Line>),
+    Line(Arc<dyn Line>),
     Rdma(Arc<Mailbox>),
     #[cfg(test)]
     None,
@@ -144,7 +144,7 @@ impl ReplyPath {
     pub fn send(&self, frame: &[u8]) {
         match self {
             ReplyPath::Stream(connection) => connection.send(frame),
-            ReplyPath::Channel(line) => line.send(frame),
+            ReplyPath::Line(line) => line.send(frame),
             ReplyPath::Rdma(mailbox) => mailbox.put(&frame[ROOM..]),
             // A datagram that gets lost is asked for again.
             ReplyPath::Datagram(socket, to) => drop(socket.send_to(&frame[ROOM..], to)),

@@ -10,7 +10,8 @@ use super::cache::{Cache, Found};
 use super::connection::ReplyPath;
 use super::service::{Call, Peer, Refusal, Service};
 use crate::record::{self, ROOM};
-use crate::xdr::{self, Reader, Writer};
+use crate::transport::Space;
+use crate::xdr::{self, Place, Reader, Writer};
 
 pub(super) type Authorize = Box<dyn Fn(&Call<'_>) -> Result<(), AuthError> + Send + Sync>;
 
@@ -49,9 +50,17 @@ impl Dispatcher {
         Self { services, cache, authorize, max_message }
     }
 
-    /// Handles a message. `reply` is overwritten with a marked frame of at most `limit` bytes of message. Others who
-    /// asked for the same call meanwhile are replied to over their own paths.
-    pub fn handle(&self, message: &[u8], peer: &Peer, path: &ReplyPath, limit: usize, reply: &mut Vec<u8>) -> Outcome {
+    /// Handles a message. `reply` is overwritten with a marked frame of at most `limit` bytes of message, or with the end of
+    /// one whose beginning lies in `space`. Others who asked for the same call meanwhile are replied to over their own paths.
+    pub fn handle(
+        &self,
+        message: &[u8],
+        peer: &Peer,
+        path: &ReplyPath,
+        limit: usize,
+        reply: &mut Vec<u8>,
+        space: Option<&mut Space<'_>>,
+    ) -> Outcome {
         let limit = limit.min(self.max_message);
         let (header, arguments) = match call::Repr::parse(message) {
             Ok(parsed) => parsed,
@@ -81,7 +90,9 @@ impl Dispatcher {
                 Found::Again { replied: false } | Found::Running => return Outcome::Silence,
             }
         };
-        let outcome = execute(&**service, &call, arguments, limit, reply);
+        // A reply that is remembered is not put together elsewhere.
+        let space = if key.is_none() { space } else { None };
+        let outcome = execute(&**service, &call, arguments, limit, reply, space);
         if let Some(key) = key {
             let frame = (outcome == Outcome::Reply).then_some(reply.as_slice());
             for other in self.cache.done(key, frame) {
@@ -116,21 +127,35 @@ pub(super) fn authorize(call: &Call<'_>) -> Result<(), AuthError> {
     }
 }
 
-fn execute(service: &dyn Service, call: &Call<'_>, arguments: &[u8], limit: usize, reply: &mut Vec<u8>) -> Outcome {
+fn execute(
+    service: &dyn Service,
+    call: &Call<'_>,
+    arguments: &[u8],
+    limit: usize,
+    reply: &mut Vec<u8>,
+    mut space: Option<&mut Space<'_>>,
+) -> Outcome {
     reply.clear();
-    reply.extend([0; ROOM]);
-    let mut out = Writer::new(reply, ROOM + limit.max(MIN_REPLY));
+    reply.extend_from_slice(&[0; ROOM]);
+    let place = space.as_mut().map(|space| &mut **space as &mut dyn Place);
+    let mut out = Writer::with_place(reply, ROOM + limit.max(MIN_REPLY), place);
     let header = reply::Repr { xid: call.xid, body: accepted(Accepted::Success) };
     header.emit(&mut out).expect("a reply header fits into the shortest reply");
     let mut input = Reader::new(arguments);
     // A service that panics has trouble of its own, and only its call is refused.
     let outcome = catch_unwind(AssertUnwindSafe(|| service.call(call, &mut input, &mut out)));
-    let body = match outcome {
-        Ok(Ok(())) => {
+    let placed = out.placed() > 0;
+    if let Ok(Ok(())) = outcome {
+        if !placed {
             record::mark(reply);
-            return Outcome::Reply;
         }
-        Ok(Err(Refusal::NoReply)) => return Outcome::Silence,
+        return Outcome::Reply;
+    }
+    if let Some(space) = space {
+        space.clear();
+    }
+    let body = match outcome {
+        Ok(Ok(()) | Err(Refusal::NoReply)) => return Outcome::Silence,
         Ok(Err(Refusal::ProcedureUnavailable)) => accepted(Accepted::ProcedureUnavailable),
         Ok(Err(Refusal::GarbageArguments)) => accepted(Accepted::GarbageArguments),
         Ok(Err(Refusal::Auth(error))) => Body::Denied(Denied::AuthError(error)),
@@ -141,7 +166,7 @@ fn execute(service: &dyn Service, call: &Call<'_>, arguments: &[u8], limit: usiz
 
 fn finish(reply: &mut Vec<u8>, xid: Xid, body: Body<'_>) -> Outcome {
     reply.clear();
-    reply.extend([0; ROOM]);
+    reply.extend_from_slice(&[0; ROOM]);
     let header = reply::Repr { xid, body };
     header.emit(&mut Writer::new(reply, ROOM + MIN_REPLY)).expect("a reply header fits into the shortest reply");
     record::mark(reply);

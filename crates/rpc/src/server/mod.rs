@@ -3,16 +3,18 @@
 //! ```text
 //! sockets ──epoll──▶ worker ── Assembler ──▶ Dispatcher ──▶ Cache ──▶ Service
 //!                      └── replies ──▶ Connection (what does not fit waits there)
-//! channels of the fabric, RDMA ──▶ a thread each ──▶ Dispatcher ...
+//! channels of the fabric, VIs, RDMA ──▶ a thread each ──▶ Dispatcher ...
 //! ```
 
 mod cache;
 mod channels;
 mod connection;
 mod dispatch;
+mod lines;
 mod pool;
 mod rdma;
 mod service;
+mod vis;
 
 pub use service::{Call, Peer, Refusal, Service};
 
@@ -27,15 +29,17 @@ use self::channels::Channels;
 use self::dispatch::{Authorize, Dispatcher};
 use self::pool::{Pool, Source};
 use self::rdma::Doors;
+use self::vis::Vis;
 use crate::rdma::{INLINE, inline_size};
 use crate::rpcbind::Registration;
-use crate::{AuthError, Binding, Error, MAX_MESSAGE};
+use crate::{Address, AuthError, Binding, Error, MAX_MESSAGE};
 
 /// A server that runs until it is dropped.
 pub struct Server {
     pool: Pool,
     channels: Option<Channels>,
     rdma: Doors,
+    vis: Vis,
     local: Vec<(&'static str, SocketAddr)>,
     paths: Vec<PathBuf>,
     services: Vec<(u32, u32)>,
@@ -49,6 +53,7 @@ pub struct ServerBuilder {
     local: Vec<(&'static str, SocketAddr)>,
     paths: Vec<PathBuf>,
     names: Vec<String>,
+    vis: Vec<Address>,
     rdma: Vec<TcpListener>,
     binding: Binding,
     inline: usize,
@@ -76,6 +81,7 @@ impl Server {
             local: Vec::new(),
             paths: Vec::new(),
             names: Vec::new(),
+            vis: Vec::new(),
             rdma: Vec::new(),
             binding: Binding::NONE,
             inline: INLINE,
@@ -93,7 +99,8 @@ impl Server {
     /// How many connections are open.
     #[must_use]
     pub fn connections(&self) -> usize {
-        self.pool.connections() + self.channels.as_ref().map_or(0, Channels::open) + self.rdma.open()
+        let channels = self.channels.as_ref().map_or(0, Channels::open);
+        self.pool.connections() + channels + self.rdma.open() + self.vis.open()
     }
 
     /// Registers every service on every transport with the rpcbind at an address, until the server is dropped. Without
@@ -115,6 +122,7 @@ impl Drop for Server {
             channels.stop();
         }
         self.rdma.stop();
+        self.vis.stop();
         for path in &self.paths {
             // Somebody may have removed it before.
             let _ = std::fs::remove_file(path);
@@ -128,6 +136,18 @@ impl ServerBuilder {
     pub fn service(mut self, service: impl Service) -> Self {
         self.services.push(Arc::new(service));
         self
+    }
+
+    /// Listens on an address of any kind, as clients state it: `tcp:HOST:PORT`, `shm:NAME` and so on.
+    pub fn listen(self, address: &str) -> Result<Self, Error> {
+        match address.parse()? {
+            Address::Tcp(host) => self.tcp(&host),
+            Address::Udp(host) => self.udp(&host),
+            Address::Rdma(host) => self.rdma(&host),
+            Address::Unix(path) => self.unix(path),
+            Address::Fabric(name) => Ok(self.fabric(&name)),
+            Address::Vi(_) | Address::ViIwarp(_) => self.vi(address),
+        }
     }
 
     /// Listens on a TCP address; port 0 takes any.
@@ -192,6 +212,15 @@ impl ServerBuilder {
         self
     }
 
+    /// Listens for VIs at an address, `vi:NAME` or `vi-iwarp:HOST:PORT`. Each has a thread of its own.
+    pub fn vi(mut self, address: &str) -> Result<Self, Error> {
+        match address.parse()? {
+            at @ (Address::Vi(_) | Address::ViIwarp(_)) => self.vis.push(at),
+            _ => return Err(Error::Address { address: address.to_owned(), reason: "it is no address of a VI" }),
+        }
+        Ok(self)
+    }
+
     /// At most this many threads for sockets. There are as many as calls that were ever executed at a time, and one.
     #[must_use]
     pub fn threads(mut self, threads: usize) -> Self {
@@ -245,8 +274,18 @@ impl ServerBuilder {
             .map_err(|source| Error::Setup { what: "listen on", address: self.names.join(", "), source })?;
         let rdma =
             Doors::start(dispatcher.clone(), self.rdma, (self.binding, self.inline), &self.limits).map_err(failed)?;
+        let vis = Vis::start(dispatcher.clone(), &self.vis, &self.limits)?;
         let pool = Pool::start(dispatcher, self.sources, self.limits).map_err(failed)?;
-        Ok(Server { pool, channels, rdma, local: self.local, paths: self.paths, services, registrations: Vec::new() })
+        Ok(Server {
+            pool,
+            channels,
+            rdma,
+            vis,
+            local: self.local,
+            paths: self.paths,
+            services,
+            registrations: Vec::new(),
+        })
     }
 }
 

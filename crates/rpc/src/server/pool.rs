@@ -275,7 +275,7 @@ impl Shared {
         };
         let path = ReplyPath::Datagram(socket.clone(), from);
         let message = &buffers.input[..count];
-        let outcome = self.dispatcher.handle(message, &Peer::Udp(from), &path, MAX_DATAGRAM, &mut buffers.reply);
+        let outcome = self.dispatcher.handle(message, &Peer::Udp(from), &path, MAX_DATAGRAM, &mut buffers.reply, None);
         if outcome == Outcome::Reply {
             path.send(&buffers.reply);
         }
@@ -384,7 +384,7 @@ impl Shared {
 
     fn execute(&self, connection: &Arc<Connection>, message: &[u8], reply: &mut Vec<u8>) {
         let path = ReplyPath::Stream(connection.clone());
-        match self.dispatcher.handle(message, &connection.peer, &path, self.limits.max_message, reply) {
+        match self.dispatcher.handle(message, &connection.peer, &path, self.limits.max_message, reply, None) {
             Outcome::Reply => connection.send(reply),
             Outcome::Silence => {}
             // The next edge finds the end of the connection.

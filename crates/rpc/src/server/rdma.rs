@@ -156,7 +156,8 @@ impl Shared {
         let mut open = lock(&self.open);
         let thread = std::thread::Builder::new().name("rpc rdma".to_owned()).spawn(move || {
             let peer = Peer::Rdma(from);
-            let mut session = Session { line, shared: &shared, mailbox: own, inline: 0, peer, waiting: HashMap::new() };
+            let (waiting, offered) = (HashMap::new(), Offered::default());
+            let mut session = Session { line, shared: &shared, mailbox: own, inline: 0, peer, waiting, offered };
             // Whatever ends it, the client sees the end.
             let _ = session.serve();
             session.line.close();
@@ -177,6 +178,8 @@ struct Session<'a> {
     peer: Peer,
     /// What was offered with calls that others execute, by xid.
     waiting: HashMap<u32, Offered>,
+    /// What was offered with the last call, whose memory is used again.
+    offered: Offered,
 }
 
 /// What a client offers for a reply.
@@ -184,7 +187,20 @@ struct Session<'a> {
 struct Offered {
     procedure: Procedure,
     write: Vec<Vec<Segment>>,
-    reply: Option<Vec<Segment>>,
+    has_reply_chunk: bool,
+    reply: Vec<Segment>,
+}
+
+impl Offered {
+    fn fill(&mut self, procedure: Procedure, header: &Header<'_>) {
+        self.procedure = procedure;
+        self.write.clear();
+        self.write.extend(header.write_chunks().map(|chunk| chunk.iter().collect()));
+        self.reply.clear();
+        let chunk = header.reply_chunk();
+        self.has_reply_chunk = chunk.is_some();
+        self.reply.extend(chunk.iter().flat_map(|chunk| chunk.iter()));
+    }
 }
 
 impl Session<'_> {
@@ -194,6 +210,7 @@ impl Session<'_> {
         loop {
             if let Some(Received::Message(message)) = self.next(None)? {
                 self.message(&message, &path, &mut frame)?;
+                self.line.give_back(message);
             }
             let replies = std::mem::take(&mut *lock(&self.mailbox.replies));
             for message in replies {
@@ -252,43 +269,49 @@ impl Session<'_> {
             Kind::VersionError { .. } | Kind::ChunkError => return Ok(()),
         };
         let read: Vec<ReadSegment> = header.read_segments().collect();
-        let Some(message) = self.gather(inline, &read)? else {
-            return self.error(header.xid, Kind::ChunkError);
+        let gathered = match self.gather(inline, &read)? {
+            Gathered::Inline => None,
+            Gathered::Whole(message) => Some(message),
+            Gathered::Impossible => return self.error(header.xid, Kind::ChunkError),
         };
-        let procedure = call::Repr::parse(&message).map_or_else(
+        let message = gathered.as_deref().unwrap_or(inline);
+        let procedure = call::Repr::parse(message).map_or_else(
             |_| Procedure::default(),
             |(call, _)| Procedure { program: call.program, version: call.version, procedure: call.procedure },
         );
-        let offered = Offered {
-            procedure,
-            write: header.write_chunks().map(|chunk| chunk.iter().collect()).collect(),
-            reply: header.reply_chunk().map(|chunk| chunk.iter().collect()),
-        };
+        let mut offered = std::mem::take(&mut self.offered);
+        offered.fill(procedure, &header);
         let Shared { dispatcher, limits, .. } = self.shared;
-        match dispatcher.handle(&message, &self.peer, path, limits.max_message, frame) {
-            Outcome::Reply => self.reply(header.xid, &frame[ROOM..], &offered),
-            Outcome::Silence if self.waiting.len() < CREDITS => {
-                self.waiting.insert(header.xid.0, offered);
-                Ok(())
+        match dispatcher.handle(message, &self.peer, path, limits.max_message, frame, None) {
+            Outcome::Reply => {
+                self.reply(header.xid, &frame[ROOM..], &offered)?;
+                self.offered = offered;
             }
-            Outcome::Silence => Ok(()),
-            Outcome::Nonsense => Err(rdma::protocol("a message that is no call")),
+            Outcome::Silence if self.waiting.len() < CREDITS => drop(self.waiting.insert(header.xid.0, offered)),
+            Outcome::Silence => {}
+            Outcome::Nonsense => return Err(rdma::protocol("a message that is no call")),
         }
+        Ok(())
     }
 
-    /// Reads the read chunks of a call and puts it together. `None`: that cannot be.
-    fn gather(&mut self, inline: &[u8], read: &[ReadSegment]) -> io::Result<Option<Vec<u8>>> {
+    /// Reads the read chunks of a call and puts it together.
+    fn gather(&mut self, inline: &[u8], read: &[ReadSegment]) -> io::Result<Gathered> {
         if read.is_empty() {
-            return Ok(Some(inline.to_vec()));
+            return Ok(Gathered::Inline);
         }
         let total: u64 = read.iter().map(|segment| u64::from(segment.target.length)).sum();
         let limit = self.shared.limits.max_message;
         if total + inline.len() as u64 > limit as u64 || !read.is_sorted_by_key(|segment| segment.position) {
-            return Ok(None);
+            return Ok(Gathered::Impossible);
         }
         let sink = self.line.register(vec![0; total as usize], Rights::NONE)?;
         self.read_all(read, sink)?;
-        let bytes = self.line.take_back(sink);
+        let mut bytes = self.line.take_back(sink);
+        if inline.is_empty() && read.iter().all(|segment| segment.position == 0) {
+            // The chunk is the message.
+            bytes.resize(bytes.len().next_multiple_of(4), 0);
+            return Ok(Gathered::Whole(bytes));
+        }
         // The segments of one chunk follow each other.
         let mut chunks: Vec<(usize, &[u8])> = Vec::new();
         let (mut start, mut end) = (0, 0);
@@ -299,7 +322,7 @@ impl Session<'_> {
                 start = end;
             }
         }
-        Ok(assemble(inline, &chunks, limit))
+        Ok(assemble(inline, &chunks, limit).map_or(Gathered::Impossible, Gathered::Whole))
     }
 
     fn read_all(&mut self, read: &[ReadSegment], sink: Stag) -> io::Result<()> {
@@ -331,26 +354,29 @@ impl Session<'_> {
             Some((at, len, spread(chunk, len)?))
         });
         let mut write: Vec<Vec<Segment>> = offered.write.iter().map(|chunk| unused(chunk)).collect();
-        let mut rest = message.to_vec();
+        let mut rest: [&[u8]; 2] = [message, &[]];
         if let Some((at, len, segments)) = bulk {
             self.write_to(&message[at..at + len], &segments)?;
-            rest.drain(at..(at + len.next_multiple_of(4)).min(message.len()));
+            rest = [&message[..at], &message[(at + len.next_multiple_of(4)).min(message.len())..]];
             write[0] = segments;
         }
         let write: Vec<&[Segment]> = write.iter().map(Vec::as_slice).collect();
         let credits = CREDITS as u32;
         let mut header = Repr { xid, credits, kind: Kind::Msg, read: &[], write: &write, reply: None };
-        let mut bytes = emit(&header)?;
-        if bytes.len() + rest.len() <= self.inline {
-            bytes.extend_from_slice(&rest);
+        let mut bytes = self.line.buffer();
+        emit(&header, &mut bytes)?;
+        if bytes.len() + rest[0].len() + rest[1].len() <= self.inline {
+            rest.iter().for_each(|part| bytes.extend_from_slice(part));
             return self.line.send(bytes).map(|_| ());
         }
-        let Some(segments) = offered.reply.as_ref().and_then(|chunk| spread(chunk, rest.len())) else {
+        let rest = rest.concat();
+        let Some(segments) = offered.has_reply_chunk.then(|| spread(&offered.reply, rest.len())).flatten() else {
             return self.error(xid, Kind::ChunkError);
         };
         self.write_to(&rest, &segments)?;
         (header.kind, header.reply) = (Kind::NoMsg, Some(segments.as_slice()));
-        let bytes = emit(&header)?;
+        bytes.clear();
+        emit(&header, &mut bytes)?;
         if bytes.len() > self.inline {
             return self.error(xid, Kind::ChunkError);
         }
@@ -361,22 +387,30 @@ impl Session<'_> {
         let mut rest = bytes;
         for segment in segments.iter().filter(|segment| segment.length > 0) {
             let (here, next) = rest.split_at(segment.length as usize);
-            self.line.write(here.to_vec(), *segment)?;
+            self.line.write(here, *segment)?;
             rest = next;
         }
         Ok(())
     }
 
     fn error(&mut self, xid: Xid, kind: Kind) -> io::Result<()> {
-        let bytes = emit(&Repr { kind, ..Repr::inline(xid, CREDITS as u32) })?;
+        let mut bytes = self.line.buffer();
+        emit(&Repr { kind, ..Repr::inline(xid, CREDITS as u32) }, &mut bytes)?;
         self.line.send(bytes).map(|_| ())
     }
 }
 
-fn emit(header: &Repr<'_>) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    header.emit(&mut Writer::new(&mut bytes, usize::MAX)).map_err(io::Error::other)?;
-    Ok(bytes)
+/// A call whose read chunks were read.
+enum Gathered {
+    /// There are none.
+    Inline,
+    Whole(Vec<u8>),
+    /// They do not fit together.
+    Impossible,
+}
+
+fn emit(header: &Repr<'_>, bytes: &mut Vec<u8>) -> io::Result<()> {
+    header.emit(&mut Writer::new(bytes, usize::MAX)).map_err(io::Error::other)
 }
 
 /// The segments of a chunk with as many bytes in each as are written there. `None` if there is not enough space.

@@ -61,7 +61,7 @@ pub enum Peer {
     },
     /// A client over RDMA.
     Rdma(SocketAddr),
-    /// A client of the fabric.
+    /// A client of the fabric, over a channel or a VI.
     Fabric {
         /// A number that it has chosen at random, and keeps when it connects again.
         client: u64,

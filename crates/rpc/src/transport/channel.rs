@@ -2,16 +2,18 @@
 
 use std::cell::Cell;
 use std::io;
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use sidestep_fabric::queue::{Receiver, Sender};
 use sidestep_fabric::{Channel, ChannelOptions, Endpoint, Error as FabricError, Node};
 use sidestep_sys::clock;
+use sidestep_sys::lock::Lock;
 
 use super::{Take, Transport};
 use crate::client::lock;
-use crate::record::Assembler;
+use crate::record::{self, Assembler};
+use crate::xdr::Place;
 
 pub(super) fn connect(
     name: &str,
@@ -20,31 +22,110 @@ pub(super) fn connect(
     timeout: Duration,
 ) -> io::Result<Box<dyn Transport>> {
     let node = Node::new().map_err(failed)?;
-    let clocks = Clocks { instant: Instant::now(), fabric: clock::now() };
+    let clocks = Clocks::new();
     let deadline = Some(clocks.fabric_time(clocks.instant + timeout));
     let channel = Channel::connect(&node, name, ChannelOptions::default(), &identity.to_le_bytes(), deadline);
     let Channel { sender, receiver, endpoint } = channel.map_err(failed)?;
-    let inward = Mutex::new(Inward::new(receiver, max_message));
+    let inward = Lock::new(Inward::new(receiver, max_message));
     Ok(Box::new(FabricChannel { sender: Mutex::new(sender), inward, endpoint, clocks }))
 }
 
 struct FabricChannel {
     sender: Mutex<Sender>,
-    inward: Mutex<Inward>,
+    /// One thread at a time receives, so nobody ever waits for it.
+    inward: Lock<Inward>,
     endpoint: Endpoint,
     clocks: Clocks,
 }
 
 /// The same moment by two clocks, so that a call need not read both.
-struct Clocks {
+pub(super) struct Clocks {
     instant: Instant,
     fabric: u64,
 }
 
 impl Clocks {
-    fn fabric_time(&self, until: Instant) -> u64 {
+    pub fn new() -> Self {
+        Self { instant: Instant::now(), fabric: clock::now() }
+    }
+
+    pub fn fabric_time(&self, until: Instant) -> u64 {
         let from_then = until.saturating_duration_since(self.instant);
         self.fabric.saturating_add(u64::try_from(from_then.as_nanos()).unwrap_or(u64::MAX))
+    }
+}
+
+/// Space in the ring of a channel, where a frame is put together: its long items are copied once. It is found, and the sender
+/// held, from the first of them on.
+pub(crate) struct Space<'a> {
+    sender: &'a Mutex<Sender>,
+    held: Option<MutexGuard<'a, Sender>>,
+    taken: usize,
+}
+
+impl<'a> Space<'a> {
+    #[inline]
+    pub fn new(sender: &'a Mutex<Sender>) -> Self {
+        Self { sender, held: None, taken: 0 }
+    }
+
+    /// Whether a part of a frame is here.
+    pub fn is_used(&self) -> bool {
+        self.taken > 0
+    }
+
+    /// Forgets what is here: it was never sent.
+    pub fn clear(&mut self) {
+        (self.held, self.taken) = (None, 0);
+    }
+
+    /// Sends what is here and the end of the frame. `false`: the end does not fit, and `end` is all of the frame now.
+    pub fn finish(&mut self, end: &mut Vec<u8>) -> io::Result<bool> {
+        let broken = || io::Error::from(io::ErrorKind::BrokenPipe);
+        if !self.put([end, &[]]) {
+            let rest = std::mem::take(end);
+            if !self.take_back(end) {
+                return Err(broken());
+            }
+            end.extend_from_slice(&rest);
+            record::mark(end);
+            return Ok(false);
+        }
+        let Some(sender) = &mut self.held else { return Err(broken()) };
+        let mut space = sender.reserve(self.taken).map_err(failed)?.ok_or_else(broken)?;
+        space.copy_in(0, &record::mark_of(self.taken)).map_err(failed)?;
+        space.commit(self.taken).map_err(failed)?;
+        self.clear();
+        Ok(true)
+    }
+}
+
+impl Place for Space<'_> {
+    fn put(&mut self, parts: [&[u8]; 2]) -> bool {
+        if self.held.is_none() {
+            // Whoever sends may wait for long.
+            self.held = self.sender.try_lock().ok();
+        }
+        let Some(sender) = &mut self.held else { return false };
+        let middle = self.taken + parts[0].len();
+        let end = middle + parts[1].len();
+        let Ok(Some(mut space)) = sender.reserve(end) else { return false };
+        let copied = space.copy_in(self.taken, parts[0]).and_then(|()| space.copy_in(middle, parts[1]));
+        if copied.is_ok() {
+            self.taken = end;
+        }
+        copied.is_ok()
+    }
+
+    fn take_back(&mut self, into: &mut Vec<u8>) -> bool {
+        let taken = std::mem::take(&mut self.taken);
+        let Some(mut sender) = self.held.take() else { return taken == 0 };
+        let Ok(Some(space)) = sender.reserve(taken) else { return false };
+        match space.push(taken).and_then(|()| sender.recall()) {
+            Ok(bytes) => into.extend_from_slice(&bytes),
+            Err(_) => return false,
+        }
+        true
     }
 }
 
@@ -110,12 +191,12 @@ impl Transport for FabricChannel {
     }
 
     fn receive(&self, until: Instant, take: &mut dyn FnMut(&[u8])) -> io::Result<bool> {
-        lock(&self.inward).receive(Some(self.clocks.fabric_time(until)), take)
+        self.inward.lock().receive(Some(self.clocks.fabric_time(until)), take)
     }
 
     fn wait_sendable(&self, until: Instant, take: Option<&mut Take<'_>>) -> io::Result<()> {
         if let Some(take) = take {
-            let mut inward = lock(&self.inward);
+            let mut inward = self.inward.lock();
             if inward.receiver.has_news() {
                 inward.receive(Some(clock::now()), take)?;
             }
@@ -125,6 +206,10 @@ impl Transport for FabricChannel {
             Err(FabricError::TimedOut(_)) => Ok(()),
             outcome => outcome.map_err(failed),
         }
+    }
+
+    fn space(&self) -> Option<Space<'_>> {
+        Some(Space::new(&self.sender))
     }
 
     fn close(&self) {

@@ -6,7 +6,9 @@ pub(crate) mod channel;
 mod datagram;
 mod rdma;
 mod stream;
+mod via;
 
+pub(crate) use channel::Space;
 pub(crate) use datagram::MAX_DATAGRAM;
 pub(crate) use rdma::Wishes;
 pub(crate) use stream::{READ, Socket};
@@ -42,11 +44,16 @@ pub(crate) trait Transport: Send + Sync {
     /// somebody else receives, and the wait may end early.
     fn wait_sendable(&self, until: Instant, take: Option<&mut Take<'_>>) -> io::Result<()>;
 
+    /// Where a frame can be put together, if it can be where it is sent from. Only one who may send puts anything there.
+    fn space(&self) -> Option<Space<'_>> {
+        None
+    }
+
     /// Ends the connection.
     fn close(&self);
 }
 
-/// Connects. Over the fabric, the identity tells a server which client it is that comes again.
+/// Connects. Over the fabric and VIs, the identity tells a server which client it is that comes again.
 pub(crate) fn connect(address: &Address, identity: u64, wishes: Wishes) -> Result<Box<dyn Transport>, Error> {
     let Wishes { max_message, timeout, .. } = wishes;
     let failed = |source| Error::Setup { what: "connect to", address: address.to_string(), source };
@@ -56,6 +63,7 @@ pub(crate) fn connect(address: &Address, identity: u64, wishes: Wishes) -> Resul
         Address::Udp(host) => datagram::connect(host).map_err(failed),
         Address::Rdma(host) => rdma::connect(host, wishes).map_err(failed),
         Address::Fabric(name) => channel::connect(name, identity, max_message, timeout).map_err(failed),
+        Address::Vi(_) | Address::ViIwarp(_) => via::connect(address, identity, max_message, timeout).map_err(failed),
     }
 }
 

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use sidestep_iwarp::{Connection, Event, Rights, Stag};
+use sidestep_sys::lock::Lock;
 use sidestep_wire::oncrpc::{Auth, Xid, call, reply};
 use sidestep_wire::rpcrdma::header::{Header, Kind, Repr};
 use sidestep_wire::rpcrdma::{ReadSegment, Segment};
@@ -18,7 +19,7 @@ use sidestep_wire::rpcrdma::{ReadSegment, Segment};
 use super::{Take, Transport};
 use crate::Procedure;
 use crate::client::lock;
-use crate::rdma::{self, Binding, CREDITS, HEADER, Line, Received, bulk_at};
+use crate::rdma::{self, Binding, CREDITS, HEADER, KEPT, Line, Message, Received, bulk_at};
 use crate::record::ROOM;
 use crate::xdr::Writer;
 
@@ -58,11 +59,14 @@ pub(super) fn connect(host: &str, wishes: Wishes) -> io::Result<Box<dyn Transpor
         spare: Vec::new(),
         inline,
     };
-    Ok(Box::new(Rdma { state: Mutex::new(state), credit: Condvar::new(), bell, watched, wishes }))
+    let (state, taken) = (Mutex::new(state), Lock::default());
+    Ok(Box::new(Rdma { state, taken, credit: Condvar::new(), bell, watched, wishes }))
 }
 
 struct Rdma {
     state: Mutex<State>,
+    /// Replies that are given away. One thread at a time receives, so nobody ever waits for it.
+    taken: Lock<VecDeque<Reply>>,
     /// A call has ended, or there are more credits.
     credit: Condvar,
     /// Wakes whoever waits for the socket: there is output for it, or the end.
@@ -77,11 +81,26 @@ struct State {
     granted: usize,
     calls: HashMap<u32, Outstanding>,
     /// Replies that nobody has taken yet.
-    ready: VecDeque<Vec<u8>>,
+    ready: VecDeque<Reply>,
     /// Memory for reply chunks.
     spare: Vec<Vec<u8>>,
     /// The longest message that the server takes.
     inline: usize,
+}
+
+/// A reply: in the message that it came with, from an offset on, or put together.
+enum Reply {
+    Inline(Message, usize),
+    Whole(Vec<u8>),
+}
+
+impl Reply {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Reply::Inline(message, start) => &message[*start..],
+            Reply::Whole(bytes) => bytes,
+        }
+    }
 }
 
 /// The memory of a call that the server may reach until it replies.
@@ -113,15 +132,16 @@ impl Transport for Rdma {
     }
 
     fn receive(&self, until: Instant, take: &mut dyn FnMut(&[u8])) -> io::Result<bool> {
+        let mut taken = self.taken.lock();
         loop {
             let mut state = lock(&self.state);
             let end = state.line.advance();
             let news = state.collect(&self.wishes)?;
-            let ready = std::mem::take(&mut state.ready);
-            if news || !ready.is_empty() {
+            std::mem::swap(&mut state.ready, &mut *taken);
+            if news || !taken.is_empty() {
                 self.credit.notify_all();
             }
-            if ready.is_empty() {
+            if taken.is_empty() {
                 end?;
                 if Instant::now() >= until {
                     return Ok(false);
@@ -132,7 +152,13 @@ impl Transport for Rdma {
                 continue;
             }
             drop(state);
-            ready.iter().for_each(|message| take(message));
+            taken.iter().for_each(|reply| take(reply.bytes()));
+            let mut state = lock(&self.state);
+            for reply in taken.drain(..) {
+                if let Reply::Inline(message, _) = reply {
+                    state.line.give_back(message);
+                }
+            }
             return Ok(true);
         }
     }
@@ -169,62 +195,62 @@ impl State {
         let procedure = Procedure { program: parsed.program, version: parsed.version, procedure: parsed.procedure };
         let mut outstanding = Outstanding { procedure, ..Outstanding::default() };
         // Bulk data go apart if that is what makes the rest fit.
-        let mut read = None;
         let too_long = HEADER + message.len() > self.inline;
         let bulk = (wishes.binding.argument)(procedure, arguments).filter(|_| too_long);
         let bulk = bulk.and_then(|at| Some((start + at, bulk_at(arguments, at)?)));
-        let mut inline = Vec::new();
-        match bulk {
+        let none: &[u8] = &[];
+        let (inline, apart) = match bulk {
             Some((at, len)) if HEADER + message.len() - len <= self.inline => {
-                inline.extend_from_slice(&message[..at]);
-                inline.extend_from_slice(&message[(at + len.next_multiple_of(4)).min(message.len())..]);
-                read = Some((at, message[at..at + len].to_vec()));
+                let behind = (at + len.next_multiple_of(4)).min(message.len());
+                ([&message[..at], &message[behind..]], Some((at, &message[at..at + len])))
             }
-            _ if too_long => read = Some((0, message.to_vec())),
-            _ => inline.extend_from_slice(message),
-        }
-        let read = match read {
-            Some((position, bytes)) => {
-                let stag = self.line.register(bytes, Rights::READ)?;
-                outstanding.arguments = Some(stag);
-                vec![ReadSegment { position: position as u32, target: self.line.segment(stag) }]
-            }
-            None => Vec::new(),
+            _ if too_long => ([none, none], Some((0, message))),
+            _ => ([message, none], None),
         };
+        let mut read = None;
+        if let Some((position, bytes)) = apart {
+            let mut memory = self.spare.pop().unwrap_or_default();
+            memory.clear();
+            memory.extend_from_slice(bytes);
+            let stag = self.line.register(memory, Rights::READ)?;
+            outstanding.arguments = Some(stag);
+            read = Some(ReadSegment { position: position as u32, target: self.line.segment(stag) });
+        }
         let limit = (wishes.binding.result_limit)(procedure, arguments).map_or(0, |limit| limit as usize);
         let bulk = self.offer(limit.min(wishes.max_message), &mut outstanding.bulk)?;
         let reply = self.offer(wishes.reply_chunk, &mut outstanding.reply)?;
-        let chunk: &[&[Segment]] = if bulk.is_empty() { &[] } else { &[&bulk] };
-        let kind = if inline.is_empty() { Kind::NoMsg } else { Kind::Msg };
-        let reply = (!reply.is_empty()).then_some(reply.as_slice());
-        let header = Repr { xid, credits: CREDITS as u32, kind, read: &read, write: chunk, reply };
-        let mut bytes = Vec::with_capacity(HEADER + inline.len());
+        let chunks = [bulk.as_slice()];
+        let write: &[&[Segment]] = if bulk.is_some() { &chunks } else { &[] };
+        let kind = if inline == [none, none] { Kind::NoMsg } else { Kind::Msg };
+        let (read, reply) = (read.as_slice(), reply.is_some().then_some(reply.as_slice()));
+        let header = Repr { xid, credits: CREDITS as u32, kind, read, write, reply };
+        let mut bytes = self.line.buffer();
         header.emit(&mut Writer::new(&mut bytes, usize::MAX)).map_err(io::Error::other)?;
-        bytes.extend_from_slice(&inline);
+        inline.iter().for_each(|part| bytes.extend_from_slice(part));
         self.line.send(bytes)?;
         self.calls.insert(xid.0, outstanding);
         Ok(())
     }
 
-    /// Memory that the server may write to, as a chunk.
-    fn offer(&mut self, length: usize, stag: &mut Option<Stag>) -> io::Result<Vec<Segment>> {
+    /// Memory that the server may write to, as a segment.
+    fn offer(&mut self, length: usize, stag: &mut Option<Stag>) -> io::Result<Option<Segment>> {
         if length == 0 {
-            return Ok(Vec::new());
+            return Ok(None);
         }
         let mut memory = self.spare.pop().unwrap_or_default();
         memory.resize(length, 0);
         let made = self.line.register(memory, Rights::WRITE)?;
         *stag = Some(made);
-        Ok(vec![self.line.segment(made)])
+        Ok(Some(self.line.segment(made)))
     }
 
     /// Takes what the line has: whether there were replies, or more credits.
     fn collect(&mut self, wishes: &Wishes) -> io::Result<bool> {
         let mut any = false;
         while let Some(received) = self.line.poll_received()? {
-            if let Received::Message(bytes) = received {
+            if let Received::Message(message) = received {
                 any = true;
-                let reply = self.reply(&bytes, wishes)?;
+                let reply = self.reply(message, wishes)?;
                 self.ready.extend(reply);
             }
         }
@@ -235,47 +261,47 @@ impl State {
     }
 
     /// The reply in a message. What is none to an outstanding call is dropped.
-    fn reply(&mut self, bytes: &[u8], wishes: &Wishes) -> io::Result<Option<Vec<u8>>> {
-        let header = Header::new_checked(bytes).map_err(|_| rdma::protocol("a header that cannot be understood"))?;
+    fn reply(&mut self, message: Message, wishes: &Wishes) -> io::Result<Option<Reply>> {
+        let header = Header::new_checked(&message).map_err(|_| rdma::protocol("a header that cannot be understood"))?;
         let Some(outstanding) = self.calls.remove(&header.xid.0) else {
+            self.line.give_back(message);
             return Ok(None);
         };
         self.granted = (header.credits as usize).clamp(1, CREDITS);
-        if let Some(stag) = outstanding.arguments {
-            self.line.take_back(stag);
-        }
+        let arguments = outstanding.arguments.map(|stag| self.line.take_back(stag));
         let [reply, bulk] =
             [outstanding.reply, outstanding.bulk].map(|stag| stag.map(|stag| (stag, self.line.take_back(stag))));
-        let message = match header.kind {
-            Kind::Msg => header.rest().to_vec(),
-            Kind::NoMsg => {
+        let apart = header.write_chunks().next().map(|chunk| written(chunk.iter(), bulk.as_ref()));
+        let whole = match (header.kind, apart) {
+            (Kind::Msg, None) => None,
+            (Kind::Msg, Some(apart)) => Some(put_back(header.rest(), apart, &outstanding.procedure, wishes)?),
+            (Kind::NoMsg, apart) => {
                 let chunk = header.reply_chunk().map(|chunk| written(chunk.iter(), reply.as_ref()));
-                chunk.flatten().ok_or_else(|| rdma::protocol("a reply chunk that was not offered"))?.to_vec()
+                let chunk = chunk.flatten().ok_or_else(|| rdma::protocol("a reply chunk that was not offered"))?;
+                match apart {
+                    None => Some(chunk.to_vec()),
+                    Some(apart) => Some(put_back(chunk, apart, &outstanding.procedure, wishes)?),
+                }
             }
-            Kind::ChunkError => refused(header.xid)?,
-            Kind::VersionError { .. } => {
+            (Kind::ChunkError, _) => Some(refused(header.xid)?),
+            (Kind::VersionError { .. }, _) => {
                 return Err(rdma::protocol("the server speaks another version of RPC over RDMA"));
             }
         };
-        let apart = header.write_chunks().next().map(|chunk| written(chunk.iter(), bulk.as_ref()));
-        let message = match apart {
-            None => message,
-            Some(apart) => {
-                let apart = apart.ok_or_else(|| rdma::protocol("a write chunk that was not offered"))?;
-                whole(message, apart, &outstanding.procedure, wishes)?
-            }
-        };
+        let start = message.len() - header.rest().len();
         // Large memory is not kept for ever.
-        self.spare.extend(
-            [reply, bulk].into_iter().flatten().map(|(_, memory)| memory).filter(|memory| memory.len() <= KEPT),
-        );
+        let used = [reply, bulk].into_iter().flatten().map(|(_, memory)| memory).chain(arguments);
+        self.spare.extend(used.filter(|memory| memory.capacity() <= KEPT));
         self.spare.truncate(CREDITS);
-        Ok(Some(message))
+        Ok(Some(match whole {
+            None => Reply::Inline(message, start),
+            Some(whole) => {
+                self.line.give_back(message);
+                Reply::Whole(whole)
+            }
+        }))
     }
 }
-
-/// What is kept of memory that was offered: 64 KiB and headers.
-const KEPT: usize = 72 << 10;
 
 /// A reply to a call whose chunks the server cannot use: it fails, and no other.
 fn refused(xid: Xid) -> io::Result<Vec<u8>> {
@@ -299,14 +325,15 @@ fn written(chunk: impl Iterator<Item = Segment>, offered: Option<&(Stag, Vec<u8>
     offered.map_or(Some(&[][..]), |(_, memory)| memory.get(..length))
 }
 
-/// Puts bulk data back to where they belong in a reply.
-fn whole(message: Vec<u8>, apart: &[u8], procedure: &Procedure, wishes: &Wishes) -> io::Result<Vec<u8>> {
+/// A reply with its bulk data where they belong.
+fn put_back(message: &[u8], apart: Option<&[u8]>, procedure: &Procedure, wishes: &Wishes) -> io::Result<Vec<u8>> {
+    let apart = apart.ok_or_else(|| rdma::protocol("a write chunk that was not offered"))?;
     if apart.is_empty() {
-        return Ok(message);
+        return Ok(message.to_vec());
     }
-    let (_, results) = reply::Repr::parse(&message).map_err(|_| rdma::protocol("a reply that cannot be understood"))?;
+    let (_, results) = reply::Repr::parse(message).map_err(|_| rdma::protocol("a reply that cannot be understood"))?;
     let start = message.len() - results.len();
     let at = (wishes.binding.result)(*procedure, results);
-    let put = at.and_then(|at| rdma::insert(&message, start + at, apart, wishes.max_message));
+    let put = at.and_then(|at| rdma::insert(message, start + at, apart, wishes.max_message));
     put.ok_or_else(|| rdma::protocol("bulk data for which there is no place in the reply"))
 }

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, anyhow};
 use serde::{Deserialize, Serialize};
 use sidestep_fabric::{Channel, ChannelOptions, Node};
 use sidestep_rpc::xdr::{Reader, Writer};
-use sidestep_rpc::{Address, Call, Client, ClientOptions, Procedure, Refusal, Server, Service};
+use sidestep_rpc::{Call, Client, ClientOptions, Procedure, Refusal, Server, Service};
 
 use super::super::clock::{self, Stopwatch};
 use super::super::stats::OneWay;
@@ -120,16 +120,7 @@ impl Service for Taker {
 }
 
 fn serve(address: &str, inline: usize) -> Result<()> {
-    let builder = Server::builder().service(Taker).inline(inline);
-    let builder = match address.parse()? {
-        Address::Tcp(at) => builder.tcp(&at)?,
-        Address::Udp(at) => builder.udp(&at)?,
-        Address::Rdma(at) => builder.rdma(&at)?,
-        Address::Unix(path) => builder.unix(path)?,
-        Address::Fabric(name) => builder.fabric(&name),
-        other => return Err(anyhow!("nobody can listen on {other}")),
-    };
-    let _server = builder.start()?;
+    let _server = Server::builder().service(Taker).inline(inline).listen(address)?.start()?;
     loop {
         thread::park();
     }

@@ -47,6 +47,8 @@ pub enum Peer {
 #[derive(Clone, Copy, Debug)]
 enum Transport {
     Fabric,
+    Vi,
+    ViIwarp,
     Unix,
     Tcp,
     Udp,
@@ -73,6 +75,8 @@ pub const WAYS: &[Way] = &[
         ..native("channel", Transport::Fabric)
     },
     Way { about: "over a channel of the fabric", kernel: false, ..native("shm", Transport::Fabric) },
+    Way { about: "over a VI on shared memory", kernel: false, ..native("vi", Transport::Vi) },
+    Way { about: "over a VI on iWARP", ..native("vi-iwarp", Transport::ViIwarp) },
     Way { about: "over UNIX sockets", ..native("unix", Transport::Unix) },
     Way { about: "over TCP", ..native("tcp", Transport::Tcp) },
     Way { about: "over UDP", largest: 32 << 10, ..native("udp", Transport::Udp) },
@@ -166,8 +170,11 @@ impl Way {
 
 impl Transport {
     fn address(self, folder: &Path) -> Result<String> {
+        let name = folder.file_name().unwrap_or_default().to_string_lossy();
         Ok(match self {
-            Transport::Fabric => format!("shm:bench-{}", folder.file_name().unwrap_or_default().to_string_lossy()),
+            Transport::Fabric => format!("shm:bench-{name}"),
+            Transport::Vi => format!("vi:bench-{name}"),
+            Transport::ViIwarp => format!("vi-iwarp:127.0.0.1:{}", free_port()?),
             Transport::Unix => format!("unix:{}", folder.join("socket").display()),
             Transport::Tcp => format!("tcp:127.0.0.1:{}", free_port()?),
             Transport::Rdma => format!("rdma:127.0.0.1:{}", free_port()?),

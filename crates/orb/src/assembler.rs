@@ -93,7 +93,9 @@ impl Assembler {
 
     /// Where the next bytes go. Grows only as bytes have come: an announced length allocates nothing.
     pub(crate) fn space(&mut self) -> &mut [u8] {
-        if self.begin > 0 {
+        if self.begin == self.end {
+            (self.begin, self.end) = (0, 0);
+        } else if self.begin > 0 {
             self.buffer.copy_within(self.begin..self.end, 0);
             self.end -= self.begin;
             self.begin = 0;

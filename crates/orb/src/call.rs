@@ -176,7 +176,7 @@ impl ReplyWriter<'_> {
             Written::Whole(buffer) => Answer { state: AnswerState::Reply, buffer },
             Written::Large { len, buffer } => {
                 let sent = self.line.map(|line| {
-                    line.with_strand(|strand| marshal::send(self.shape, (len, buffer), &content, strand, None))
+                    line.with_sender(|sender| marshal::send(self.shape, (len, buffer), &content, sender, None))
                 });
                 match sent {
                     Some(Ok(buffer)) => Answer { state: AnswerState::Sent, buffer },

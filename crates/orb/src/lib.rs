@@ -54,6 +54,7 @@ extern crate self as sidestep_orb;
 pub mod naming;
 
 mod assembler;
+mod buffers;
 mod call;
 mod client;
 mod deferred;

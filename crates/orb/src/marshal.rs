@@ -6,7 +6,7 @@ use std::time::Instant;
 use sidestep_wire::giop::{self, MessageType, Version};
 
 use crate::cdr::{self, CharSet, Encoder, Outlet};
-use crate::strand::Strand;
+use crate::strand::SendHalf;
 
 /// What a message looks like, besides what is in it.
 #[derive(Debug, Clone, Copy)]
@@ -44,10 +44,10 @@ pub(crate) fn send(
     shape: Shape,
     (len, buffer): (usize, Vec<u8>),
     content: Content<'_>,
-    strand: &dyn Strand,
+    sender: &mut dyn SendHalf,
     deadline: Option<Instant>,
 ) -> io::Result<Vec<u8>> {
-    let mut pipe = Pipe { strand, deadline, left: len, failure: None };
+    let mut pipe = Pipe { sender, deadline, left: len, failure: None };
     let begun = giop::begin(buffer, shape.version, shape.chars, shape.message_type);
     let mut encoder = begun.streaming(shape.direct, &mut pipe);
     giop::announce(&mut encoder, len).map_err(io::Error::other)?;
@@ -62,7 +62,7 @@ pub(crate) fn send(
 
 /// Where the pieces of a message go.
 struct Pipe<'a> {
-    strand: &'a dyn Strand,
+    sender: &'a mut dyn SendHalf,
     deadline: Option<Instant>,
     /// The bytes that have not come.
     left: usize,
@@ -77,7 +77,7 @@ impl Outlet for Pipe<'_> {
         let sent = match self.left.checked_sub(bytes.len()) {
             Some(left) => {
                 self.left = left;
-                self.strand.send(bytes, left > 0, self.deadline)
+                self.sender.send(bytes, left > 0, self.deadline)
             }
             None => Err(changed()),
         };

@@ -1,10 +1,12 @@
 //! References to objects, and calls.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use sidestep_wire::giop::{Version, reply};
 
+use crate::buffers;
 use crate::cdr::{self, Cdr, CharSet, Decoder, Encoder, Reference};
 use crate::client::{Connection, Lost, Reply};
 use crate::deferred::Deferred;
@@ -27,8 +29,9 @@ struct ObjectTarget {
     routes: Vec<Route>,
     /// Which of the connections to its server is used.
     slot: usize,
-    /// Where a server has sent us.
+    /// Where a server has sent us, and whether one has.
     forwarded: Mutex<Option<Object>>,
+    is_forwarded: AtomicBool,
 }
 
 /// A typed reference, as the IDL compiler makes it.
@@ -61,7 +64,8 @@ impl Object {
     pub(crate) fn new(orb: Orb, ior: Ior) -> Self {
         let timeout = orb.default_timeout();
         let (routes, slot) = (routes(&ior), orb.new_slot());
-        Self { target: Arc::new(ObjectTarget { orb, ior, routes, slot, forwarded: Mutex::new(None) }), timeout }
+        let (forwarded, is_forwarded) = (Mutex::new(None), AtomicBool::new(false));
+        Self { target: Arc::new(ObjectTarget { orb, ior, routes, slot, forwarded, is_forwarded }), timeout }
     }
 
     /// The reference that a message holds. The context of the decoder is the broker.
@@ -174,11 +178,16 @@ impl Object {
     }
 
     fn forwarded(&self) -> Option<Object> {
+        if !self.target.is_forwarded.load(Ordering::Acquire) {
+            return None;
+        }
         self.target.forwarded.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     pub(crate) fn forward(&self, to: Option<Object>) {
-        *self.target.forwarded.lock().unwrap_or_else(PoisonError::into_inner) = to;
+        let mut forwarded = self.target.forwarded.lock().unwrap_or_else(PoisonError::into_inner);
+        self.target.is_forwarded.store(to.is_some(), Ordering::Release);
+        *forwarded = to;
     }
 
     /// Sends a request by the best way that works.
@@ -195,11 +204,11 @@ impl Object {
         }
         if let Some(route) = self.target.routes.iter().find(|route| orb.listens_on(&route.endpoint)) {
             let request = Request::new(route, Version::V1_2, CharSet::Utf8, operation, expects_reply);
-            let message = match request.write(usize::MAX, orb.buffer(), encode)? {
+            let message = match request.write(usize::MAX, buffers::take(), encode)? {
                 Written::Whole(message) | Written::Large { buffer: message, .. } => message,
             };
             let reply = orb.serve_locally(&message);
-            orb.recycle(message);
+            buffers::keep(message);
             return Ok(Sent::Local(reply));
         }
         let mut failure = Kind::Transient.with_minor(OMG | 2, Completion::No);
@@ -221,27 +230,18 @@ impl Object {
                         Err(_) => break,
                     },
                 };
-                let id = connection.new_id();
-                let mut request = Request::new(route, version, chars, operation, expects_reply);
-                request.id = id;
-                if version > Version::V1_0 && connection.tells_code_sets() {
-                    request.code_sets = route.chars;
-                }
-                let written = request.write(orb.direct(), orb.buffer(), encode)?;
-                let submitted = connection.submit(id, expects_reply, |strand| match written {
-                    Written::Whole(message) => strand.send(&message, false, deadline).map(|()| message),
-                    Written::Large { len, buffer } => {
-                        request.send(orb.direct(), (len, buffer), encode, strand, deadline)
-                    }
-                });
-                match submitted {
-                    Ok(buffer) if expects_reply => return Ok(Sent::Remote(connection, id, buffer)),
-                    Ok(buffer) => {
-                        orb.recycle(buffer);
+                let request = Request::new(route, version, chars, operation, expects_reply);
+                match submit(&connection, request, orb.direct(), encode, deadline) {
+                    Ok((id, buffer)) if expects_reply => return Ok(Sent::Remote(connection, id, buffer)),
+                    Ok((_, buffer)) => {
+                        buffers::keep(buffer);
                         return Ok(Sent::Local(None));
                     }
-                    Err(Lost::TimedOut) => return Err(Kind::Timeout.raised(Completion::No)),
-                    Err(Lost::Refused | Lost::Broken) => failure = Kind::CommFailure.raised(Completion::No),
+                    Err(Unsent::Encoding(exception)) => return Err(exception),
+                    Err(Unsent::Lost(Lost::TimedOut)) => return Err(Kind::Timeout.raised(Completion::No)),
+                    Err(Unsent::Lost(Lost::Refused | Lost::Broken)) => {
+                        failure = Kind::CommFailure.raised(Completion::No);
+                    }
                 }
             }
         }
@@ -256,7 +256,7 @@ impl Object {
     ) -> Result<Answer<T, E>, SystemException> {
         let reply = reply.ok_or(Kind::Internal.raised(Completion::Maybe))?;
         let answer = self.read_answer(&reply, decode);
-        self.target.orb.recycle(reply.bytes);
+        buffers::keep(reply.bytes);
         answer
     }
 
@@ -269,9 +269,9 @@ impl Object {
         let orb = &self.target.orb;
         let mut decoder = message.decoder(reply.chars).with_context(orb);
         let malformed = |error: &cdr::Error| SystemException::of_cdr(error, Completion::Yes);
-        let header = reply::Repr::parse(reply.header.version, &mut decoder)
-            .map_err(|_| Kind::Marshal.raised(Completion::Maybe))?;
-        match header.status {
+        // The header was read when the reply came.
+        decoder.raw(reply.body - decoder.position().min(reply.body)).map_err(|error| malformed(&error))?;
+        match reply.status {
             reply::Status::NoException => Ok(Answer::Outcome(Ok(decode(&mut decoder).map_err(|e| malformed(&e))?))),
             reply::Status::UserException => {
                 let id = decoder.clone().identifier().map_err(|error| malformed(&error))?;
@@ -295,6 +295,35 @@ impl Object {
             reply::Status::NeedsAddressingMode => Err(Kind::NoImplement.raised(Completion::No)),
         }
     }
+}
+
+/// Why a request was not sent.
+enum Unsent {
+    Lost(Lost),
+    /// Its arguments cannot be encoded.
+    Encoding(SystemException),
+}
+
+/// Sends a request over a connection; returns its id and the buffer that it used.
+fn submit(
+    connection: &Connection,
+    mut request: Request<'_>,
+    direct: usize,
+    encode: Encode<'_>,
+    deadline: Option<Instant>,
+) -> Result<(u32, Vec<u8>), Unsent> {
+    let id = connection.begin(request.expects_reply).map_err(Unsent::Lost)?;
+    request.id = id;
+    request.tells_code_sets = !connection.knows_code_sets();
+    let written = request.write(direct, buffers::take(), encode).map_err(|exception| {
+        connection.abandon(id);
+        Unsent::Encoding(exception)
+    })?;
+    let sent = connection.submit(id, |sender| match written {
+        Written::Whole(message) => sender.send(&message, false, deadline).map(|()| message),
+        Written::Large { len, buffer } => request.send(direct, (len, buffer), encode, sender, deadline),
+    });
+    sent.map(|buffer| (id, buffer)).map_err(Unsent::Lost)
 }
 
 impl Sent {

@@ -13,6 +13,7 @@ use sidestep_wire::ior::corbaloc::{Address, Location};
 use sidestep_wire::ior::{self, iiop};
 
 use crate::assembler::Message;
+use crate::buffers;
 use crate::call::AnswerState;
 use crate::cdr::{CharSet, UTF16};
 use crate::client::{Connection, Pool, Reply};
@@ -21,7 +22,7 @@ use crate::poa::{ObjectKey, Poa, Refusal, Serving};
 use crate::route::host_name;
 use crate::server::{Counters, Server, Session, serve};
 use crate::settings::{Builder, Settings};
-use crate::strand::{Card, Endpoint, FabricStrand, Listener, Socket, Strand, ViaStrand, io_error};
+use crate::strand::{Card, Endpoint, Listener, Strand, connect_fabric, connect_tcp, connect_unix, connect_via, io_error};
 use crate::{Ior, Object, naming};
 
 /// A broker. Cloning it gives another handle to the same one.
@@ -40,8 +41,6 @@ pub struct Core {
     named_keys: Mutex<HashMap<Vec<u8>, Vec<u8>>>,
     /// Tells transient objects of this process from those of others.
     incarnation: u64,
-    /// Buffers of messages, to be used again.
-    buffers: Mutex<Vec<Vec<u8>>>,
     node: Mutex<Option<Node>>,
     card: Mutex<Option<Card>>,
     /// References that were made.
@@ -65,12 +64,6 @@ pub enum ResolveError {
     #[error("the reference is nil")]
     Nil,
 }
-
-/// How many buffers are kept.
-const MAX_BUFFERS: usize = 16;
-
-/// Buffers of larger messages are given back.
-const MAX_KEPT: usize = 1 << 20;
 
 impl Orb {
     /// Settings for a broker.
@@ -104,7 +97,6 @@ impl Orb {
             initial,
             named_keys: Mutex::default(),
             incarnation,
-            buffers: Mutex::default(),
             node: Mutex::new(node),
             card: Mutex::new(card),
             references: AtomicUsize::new(0),
@@ -259,12 +251,12 @@ impl Orb {
         self.0.pool.connection((endpoint, slot), version, chars, sizes, || self.connect(endpoint, deadline))
     }
 
-    fn connect(&self, endpoint: &Endpoint, deadline: Option<Instant>) -> io::Result<Box<dyn Strand>> {
+    fn connect(&self, endpoint: &Endpoint, deadline: Option<Instant>) -> io::Result<Strand> {
         Ok(match endpoint {
-            Endpoint::Tcp { host, port } => Box::new(Socket::connect_tcp(host, *port, deadline)?),
-            Endpoint::Unix { path } => Box::new(Socket::connect_unix(path)?),
-            Endpoint::Fabric { name } => Box::new(FabricStrand::connect(&self.node()?, name, deadline)?),
-            Endpoint::Via { name, flow } => Box::new(ViaStrand::connect(&self.card()?, name, *flow, deadline)?),
+            Endpoint::Tcp { host, port } => connect_tcp(host, *port, deadline)?,
+            Endpoint::Unix { path } => connect_unix(path)?,
+            Endpoint::Fabric { name } => connect_fabric(&self.node()?, name, deadline)?,
+            Endpoint::Via { name, flow } => connect_via(&self.card()?, name, *flow, deadline)?,
         })
     }
 
@@ -284,19 +276,6 @@ impl Orb {
         match &*card {
             Some(card) => Ok(card.clone()),
             None => Ok(card.insert(Card::new(&node)?).clone()),
-        }
-    }
-
-    /// A buffer for a message.
-    pub(crate) fn buffer(&self) -> Vec<u8> {
-        self.0.buffers.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default()
-    }
-
-    /// Takes a buffer back.
-    pub(crate) fn recycle(&self, buffer: Vec<u8>) {
-        let mut buffers = self.0.buffers.lock().unwrap_or_else(PoisonError::into_inner);
-        if buffers.len() < MAX_BUFFERS && buffer.capacity() <= MAX_KEPT {
-            buffers.push(buffer);
         }
     }
 
@@ -333,15 +312,13 @@ impl Orb {
     /// Serves a request of this process. `None` if it is a oneway.
     pub(crate) fn serve_locally(&self, bytes: &[u8]) -> Option<Reply> {
         let header = header::Repr::parse(&header::Header::new_checked(bytes).ok()?).ok()?;
-        let mut session = Session::local(self.buffer());
+        let mut session = Session::local(buffers::take());
         let answer = serve(self, &Message { header, bytes, rest: None }, &mut session, None).ok()?;
         if answer.state != AnswerState::Reply {
-            self.recycle(answer.buffer);
+            buffers::keep(answer.buffer);
             return None;
         }
-        let bytes = answer.buffer;
-        let header = header::Repr::parse(&header::Header::new_checked(&bytes).ok()?).ok()?;
-        Some(Reply { header, bytes, chars: CharSet::Utf8 })
+        Reply::in_buffer(answer.buffer, CharSet::Utf8)
     }
 
     /// The servant of the object with this key.
@@ -358,12 +335,12 @@ impl Orb {
         if key.incarnation.is_some_and(|incarnation| incarnation != self.0.incarnation) {
             return Err(not_exist());
         }
-        let mut poa = self.root_poa().clone();
+        let mut child = None;
         for name in key.names() {
             let name = std::str::from_utf8(name).map_err(|_| not_exist())?;
-            poa = poa.find(name).ok_or_else(not_exist)?;
+            child = Some(child.as_ref().unwrap_or(self.root_poa()).find(name).ok_or_else(not_exist)?);
         }
-        poa.serve(&key, operation)
+        child.as_ref().unwrap_or(self.root_poa()).serve(&key, operation)
     }
 
     /// Whether the object with this key is here.

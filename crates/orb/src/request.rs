@@ -10,7 +10,7 @@ use crate::cdr::{self, CharSet, Encoder, UTF16};
 use crate::exception::{Completion, Kind, SystemException};
 use crate::marshal::{self, Shape, Written};
 use crate::route::Route;
-use crate::strand::Strand;
+use crate::strand::SendHalf;
 
 /// What is in the body of a request.
 pub(crate) type Encode<'a> = &'a dyn Fn(&mut Encoder<'_>) -> Result<(), cdr::Error>;
@@ -22,9 +22,11 @@ pub(crate) struct Request<'a> {
     key: &'a [u8],
     pub(crate) id: u32,
     operation: &'a str,
-    expects_reply: bool,
-    /// The code set to be told to the server.
-    pub(crate) code_sets: Option<CharSet>,
+    pub(crate) expects_reply: bool,
+    /// The code set that both ends know, if the server has said so.
+    code_set: Option<CharSet>,
+    /// Whether the server is told.
+    pub(crate) tells_code_sets: bool,
 }
 
 impl<'a> Request<'a> {
@@ -35,7 +37,9 @@ impl<'a> Request<'a> {
         operation: &'a str,
         expects_reply: bool,
     ) -> Self {
-        Self { version, chars, key: &route.key, id: 0, operation, expects_reply, code_sets: None }
+        // GIOP 1.0 has no code sets.
+        let code_set = route.chars.filter(|_| version > Version::V1_0);
+        Self { version, chars, key: &route.key, id: 0, operation, expects_reply, code_set, tells_code_sets: false }
     }
 
     fn shape(&self, direct: usize) -> Shape {
@@ -56,15 +60,15 @@ impl<'a> Request<'a> {
         direct: usize,
         measured: (usize, Vec<u8>),
         encode: Encode<'_>,
-        strand: &dyn Strand,
+        sender: &mut dyn SendHalf,
         deadline: Option<Instant>,
     ) -> io::Result<Vec<u8>> {
         let content = |encoder: &mut Encoder<'_>| self.emit(encoder, encode);
-        marshal::send(self.shape(direct), measured, &content, strand, deadline)
+        marshal::send(self.shape(direct), measured, &content, sender, deadline)
     }
 
     fn emit(&self, encoder: &mut Encoder<'_>, encode: Encode<'_>) -> Result<(), giop::Error> {
-        let code_sets = self.code_sets.map(code_sets_context);
+        let code_sets = self.code_set.filter(|_| self.tells_code_sets).map(code_sets_context);
         let contexts: &[_] = match &code_sets {
             Some(code_sets) => &[(giop::CODE_SETS, code_sets.as_slice())],
             None => &[],

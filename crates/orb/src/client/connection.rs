@@ -3,18 +3,18 @@
 //! There is no reading thread. Of the callers that wait for replies, one reads for all, so a call that is alone on its
 //! connection is answered without a thread switch.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::ops::RangeInclusive;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use sidestep_wire::giop::{self, MessageType, Version, header, locate, reply};
+use sidestep_wire::giop::{self, MessageType, Version};
 
-use crate::assembler::{Assembler, Broken, Message};
+use super::pending::{Pending, Slot};
+use super::reader::{Fault, Own, Reader, Reply};
 use crate::cdr::CharSet;
-use crate::strand::{Look, Strand};
+use crate::strand::{Close, SendHalf, Strand};
 
 /// Why a reply will not come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,96 +27,53 @@ pub(crate) enum Lost {
     TimedOut,
 }
 
-/// A reply or a locate reply, whole.
-#[derive(Debug)]
-pub(crate) struct Reply {
-    pub(crate) header: header::Repr,
-    pub(crate) bytes: Vec<u8>,
-    /// The code set of its text.
-    pub(crate) chars: CharSet,
+impl From<io::Error> for Lost {
+    fn from(error: io::Error) -> Self {
+        if error.kind() == io::ErrorKind::TimedOut { Lost::TimedOut } else { Lost::Broken }
+    }
 }
 
 pub(crate) struct Connection {
-    strand: Box<dyn Strand>,
     /// Held while a message is sent, so that messages do not mix.
-    sending: Mutex<()>,
-    next_id: AtomicU32,
+    sender: Mutex<Box<dyn SendHalf>>,
+    closer: Arc<dyn Close>,
     /// Cleared when the connection is lost.
     usable: AtomicBool,
     state: Mutex<State>,
     /// A reply has come, or nobody reads any more.
     changed: Condvar,
-    /// Held by the one caller that reads.
-    reader: Mutex<Reader>,
     pub(crate) version: Version,
     pub(crate) chars: CharSet,
     code_sets_told: AtomicBool,
 }
 
-struct Reader {
-    assembler: Assembler,
-    /// The beginning of a message that lies in the memory of the transport.
-    head: Vec<u8>,
-    /// The sizes of messages that are taken from there.
-    sizes: std::ops::RangeInclusive<usize>,
-}
-
 struct State {
-    waiting: HashMap<u32, Slot, BuildHasherDefault<Numbers>>,
-    reading: bool,
+    pending: Pending,
+    next_id: u32,
+    /// `None` while a caller reads.
+    reader: Option<Box<Reader>>,
+    /// Callers that wait for `changed`.
+    sleepers: usize,
     lost: Option<Lost>,
-}
-
-impl State {
-    /// Nothing more comes, for this reason unless there was another before.
-    fn lose(&mut self, lost: Lost, usable: &AtomicBool) {
-        self.lost.get_or_insert(lost);
-        usable.store(false, Ordering::Release);
-    }
-}
-
-/// Spreads numbers that this side has chosen: they follow each other.
-#[derive(Default)]
-struct Numbers(u64);
-
-impl Hasher for Numbers {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|byte| self.0 = self.0.rotate_left(8) ^ u64::from(*byte));
-    }
-
-    fn write_u32(&mut self, number: u32) {
-        self.0 = u64::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    }
-}
-
-/// A request that waits.
-enum Slot {
-    /// With a buffer that the reply may be put into.
-    Waiting(Vec<u8>),
-    Answered(Reply),
 }
 
 impl Connection {
     /// Replies of `sizes` are taken from where they lie; larger ones are not taken at all.
-    pub(crate) fn new(
-        strand: Box<dyn Strand>,
-        version: Version,
-        chars: CharSet,
-        sizes: std::ops::RangeInclusive<usize>,
-    ) -> Self {
-        let assembler = Assembler::new(*sizes.end());
+    pub(crate) fn new(strand: Strand, version: Version, chars: CharSet, sizes: RangeInclusive<usize>) -> Self {
+        let Strand { sender, receiver, closer } = strand;
+        let state = State {
+            pending: Pending::default(),
+            next_id: 1,
+            reader: Some(Box::new(Reader::new(receiver, sizes))),
+            sleepers: 0,
+            lost: None,
+        };
         Self {
-            strand,
-            sending: Mutex::new(()),
-            next_id: AtomicU32::new(1),
+            sender: Mutex::new(sender),
+            closer,
             usable: AtomicBool::new(true),
-            state: Mutex::new(State { waiting: HashMap::default(), reading: false, lost: None }),
+            state: Mutex::new(state),
             changed: Condvar::new(),
-            reader: Mutex::new(Reader { assembler, head: Vec::new(), sizes }),
             version,
             chars,
             code_sets_told: AtomicBool::new(false),
@@ -127,195 +84,170 @@ impl Connection {
         self.usable.load(Ordering::Acquire)
     }
 
-    /// Whether this is the first request, which tells the server the code sets.
-    pub(crate) fn tells_code_sets(&self) -> bool {
-        !self.code_sets_told.swap(true, Ordering::Relaxed)
+    /// Whether a request has told the server the code sets. Those that are sent at the same time as the first one tell it, too:
+    /// any of them may be the first to arrive.
+    pub(crate) fn knows_code_sets(&self) -> bool {
+        self.code_sets_told.load(Ordering::Acquire)
     }
 
-    pub(crate) fn new_id(&self) -> u32 {
-        self.next_id.fetch_add(1, Ordering::Relaxed)
+    /// Begins a request, which is then submitted or abandoned; `expects_reply` if [`Connection::wait`] will be called for it.
+    /// Returns its id.
+    pub(crate) fn begin(&self, expects_reply: bool) -> Result<u32, Lost> {
+        let mut state = self.lock();
+        if let Some(lost) = state.lost {
+            return Err(lost);
+        }
+        let id = state.next_id;
+        state.next_id = id.wrapping_add(1);
+        if expects_reply {
+            state.pending.insert(id);
+        }
+        Ok(id)
     }
 
-    /// Sends a request by `send`, which returns the buffer it used; `expects_reply` if [`Connection::wait`] will be called
-    /// for it.
+    /// Sends a request by `send`, which returns the buffer it used.
     pub(crate) fn submit(
         &self,
         id: u32,
-        expects_reply: bool,
-        send: impl FnOnce(&dyn Strand) -> io::Result<Vec<u8>>,
+        send: impl FnOnce(&mut dyn SendHalf) -> io::Result<Vec<u8>>,
     ) -> Result<Vec<u8>, Lost> {
-        if expects_reply {
-            let mut state = self.lock();
-            if let Some(lost) = state.lost {
-                return Err(lost);
-            }
-            state.waiting.insert(id, Slot::Waiting(Vec::new()));
-        } else if !self.is_usable() {
-            return Err(self.lock().lost.unwrap_or(Lost::Broken));
+        let sent = send(&mut **self.sender.lock().unwrap_or_else(PoisonError::into_inner));
+        if sent.is_ok() && !self.knows_code_sets() {
+            self.code_sets_told.store(true, Ordering::Release);
         }
-        let sent = {
-            let _sending = self.sending.lock().unwrap_or_else(PoisonError::into_inner);
-            send(&*self.strand)
-        };
         sent.map_err(|error| {
             // A part of the message may have gone out: nothing can follow it.
-            let mut state = self.lock();
-            state.waiting.remove(&id);
-            state.lose(Lost::Broken, &self.usable);
-            self.changed.notify_all();
-            drop(state);
-            self.strand.close();
-            lost(error)
+            self.abandon(id);
+            self.close();
+            error.into()
         })
     }
 
     /// Waits for the reply to a request, which may be put into `buffer`.
     pub(crate) fn wait(&self, id: u32, buffer: Vec<u8>, deadline: Option<Instant>) -> Result<Reply, Lost> {
+        let mut own = Own { id: Some(id), buffer, reply: None };
         let mut state = self.lock();
-        if let Some(Slot::Waiting(place)) = state.waiting.get_mut(&id) {
-            *place = buffer;
-        }
         loop {
-            match state.waiting.get(&id) {
-                Some(Slot::Waiting(_)) if state.lost.is_none() => {}
-                _ => {
-                    return match state.waiting.remove(&id) {
-                        Some(Slot::Answered(reply)) => Ok(reply),
-                        _ => Err(state.lost.unwrap_or(Lost::Broken)),
-                    };
-                }
+            if state.lost.is_some() || !state.pending.is_waiting(id) {
+                return match state.pending.remove(id) {
+                    Some(Slot::Answered(reply)) => Ok(reply),
+                    _ => Err(state.lost.unwrap_or(Lost::Broken)),
+                };
             }
             if deadline.is_some_and(|deadline| deadline <= Instant::now()) {
-                state.waiting.remove(&id);
+                state.pending.remove(id);
                 drop(state);
                 self.cancel(id);
                 return Err(Lost::TimedOut);
             }
-            if state.reading {
-                state = match deadline {
-                    None => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
-                    Some(deadline) => {
-                        let left = deadline.saturating_duration_since(Instant::now());
-                        self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0
-                    }
-                };
-                continue;
+            state = match state.reader.take() {
+                Some(reader) => self.read(state, reader, &mut own, deadline),
+                None => self.sleep(state, deadline),
+            };
+            if let Some(reply) = own.reply.take() {
+                state.pending.remove(id);
+                return Ok(reply);
             }
-            state.reading = true;
-            drop(state);
-            let read = self.read(deadline);
-            state = self.lock();
-            state.reading = false;
-            if let Err(lost @ (Lost::Broken | Lost::Refused)) = read {
-                state.lose(lost, &self.usable);
-                self.strand.close();
-            }
+        }
+    }
+
+    /// Reads what has come, or waits for it, without holding the lock.
+    fn read<'a>(
+        &'a self,
+        state: MutexGuard<'a, State>,
+        mut reader: Box<Reader>,
+        own: &mut Own,
+        deadline: Option<Instant>,
+    ) -> MutexGuard<'a, State> {
+        drop(state);
+        let read = reader.read(self, own, deadline);
+        if matches!(read, Err(Fault::Malformed)) {
+            self.say(&giop::bare(self.version, MessageType::MessageError));
+        }
+        let mut state = self.lock();
+        state.reader = Some(reader);
+        match read {
+            Ok(()) | Err(Fault::Lost(Lost::TimedOut)) => {}
+            Err(Fault::Lost(lost)) => self.lose(&mut state, lost),
+            Err(Fault::Malformed) => self.lose(&mut state, Lost::Broken),
+        }
+        // Waking costs a system call even if nobody sleeps.
+        if state.sleepers > 0 {
             self.changed.notify_all();
         }
+        state
+    }
+
+    /// Waits while another caller reads.
+    fn sleep<'a>(&'a self, mut state: MutexGuard<'a, State>, deadline: Option<Instant>) -> MutexGuard<'a, State> {
+        state.sleepers += 1;
+        let mut state = match deadline {
+            None => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
+            Some(deadline) => {
+                let left = deadline.saturating_duration_since(Instant::now());
+                self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0
+            }
+        };
+        state.sleepers -= 1;
+        state
     }
 
     /// Whether the reply is there; reads what has come, without waiting.
     pub(crate) fn is_answered(&self, id: u32) -> bool {
         let mut state = self.lock();
-        if !state.reading && state.lost.is_none() && matches!(state.waiting.get(&id), Some(Slot::Waiting(_))) {
-            state.reading = true;
-            drop(state);
-            let read = self.read(Some(Instant::now()));
-            state = self.lock();
-            state.reading = false;
-            if let Err(lost @ (Lost::Broken | Lost::Refused)) = read {
-                state.lose(lost, &self.usable);
-            }
-            self.changed.notify_all();
+        if state.lost.is_none()
+            && state.pending.is_waiting(id)
+            && let Some(reader) = state.reader.take()
+        {
+            let mut nobody = Own { id: None, buffer: Vec::new(), reply: None };
+            state = self.read(state, reader, &mut nobody, Some(Instant::now()));
         }
-        !matches!(state.waiting.get(&id), Some(Slot::Waiting(_))) || state.lost.is_some()
+        !state.pending.is_waiting(id) || state.lost.is_some()
+    }
+
+    /// Takes the reply to a request of another caller.
+    pub(super) fn answer(&self, id: u32, reply: impl FnOnce() -> Option<Reply>) -> Result<(), Lost> {
+        let mut state = self.lock();
+        // A reply that nobody waits for belongs to a request that was given up.
+        if let Some(slot @ Slot::Waiting) = state.pending.get_mut(id) {
+            *slot = Slot::Answered(reply().ok_or(Lost::Broken)?);
+        }
+        Ok(())
     }
 
     /// Forgets a request whose reply nobody wants.
     pub(crate) fn abandon(&self, id: u32) {
-        self.lock().waiting.remove(&id);
+        self.lock().pending.remove(id);
     }
 
     pub(crate) fn close(&self) {
         let mut state = self.lock();
-        state.lose(Lost::Broken, &self.usable);
+        self.lose(&mut state, Lost::Broken);
         self.changed.notify_all();
-        drop(state);
-        self.strand.close();
+    }
+
+    /// Nothing more comes, for this reason unless there was another before.
+    fn lose(&self, state: &mut State, lost: Lost) {
+        state.lost.get_or_insert(lost);
+        self.usable.store(false, Ordering::Release);
+        self.closer.close();
     }
 
     fn cancel(&self, id: u32) {
         let mut encoder = giop::begin(Vec::new(), self.version, self.chars, MessageType::CancelRequest);
         encoder.u32(id);
-        let Ok(message) = giop::finish(encoder) else { return };
-        // Whoever is sending now may be stuck; a cancellation is only a hint.
-        if let Ok(_sending) = self.sending.try_lock()
-            && self.strand.send(&message, false, Some(Instant::now())).is_err()
-        {
+        if giop::finish(encoder).is_ok_and(|message| !self.say(&message)) {
             self.close();
         }
     }
 
-    /// Reads at least one message and hands out all that have come.
-    fn read(&self, deadline: Option<Instant>) -> Result<(), Lost> {
-        let mut reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
-        let Reader { assembler, head, sizes } = &mut *reader;
-        let mut delivered = false;
-        loop {
-            match assembler.next() {
-                Ok(Some(message)) => {
-                    self.deliver(&message)?;
-                    delivered = true;
-                    continue;
-                }
-                Ok(None) if delivered => return Ok(()),
-                Ok(None) => {}
-                Err(Broken::Giop(_) | Broken::TooLarge { .. } | Broken::StrayFragment | Broken::TooManyPartial) => {
-                    let complaint = giop::bare(self.version, MessageType::MessageError);
-                    let _ = self.strand.send(&complaint, false, Some(Instant::now()));
-                    return Err(Lost::Broken);
-                }
-            }
-            if assembler.is_empty() {
-                let mut outcome = Ok(());
-                let mut take = |message: &Message<'_>| outcome = self.deliver(message);
-                let mut look = Look { sizes: sizes.clone(), head: &mut *head, take: &mut take };
-                let shown = self.strand.show(&mut look, deadline).map_err(lost)?;
-                outcome?;
-                if shown {
-                    return Ok(());
-                }
-            }
-            match self.strand.receive(assembler.space(), deadline).map_err(lost)? {
-                0 => return Err(Lost::Broken),
-                count => assembler.filled(count),
-            }
+    /// Sends what is only a hint; false if the connection is of no use. Whoever is sending now may be stuck, and is not waited
+    /// for.
+    fn say(&self, message: &[u8]) -> bool {
+        match self.sender.try_lock() {
+            Ok(mut sender) => sender.send(message, false, Some(Instant::now())).is_ok(),
+            Err(_) => true,
         }
-    }
-
-    fn deliver(&self, message: &Message<'_>) -> Result<(), Lost> {
-        let mut decoder = message.decoder(self.chars);
-        let version = message.header.version;
-        let id = match message.header.message_type {
-            MessageType::Reply => reply::Repr::parse(version, &mut decoder).map(|reply| reply.request_id),
-            MessageType::LocateReply => locate::Reply::parse(version, &mut decoder).map(|reply| reply.request_id),
-            MessageType::CloseConnection => return Err(Lost::Refused),
-            // A client that does not offer to be called gets no requests.
-            _ => return Err(Lost::Broken),
-        };
-        let id = id.map_err(|_| Lost::Broken)?;
-        let mut state = self.lock();
-        // A reply that nobody waits for belongs to a request that was given up.
-        if let Some(slot) = state.waiting.get_mut(&id)
-            && let Slot::Waiting(buffer) = slot
-        {
-            let mut bytes = std::mem::take(buffer);
-            if !message.copy_to(&mut bytes) {
-                return Err(Lost::Broken);
-            }
-            *slot = Slot::Answered(Reply { header: message.header, bytes, chars: self.chars });
-        }
-        Ok(())
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -323,12 +255,8 @@ impl Connection {
     }
 }
 
-fn lost(error: io::Error) -> Lost {
-    if error.kind() == io::ErrorKind::TimedOut { Lost::TimedOut } else { Lost::Broken }
-}
-
 impl Drop for Connection {
     fn drop(&mut self) {
-        self.strand.close();
+        self.closer.close();
     }
 }

@@ -32,7 +32,7 @@ impl Pool {
         version: Version,
         chars: CharSet,
         sizes: RangeInclusive<usize>,
-        connect: impl FnOnce() -> io::Result<Box<dyn Strand>>,
+        connect: impl FnOnce() -> io::Result<Strand>,
     ) -> io::Result<Arc<Connection>> {
         let key = Key { endpoint: endpoint.clone(), version, utf8: chars == CharSet::Utf8, slot };
         {

@@ -1,6 +1,7 @@
 //! Objects and their servants: activating, finding, deactivating.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError};
 
 use super::serving::Source;
@@ -17,26 +18,53 @@ use crate::{Object, Stub};
 /// The objects that have a servant.
 #[derive(Default)]
 pub(super) struct Active {
-    objects: HashMap<Arc<[u8]>, Entry>,
+    objects: HashMap<Arc<[u8]>, Arc<Entry>>,
     /// How many objects each servant serves, and one of them, by the address of the servant.
     servants: HashMap<usize, (usize, Arc<[u8]>)>,
     next_id: u64,
 }
 
-struct Entry {
-    id: Arc<[u8]>,
-    servant: Arc<dyn Servant>,
-    /// Requests that are in the servant.
-    serving: usize,
-    /// The object is no longer active; its servant goes with the last request.
-    leaving: bool,
+/// An object that has a servant.
+pub(super) struct Entry {
+    pub(super) id: Arc<[u8]>,
+    pub(super) servant: Arc<dyn Servant>,
+    /// How many requests are in the servant, and [`LEAVING`] once the object is no longer active: then its servant goes with
+    /// the last request. Requests enter while the adapter is locked, and leave without.
+    serving: AtomicUsize,
+}
+
+/// The object is no longer active.
+const LEAVING: usize = 1 << (usize::BITS - 1);
+
+impl Entry {
+    /// A request enters; false if the object is leaving. The adapter is locked.
+    fn enter(&self) -> bool {
+        let stays = self.serving.load(Ordering::Acquire) & LEAVING == 0;
+        if stays {
+            self.serving.fetch_add(1, Ordering::AcqRel);
+        }
+        stays
+    }
+
+    /// A request is done; true if it was the last of an object that is leaving.
+    pub(super) fn leave(&self) -> bool {
+        self.serving.fetch_sub(1, Ordering::AcqRel) == LEAVING | 1
+    }
+
+    /// The object is no longer active from now on: the number of requests in it, unless it was leaving already. The adapter is
+    /// locked.
+    fn deactivate(&self) -> Option<usize> {
+        let before = self.serving.fetch_or(LEAVING, Ordering::AcqRel);
+        (before & LEAVING == 0).then_some(before)
+    }
 }
 
 impl Active {
     fn add(&mut self, id: &[u8], servant: Arc<dyn Servant>) {
         let (address, id) = (address(&servant), Arc::<[u8]>::from(id));
         self.servants.entry(address).or_insert_with(|| (0, id.clone())).0 += 1;
-        self.objects.insert(id.clone(), Entry { id, servant, serving: 0, leaving: false });
+        let serving = AtomicUsize::new(0);
+        self.objects.insert(id.clone(), Arc::new(Entry { id, servant, serving }));
     }
 
     /// Takes an object out; says whether its servant serves others.
@@ -53,7 +81,7 @@ impl Active {
                 false
             }
         };
-        Some((entry.servant, remaining))
+        Some((entry.servant.clone(), remaining))
     }
 }
 
@@ -105,11 +133,9 @@ impl Poa {
     pub fn deactivate_object(&self, id: &[u8]) -> Result<(), PoaError> {
         self.check_retains()?;
         {
-            let mut state = self.state();
-            let entry = state.active.objects.get_mut(id).filter(|entry| !entry.leaving);
-            let entry = entry.ok_or(PoaError::ObjectNotActive)?;
-            entry.leaving = true;
-            if entry.serving > 0 {
+            let state = self.state();
+            let serving = state.active.objects.get(id).and_then(|entry| entry.deactivate());
+            if serving.ok_or(PoaError::ObjectNotActive)? > 0 {
                 return Ok(());
             }
         }
@@ -185,29 +211,23 @@ impl Poa {
     pub(crate) fn serve(&self, key: &ObjectKey<'_>, operation: &str) -> Result<Serving, Refusal> {
         self.0.manager.admit()?;
         let none = Kind::ObjectNotExist.with_minor(OMG | 2, Completion::No);
-        let serving = |id, servant, source| Serving { poa: self.clone(), id, servant: Some(servant), source };
+        let serving = |id: &[u8], servant, source| Serving::new(self.clone(), id.into(), servant, source);
         let retains = self.0.policies.retention == Retention::Retain;
         {
-            let mut state = self.state();
+            let state = self.state();
             if state.destroyed {
                 return Err(none.into());
             }
-            match state.active.objects.get_mut(key.id) {
-                // Whoever calls again finds the object gone, or made anew.
-                Some(entry) if entry.leaving => return Err(Kind::Transient.raised(Completion::No).into()),
-                Some(entry) => {
-                    entry.serving += 1;
-                    return Ok(serving(entry.id.clone(), entry.servant.clone(), Source::ActiveMap));
-                }
-                None => {}
+            if let Some(entry) = state.active.objects.get(key.id) {
+                return self.enter(entry);
             }
             if let Some(servant) = &state.default_servant {
-                return Ok(serving(key.id.into(), servant.clone(), Source::Default));
+                return Ok(serving(key.id, servant.clone(), Source::Default));
             }
             if let Some(locator) = state.locator.clone().filter(|_| !retains) {
                 drop(state);
                 let servant = locator.preinvoke(key.id, self, operation)?;
-                return Ok(serving(key.id.into(), servant, Source::Locator(locator, operation.to_owned())));
+                return Ok(serving(key.id, servant, Source::Locator(locator, operation.to_owned())));
             }
             if state.activator.is_none() {
                 return Err(match self.0.policies.request_processing {
@@ -217,10 +237,15 @@ impl Poa {
             }
         }
         self.incarnate(key.id)?;
-        let mut state = self.state();
-        let entry = state.active.objects.get_mut(key.id).ok_or(none)?;
-        entry.serving += 1;
-        Ok(serving(entry.id.clone(), entry.servant.clone(), Source::ActiveMap))
+        let state = self.state();
+        self.enter(state.active.objects.get(key.id).ok_or(none)?)
+    }
+
+    /// Leads a request to an active object. The adapter is locked.
+    fn enter(&self, entry: &Arc<Entry>) -> Result<Serving, Refusal> {
+        // Whoever calls again finds the object gone, or made anew.
+        let leaving = Kind::Transient.raised(Completion::No);
+        if entry.enter() { Ok(Serving::active(self.clone(), entry.clone())) } else { Err(leaving.into()) }
     }
 
     fn incarnate(&self, id: &[u8]) -> Result<(), Refusal> {
@@ -239,24 +264,17 @@ impl Poa {
     }
 
     /// A request is done. The last one of an object that was deactivated lets its servant go.
-    pub(super) fn leave(&self, id: &[u8]) {
-        {
-            let mut state = self.state();
-            let Some(entry) = state.active.objects.get_mut(id) else { return };
-            entry.serving -= 1;
-            if !entry.leaving || entry.serving > 0 {
-                return;
-            }
+    pub(super) fn leave(&self, entry: &Entry) {
+        if entry.leave() {
+            self.remove(&entry.id, false, true);
         }
-        self.remove(id, false, true);
     }
 
     pub(super) fn deactivate_all(&self, etherealize: bool) {
         let idle: Vec<Arc<[u8]>> = {
-            let mut state = self.state();
-            state.active.objects.values_mut().for_each(|entry| entry.leaving = true);
-            let idle = state.active.objects.iter().filter(|(_, entry)| entry.serving == 0);
-            idle.map(|(id, _)| id.clone()).collect()
+            let state = self.state();
+            let idle = state.active.objects.values().filter(|entry| entry.deactivate() == Some(0));
+            idle.map(|entry| entry.id.clone()).collect()
         };
         idle.iter().for_each(|id| self.remove(id, true, etherealize));
     }

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use super::Poa;
+use super::activation::Entry;
 use crate::Object;
 use crate::call::{Call, Servant};
 use crate::exception::SystemException;
@@ -47,60 +48,63 @@ pub trait ServantLocator: Send + Sync + 'static {
     }
 }
 
-/// A servant that a request has been led to.
+/// A servant that a request has been led to. Whoever has to know that the request is done learns it when this is dropped.
 pub(crate) struct Serving {
-    pub(super) poa: Poa,
-    pub(super) id: Arc<[u8]>,
-    pub(super) servant: Option<Arc<dyn Servant>>,
-    pub(super) source: Source,
+    poa: Poa,
+    target: Target,
 }
 
-/// Who has to be told when the request is done.
+enum Target {
+    /// An active object.
+    Active(Arc<Entry>),
+    Found { id: Arc<[u8]>, servant: Arc<dyn Servant>, source: Source },
+}
+
+/// Where the servant of an object that is not active came from.
 pub(super) enum Source {
-    ActiveMap,
     Locator(Arc<dyn ServantLocator>, String),
     Default,
 }
 
 impl Serving {
-    pub(crate) fn servant(&self) -> &dyn Servant {
-        match &self.servant {
-            Some(servant) => &**servant,
-            None => &NoServant,
+    pub(super) fn active(poa: Poa, entry: Arc<Entry>) -> Self {
+        Self { poa, target: Target::Active(entry) }
+    }
+
+    pub(super) fn new(poa: Poa, id: Arc<[u8]>, servant: Arc<dyn Servant>, source: Source) -> Self {
+        Self { poa, target: Target::Found { id, servant, source } }
+    }
+
+    pub(crate) fn servant(&self) -> &Arc<dyn Servant> {
+        match &self.target {
+            Target::Active(entry) => &entry.servant,
+            Target::Found { servant, .. } => servant,
         }
     }
 
-    pub(crate) fn dispatch(&self, call: &mut Call<'_>) -> Result<(), SystemException> {
-        let current = Current { poa: self.poa.clone(), object_id: self.id.clone() };
-        let outer = CURRENT.replace(Some(current));
-        let _restore = Restore(Some(outer));
-        self.servant().dispatch(call)
-    }
-}
-
-/// Stands for the servant of a request that is over.
-struct NoServant;
-
-impl Servant for NoServant {
-    fn type_ids(&self) -> &'static [&'static str] {
-        &[]
+    fn object_id(&self) -> &Arc<[u8]> {
+        match &self.target {
+            Target::Active(entry) => &entry.id,
+            Target::Found { id, .. } => id,
+        }
     }
 
-    fn dispatch(&self, call: &mut Call<'_>) -> Result<(), SystemException> {
-        Err(call.unknown_operation())
+    /// Carries out a request. Meanwhile it is what this thread serves.
+    pub(crate) fn dispatch(self, call: &mut Call<'_>) -> Result<(), SystemException> {
+        let servant = self.servant().clone();
+        let _restore = Restore(CURRENT.replace(Some(self)));
+        servant.dispatch(call)
     }
 }
 
 impl Drop for Serving {
     fn drop(&mut self) {
-        let Some(servant) = self.servant.take() else { return };
-        match &self.source {
-            Source::ActiveMap => {
-                drop(servant);
-                self.poa.leave(&self.id);
+        match &self.target {
+            Target::Active(entry) => self.poa.leave(entry),
+            Target::Found { id, servant, source: Source::Locator(locator, operation) } => {
+                locator.postinvoke(id, &self.poa, operation, servant.clone());
             }
-            Source::Locator(locator, operation) => locator.postinvoke(&self.id, &self.poa, operation, servant),
-            Source::Default => {}
+            Target::Found { source: Source::Default, .. } => {}
         }
     }
 }
@@ -115,14 +119,17 @@ pub struct Current {
 }
 
 thread_local! {
-    static CURRENT: RefCell<Option<Current>> = const { RefCell::new(None) };
+    static CURRENT: RefCell<Option<Serving>> = const { RefCell::new(None) };
 }
 
 impl Current {
     /// The request that this thread serves, if it serves one. A default servant learns here which object it is.
     #[must_use]
     pub fn get() -> Option<Self> {
-        CURRENT.with_borrow(Clone::clone)
+        CURRENT.with_borrow(|serving| {
+            let serving = serving.as_ref()?;
+            Some(Self { poa: serving.poa.clone(), object_id: serving.object_id().clone() })
+        })
     }
 }
 
@@ -133,10 +140,12 @@ impl std::fmt::Debug for Current {
 }
 
 /// Puts back what was current before, also when a servant panics.
-struct Restore(Option<Option<Current>>);
+struct Restore(Option<Serving>);
 
 impl Drop for Restore {
     fn drop(&mut self) {
-        CURRENT.set(self.0.take().flatten());
+        // What is dropped may call others, which look at what is current.
+        let served = CURRENT.replace(self.0.take());
+        drop(served);
     }
 }

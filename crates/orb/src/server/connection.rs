@@ -11,7 +11,7 @@ use super::{Line, Session, serve};
 use crate::Orb;
 use crate::assembler::{Assembler, Broken, Message};
 use crate::call::{Answer, AnswerState};
-use crate::strand::{Look, Strand};
+use crate::strand::{Look, ReceiveHalf, Strand, Watch};
 
 pub(super) struct Connection {
     pub(super) token: u64,
@@ -23,6 +23,7 @@ pub(super) struct Connection {
 }
 
 struct Reader {
+    receiver: Box<dyn ReceiveHalf>,
     assembler: Assembler,
     session: Session,
     /// The beginning of a message that lies in the memory of the transport.
@@ -48,9 +49,11 @@ const BUSY: u8 = 1;
 const NEWS: u8 = 2;
 
 impl Connection {
-    pub(super) fn new(token: u64, strand: Box<dyn Strand>, limit: usize) -> Self {
-        let reader = Reader { assembler: Assembler::new(limit), session: Session::default(), head: Vec::new() };
-        Self { token, line: Line::new(strand), reader: Mutex::new(reader), work: AtomicU8::new(IDLE) }
+    pub(super) fn new(token: u64, strand: Strand, limit: usize) -> Self {
+        let Strand { sender, receiver, closer } = strand;
+        let (assembler, session) = (Assembler::new(limit), Session::default());
+        let reader = Reader { receiver, assembler, session, head: Vec::new() };
+        Self { token, line: Line::new(sender, closer), reader: Mutex::new(reader), work: AtomicU8::new(IDLE) }
     }
 
     /// Something has come: whether the caller is the one to serve it.
@@ -69,7 +72,12 @@ impl Connection {
     }
 
     pub(super) fn has_news(&self) -> bool {
-        self.line.strand.has_news()
+        self.reader.try_lock().is_ok_and(|mut reader| reader.receiver.has_news())
+    }
+
+    /// Has what comes reported to a watch.
+    pub(super) fn attach(&self, watch: &Watch) -> io::Result<()> {
+        self.reader.lock().unwrap_or_else(PoisonError::into_inner).receiver.attach(watch, self.token)
     }
 
     /// Serves what has come, at most so many messages. Without a deadline it waits for something to come.
@@ -114,7 +122,7 @@ impl From<Broken> for Ended {
 impl Reader {
     /// Serves the next message, or takes in bytes of it.
     fn serve_next(&mut self, line: &Line, orb: &Orb, deadline: Option<Instant>) -> Result<bool, Ended> {
-        let Self { assembler, session, head } = self;
+        let Self { receiver, assembler, session, head } = self;
         if let Some(message) = assembler.next()? {
             let answer = serve(orb, &message, session, Some(line))?;
             self.reply(line, answer)?;
@@ -124,7 +132,7 @@ impl Reader {
             let mut outcome = None;
             let mut take = |message: &Message<'_>| outcome = Some(serve(orb, message, session, Some(line)));
             let sizes = orb.direct()..=orb.message_limit();
-            let shown = line.strand.show(&mut Look { sizes, head, take: &mut take }, deadline);
+            let shown = receiver.show(&mut Look { sizes, head, take: &mut take }, deadline);
             if let Some(answer) = outcome {
                 self.reply(line, answer?)?;
                 shown?;
@@ -132,7 +140,7 @@ impl Reader {
             }
             shown?;
         }
-        match line.strand.receive(self.assembler.space(), deadline)? {
+        match self.receiver.receive(self.assembler.space(), deadline)? {
             0 => Err(Ended::Gone),
             count => {
                 self.assembler.filled(count);

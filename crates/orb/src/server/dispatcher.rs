@@ -101,7 +101,7 @@ impl Dispatcher {
 
     /// Takes a connection on.
     pub(super) fn add(&self, connection: &Connection) -> io::Result<()> {
-        connection.line.strand.attach(&self.watch, connection.token)?;
+        connection.attach(&self.watch)?;
         // Something may have come before it was attached.
         self.make_ready(connection.token);
         self.watch.wake();
@@ -304,7 +304,8 @@ impl Dispatcher {
     /// Waits for a connection that has something to be served, and claims it; `None` at the end.
     fn find(&self, orb: &Orb) -> Option<Arc<Connection>> {
         let mut desk = self.desk.lock().unwrap_or_else(PoisonError::into_inner);
-        let began = Instant::now();
+        // Whoever finds something at once needs no clock.
+        let mut began = None;
         let mut looks = 0;
         loop {
             if let Some(connection) = self.next_ready(orb).or_else(|| desk.next_active(self.settings.active)) {
@@ -315,6 +316,7 @@ impl Dispatcher {
                 desk.active.clear();
                 return None;
             }
+            let began = began.get_or_insert_with(Instant::now);
             let sleeps = looks % LOOKS == LOOKS - 1 && began.elapsed() >= self.settings.spin;
             if sleeps {
                 Counts::add(&orb.server().counts.sleeps, 1);

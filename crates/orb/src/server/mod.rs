@@ -130,7 +130,7 @@ impl Server {
         self.ended.notify_all();
     }
 
-    fn add(&self, strand: Box<dyn Strand>, limit: usize) -> Arc<Connection> {
+    fn add(&self, strand: Strand, limit: usize) -> Arc<Connection> {
         let token = self.next_id.fetch_add(1, Ordering::Relaxed);
         let connection = Arc::new(Connection::new(token, strand, limit));
         self.connections.lock().unwrap_or_else(PoisonError::into_inner).insert(token, connection.clone());

@@ -158,7 +158,7 @@ fn carry_out<'a>(
             return writer.answer;
         }
     };
-    if standard_operation(operation, &arguments, serving.servant(), &mut writer) {
+    if standard_operation(operation, &arguments, &**serving.servant(), &mut writer) {
         return writer.answer;
     }
     let mut call = Call::new(operation, message, arguments, writer);

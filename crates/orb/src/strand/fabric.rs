@@ -4,7 +4,7 @@
 //! large message is looked at in the ring; its beginning is copied out first, so what is checked there stays as it is.
 
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use sidestep_fabric::event::SourceId;
@@ -13,18 +13,9 @@ use sidestep_fabric::{Channel, ChannelOptions, Endpoint as FabricEndpoint, Error
 use sidestep_sys::clock;
 use sidestep_wire::giop::{MessageType, header};
 
-use super::{Endpoint, Listener, Look, Strand, Watch};
+use super::{Close, Endpoint, Listener, Look, ReceiveHalf, SendHalf, Strand, Watch};
 use crate::assembler::{Message, Rest};
 use crate::cdr::Source;
-
-/// A connected channel.
-pub(crate) struct FabricStrand {
-    sender: Mutex<Sender>,
-    receiver: Mutex<Receiver>,
-    attached: Mutex<Option<(EventQueue, SourceId)>>,
-    // Dropped last: nothing is written after the close that it sends.
-    endpoint: FabricEndpoint,
-}
 
 /// How much of a message that is looked at in the ring is copied out first: more than its headers usually take.
 const HEAD: usize = 1024;
@@ -32,60 +23,74 @@ const HEAD: usize = 1024;
 /// How long a client may take to open its side of a channel.
 const OPENING_NS: u64 = 1_000_000_000;
 
-impl FabricStrand {
-    pub(crate) fn connect(node: &Node, name: &str, deadline: Option<Instant>) -> io::Result<Self> {
-        let channel = Channel::connect(node, name, ChannelOptions::default(), b"", nanoseconds(deadline));
-        channel.map(Self::new).map_err(io_error)
-    }
+/// Connects to a broker that listens on the fabric.
+pub(crate) fn connect_fabric(node: &Node, name: &str, deadline: Option<Instant>) -> io::Result<Strand> {
+    let channel = Channel::connect(node, name, ChannelOptions::default(), b"", nanoseconds(deadline));
+    channel.map(strand).map_err(io_error)
+}
 
-    fn new(channel: Channel) -> Self {
-        let Channel { sender, receiver, endpoint } = channel;
-        let (sender, receiver) = (Mutex::new(sender), Mutex::new(receiver));
-        Self { sender, receiver, attached: Mutex::new(None), endpoint }
-    }
-
-    fn receiver(&self) -> MutexGuard<'_, Receiver> {
-        self.receiver.lock().unwrap_or_else(PoisonError::into_inner)
+fn strand(channel: Channel) -> Strand {
+    let Channel { sender, receiver, endpoint } = channel;
+    let endpoint = Arc::new(endpoint);
+    Strand {
+        sender: Box::new(Outward { sender, _endpoint: endpoint.clone() }),
+        receiver: Box::new(Inward { receiver, attached: None, endpoint: endpoint.clone() }),
+        closer: endpoint,
     }
 }
 
-impl Strand for FabricStrand {
-    fn send(&self, bytes: &[u8], more: bool, deadline: Option<Instant>) -> io::Result<()> {
-        let mut sender = self.sender.lock().unwrap_or_else(PoisonError::into_inner);
-        put(&mut sender, bytes, more, deadline).map_err(io_error)
-    }
+struct Outward {
+    sender: Sender,
+    // Both halves hold the endpoint, so it is dropped last: nothing is written after the close that it sends.
+    _endpoint: Arc<FabricEndpoint>,
+}
 
-    fn receive(&self, into: &mut [u8], deadline: Option<Instant>) -> io::Result<usize> {
-        match take(&mut self.receiver(), into, deadline) {
+struct Inward {
+    receiver: Receiver,
+    attached: Option<(EventQueue, SourceId)>,
+    endpoint: Arc<FabricEndpoint>,
+}
+
+impl SendHalf for Outward {
+    fn send(&mut self, bytes: &[u8], more: bool, deadline: Option<Instant>) -> io::Result<()> {
+        put(&mut self.sender, bytes, more, deadline).map_err(io_error)
+    }
+}
+
+impl ReceiveHalf for Inward {
+    fn receive(&mut self, into: &mut [u8], deadline: Option<Instant>) -> io::Result<usize> {
+        match take(&mut self.receiver, into, deadline) {
             Ok(count) => Ok(count),
             Err(Error::Closed(_)) => Ok(0),
             Err(error) => Err(io_error(error)),
         }
     }
 
-    fn close(&self) {
-        self.endpoint.close();
+    fn show(&mut self, look: &mut Look<'_>, deadline: Option<Instant>) -> io::Result<bool> {
+        show(&mut self.receiver, &self.endpoint, look, deadline).map_err(io_error)
     }
 
-    fn show(&self, look: &mut Look<'_>, deadline: Option<Instant>) -> io::Result<bool> {
-        show(&mut self.receiver(), &self.endpoint, look, deadline).map_err(io_error)
+    fn has_news(&mut self) -> bool {
+        self.receiver.has_news()
     }
 
-    fn has_news(&self) -> bool {
-        self.receiver.try_lock().is_ok_and(|mut receiver| receiver.has_news())
-    }
-
-    fn attach(&self, watch: &Watch, token: u64) -> io::Result<()> {
+    fn attach(&mut self, watch: &Watch, token: u64) -> io::Result<()> {
         let Watch::Fabric { events, .. } = watch else { return Err(io::ErrorKind::Unsupported.into()) };
-        let source = events.attach_receiver(&mut self.receiver(), token).map_err(io_error)?;
-        *self.attached.lock().unwrap_or_else(PoisonError::into_inner) = Some((events.clone(), source));
+        let source = events.attach_receiver(&mut self.receiver, token).map_err(io_error)?;
+        self.attached = Some((events.clone(), source));
         Ok(())
     }
 }
 
-impl Drop for FabricStrand {
+impl Close for FabricEndpoint {
+    fn close(&self) {
+        FabricEndpoint::close(self);
+    }
+}
+
+impl Drop for Inward {
     fn drop(&mut self) {
-        if let Some((events, source)) = self.attached.get_mut().unwrap_or_else(PoisonError::into_inner).take() {
+        if let Some((events, source)) = self.attached.take() {
             events.detach(source);
         }
     }
@@ -220,13 +225,13 @@ impl FabricListener {
 }
 
 impl Listener for FabricListener {
-    fn accept(&self) -> io::Result<Box<dyn Strand>> {
+    fn accept(&self) -> io::Result<Strand> {
         loop {
             let door = self.door()?;
             if let Some(request) = door.listener.poll() {
                 let deadline = Some(clock::now() + OPENING_NS);
                 let channel = Channel::accept(request, ChannelOptions::default(), b"", deadline).map_err(io_error)?;
-                return Ok(Box::new(FabricStrand::new(channel)));
+                return Ok(strand(channel));
             }
             door.events.wait(None).map_err(io_error)?;
         }

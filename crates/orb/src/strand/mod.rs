@@ -10,42 +10,57 @@ mod watch;
 
 use std::fmt;
 use std::io;
+use std::sync::Arc;
 use std::time::Instant;
 
 use crate::assembler::Message;
 
-pub(crate) use fabric::{FabricListener, FabricStrand, io_error};
-pub(crate) use socket::{Socket, SocketListener};
-pub(crate) use via::{Card, Flow, ViaListener, ViaStrand};
+pub(crate) use fabric::{FabricListener, connect_fabric, io_error};
+pub(crate) use socket::{SocketListener, connect_tcp, connect_unix};
+pub(crate) use via::{Card, Flow, ViaListener, connect_via};
 pub(crate) use watch::Watch;
 
-/// One connection.
-///
-/// - `send` sends all or fails; after a failure the connection is of no use. With `more`, other bytes of the same message
-///   follow at once, and the peer need not see these before.
-/// - `receive` waits for at least one byte; zero is the end.
-/// - `show` lets a large message be looked at where it lies, and takes it; the transport waits until all of it is there. It
-///   does nothing where messages cannot be looked at, or the next one is small, in fragments or too large for that.
-/// - A deadline that passes is [`io::ErrorKind::TimedOut`], and the connection stays usable for `receive`. One that has
-///   passed already means: do not wait.
-/// - `close` may be called by any thread and wakes those that wait.
-/// - One thread sends at a time, and one receives.
-pub(crate) trait Strand: Send + Sync {
-    fn send(&self, bytes: &[u8], more: bool, deadline: Option<Instant>) -> io::Result<()>;
-    fn receive(&self, into: &mut [u8], deadline: Option<Instant>) -> io::Result<usize>;
-    fn close(&self);
+/// One connection, in its parts: one thread sends, another receives, and any may close it.
+pub(crate) struct Strand {
+    pub(crate) sender: Box<dyn SendHalf>,
+    pub(crate) receiver: Box<dyn ReceiveHalf>,
+    pub(crate) closer: Arc<dyn Close>,
+}
 
-    fn show(&self, _: &mut Look<'_>, _: Option<Instant>) -> io::Result<bool> {
+/// The side of a connection that sends.
+pub(crate) trait SendHalf: Send {
+    /// Sends all or fails; after a failure the connection is of no use. With `more`, other bytes of the same message follow
+    /// at once, and the peer need not see these before.
+    fn send(&mut self, bytes: &[u8], more: bool, deadline: Option<Instant>) -> io::Result<()>;
+}
+
+/// The side of a connection that receives.
+///
+/// A deadline that passes is [`io::ErrorKind::TimedOut`], and the connection stays usable. One that has passed already means:
+/// do not wait.
+pub(crate) trait ReceiveHalf: Send {
+    /// Waits for at least one byte; zero is the end.
+    fn receive(&mut self, into: &mut [u8], deadline: Option<Instant>) -> io::Result<usize>;
+
+    /// Lets a large message be looked at where it lies, and takes it; the transport waits until all of it is there. Does
+    /// nothing where messages cannot be looked at, or the next one is small, in fragments or too large for that.
+    fn show(&mut self, _: &mut Look<'_>, _: Option<Instant>) -> io::Result<bool> {
         Ok(false)
     }
 
     /// Whether `receive` may find something now. Costs no system call; a strand that cannot tell says no.
-    fn has_news(&self) -> bool {
+    fn has_news(&mut self) -> bool {
         false
     }
 
     /// Reports to `watch` when something has come that was not taken, or the connection has ended.
-    fn attach(&self, watch: &Watch, token: u64) -> io::Result<()>;
+    fn attach(&mut self, watch: &Watch, token: u64) -> io::Result<()>;
+}
+
+/// Ends a connection.
+pub(crate) trait Close: Send + Sync {
+    /// Wakes those that send and receive; they fail from now on.
+    fn close(&self);
 }
 
 /// What to do with a message that lies in the memory of a transport.
@@ -60,7 +75,7 @@ pub(crate) struct Look<'a> {
 /// Where connections come in.
 pub(crate) trait Listener: Send + Sync {
     /// Waits for a connection; fails once the listener is closed.
-    fn accept(&self) -> io::Result<Box<dyn Strand>>;
+    fn accept(&self) -> io::Result<Strand>;
     fn close(&self);
     fn endpoint(&self) -> Endpoint;
     /// What tells which of its strands have news.

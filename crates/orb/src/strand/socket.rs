@@ -4,44 +4,52 @@ use std::io;
 use std::net::{TcpListener, TcpStream, ToSocketAddrs};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
+use std::sync::Arc;
 use std::time::Instant;
 
 use rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
 use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown};
 
-use super::{Endpoint, Listener, Strand, Watch};
+use super::{Close, Endpoint, Listener, ReceiveHalf, SendHalf, Strand, Watch};
 
-/// A connected socket.
-#[derive(Debug)]
-pub(crate) struct Socket(OwnedFd);
+/// A connected socket; both halves are one.
+#[derive(Debug, Clone)]
+struct Socket(Arc<OwnedFd>);
+
+/// Connects to a broker by TCP.
+pub(crate) fn connect_tcp(host: &str, port: u16, deadline: Option<Instant>) -> io::Result<Strand> {
+    let mut last = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
+    for address in (host, port).to_socket_addrs()? {
+        let connected = match deadline.map(|deadline| deadline.saturating_duration_since(Instant::now())) {
+            Some(left) if left.is_zero() => return Err(io::ErrorKind::TimedOut.into()),
+            Some(left) => TcpStream::connect_timeout(&address, left),
+            None => TcpStream::connect(address),
+        };
+        match connected {
+            Ok(stream) => return of_tcp(stream),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+/// Connects to a broker by a UNIX socket.
+pub(crate) fn connect_unix(path: &str) -> io::Result<Strand> {
+    Ok(strand(UnixStream::connect(path)?.into()))
+}
+
+/// A request is one message: it must not wait for others.
+fn of_tcp(stream: TcpStream) -> io::Result<Strand> {
+    stream.set_nodelay(true)?;
+    Ok(strand(stream.into()))
+}
+
+fn strand(descriptor: OwnedFd) -> Strand {
+    let socket = Socket(Arc::new(descriptor));
+    Strand { sender: Box::new(socket.clone()), receiver: Box::new(socket.clone()), closer: Arc::new(socket) }
+}
 
 impl Socket {
-    pub(crate) fn connect_tcp(host: &str, port: u16, deadline: Option<Instant>) -> io::Result<Self> {
-        let mut last = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
-        for address in (host, port).to_socket_addrs()? {
-            let connected = match deadline.map(|deadline| deadline.saturating_duration_since(Instant::now())) {
-                Some(left) if left.is_zero() => return Err(io::ErrorKind::TimedOut.into()),
-                Some(left) => TcpStream::connect_timeout(&address, left),
-                None => TcpStream::connect(address),
-            };
-            match connected {
-                Ok(stream) => return Self::of_tcp(stream),
-                Err(error) => last = error,
-            }
-        }
-        Err(last)
-    }
-
-    pub(crate) fn connect_unix(path: &str) -> io::Result<Self> {
-        Ok(Self(UnixStream::connect(path)?.into()))
-    }
-
-    /// A request is one message: it must not wait for others.
-    fn of_tcp(stream: TcpStream) -> io::Result<Self> {
-        stream.set_nodelay(true)?;
-        Ok(Self(stream.into()))
-    }
-
     fn wait(&self, flags: PollFlags, deadline: Instant) -> io::Result<()> {
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
@@ -56,13 +64,13 @@ impl Socket {
     }
 }
 
-impl Strand for Socket {
-    fn send(&self, mut bytes: &[u8], more: bool, deadline: Option<Instant>) -> io::Result<()> {
+impl SendHalf for Socket {
+    fn send(&mut self, mut bytes: &[u8], more: bool, deadline: Option<Instant>) -> io::Result<()> {
         let mut flags = SendFlags::NOSIGNAL;
         flags.set(SendFlags::DONTWAIT, deadline.is_some());
         flags.set(SendFlags::MORE, more);
         while !bytes.is_empty() {
-            match (send(&self.0, bytes, flags), deadline) {
+            match (send(&*self.0, bytes, flags), deadline) {
                 (Ok(sent), _) => bytes = &bytes[sent.min(bytes.len())..],
                 (Err(rustix::io::Errno::INTR), _) => {}
                 (Err(rustix::io::Errno::AGAIN), Some(deadline)) => self.wait(PollFlags::OUT, deadline)?,
@@ -71,11 +79,13 @@ impl Strand for Socket {
         }
         Ok(())
     }
+}
 
-    fn receive(&self, into: &mut [u8], deadline: Option<Instant>) -> io::Result<usize> {
+impl ReceiveHalf for Socket {
+    fn receive(&mut self, into: &mut [u8], deadline: Option<Instant>) -> io::Result<usize> {
         let flags = if deadline.is_some() { RecvFlags::DONTWAIT } else { RecvFlags::empty() };
         loop {
-            match (recv(&self.0, &mut *into, flags), deadline) {
+            match (recv(&*self.0, &mut *into, flags), deadline) {
                 (Ok((count, _)), _) => return Ok(count),
                 (Err(rustix::io::Errno::INTR), _) => {}
                 (Err(rustix::io::Errno::AGAIN), Some(deadline)) => self.wait(PollFlags::IN, deadline)?,
@@ -84,15 +94,17 @@ impl Strand for Socket {
         }
     }
 
-    fn attach(&self, watch: &Watch, token: u64) -> io::Result<()> {
+    fn attach(&mut self, watch: &Watch, token: u64) -> io::Result<()> {
         let Watch::Sockets(sockets) = watch else { return Err(io::ErrorKind::Unsupported.into()) };
         let events = epoll::EventFlags::IN | epoll::EventFlags::RDHUP | epoll::EventFlags::ET;
-        Ok(epoll::add(&sockets.set, &self.0, epoll::EventData::new_u64(token), events)?)
+        Ok(epoll::add(&sockets.set, &*self.0, epoll::EventData::new_u64(token), events)?)
     }
+}
 
+impl Close for Socket {
     fn close(&self) {
         // Fails only if the peer is gone already.
-        let _ = shutdown(&self.0, Shutdown::Both);
+        let _ = shutdown(&*self.0, Shutdown::Both);
     }
 }
 
@@ -118,10 +130,10 @@ impl SocketListener {
 }
 
 impl Listener for SocketListener {
-    fn accept(&self) -> io::Result<Box<dyn Strand>> {
+    fn accept(&self) -> io::Result<Strand> {
         match self {
-            Self::Tcp { listener, .. } => Ok(Box::new(Socket::of_tcp(listener.accept()?.0)?)),
-            Self::Unix { listener, .. } => Ok(Box::new(Socket(listener.accept()?.0.into()))),
+            Self::Tcp { listener, .. } => of_tcp(listener.accept()?.0),
+            Self::Unix { listener, .. } => Ok(strand(listener.accept()?.0.into())),
         }
     }
 

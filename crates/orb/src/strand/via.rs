@@ -9,7 +9,7 @@
 use std::collections::VecDeque;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use sidestep_fabric::Node;
@@ -20,7 +20,7 @@ use sidestep_vi::{
 };
 
 use super::fabric::nanoseconds;
-use super::{Endpoint, Listener, Strand, Watch, io_error};
+use super::{Close, Endpoint, Listener, ReceiveHalf, SendHalf, Strand, Watch, io_error};
 
 /// Who sees to it that a receive is posted for every message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -39,8 +39,22 @@ impl Flow {
     }
 }
 
+/// Connects to a broker by VIA.
+pub(crate) fn connect_via(card: &Card, name: &str, flow: Flow, deadline: Option<Instant>) -> io::Result<Strand> {
+    Connected::connect(card, name, flow, deadline).map(strand)
+}
+
+fn strand(connected: Connected) -> Strand {
+    let half = Half(Arc::new(connected));
+    Strand { sender: Box::new(half.clone()), receiver: Box::new(half.clone()), closer: Arc::new(half) }
+}
+
+/// Both halves are one: whoever sends may have to take in credits.
+#[derive(Clone)]
+struct Half(Arc<Connected>);
+
 /// A connected VI.
-pub(crate) struct ViaStrand {
+struct Connected {
     vi: Vi,
     nic: Nic,
     flow: Flow,
@@ -77,8 +91,8 @@ const SIZE: usize = 8192;
 /// A credit that a peer is owed is kept back for the next message as long as it is the only one.
 const KEPT_BACK: u32 = 1;
 
-impl ViaStrand {
-    pub(crate) fn connect(card: &Card, name: &str, flow: Flow, deadline: Option<Instant>) -> io::Result<Self> {
+impl Connected {
+    fn connect(card: &Card, name: &str, flow: Flow, deadline: Option<Instant>) -> io::Result<Self> {
         let strand = Self::new(card, flow).map_err(via_error)?;
         let deadline = nanoseconds(deadline).unwrap_or_else(|| clock::now() + CONNECTING_NS);
         // This fails at once if nobody listens; the provider's own wait would go on asking.
@@ -272,7 +286,39 @@ impl ViaStrand {
     }
 }
 
-impl Strand for ViaStrand {
+impl SendHalf for Half {
+    fn send(&mut self, bytes: &[u8], more: bool, deadline: Option<Instant>) -> io::Result<()> {
+        self.0.send(bytes, more, deadline)
+    }
+}
+
+impl ReceiveHalf for Half {
+    fn receive(&mut self, into: &mut [u8], deadline: Option<Instant>) -> io::Result<usize> {
+        self.0.receive(into, deadline)
+    }
+
+    fn has_news(&mut self) -> bool {
+        self.0.vi.has_arrivals()
+    }
+
+    fn attach(&mut self, watch: &Watch, token: u64) -> io::Result<()> {
+        let Watch::Via(completions) = watch else { return Err(io::ErrorKind::Unsupported.into()) };
+        self.0.vi.set_user_word(token);
+        self.0.vi.move_to(Queue::Receive, Some(&completions.queue));
+        self.0.inward().watched = Some(completions.queue.clone());
+        Ok(())
+    }
+}
+
+impl Close for Half {
+    fn close(&self) {
+        // It may be over already.
+        let _ = self.0.vi.disconnect();
+        self.0.credited.notify_all();
+    }
+}
+
+impl Connected {
     fn send(&self, bytes: &[u8], more: bool, deadline: Option<Instant>) -> io::Result<()> {
         let mut outward = self.outward();
         let may_send = self.flow == Flow::Provider || outward.credits > 1;
@@ -311,27 +357,9 @@ impl Strand for ViaStrand {
         }
         received
     }
-
-    fn close(&self) {
-        // It may be over already.
-        let _ = self.vi.disconnect();
-        self.credited.notify_all();
-    }
-
-    fn has_news(&self) -> bool {
-        self.vi.has_arrivals()
-    }
-
-    fn attach(&self, watch: &Watch, token: u64) -> io::Result<()> {
-        let Watch::Via(completions) = watch else { return Err(io::ErrorKind::Unsupported.into()) };
-        self.vi.set_user_word(token);
-        self.vi.move_to(Queue::Receive, Some(&completions.queue));
-        self.inward().watched = Some(completions.queue.clone());
-        Ok(())
-    }
 }
 
-impl Drop for ViaStrand {
+impl Drop for Connected {
     fn drop(&mut self) {
         self.vi.retire();
         // The peer could write it until now, so it is never used for another connection.
@@ -380,7 +408,7 @@ impl ViaListener {
 }
 
 impl Listener for ViaListener {
-    fn accept(&self) -> io::Result<Box<dyn Strand>> {
+    fn accept(&self) -> io::Result<Strand> {
         let address = address(&self.name, self.flow);
         loop {
             if self.closed.load(Ordering::SeqCst) {
@@ -388,9 +416,9 @@ impl Listener for ViaListener {
             }
             match self.card.nic.connect_wait(&address, Some(clock::now() + LOOK_AGAIN_NS)) {
                 Ok(mut request) => {
-                    let strand = ViaStrand::new(&self.card, self.flow).map_err(via_error)?;
-                    request.accept(&strand.vi).map_err(via_error)?;
-                    return Ok(Box::new(strand));
+                    let connected = Connected::new(&self.card, self.flow).map_err(via_error)?;
+                    request.accept(&connected.vi).map_err(via_error)?;
+                    return Ok(strand(connected));
                 }
                 Err(error) if is_timeout(&error) => {}
                 Err(error) => return Err(via_error(error)),

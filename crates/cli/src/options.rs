@@ -187,13 +187,14 @@ pub struct Rpcinfo {
 }
 
 /// Options of `sidestep bench`.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct Bench {
-    /// The suite to run, `list` to see the suites and their paths, or `compare` to measure two builds in turn
+    /// The suite to run; `list` to see the suites and their paths, `all` for one list of workloads, `seeds` for the tables and
+    /// figures of the documents, `peers` for what a user would pick instead, `compare` for two builds in turn or two saved runs
     pub suite: String,
 
-    /// With `compare`: the old and the new build of this program
-    #[arg(value_name = "BUILD", num_args = 0..=2)]
+    /// With `compare`: the old and the new build of this program, or two saved runs. With `seeds`: saved runs to judge instead of measuring
+    #[arg(value_name = "FILE", num_args = 0..)]
     pub builds: Vec<std::path::PathBuf>,
 
     /// With `compare`: the suites to run [default: fabric,via,iwarp]
@@ -224,6 +225,10 @@ pub struct Bench {
     /// The two cores to pin to [default: the first two that this process may use]
     #[arg(long, value_name = "A,B", env = "SIDESTEP_BENCH_CORES", value_delimiter = ',')]
     pub cores: Vec<usize>,
+
+    /// Write a page with plots and tables, and the run itself, into this folder
+    #[arg(long, value_name = "FOLDER", env = "SIDESTEP_BENCH_REPORT")]
+    pub report: Option<std::path::PathBuf>,
 
     /// Draw the ladder of the suite `sovia` into this file, as SVG
     #[arg(long, value_name = "FILE", env = "SIDESTEP_BENCH_PLOT")]

@@ -56,13 +56,13 @@ fn two_builds_are_compared_line_by_line() {
     let output =
         sidestep(&["bench", "compare", own, own, "--suites", "fabric", "--only", "cacheline", "--rounds", "1"]);
     let table = text(&output.stdout);
-    for expected in ["new/old", "spread", "cacheline", "fabric.latency", "one_way_p50"] {
+    for expected in ["new/old", "noise", "cacheline", "fabric.latency", "one_way_p50"] {
         assert!(table.contains(expected), "{expected} in\n{table}\n{}", text(&output.stderr));
     }
     for (arguments, complaint) in [
         (&["bench", "compare", own][..], "compare takes two programs"),
         (&["bench", "compare", own, "no-such-program"], "not a program"),
-        (&["bench", "fabric", own], "only `compare` takes programs"),
+        (&["bench", "fabric", own], "only `compare` and `seeds` take files"),
     ] {
         let output = sidestep(arguments);
         assert!(!output.status.success());
@@ -89,7 +89,7 @@ fn help_lists_every_option_with_its_variable() {
     assert!(whole.contains("bench"));
     assert!(!whole.contains("bench-worker"), "the worker is hidden");
     let help = text(&sidestep(&["bench", "--help"]).stdout);
-    for option in ["json", "quick", "rounds", "only", "cores"] {
+    for option in ["json", "quick", "rounds", "only", "cores", "report"] {
         assert!(help.contains(&format!("--{option}")), "{option} in\n{help}");
         let variable = format!("SIDESTEP_BENCH_{}", option.to_uppercase());
         assert!(help.contains(&variable), "{variable} in\n{help}");

@@ -8,6 +8,7 @@
 //! To add a path: write a file with a `pub const PATH: Path` (see [`path`]) and name it in its
 //! suite below. To add a suite: add it to [`SUITES`].
 
+mod all;
 mod busy;
 mod cacheline;
 mod clock;
@@ -22,13 +23,17 @@ mod floor;
 mod hosts;
 mod in_place;
 mod iwarp;
+mod machine;
 mod memcpy;
 pub mod orb;
+mod page;
 mod pair;
 mod path;
 mod payload;
+mod peers;
 mod pipe;
 mod place;
+mod progress;
 mod queue;
 mod queue_events;
 mod rdma;
@@ -37,7 +42,10 @@ mod report;
 mod ring;
 mod rounds;
 pub mod rpc;
+mod saved;
+mod seeds;
 mod shared;
+mod sink;
 pub mod sockets;
 mod sovia;
 mod stats;
@@ -50,16 +58,19 @@ mod via_server;
 mod wake;
 pub mod worker;
 
-use std::io::{IsTerminal, Write, stderr};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow, ensure};
 
 use crate::options;
 use hosts::Hosts;
+use machine::Machine;
 use path::{Bench, Part, Path};
 use place::Cores;
+use progress::show as show_progress;
 use rounds::Effort;
+use saved::Saved;
+use sink::Sink;
 
 /// A named list of paths.
 pub struct Suite {
@@ -206,7 +217,11 @@ impl Suite {
     /// The suite of this name.
     fn named(name: &str) -> Result<&'static Suite> {
         SUITES.iter().find(|suite| suite.name == name).ok_or_else(|| {
-            let names: Vec<&str> = SUITES.iter().map(|suite| suite.name).chain(["sockets", "orb", "rpc"]).collect();
+            let names: Vec<&str> = SUITES
+                .iter()
+                .map(|suite| suite.name)
+                .chain(["sockets", "orb", "rpc", "all", "seeds", "peers"])
+                .collect();
             anyhow!("no suite {name}; there are: {}", names.join(", "))
         })
     }
@@ -244,20 +259,51 @@ pub fn run(options: &options::Bench) -> Result<()> {
     if options.suite == "compare" {
         return compare::run(options);
     }
-    ensure!(options.builds.is_empty(), "only `compare` takes programs; see `sidestep bench --help`");
-    if options.suite == "sockets" {
-        return sockets::run(options);
+    let begin = Instant::now();
+    let machine = Machine::describe();
+    let mut sink = Sink::new(options.json);
+    let outcome = measure(options, &mut sink);
+    if let Some(folder) = &options.report {
+        let records = sink.into_records();
+        let seconds = begin.elapsed().as_secs_f64();
+        page::write(folder, &Saved { commands: commands(), seconds, machine, records })?;
+        eprintln!("{}", folder.join("index.html").display());
     }
-    if options.suite == "orb" {
-        return orb::run(options);
+    outcome
+}
+
+/// What repeats this run.
+fn commands() -> Vec<String> {
+    let plain = |word: &str| word.chars().all(|c| c.is_alphanumeric() || "/._-+,=:@%".contains(c)) && !word.is_empty();
+    let words = std::env::args().skip(1);
+    let quoted = words.map(|word| if plain(&word) { word } else { format!("'{}'", word.replace('\'', "'\\''")) });
+    let line = ["sidestep".to_owned()].into_iter().chain(quoted).collect::<Vec<String>>().join(" ");
+    let given = std::env::vars().filter(|(name, _)| name.starts_with("SIDESTEP_"));
+    let mut lines: Vec<String> = given.map(|(name, value)| format!("export {name}='{value}'")).collect();
+    lines.sort();
+    lines.push(line);
+    lines
+}
+
+/// Measures a suite, or several.
+fn measure(options: &options::Bench, sink: &mut Sink) -> Result<()> {
+    match options.suite.as_str() {
+        "all" => return all::run(options, sink),
+        "seeds" => return seeds::run(options, sink),
+        _ => {}
     }
-    if options.suite == "rpc" {
-        return rpc::run(options);
+    ensure!(options.builds.is_empty(), "only `compare` and `seeds` take files; see `sidestep bench --help`");
+    match options.suite.as_str() {
+        "sockets" => return sockets::run(options, sink),
+        "orb" => return orb::run(options, sink),
+        "rpc" => return rpc::run(options, sink),
+        "peers" => return peers::run(options, sink),
+        _ => {}
     }
     let suite = Suite::named(&options.suite)?;
     let is_app = |word: &String| sovia::apps::BENCHES.iter().any(|bench| bench.name == word);
     if suite.name == "sovia" && !options.only.is_empty() && options.only.iter().all(is_app) {
-        return sockets::run_these(sovia::apps::BENCHES, options);
+        return sockets::run_these(sovia::apps::BENCHES, options, sink);
     }
     let mut parts = suite.parts(&options.only)?;
     let cores = Cores::choose(&options.cores)?;
@@ -276,22 +322,19 @@ pub fn run(options: &options::Bench) -> Result<()> {
     let (measured, floor) = rounds::measure(suite, &parts, cores, hosts.as_ref(), &effort(options))?;
     let lines = report::lines(&measured, floor);
     let floor = report::floor_record(suite, &measured, floor);
-    if options.json {
-        for record in lines.iter().flat_map(|line| line.records(suite)).chain([floor]) {
-            println!("{}", record.json());
-        }
-    } else {
+    sink.take(lines.iter().flat_map(|line| line.records(suite)).chain([floor.clone()]));
+    if !sink.is_json() {
         table::print(suite, &lines, &floor);
     }
     if suite.name == "sovia" {
-        if !options.json {
+        if !sink.is_json() {
             sovia::ladder::print(&lines);
         }
         if let Some(file) = &options.plot {
             sovia::plot::draw(&lines, file)?;
         }
         if options.only.is_empty() && !options.quick {
-            sockets::run_these(sovia::apps::BENCHES, options)?;
+            sockets::run_these(sovia::apps::BENCHES, options, sink)?;
         }
     }
     Ok(())
@@ -325,14 +368,11 @@ fn list() {
         println!("  {:<11} {}", bench.name, bench.about);
     }
     rpc::list();
-}
-
-/// Tells a person at a terminal how far it is.
-fn show_progress(text: &str) {
-    if stderr().is_terminal() {
-        // Nothing depends on it.
-        let _ = write!(stderr(), "\r\x1b[K{text}");
-    }
+    println!("all: the workloads of the documents as one list");
+    all::WORKLOADS.iter().for_each(|workload| println!("  {:<21} {}", workload.name, workload.about));
+    println!("peers: {}", peers::ABOUT);
+    peers::PEERS.iter().for_each(|peer| println!("  {:<14} {}", peer.name, peer.about));
+    println!("seeds: every table and figure of the documents, and what is measured here");
 }
 
 #[cfg(test)]

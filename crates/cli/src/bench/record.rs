@@ -1,10 +1,10 @@
 //! What a measurement reports: one record per figure, printed as a line of JSON.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// One figure.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Record {
     /// Which bench: `fabric.latency`, `fabric.bandwidth`, ...
     pub bench: String,
@@ -16,7 +16,8 @@ pub struct Record {
     pub metric: Metric,
     /// The value, in `unit`.
     pub value: f64,
-    /// The metric's unit.
+    /// The metric's unit; one that is read gets it from the metric.
+    #[serde(skip_deserializing)]
     pub unit: &'static str,
     /// Whatever else is useful.
     #[serde(flatten)]
@@ -31,7 +32,7 @@ impl Record {
 }
 
 /// What a value is, by the names of the JSON output.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Metric {
     /// Median time of a message from one end to the other.
     #[serde(rename = "one_way_p50")]

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::path::{Bench, Work};
 use super::record::{Metric, Record};
 use super::rounds::{Measured, Sample};
-use super::stats::{OneWay, median};
+use super::stats::{OneWay, median, spread};
 use super::{Suite, cacheline};
 
 /// One line of a table: a path at one size.
@@ -21,6 +21,8 @@ pub struct Line {
     pub figures: Vec<(Metric, f64)>,
     /// The main figure of each round that counts.
     by_round: Vec<(usize, f64)>,
+    /// The times that growing shares of its messages stayed within, if each was timed.
+    distribution: Vec<(f64, f64)>,
     /// The main figure against each reference line, where there is one.
     pub ratios: Vec<(&'static str, f64)>,
     /// How its ends waited and where they ran; empty for a single process.
@@ -57,6 +59,11 @@ impl Line {
         }
     }
 
+    /// How far its rounds lie from their median.
+    pub fn spread(&self) -> Option<f64> {
+        spread(&self.by_round.iter().map(|(_, value)| *value).collect::<Vec<f64>>())
+    }
+
     /// Its records, one for each figure.
     pub fn records(&self, suite: &Suite) -> Vec<Record> {
         let record = |(metric, value): &(Metric, f64)| {
@@ -66,7 +73,14 @@ impl Line {
             if self.is_disturbed {
                 extra.insert("disturbed".into(), true.into());
             }
-            if *metric == self.bench.metrics()[0] && !self.ratios.is_empty() {
+            let is_main = *metric == self.bench.metrics()[0];
+            if let (true, Some(spread)) = (is_main, self.spread()) {
+                extra.insert("spread".into(), spread.into());
+            }
+            if is_main && !self.distribution.is_empty() {
+                extra.insert("distribution".into(), json!(self.distribution));
+            }
+            if is_main && !self.ratios.is_empty() {
                 let ratios = self.ratios.iter().map(|(name, ratio)| (name.to_string(), json!(ratio)));
                 extra.insert("ratios".into(), Value::Object(ratios.collect()));
             }
@@ -141,6 +155,7 @@ fn line(cell: &Measured, floor: f64) -> Line {
             .iter()
             .filter_map(|sample| Some((sample.round, main_figure(cell.part.bench, sample)?)))
             .collect(),
+        distribution: distribution(&kept),
         ratios: Vec::new(),
         circumstances,
         kept: kept.len(),
@@ -198,6 +213,12 @@ fn figures(samples: &[&Sample]) -> Vec<(Metric, f64)> {
         figures.extend(median(samples.iter().map(|sample| sample.figures[at].1)).map(|m| (*metric, m)));
     }
     figures
+}
+
+/// The distribution of all their messages together.
+fn distribution(samples: &[&Sample]) -> Vec<(f64, f64)> {
+    let one_way: Vec<&OneWay> = samples.iter().filter_map(|sample| sample.one_way.as_ref()).collect();
+    if one_way.is_empty() { Vec::new() } else { OneWay::merged(one_way).distribution() }
 }
 
 /// Of two placements of one line, keeps the better and notes the other's main figure.

@@ -13,7 +13,7 @@ use super::path::{Bench, Operation, Part, Path, Solo, Wait, Work};
 use super::place::{Cores, Placement, pin};
 use super::record::Metric;
 use super::stats::OneWay;
-use super::{Suite, show_progress};
+use super::{Suite, progress, show_progress};
 
 /// How much to measure.
 pub struct Effort {
@@ -85,6 +85,7 @@ pub fn measure(
         cell.calibrate(&mut pairs, effort.budget)?;
     }
     let mut before = pairs.floor()?;
+    let measuring = Instant::now();
     for round in 0..effort.rounds * MOST_ROUNDS_FACTOR {
         let floor = pairs.floor.of_run();
         let more = round < effort.rounds || begin.elapsed() < effort.patience;
@@ -92,7 +93,9 @@ pub fn measure(
         if !more || round >= effort.rounds && !cells.iter().any(lacking) {
             break;
         }
-        show_progress(&format!("round {} of {}", round + 1, effort.rounds));
+        let left = progress::left(measuring.elapsed(), round as f64, effort.rounds as f64);
+        let left = if round > 0 { format!(", about {} left", progress::spoken(left)) } else { String::new() };
+        show_progress(&format!("round {} of {}{left}", round + 1, effort.rounds));
         for cell in &mut cells {
             if round >= effort.rounds && !lacking(cell) {
                 continue;

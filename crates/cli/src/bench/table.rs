@@ -43,7 +43,7 @@ fn rows(bench: Bench, lines: &[&Line]) -> Vec<Vec<String>> {
     let mut heading = vec!["size".into(), "path".into()];
     heading.extend(metrics.iter().map(|metric| metric.heading().into()));
     heading.extend(references.iter().map(|name| format!("/{name}")));
-    heading.extend(["rounds".into(), "waiting".into()]);
+    heading.extend(["spread".into(), "rounds".into(), "waiting".into()]);
     let mut rows = vec![heading];
     for line in lines {
         let mut row = vec![size(line.size), line.row.into()];
@@ -55,6 +55,7 @@ fn rows(bench: Bench, lines: &[&Line]) -> Vec<Vec<String>> {
             let ratio = line.ratios.iter().find(|(own, _)| own == *name);
             ratio.map(|(_, ratio)| digits(*ratio)).unwrap_or_default()
         }));
+        row.push(line.spread().map(|spread| format!("{:.1} %", spread * 100.0)).unwrap_or_default());
         let mark = if line.is_disturbed { "!" } else { "" };
         row.push(format!("{mark}{}", line.kept));
         let word = |key: &str| line.circumstances.get(key).and_then(|v| v.as_str()).unwrap_or("");

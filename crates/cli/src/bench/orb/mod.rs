@@ -13,6 +13,7 @@ use serde_json::Map;
 use self::way::{Kits, Measured, WAYS, Way};
 use super::place::{Cores, Placement};
 use super::record::{Metric, Record, digits};
+use super::sink::Sink;
 use super::stats::median;
 use super::{options, show_progress};
 
@@ -47,7 +48,7 @@ struct Line {
 }
 
 /// Runs the suite.
-pub fn run(options: &options::Bench) -> Result<()> {
+pub fn run(options: &options::Bench, sink: &mut Sink) -> Result<()> {
     for word in &options.only {
         let known = TABLES.iter().any(|(name, _)| name == word) || WAYS.iter().any(|way| way.name == word);
         ensure!(known, "--only {word}: no such table or way; see `sidestep bench list`");
@@ -69,12 +70,12 @@ pub fn run(options: &options::Bench) -> Result<()> {
     for (table, about) in TABLES.iter().filter(|(table, _)| named(table, &tables)) {
         let lines = measure(table, &ways, &effort, &kits)?;
         show_progress("");
-        match options.json {
-            true => lines.iter().flat_map(Line::records).for_each(|record| println!("{}", record.json())),
-            false => print(table, about, &lines),
+        sink.take(lines.iter().flat_map(Line::records));
+        if !sink.is_json() {
+            print(table, about, &lines);
         }
     }
-    if let (false, Some(why)) = (options.json, &kits.missing) {
+    if let (false, Some(why)) = (sink.is_json(), &kits.missing) {
         println!("{why}");
     }
     Ok(())

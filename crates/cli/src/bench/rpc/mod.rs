@@ -13,6 +13,7 @@ use anyhow::{Result, ensure};
 
 use super::place::{Cores, Placement};
 use super::record::Metric;
+use super::sink::Sink;
 use super::sockets::apps::kit::{self, Kit};
 use super::sockets::apps::service::missing;
 use super::{options, show_progress};
@@ -92,7 +93,7 @@ pub fn list() {
 }
 
 /// Runs the suite.
-pub fn run(options: &options::Bench) -> Result<()> {
+pub fn run(options: &options::Bench, sink: &mut Sink) -> Result<()> {
     let is_bench = |word: &str| BENCHES.iter().any(|bench| bench.name == word);
     let is_way = |word: &str| WAYS.iter().any(|way| way.name == word);
     for word in &options.only {
@@ -108,7 +109,7 @@ pub fn run(options: &options::Bench) -> Result<()> {
     for bench in BENCHES.iter().filter(|bench| benches.is_empty() || benches.iter().any(|word| *word == bench.name)) {
         let table = measure(bench, &ways, kit.as_ref(), &effort)?;
         show_progress("");
-        table.report(options.json);
+        table.report(sink);
     }
     Ok(())
 }

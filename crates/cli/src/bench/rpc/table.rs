@@ -4,7 +4,8 @@ use serde_json::Map;
 
 use super::super::place::Placement;
 use super::super::record::{Metric, Record, digits};
-use super::super::stats::median;
+use super::super::sink::Sink;
+use super::super::stats::{median, spread};
 use super::way::Figures;
 
 /// The lines of one bench.
@@ -52,6 +53,10 @@ impl Line {
     }
 
     fn value(&self, metric: Metric) -> Option<f64> {
+        median(self.values(metric))
+    }
+
+    fn values(&self, metric: Metric) -> Vec<f64> {
         let value = |figures: &Figures| match metric {
             Metric::CallP99 => figures.call[1],
             Metric::CallP999 => figures.call[2],
@@ -59,16 +64,15 @@ impl Line {
             Metric::CpuPerCall => figures.cpu,
             _ => figures.call[0],
         };
-        median(self.rounds.iter().map(value))
+        self.rounds.iter().map(value).collect()
     }
 }
 
 impl Table {
     /// Prints it.
-    pub fn report(&self, json: bool) {
-        if json {
-            self.records().iter().for_each(|record| println!("{}", record.json()));
-        } else {
+    pub fn report(&self, sink: &mut Sink) {
+        sink.take(self.records());
+        if !sink.is_json() {
             self.print();
         }
     }
@@ -121,6 +125,9 @@ impl Table {
                 extra.insert("placement".into(), line.placement.name().into());
                 extra.insert("threads".into(), line.threads.into());
                 extra.insert("rounds".into(), line.rounds.len().into());
+                if let Some(spread) = spread(&line.values(*metric)) {
+                    extra.insert("spread".into(), spread.into());
+                }
                 let (bench, path) = (bench.clone(), line.way.into());
                 records.push(Record {
                     bench,

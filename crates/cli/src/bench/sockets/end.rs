@@ -12,7 +12,8 @@ use rustix::thread::sched_getcpu;
 use super::super::clock::{self, Stopwatch};
 use super::super::place;
 use super::super::rpc;
-use super::super::stats::OneWay;
+use super::super::stats::{OneWay, SHARES};
+use super::bulk;
 use super::job::{Job, Report, Span, Waiting, Work};
 use super::wire::{Door, Waiter, Wire};
 
@@ -34,6 +35,9 @@ pub fn run(job: &str) -> Result<()> {
         Work::Answer { connections } => answer(&open(&job)?, connections)?,
         Work::Connect { connections } => connect(&job.address, connections)?,
         Work::Idle { connections } => idle(&job.address, connections)?,
+        Work::Ask { size, connections, span } => ask(&job.address, size, connections, span)?,
+        Work::Hub { size, connections } => bulk::hub(&open(&job)?, size, connections)?,
+        Work::Bulk { size, flow, connections, span } => bulk::exchange(&job.address, size, flow, connections, span)?,
         Work::Memcached { span } => memcached(&job.address, span)?,
         Work::Rpc(role) => return rpc::end::run(&job.address, role),
         Work::Hog => loop {
@@ -67,11 +71,11 @@ fn echo(door: &Door, size: usize, wait: Waiting, connections: usize) -> Result<R
     if connections > 1 {
         return echo_many(door, size, connections);
     }
-    let mut wire = door.accept()?;
+    let wire = door.accept()?;
     let waiter = Waiter::new(wait, &wire)?;
     let mut message = vec![0; size];
     let (mut report, mut watch, mut measured) = (Report::default(), Stopwatch::start(), false);
-    while waiter.receive_exactly(&mut wire, &mut message)? {
+    while waiter.receive_exactly(&wire, &mut message)? {
         if !measured && message.last() == Some(&MEASURED) {
             // What a connection costs once is not what a message costs.
             (report, watch, measured) = (Report::default(), Stopwatch::start(), true);
@@ -124,7 +128,7 @@ fn echo_many(door: &Door, size: usize, connections: usize) -> Result<Report> {
 }
 
 fn exchange(address: &str, size: usize, wait: Waiting, pause_us: u64, span: Span) -> Result<Report> {
-    let mut wire = Wire::connect(address)?;
+    let wire = Wire::connect(address)?;
     let waiter = Waiter::new(wait, &wire)?;
     let mut message = vec![0; size];
     let mut together = 0;
@@ -133,7 +137,7 @@ fn exchange(address: &str, size: usize, wait: Waiting, pause_us: u64, span: Span
             *last = if measured { MEASURED } else { 0 };
         }
         wire.send(&message)?;
-        ensure!(waiter.receive_exactly(&mut wire, &mut message)?, "the server has closed");
+        ensure!(waiter.receive_exactly(&wire, &mut message)?, "the server has closed");
         let same = message[0] == sched_getcpu() as u8;
         together += u64::from(measured && same);
         Ok(())
@@ -175,6 +179,7 @@ fn measure(span: Span, pause_us: u64, mut trip: impl FnMut(bool) -> Result<()>) 
     report.processor_time = watch.elapsed().processor_time;
     let one_way = OneWay::from_trips(&trips);
     report.half_trip = [0.5, 0.99, 0.999].map(|share| one_way.quantile(share));
+    report.distribution = SHARES.map(|share| one_way.quantile(share));
     Ok(report)
 }
 
@@ -186,14 +191,14 @@ fn shifted(size: usize, shift: usize) -> (Vec<u8>, usize) {
 }
 
 fn sink(door: &Door, size: usize, shift: usize) -> Result<Report> {
-    let mut wire = door.accept()?;
+    let wire = door.accept()?;
     let room = size.clamp(64 << 10, 1 << 20);
     let (mut memory, start) = shifted(room, shift);
     let bytes = &mut memory[start..start + room];
     let waiter = Waiter::new(Waiting::Block, &wire)?;
     let (mut report, watch) = (Report::default(), Stopwatch::start());
     let mut header = [0; 8];
-    while waiter.receive_exactly(&mut wire, &mut header)? {
+    while waiter.receive_exactly(&wire, &mut header)? {
         let mut left = u64::from_le_bytes(header) as usize;
         while left > 0 {
             let want = left.min(room);
@@ -209,18 +214,18 @@ fn sink(door: &Door, size: usize, shift: usize) -> Result<Report> {
 }
 
 fn stream(address: &str, size: usize, shift: usize, span: Span) -> Result<Report> {
-    let mut wire = Wire::connect(address)?;
+    let wire = Wire::connect(address)?;
     let waiter = Waiter::new(Waiting::Block, &wire)?;
     let (memory, start) = shifted(size, shift);
     let bytes = &memory[start..start + size];
-    let mut burst = |count: u64| -> Result<u64> {
+    let burst = |count: u64| -> Result<u64> {
         let begin = clock::now();
         wire.send(&(count * size as u64).to_le_bytes())?;
         for _ in 0..count {
             wire.send(bytes)?;
         }
         let mut done = [0];
-        ensure!(waiter.receive_exactly(&mut wire, &mut done)?, "the server has closed");
+        ensure!(waiter.receive_exactly(&wire, &mut done)?, "the server has closed");
         Ok(clock::now() - begin)
     };
     let watch = Stopwatch::start();
@@ -245,29 +250,80 @@ fn stream(address: &str, size: usize, shift: usize, span: Span) -> Result<Report
 }
 
 fn answer(door: &Door, connections: usize) -> Result<Report> {
-    let mut message = [0; 64];
+    let (mut message, watch) = ([0; 64], Stopwatch::start());
     for _ in 0..connections {
-        let mut wire = door.accept()?;
+        let wire = door.accept()?;
         let waiter = Waiter::new(Waiting::Block, &wire)?;
-        if waiter.receive_exactly(&mut wire, &mut message)? {
+        if waiter.receive_exactly(&wire, &mut message)? {
             wire.send(&message)?;
             // The client closes first, and keeps the port.
             wire.receive(&mut message)?;
         }
     }
-    Ok(Report::default())
+    Ok(Report { processor_time: watch.elapsed().processor_time, ..Report::default() })
 }
 
 fn connect(address: &str, connections: usize) -> Result<Report> {
-    let mut message = [0; 64];
-    let begin = clock::now();
+    let (mut message, watch) = ([0; 64], Stopwatch::start());
     for _ in 0..connections {
-        let mut wire = Wire::connect(address)?;
+        let wire = Wire::connect(address)?;
         wire.send(&message)?;
         let waiter = Waiter::new(Waiting::Block, &wire)?;
-        ensure!(waiter.receive_exactly(&mut wire, &mut message)?, "the server has closed");
+        ensure!(waiter.receive_exactly(&wire, &mut message)?, "the server has closed");
     }
-    Ok(Report { done: connections as u64, time: clock::now() - begin, ..Report::default() })
+    let passed = watch.elapsed();
+    let (time, processor_time) = (passed.time, passed.processor_time);
+    Ok(Report { done: connections as u64, time, processor_time, ..Report::default() })
+}
+
+/// Every connection has a request under way; an answer is followed by the next request at once.
+fn ask(address: &str, size: usize, connections: usize, span: Span) -> Result<Report> {
+    let set = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
+    let mut wires = Vec::new();
+    for number in 0..connections {
+        let wire = Wire::connect(address)?;
+        set.add(&wire, EpollEvent::new(EpollFlags::EPOLLIN, number as u64))?;
+        wires.push(wire);
+    }
+    let (mut message, mut asked, mut trips) = (vec![0; size], vec![0; connections], Vec::with_capacity(1 << 20));
+    for (wire, asked) in wires.iter().zip(&mut asked) {
+        *asked = clock::now();
+        wire.send(&message)?;
+    }
+    let (mut report, mut watch, mut events) = (Report::default(), Stopwatch::start(), vec![EpollEvent::empty(); 64]);
+    let begin = clock::now() + span.warm_ms * 1_000_000;
+    let (mut measured, end) = (false, begin + span.run_ms * 1_000_000);
+    while asked[0] < end {
+        let count = set.wait(&mut events, EpollTimeout::NONE)?;
+        for event in &events[..count] {
+            let number = event.data() as usize;
+            let mut done = 0;
+            while done < size {
+                let got = wires[number].receive(&mut message[done..])?;
+                ensure!(got > 0, "the server has closed");
+                done += got;
+            }
+            let now = clock::now();
+            if measured {
+                report.done += 1;
+                trips.push((now - asked[number]).min(u64::from(u32::MAX)) as u32);
+            } else if now >= begin {
+                (measured, watch) = (true, Stopwatch::start());
+            }
+            asked[number] = now;
+            wires[number].send(&message)?;
+        }
+    }
+    let passed = watch.elapsed();
+    let one_way = OneWay::from_trips(&trips);
+    Ok(Report {
+        time: passed.time,
+        messages: 2 * report.done,
+        processor_time: passed.processor_time,
+        half_trip: [0.5, 0.99, 0.999].map(|share| one_way.quantile(share)),
+        distribution: SHARES.map(|share| one_way.quantile(share)),
+        ..report
+    })
 }
 
 fn idle(address: &str, connections: usize) -> Result<Report> {
@@ -276,7 +332,7 @@ fn idle(address: &str, connections: usize) -> Result<Report> {
     for _ in 0..connections {
         wires.push(Wire::connect(address)?);
     }
-    for wire in &mut wires {
+    for wire in &wires {
         let waiter = Waiter::new(Waiting::Block, wire)?;
         for _ in 0..30 {
             wire.send(&message)?;
@@ -289,17 +345,17 @@ fn idle(address: &str, connections: usize) -> Result<Report> {
 }
 
 fn memcached(address: &str, span: Span) -> Result<Report> {
-    let mut wire = Wire::connect(address)?;
+    let wire = Wire::connect(address)?;
     let waiter = Waiter::new(Waiting::Block, &wire)?;
     let value = [b'v'; 64];
     wire.send(&[b"set key 0 0 64\r\n".as_slice(), &value, b"\r\n"].concat())?;
     let mut stored = [0; 8];
-    ensure!(waiter.receive_exactly(&mut wire, &mut stored)? && &stored == b"STORED\r\n", "nothing was stored");
+    ensure!(waiter.receive_exactly(&wire, &mut stored)? && &stored == b"STORED\r\n", "nothing was stored");
     let expected = [b"VALUE key 0 64\r\n".as_slice(), &value, b"\r\nEND\r\n"].concat();
     let mut got = vec![0; expected.len()];
     let report = measure(span, 0, |_| {
         wire.send(b"get key\r\n")?;
-        ensure!(waiter.receive_exactly(&mut wire, &mut got)? && got == expected, "a wrong answer");
+        ensure!(waiter.receive_exactly(&wire, &mut got)? && got == expected, "a wrong answer");
         Ok(())
     })?;
     Ok(report)

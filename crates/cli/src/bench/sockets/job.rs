@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::super::rpc::end::Role;
+use super::super::stats::SHARES;
 
 /// The work of one process.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -71,6 +72,33 @@ pub enum Work {
         /// How many connections.
         connections: usize,
     },
+    /// Has one request under way on each of so many connections, in one process.
+    Ask {
+        /// Bytes per message.
+        size: usize,
+        /// How many connections.
+        connections: usize,
+        /// For how long, without and with measuring.
+        span: Span,
+    },
+    /// Takes and gives bulk on so many connections, as each client says, with a thread for each.
+    Hub {
+        /// Bytes per call.
+        size: usize,
+        /// How many connections.
+        connections: usize,
+    },
+    /// Exchanges bulk with a hub.
+    Bulk {
+        /// Bytes per call.
+        size: usize,
+        /// Which way.
+        flow: Flow,
+        /// Connections, each with a thread.
+        connections: usize,
+        /// For how long, without and with measuring.
+        span: Span,
+    },
     /// Asks a memcached for a value, again and again.
     Memcached {
         /// For how long, without and with measuring.
@@ -80,6 +108,17 @@ pub enum Work {
     Rpc(Role),
     /// Keeps a core busy.
     Hog,
+}
+
+/// Which way bulk goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Flow {
+    /// To the hub.
+    In,
+    /// From the hub.
+    Out,
+    /// Both at the same time, on each connection.
+    Both,
 }
 
 /// How long to work, in milliseconds.
@@ -112,6 +151,8 @@ pub struct Report {
     pub time: u64,
     /// Half round trips: the median, and what 99 % and 99.9 % stay within, in nanoseconds.
     pub half_trip: [f64; 3],
+    /// The same for the shares of [`SHARES`].
+    pub distribution: [f64; SHARES.len()],
     /// Messages in all, with those before the measurement.
     pub messages: u64,
     /// Processor time for them in nanoseconds.

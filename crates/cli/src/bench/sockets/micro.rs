@@ -8,8 +8,9 @@ use anyhow::Result;
 use super::super::place::Placement;
 use super::super::record::Metric;
 use super::job::{Report, Span, Waiting, Work};
-use super::outcome::{Claim, Outcome, Row, placement_name};
+use super::outcome::{Outcome, Row, placement_name};
 use super::pair::{self, End, Place, Server, Via};
+use super::round::{Found, PLAIN, USUAL, claim, per_second, rounds, span};
 use super::{Bench, Effort};
 
 /// The benches of this file.
@@ -40,70 +41,17 @@ pub const BENCHES: &[Bench] = &[
     Bench { name: "foreign", about: "a program with nothing to accelerate", quick: true, run: foreign },
 ];
 
-/// Measures each way once per round.
-fn rounds(
-    effort: &Effort,
-    ways: &[(Via, Placement)],
-    mut measure: impl FnMut(Via, Place) -> Result<(Vec<(Metric, f64)>, Option<f64>)>,
-) -> Result<Vec<Row>> {
-    let mut rows: Vec<Row> = Vec::new();
-    for (via, placement) in ways {
-        rows.push(Row { via: *via, placement: *placement, figures: Vec::new(), same_core: Vec::new() });
-    }
-    for _ in 0..effort.rounds {
-        for row in &mut rows {
-            let place = Place { cores: effort.cores, placement: row.placement, pair: 0 };
-            let (figures, same_core) = measure(row.via, place)?;
-            row.same_core.extend(same_core);
-            for (metric, value) in figures {
-                match row.figures.iter_mut().find(|(own, _)| *own == metric) {
-                    Some((_, values)) => values.push(value),
-                    None => row.figures.push((metric, vec![value])),
-                }
-            }
-        }
-    }
-    Ok(rows)
-}
-
-fn span(effort: &Effort) -> Span {
-    Span { warm_ms: 30, run_ms: effort.run_ms }
-}
-
-fn exchange_figures(client: &Report, server: &Report) -> Vec<(Metric, f64)> {
-    let [p50, p99, p999] = client.half_trip;
-    let used = client.processor_time + server.processor_time;
-    vec![
-        (Metric::OneWayP50, p50),
-        (Metric::OneWayP99, p99),
-        (Metric::OneWayP999, p999),
-        (Metric::CpuPerMessage, used as f64 / client.messages.max(1) as f64),
-    ]
-}
-
 fn exchange(via: Via, place: Place, wait: Waiting, pause_us: u64, span: Span) -> Result<(Report, Report)> {
     let server = Work::Echo { size: 64, wait, connections: 1 };
     let client = Work::Exchange { size: 64, wait, pause_us, span };
     pair::run(via, server, client, place)
 }
 
-fn claim(against: Via, metric: Metric, must: f64, placement: Option<Placement>) -> Claim {
-    Claim { against, metric, must, placement }
-}
-
-const USUAL: &[(Via, Placement)] = &[
-    (Via::Tcp, Placement::Free),
-    (Via::Tcp, Placement::Same),
-    (Via::Unix, Placement::Free),
-    (Via::Unix, Placement::Same),
-    (Via::Ring, Placement::Free),
-];
-
 fn latency(effort: &Effort) -> Result<Vec<Outcome>> {
     let ways = [USUAL, &[(Via::Ring, Placement::Same), (Via::Ring, Placement::Cross)]].concat();
     let rows = rounds(effort, &ways, |via, place| {
         let (client, server) = exchange(via, place, Waiting::Block, 0, span(effort))?;
-        Ok((exchange_figures(&client, &server), Some(client.same_core)))
+        Ok(Found::exchange(&client, &server))
     })?;
     let free = Some(Placement::Free);
     Ok(vec![Outcome {
@@ -111,6 +59,7 @@ fn latency(effort: &Effort) -> Result<Vec<Outcome>> {
         what: "64-byte request and response, send and recv".into(),
         size: 64,
         rows,
+        parameters: Vec::new(),
         ours: Via::Ring,
         claims: vec![
             claim(Via::Tcp, Metric::OneWayP50, 40.0, free),
@@ -128,13 +77,14 @@ fn sleeping(effort: &Effort) -> Result<Vec<Outcome>> {
         let span = Span { warm_ms: 60, run_ms: effort.run_ms.max(100) * 2 };
         let rows = rounds(effort, &ways, |via, place| {
             let (client, server) = exchange(via, place, wait, 1000, span)?;
-            Ok((exchange_figures(&client, &server), Some(client.same_core)))
+            Ok(Found::exchange(&client, &server))
         })?;
         outcomes.push(Outcome {
             bench: "sleeping",
             what: format!("64 bytes each millisecond, waiting in {}", wait.name()),
             size: 64,
             rows,
+            parameters: Vec::new(),
             ours: Via::Ring,
             claims: vec![
                 claim(Via::Tcp, Metric::OneWayP50, 0.95, None),
@@ -150,10 +100,10 @@ fn stream(effort: &Effort, size: usize, shift: usize, ways: &[(Via, Placement)],
     rounds(effort, ways, |via, place| {
         // The receiver's buffer lies elsewhere in its page: equal offsets hide what copies cost.
         let sink = Work::Sink { size, shift: shift * 2 };
-        let (client, _) = pair::run(via, sink, Work::Stream { size, shift, span: span(effort) }, place)?;
-        let per_second = client.done as f64 * 1e9 / client.time.max(1) as f64;
-        let value = if metric == Metric::Bandwidth { per_second * size as f64 } else { per_second };
-        Ok((vec![(metric, value)], None))
+        let (client, server) = pair::run(via, sink, Work::Stream { size, shift, span: span(effort) }, place)?;
+        let scale = if metric == Metric::Bandwidth { size as f64 } else { 1.0 };
+        let used = (client.processor_time + server.processor_time) as f64 / client.messages.max(1) as f64;
+        Ok(Found::figures(vec![(metric, per_second(&client) * scale), (Metric::CpuPerMessage, used)]))
     })
 }
 
@@ -163,6 +113,7 @@ fn rate(effort: &Effort) -> Result<Vec<Outcome>> {
         what: "64-byte messages one way".into(),
         size: 64,
         rows: stream(effort, 64, 0, USUAL, Metric::Rate)?,
+        parameters: Vec::new(),
         ours: Via::Ring,
         claims: vec![claim(Via::Tcp, Metric::Rate, 40.0, None)],
         note: None,
@@ -190,7 +141,6 @@ fn bandwidth(effort: &Effort) -> Result<Vec<Outcome>> {
             (16 << 20, 0),
         ],
     };
-    let ways = [(Via::Tcp, Placement::Free), (Via::Tcp, Placement::Same), (Via::Ring, Placement::Free)];
     let mut outcomes = Vec::new();
     for (size, shift) in sizes {
         let must = if *size == 64 << 10 && *shift == 0 { 5.0 } else { 1.0 };
@@ -198,7 +148,8 @@ fn bandwidth(effort: &Effort) -> Result<Vec<Outcome>> {
             bench: "bandwidth",
             what: format!("writes of {size} bytes, {shift} after a page boundary"),
             size: *size,
-            rows: stream(effort, *size, *shift, &ways, Metric::Bandwidth)?,
+            rows: stream(effort, *size, *shift, PLAIN, Metric::Bandwidth)?,
+            parameters: vec![("shift", *shift)],
             ours: Via::Ring,
             claims: vec![claim(Via::Tcp, Metric::Bandwidth, must, None)],
             note: None,
@@ -216,14 +167,16 @@ fn connections(effort: &Effort) -> Result<Vec<Outcome>> {
         (Via::Ring, Placement::Same),
     ];
     let rows = rounds(effort, &ways, |via, place| {
-        let (client, _) = pair::run(via, Work::Answer { connections }, Work::Connect { connections }, place)?;
-        Ok((vec![(Metric::Connections, client.done as f64 * 1e9 / client.time.max(1) as f64)], None))
+        let (client, server) = pair::run(via, Work::Answer { connections }, Work::Connect { connections }, place)?;
+        let used = (client.processor_time + server.processor_time) as f64 / connections as f64;
+        Ok(Found::figures(vec![(Metric::Connections, per_second(&client)), (Metric::CpuPerCall, used)]))
     })?;
     Ok(vec![Outcome {
         bench: "connections",
         what: "connect, one request, close".into(),
         size: 64,
         rows,
+        parameters: Vec::new(),
         ours: Via::Ring,
         claims: vec![claim(Via::Tcp, Metric::Connections, 0.9, None)],
         note: None,
@@ -246,7 +199,7 @@ fn idle(effort: &Effort) -> Result<Vec<Outcome>> {
         sleep(Duration::from_secs(seconds));
         let used = used(&client)? - before;
         client.report()?;
-        Ok((vec![(Metric::Cost, used as f64)], None))
+        Ok(Found::figures(vec![(Metric::Cost, used as f64)]))
     })?;
     let used = rows.iter().find(|row| row.via == Via::Ring).and_then(|row| row.value(Metric::Cost));
     let none = used.is_some_and(|used| used < NO_TIME_NS);
@@ -255,6 +208,7 @@ fn idle(effort: &Effort) -> Result<Vec<Outcome>> {
         what: format!("processor time of both ends of {connections} idle connections in {seconds} s"),
         size: 64,
         rows,
+        parameters: Vec::new(),
         ours: Via::Ring,
         claims: Vec::new(),
         note: Some(format!("none is promised: {}", if none { "met" } else { "MISSED" })),
@@ -294,12 +248,12 @@ fn crowded(effort: &Effort, pairs: usize, hogs: usize, placement: Placement, wai
         let mut shares = Vec::new();
         for (server, client) in running {
             let report = client.report()?;
-            total += report.done as f64 * 1e9 / report.time.max(1) as f64;
+            total += per_second(&report);
             shares.push(report.same_core);
             pair::serve_end(server)?;
         }
         let share = shares.iter().sum::<f64>() / shares.len().max(1) as f64;
-        Ok((vec![(Metric::Requests, total)], Some(share)))
+        Ok(Found { same_core: Some(share), ..Found::figures(vec![(Metric::Requests, total)]) })
     })?;
     let beside = if hogs > 0 { format!(" beside {hogs} busy programs") } else { String::new() };
     let (place, wait) = (placement_name(placement), wait.name());
@@ -308,6 +262,7 @@ fn crowded(effort: &Effort, pairs: usize, hogs: usize, placement: Placement, wai
         what: format!("{pairs} pairs, {place}, waiting in {wait}{beside}"),
         size: 64,
         rows,
+        parameters: Vec::new(),
         ours: Via::Ring,
         claims: vec![claim(Via::Tcp, Metric::Requests, 1.0, None)],
         note: None,
@@ -326,16 +281,17 @@ fn clients(effort: &Effort) -> Result<Vec<Outcome>> {
         let mut total = 0.0;
         for end in ends? {
             let report = end.report()?;
-            total += report.done as f64 * 1e9 / report.time.max(1) as f64;
+            total += per_second(&report);
         }
         pair::serve_end(server)?;
-        Ok((vec![(Metric::Requests, total)], None))
+        Ok(Found::figures(vec![(Metric::Requests, total)]))
     })?;
     Ok(vec![Outcome {
         bench: "clients",
         what: format!("one server with epoll, {connections} client processes"),
         size: 64,
         rows,
+        parameters: Vec::new(),
         ours: Via::Ring,
         claims: vec![claim(Via::Tcp, Metric::Requests, 1.0, None)],
         note: None,
@@ -346,13 +302,14 @@ fn foreign(effort: &Effort) -> Result<Vec<Outcome>> {
     let ways = [(Via::Unix, Placement::Same), (Via::UnixUnder, Placement::Same)];
     let rows = rounds(effort, &ways, |via, place| {
         let (client, server) = exchange(via, place, Waiting::Block, 0, span(effort))?;
-        Ok((exchange_figures(&client, &server), None))
+        Ok(Found { same_core: None, ..Found::exchange(&client, &server) })
     })?;
     Ok(vec![Outcome {
         bench: "foreign",
         what: "64 bytes over a UNIX socket on one core, plain and under run".into(),
         size: 64,
         rows,
+        parameters: Vec::new(),
         ours: Via::Ring,
         claims: vec![claim(Via::Unix, Metric::OneWayP50, 0.98, Some(Placement::Same))],
         note: None,

@@ -5,11 +5,14 @@
 //! the better one is the baseline.
 
 pub mod apps;
+mod bulk;
 pub mod end;
 pub mod job;
 mod micro;
 pub mod outcome;
 pub mod pair;
+mod patterns;
+pub mod round;
 pub mod showing;
 mod wire;
 
@@ -18,6 +21,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, ensure};
 
 use super::place::Cores;
+use super::sink::Sink;
 use super::{options, show_progress};
 use outcome::Outcome;
 
@@ -54,19 +58,23 @@ pub const ABOUT: &str = "unmodified programs over kernel TCP, UNIX sockets and S
 
 /// Every bench, in order.
 pub fn benches() -> impl Iterator<Item = &'static Bench> {
-    micro::BENCHES.iter().chain(apps::BENCHES)
+    micro::BENCHES.iter().chain(patterns::BENCHES).chain(apps::BENCHES)
 }
 
 /// Runs the suite.
-pub fn run(options: &options::Bench) -> Result<()> {
+pub fn run(options: &options::Bench, sink: &mut Sink) -> Result<()> {
     for word in &options.only {
         ensure!(benches().any(|bench| bench.name == word), "--only {word}: no such bench; see `sidestep bench list`");
     }
-    run_these(benches(), options)
+    run_these(benches(), options, sink)
 }
 
 /// Runs benches of the kind of this suite.
-pub fn run_these(benches: impl IntoIterator<Item = &'static Bench>, options: &options::Bench) -> Result<()> {
+pub fn run_these(
+    benches: impl IntoIterator<Item = &'static Bench>,
+    options: &options::Bench,
+    sink: &mut Sink,
+) -> Result<()> {
     let begin = Instant::now();
     let rounds = options.rounds.map_or(if options.quick { 5 } else { 9 }, |rounds| rounds as usize);
     let effort = Effort {
@@ -82,16 +90,14 @@ pub fn run_these(benches: impl IntoIterator<Item = &'static Bench>, options: &op
     for bench in benches.into_iter().filter(chosen) {
         show_progress(bench.name);
         if effort.until.is_some_and(|until| Instant::now() > until) {
-            report(
-                &Outcome::skipped(bench.name, bench.about, "left out: --quick is over its time".into()),
-                options.json,
-            );
+            let why = "left out: --quick is over its time".into();
+            report(&Outcome::skipped(bench.name, bench.about, why), sink);
             continue;
         }
         let outcomes = (bench.run)(&effort);
         show_progress("");
         match outcomes {
-            Ok(outcomes) => outcomes.iter().for_each(|outcome| report(outcome, options.json)),
+            Ok(outcomes) => outcomes.iter().for_each(|outcome| report(outcome, sink)),
             Err(error) => {
                 eprintln!("sidestep: {}: {error:#}", bench.name);
                 failed.push(bench.name);
@@ -102,13 +108,10 @@ pub fn run_these(benches: impl IntoIterator<Item = &'static Bench>, options: &op
     Ok(())
 }
 
-fn report(outcome: &Outcome, json: bool) {
-    if !json {
+fn report(outcome: &Outcome, sink: &mut Sink) {
+    sink.take(outcome.records());
+    if !sink.is_json() {
         outcome.print();
-        return;
-    }
-    for record in outcome.records() {
-        println!("{}", record.json());
     }
 }
 

@@ -81,11 +81,11 @@ impl Wire {
     }
 
     /// Receives some bytes; 0 at the end, also when that is a reset.
-    pub fn receive(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+    pub fn receive(&self, bytes: &mut [u8]) -> io::Result<usize> {
         loop {
             let got = match self {
-                Wire::Tcp(stream) => stream.read(bytes),
-                Wire::Unix(stream) => stream.read(bytes),
+                Wire::Tcp(stream) => (&*stream).read(bytes),
+                Wire::Unix(stream) => (&*stream).read(bytes),
             };
             match got {
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -96,10 +96,10 @@ impl Wire {
     }
 
     /// Sends all of them.
-    pub fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
+    pub fn send(&self, bytes: &[u8]) -> io::Result<()> {
         match self {
-            Wire::Tcp(stream) => stream.write_all(bytes),
-            Wire::Unix(stream) => stream.write_all(bytes),
+            Wire::Tcp(stream) => (&*stream).write_all(bytes),
+            Wire::Unix(stream) => (&*stream).write_all(bytes),
         }
     }
 }
@@ -134,7 +134,7 @@ impl Waiter {
     }
 
     /// Receives just so many bytes; false at the end of the stream.
-    pub fn receive_exactly(&self, wire: &mut Wire, bytes: &mut [u8]) -> Result<bool> {
+    pub fn receive_exactly(&self, wire: &Wire, bytes: &mut [u8]) -> Result<bool> {
         let mut done = 0;
         while done < bytes.len() {
             self.wait(wire)?;

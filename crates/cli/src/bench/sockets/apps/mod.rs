@@ -97,10 +97,8 @@ pub fn measure_against(
     }
     let outcomes = figures.iter().enumerate().map(|(number, figure)| {
         let row = |(way, of): (&(Via, Placement), &Vec<Vec<f64>>)| Row {
-            via: way.0,
-            placement: way.1,
             figures: vec![(figure.metric, of[number].clone())],
-            same_core: Vec::new(),
+            ..Row::new(way.0, way.1)
         };
         let mut claims = vec![Claim {
             against: Via::Tcp,
@@ -121,6 +119,7 @@ pub fn measure_against(
             what: figure.what.into(),
             size: 0,
             rows: ways.iter().zip(&values).map(row).collect(),
+            parameters: Vec::new(),
             ours,
             claims,
             note: None,

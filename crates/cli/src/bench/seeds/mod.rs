@@ -1,0 +1,273 @@
+//! `sidestep bench seeds`: every table and figure of the documents that Sidestep comes from, what stands there, and what is
+//! measured here.
+//!
+//! The registry ([`registry::ENTRIES`]) names for each the two lines of a run whose ratio says the same. Times of that day's
+//! machines cannot be met or missed; the direction and the size of an effect can.
+
+mod registry;
+
+use std::collections::BTreeMap;
+
+use anyhow::{Result, bail};
+use serde_json::json;
+
+use super::record::{Metric, Record, digits};
+use super::saved::Saved;
+use super::sink::Sink;
+use super::{measure, options};
+use registry::{ANY, ENTRIES};
+
+/// One table or figure of a document.
+struct Entry {
+    document: &'static str,
+    place: &'static str,
+    what: &'static str,
+    paper: Paper,
+    source: Source,
+}
+
+/// What the document has.
+#[derive(Clone, Copy)]
+enum Paper {
+    /// The first is so many times better than the second.
+    Times(f64),
+    /// It is better; the figure is in a plot alone.
+    Better,
+    /// There is no ratio in it.
+    Nothing,
+}
+
+/// Where our figure comes from.
+enum Source {
+    /// From these lines of a run. The text says why it is the other way round here, for one of which that is known.
+    Lines(Lines, &'static str),
+    /// It cannot be had here, and why.
+    NotHere(&'static str),
+    /// Nothing here does it.
+    NotBuilt,
+}
+
+/// Two lines of a run.
+struct Lines {
+    bench: &'static str,
+    metric: Metric,
+    size: usize,
+    /// The better one, and what it is compared with.
+    paths: [&'static str; 2],
+    /// Only lines with these many connections, or with this in what they are of.
+    of: Of,
+}
+
+/// Which lines of a bench.
+enum Of {
+    All,
+    Connections(u64),
+    What(&'static str),
+}
+
+/// One of them, judged.
+pub struct Judged {
+    /// The document.
+    pub document: &'static str,
+    /// The table or figure.
+    pub place: &'static str,
+    /// What is compared.
+    pub what: &'static str,
+    /// How many times better the first is there.
+    pub paper: Option<f64>,
+    /// How many times better it is here.
+    pub ours: Option<f64>,
+    /// What follows.
+    pub verdict: Verdict,
+}
+
+/// What can be said of a table or figure.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Verdict {
+    /// The effect is at least as large, but for a tenth.
+    Met,
+    /// The effect is there, and smaller.
+    SameDirection,
+    /// It is the other way round, and why.
+    Reversed(&'static str),
+    /// It cannot be had here, and why.
+    NotReproducible(&'static str),
+    /// The run has no such lines; what measures them.
+    NotMeasured(&'static str),
+    /// Nothing here does it.
+    NotBuilt,
+}
+
+impl Verdict {
+    /// In a word.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Verdict::Met => "met",
+            Verdict::SameDirection => "same direction",
+            Verdict::Reversed(_) => "reversed",
+            Verdict::NotReproducible(_) => "not reproducible here",
+            Verdict::NotMeasured(_) => "not measured",
+            Verdict::NotBuilt => "not built",
+        }
+    }
+
+    /// The reason, where one is needed.
+    pub fn why(&self) -> &'static str {
+        match self {
+            Verdict::Reversed(why) | Verdict::NotReproducible(why) | Verdict::NotMeasured(why) => why,
+            _ => "",
+        }
+    }
+}
+
+/// Judges every entry by the records of a run.
+pub fn judge(records: &[Record]) -> Vec<Judged> {
+    ENTRIES.iter().map(|entry| entry.judge(records)).collect()
+}
+
+impl Entry {
+    fn judge(&self, records: &[Record]) -> Judged {
+        let paper = match self.paper {
+            Paper::Times(times) => Some(times),
+            Paper::Better | Paper::Nothing => None,
+        };
+        let (ours, verdict) = match &self.source {
+            Source::NotBuilt => (None, Verdict::NotBuilt),
+            Source::NotHere(why) => (None, Verdict::NotReproducible(why)),
+            Source::Lines(lines, why) => match lines.ratio(records) {
+                None => (None, Verdict::NotMeasured(lines.bench)),
+                Some(ours) => (Some(ours), verdict(self.paper, ours, why)),
+            },
+        };
+        Judged { document: self.document, place: self.place, what: self.what, paper, ours, verdict }
+    }
+}
+
+fn verdict(paper: Paper, ours: f64, why: &'static str) -> Verdict {
+    let reversed = Verdict::Reversed(if why.is_empty() { "the reason is not known" } else { why });
+    match paper {
+        Paper::Times(times) if ours >= times * NEARLY => Verdict::Met,
+        // What hardly differs there has no direction.
+        Paper::Times(times) if (1.0 / NEARLY_EQUAL..NEARLY_EQUAL).contains(&times) && ours > times / 2.0 => {
+            Verdict::SameDirection
+        }
+        Paper::Times(times) if (times > 1.0) == (ours > 1.0) => Verdict::SameDirection,
+        Paper::Better | Paper::Nothing if ours > 1.0 => Verdict::Met,
+        _ => reversed,
+    }
+}
+
+impl Lines {
+    /// How many times better the first path is, each where it is at its best.
+    fn ratio(&self, records: &[Record]) -> Option<f64> {
+        let best = |path: &str| {
+            let own = records.iter().filter(|record| self.fits(record) && record.path == path && record.value > 0.0);
+            let values = own.map(|record| record.value);
+            values.reduce(|one, two| if self.metric.larger_is_better() { one.max(two) } else { one.min(two) })
+        };
+        let [first, second] = [best(self.paths[0])?, best(self.paths[1])?];
+        Some(if self.metric.larger_is_better() { first / second } else { second / first })
+    }
+
+    fn fits(&self, record: &Record) -> bool {
+        let of = match self.of {
+            Of::All => true,
+            Of::Connections(count) => record.extra.get("connections").and_then(|value| value.as_u64()) == Some(count),
+            Of::What(what) => {
+                record.extra.get("what").and_then(|value| value.as_str()).is_some_and(|own| own.contains(what))
+            }
+        };
+        of && record.bench == self.bench
+            && record.metric == self.metric
+            && (self.size == ANY || record.size == self.size)
+    }
+}
+
+/// Measures what the registry names, or takes it from saved runs, and prints what follows.
+pub fn run(options: &options::Bench, sink: &mut Sink) -> Result<()> {
+    let mut records = Vec::new();
+    for file in &options.builds {
+        records.extend(Saved::read(file)?.records);
+    }
+    let mut failed = Vec::new();
+    if options.builds.is_empty() {
+        let mut measured = Sink::new(false);
+        for ((suite, _), only) in needed() {
+            let step = options::Bench { suite: suite.into(), only, ..options.clone() };
+            if let Err(error) = measure(&step, &mut measured) {
+                eprintln!("sidestep: {suite}: {error:#}");
+                failed.push(suite);
+            }
+        }
+        records = measured.into_records();
+    }
+    let judged = judge(&records);
+    if sink.is_json() {
+        judged.iter().for_each(|judged| println!("{}", judged.json()));
+    } else {
+        print(&judged);
+    }
+    sink.keep(records);
+    match failed.is_empty() {
+        true => Ok(()),
+        false => bail!("not measured: {}", failed.join(", ")),
+    }
+}
+
+/// The suites that have lines of the registry, and of each the benches; applications of a suite come apart.
+fn needed() -> BTreeMap<(&'static str, bool), Vec<String>> {
+    let mut suites: BTreeMap<(&str, bool), Vec<String>> = BTreeMap::new();
+    for entry in ENTRIES {
+        let Source::Lines(lines, _) = &entry.source else { continue };
+        let (suite, bench) = lines.bench.split_once('.').unwrap_or((lines.bench, ""));
+        // FTP and ONC RPC over VIA are measured as sockets are, by the suite of the carrier.
+        let is_application = suite == "sockets" && matches!(bench, "ftp" | "rpc");
+        let suite = if is_application { "sovia" } else { suite };
+        let benches = suites.entry((suite, is_application)).or_default();
+        if !benches.iter().any(|own| own == bench) {
+            benches.push(bench.into());
+        }
+    }
+    suites
+}
+
+impl Judged {
+    fn json(&self) -> String {
+        let Judged { document, place, what, paper, ours, verdict } = self;
+        json!({"document": document, "place": place, "what": what, "paper": paper, "ours": ours,
+               "verdict": verdict.name(), "why": verdict.why()})
+        .to_string()
+    }
+}
+
+fn print(judged: &[Judged]) {
+    let times = |value: Option<f64>| value.map(digits).unwrap_or_default();
+    let mut document = "";
+    for entry in judged {
+        if entry.document != document {
+            document = entry.document;
+            println!("{document}\n  {:<12} {:<62} {:>7} {:>7}  verdict", "where", "what", "there", "here");
+        }
+        let why = match entry.verdict.why() {
+            "" => String::new(),
+            why => format!(": {why}"),
+        };
+        let (paper, ours) = (times(entry.paper), times(entry.ours));
+        println!("  {:<12} {:<62} {paper:>7} {ours:>7}  {}{why}", entry.place, entry.what, entry.verdict.name());
+    }
+    let count = |name: &str| judged.iter().filter(|entry| entry.verdict.name() == name).count();
+    let names = ["met", "same direction", "reversed", "not reproducible here", "not measured", "not built"];
+    let counts: Vec<String> = names.iter().map(|name| format!("{} {name}", count(name))).collect();
+    println!("{} tables and figures: {}", judged.len(), counts.join(", "));
+    println!(
+        "there, here: how many times better the first is than the second; times themselves belong to their machines"
+    );
+}
+
+/// What is met may lack so much.
+const NEARLY: f64 = 0.9;
+/// Ratios nearer to one than this have no direction.
+const NEARLY_EQUAL: f64 = 1.1;
+
+#[cfg(test)]
+mod tests;

@@ -12,12 +12,18 @@ use std::{
 use anyhow::{Context, Result, bail};
 use clap::Args;
 
+use crate::{completions, init_service};
+
 /// Options of `sidestep install`.
 #[derive(Debug, Args)]
 pub struct Install {
     /// The folder that gets bin, lib, include and share
     #[arg(long, value_name = "FOLDER", default_value = "/usr/local", env = "SIDESTEP_PREFIX")]
     pub prefix: PathBuf,
+
+    /// Put everything below this folder, as for a package; what is installed names the prefix alone
+    #[arg(long, value_name = "FOLDER")]
+    pub stage: Option<PathBuf>,
 }
 
 /// Copies everything, and prints where to, and how a program is compiled with what was installed.
@@ -30,10 +36,14 @@ pub fn run(options: &Install) -> Result<()> {
         bail!("{} was not built: run `./sidestep install` in the source tree, which builds it", missing.display());
     }
     let [preload, vipl] = libraries;
-    fs::create_dir_all(&options.prefix).with_context(|| format!("cannot make {}", options.prefix.display()))?;
-    let prefix =
-        options.prefix.canonicalize().with_context(|| format!("no such folder: {}", options.prefix.display()))?;
-    let described = PKG_CONFIG.replace("@PREFIX@", &prefix.display().to_string());
+    let prefix = match &options.stage {
+        Some(stage) => stage.join(options.prefix.strip_prefix("/").unwrap_or(&options.prefix)),
+        None => options.prefix.clone(),
+    };
+    fs::create_dir_all(&prefix).with_context(|| format!("cannot make {}", prefix.display()))?;
+    let prefix = prefix.canonicalize().with_context(|| format!("no such folder: {}", prefix.display()))?;
+    let named = if options.stage.is_some() { &options.prefix } else { &prefix };
+    let described = PKG_CONFIG.replace("@PREFIX@", &named.display().to_string());
     copy(&program, &prefix.join("bin/sidestep"))?;
     copy(&preload, &prefix.join("lib/sidestep/libsidestep.so"))?;
     copy_stripped(&vipl, &prefix.join("lib").join(SONAME))?;
@@ -44,6 +54,14 @@ pub fn run(options: &Install) -> Result<()> {
     for (name, text) in manual::pages() {
         write(&text, &prefix.join("share/man/man3").join(name))?;
     }
+    for (name, text) in completions::pages()? {
+        write(&text, &prefix.join("share/man/man1").join(name))?;
+    }
+    for (name, text) in completions::scripts() {
+        write(&text, &prefix.join(name))?;
+    }
+    let service = init_service::example(&named.join("lib/sidestep/libsidestep.so"));
+    write(&service, &prefix.join(EXAMPLES_FOLDER).join("systemd/sidestep.conf"))?;
     for (name, text) in EXAMPLES {
         write(text, &prefix.join(EXAMPLES_FOLDER).join(name))?;
     }

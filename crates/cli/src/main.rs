@@ -13,9 +13,11 @@
 
 mod bench;
 mod census;
+mod completions;
 mod demo;
 mod doctor;
 mod idl;
+mod init_service;
 mod install;
 mod names;
 mod options;
@@ -37,6 +39,8 @@ fn main() -> ExitCode {
     let outcome = match Options::parse().command {
         Command::Run(options) => return run::run(&options),
         Command::Install(options) => install::run(&options),
+        Command::Completions(options) => completions::run(&options),
+        Command::InitService(options) => init_service::run(&options),
         Command::Bench(options) => bench::run(&options),
         Command::Stat(options) => stat::run(&options),
         Command::Why(options) => why::run(&options),

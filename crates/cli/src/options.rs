@@ -5,6 +5,8 @@ use std::net::IpAddr;
 use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
 
 use crate::{
+    completions::Completions,
+    init_service::InitService,
     install::Install,
     run::options::Run,
     stat::select::{Filter, SortKey},
@@ -26,6 +28,10 @@ pub enum Command {
     Run(Run),
     /// Copy the program, the libraries, the header and the manual into a folder
     Install(Install),
+    /// Print the completions of the options for a shell
+    Completions(Completions),
+    /// Print or write what makes systemd start a service under Sidestep
+    InitService(InitService),
     /// Measure: named workloads, candidates and baselines interleaved in one run
     Bench(Bench),
     /// Show every socket of every accelerated process of this user

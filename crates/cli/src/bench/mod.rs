@@ -260,7 +260,7 @@ pub fn run(options: &options::Bench) -> Result<()> {
         return compare::run(options);
     }
     let begin = Instant::now();
-    let machine = Machine::describe();
+    let machine = options.report.is_some().then(Machine::describe).unwrap_or_default();
     let mut sink = Sink::new(options.json);
     let outcome = measure(options, &mut sink);
     if let Some(folder) = &options.report {

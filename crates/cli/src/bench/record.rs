@@ -1,6 +1,6 @@
 //! What a measurement reports: one record per figure, printed as a line of JSON.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 /// One figure.
@@ -15,6 +15,7 @@ pub struct Record {
     /// What the value is.
     pub metric: Metric,
     /// The value, in `unit`.
+    #[serde(deserialize_with = "number")]
     pub value: f64,
     /// The metric's unit; one that is read gets it from the metric.
     #[serde(skip_deserializing)]
@@ -29,6 +30,11 @@ impl Record {
     pub fn json(&self) -> String {
         serde_json::to_string(self).expect("a record has only plain values")
     }
+}
+
+/// A number; JSON has none for what could not be computed, and writes null.
+fn number<'a, D: Deserializer<'a>>(source: D) -> Result<f64, D::Error> {
+    Ok(Option::<f64>::deserialize(source)?.unwrap_or(f64::NAN))
 }
 
 /// What a value is, by the names of the JSON output.
@@ -190,6 +196,8 @@ mod tests {
             r#""metric":"one_way_p999","value":1.5,"unit":"ns","wait":"spin"}"#
         );
         assert_eq!(record.json(), expected);
+        let read: Record = serde_json::from_str(&expected.replace("1.5", "null")).unwrap();
+        assert!(read.value.is_nan());
     }
 
     #[test]

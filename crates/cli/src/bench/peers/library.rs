@@ -232,6 +232,7 @@ const LIMIT: Duration = Duration::from_secs(60);
 const GRPC: &[&[&str]] = &[
     &["protoc", "--cpp_out=.", "echo.proto"],
     &["sh", "-c", "protoc --grpc_out=. --plugin=protoc-gen-grpc=$(command -v grpc_cpp_plugin) echo.proto"],
+    // The libraries that these need themselves are not named.
     &[
         "c++",
         "-O2",
@@ -240,10 +241,11 @@ const GRPC: &[&[&str]] = &[
         "grpc.cc",
         "echo.pb.cc",
         "echo.grpc.pb.cc",
+        "-Wl,--copy-dt-needed-entries",
         "-lgrpc++",
         "-lgrpc",
-        "-lgpr",
         "-lprotobuf",
+        "-lgpr",
     ],
 ];
 

@@ -8,7 +8,7 @@ mod registry;
 
 use std::collections::BTreeMap;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, bail, ensure};
 use serde_json::json;
 
 use super::record::{Metric, Record, digits};
@@ -122,10 +122,19 @@ impl Verdict {
 
 /// Judges every entry by the records of a run.
 pub fn judge(records: &[Record]) -> Vec<Judged> {
-    ENTRIES.iter().map(|entry| entry.judge(records)).collect()
+    entries(&[]).map(|entry| entry.judge(records)).collect()
+}
+
+/// The entries that a filter leaves; its words are numbers of documents, or tables and figures.
+fn entries(only: &[String]) -> impl Iterator<Item = &'static Entry> {
+    ENTRIES.iter().filter(move |entry| only.is_empty() || only.iter().any(|word| entry.is_named(word)))
 }
 
 impl Entry {
+    fn is_named(&self, word: &str) -> bool {
+        self.document.starts_with(word) || self.place.eq_ignore_ascii_case(word)
+    }
+
     fn judge(&self, records: &[Record]) -> Judged {
         let paper = match self.paper {
             Paper::Times(times) => Some(times),
@@ -185,6 +194,12 @@ impl Lines {
 
 /// Measures what the registry names, or takes it from saved runs, and prints what follows.
 pub fn run(options: &options::Bench, sink: &mut Sink) -> Result<()> {
+    for word in &options.only {
+        ensure!(
+            ENTRIES.iter().any(|entry| entry.is_named(word)),
+            "--only {word}: neither a document (000 to 004) nor a table or figure such as `Fig 5.9`"
+        );
+    }
     let mut records = Vec::new();
     for file in &options.builds {
         records.extend(Saved::read(file)?.records);
@@ -192,7 +207,7 @@ pub fn run(options: &options::Bench, sink: &mut Sink) -> Result<()> {
     let mut failed = Vec::new();
     if options.builds.is_empty() {
         let mut measured = Sink::new(false);
-        for ((suite, _), only) in needed() {
+        for ((suite, _), only) in needed(&options.only) {
             let step = options::Bench { suite: suite.into(), only, ..options.clone() };
             if let Err(error) = measure(&step, &mut measured) {
                 eprintln!("sidestep: {suite}: {error:#}");
@@ -201,7 +216,7 @@ pub fn run(options: &options::Bench, sink: &mut Sink) -> Result<()> {
         }
         records = measured.into_records();
     }
-    let judged = judge(&records);
+    let judged: Vec<Judged> = entries(&options.only).map(|entry| entry.judge(&records)).collect();
     if sink.is_json() {
         judged.iter().for_each(|judged| println!("{}", judged.json()));
     } else {
@@ -215,9 +230,9 @@ pub fn run(options: &options::Bench, sink: &mut Sink) -> Result<()> {
 }
 
 /// The suites that have lines of the registry, and of each the benches; applications of a suite come apart.
-fn needed() -> BTreeMap<(&'static str, bool), Vec<String>> {
+fn needed(only: &[String]) -> BTreeMap<(&'static str, bool), Vec<String>> {
     let mut suites: BTreeMap<(&str, bool), Vec<String>> = BTreeMap::new();
-    for entry in ENTRIES {
+    for entry in entries(only) {
         let Source::Lines(lines, _) = &entry.source else { continue };
         let (suite, bench) = lines.bench.split_once('.').unwrap_or((lines.bench, ""));
         // FTP and ONC RPC over VIA are measured as sockets are, by the suite of the carrier.

@@ -47,7 +47,7 @@ fn the_registry_is_whole() {
         assert_eq!(ENTRIES[at..].iter().filter(same).count(), 1, "{} {} {}", entry.document, entry.place, entry.what);
         assert!(entry.what.chars().count() <= 62, "{} is too long for its column", entry.what);
     }
-    for ((suite, _), benches) in needed() {
+    for ((suite, _), benches) in needed(&[]) {
         for bench in benches {
             let known = match suite {
                 "sockets" => super::super::sockets::benches().any(|own| own.name == bench),
@@ -59,4 +59,16 @@ fn the_registry_is_whole() {
             assert!(known, "{suite}.{bench}");
         }
     }
+}
+
+#[test]
+fn filters_name_documents_and_places() {
+    let count = |words: &[&str]| {
+        let words: Vec<String> = words.iter().map(|word| word.to_string()).collect();
+        entries(&words).count()
+    };
+    assert_eq!(count(&[]), ENTRIES.len());
+    assert!(count(&["001"]) > 5 && count(&["001"]) < ENTRIES.len());
+    assert_eq!(count(&["fig 8.2"]), 1);
+    assert!(needed(&["001".into()]).keys().all(|(suite, _)| ["sovia", "rpc"].contains(suite)));
 }

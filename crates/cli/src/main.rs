@@ -27,6 +27,7 @@ mod rping;
 mod run;
 mod stat;
 mod top;
+mod turn;
 mod why;
 
 use std::process::ExitCode;
@@ -45,6 +46,8 @@ fn main() -> ExitCode {
         Command::Stat(options) => stat::run(&options),
         Command::Why(options) => why::run(&options),
         Command::Top(options) => top::run(options),
+        Command::Off(options) => turn::run(&options.subject, true),
+        Command::On(options) => turn::run(&options.subject, false),
         Command::Doctor(options) => return doctor::run(&options),
         Command::Rping(options) => rping::run(&options),
         Command::Idl(options) => idl::run(&options),

@@ -40,6 +40,10 @@ pub enum Command {
     Why(Why),
     /// Show processes, sockets and rates live in the terminal
     Top(Top),
+    /// Move running connections back to TCP, and keep them and new ones there
+    Off(Turn),
+    /// Let connections be accelerated again that were turned off
+    On(Turn),
     /// Check this machine: what limits acceleration, what follows from it, and how to mend it
     Doctor(Doctor),
     /// RDMA ping over iWARP, wire compatible with rdma-core's `rping`
@@ -145,6 +149,14 @@ pub struct Top {
     /// Only sockets that fit, as for `sidestep stat`; may be given again
     #[arg(long, value_name = "FILTER")]
     pub filter: Vec<Filter>,
+}
+
+/// Options of `sidestep off` and `sidestep on`.
+#[derive(Debug, Args)]
+pub struct Turn {
+    /// A process id: all its connections; or `:PORT`: all connections that have this port at either end
+    #[arg(value_name = "PID | :PORT", value_parser = crate::turn::subject)]
+    pub subject: sidestep_sockets::registry::Subject,
 }
 
 /// Options of `sidestep doctor`.

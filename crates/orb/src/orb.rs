@@ -22,7 +22,9 @@ use crate::poa::{ObjectKey, Poa, Refusal, Serving};
 use crate::route::host_name;
 use crate::server::{Counters, Server, Session, serve};
 use crate::settings::{Builder, Settings};
-use crate::strand::{Card, Endpoint, Listener, Strand, connect_fabric, connect_tcp, connect_unix, connect_via, io_error};
+use crate::strand::{
+    Card, Endpoint, Listener, Strand, connect_fabric, connect_tcp, connect_unix, connect_via, io_error,
+};
 use crate::{Ior, Object, naming};
 
 /// A broker. Cloning it gives another handle to the same one.

@@ -34,6 +34,7 @@ use crate::{
     address::Key,
     config::{self, config},
     custody, fork, kernel, numbers,
+    orders::{self, Orders},
     reason::Reason,
     registry::{self, Identity, Process, Registry},
     signal::Inside,
@@ -55,6 +56,8 @@ pub struct Engine {
     pub registry: Arc<Registry>,
     /// This process in it.
     pub process: Process,
+    /// What its user has ordered by hand.
+    pub orders: Orders,
     /// How often it has told a peer something by way of the kernel.
     kernel_news: Word64,
     identity: Identity,
@@ -176,12 +179,12 @@ fn count_news() {
     }
 }
 
-/// Before a sleep that was announced: takes up answers about links on their way. All links with a process share one way there,
+/// Before a sleep that was announced: carries out what was ordered by hand, and takes up answers about links on their way. All links with a process share one way there,
 /// and what has come for one of them that this side does not know of yet holds up what lies behind it. Holds no lock.
 pub fn see_to_links() {
-    if let Some(engine) = running()
-        && let Some(via) = &engine.via
-    {
+    let Some(engine) = running() else { return };
+    orders::look(&engine);
+    if let Some(via) = &engine.via {
         kernel::stack::on_own(|| via.see_to_pending(&engine));
     }
 }
@@ -242,6 +245,7 @@ impl Engine {
         let process = registry.enter(identity, kernel::process())?;
         Some(Engine {
             kernel_news: registry.kernel_news(process),
+            orders: Orders::of(&registry),
             registry,
             process,
             identity,
@@ -525,6 +529,9 @@ fn fit(stream: &Stream, place: &Place) -> Result<(), Option<Reason>> {
     let fd = stream.fd();
     if kernel::cookie(fd) != Ok(place.cookie) {
         return Err(Some(Reason::ForeignBytes));
+    }
+    if place.engine.is_off(&place.key) {
+        return Err(Some(Reason::TurnedOff));
     }
     if kernel::state(fd) != Ok(kernel::TCP_ESTABLISHED) {
         return Err(None);

@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// How long a stream that leaves waits for its peer.
-const LEAVE_NS: u64 = 20_000_000;
+pub const LEAVE_NS: u64 = 20_000_000;
 /// The same for all streams of a process that shuts itself in: afterwards every call that is not its own may end it.
 const SHUT_IN_NS: u64 = 200_000_000;
 /// The same for all streams that a child will have: it may execute a program, which does not find what lies here.
@@ -31,7 +31,7 @@ const CHILD_NS: u64 = 100_000_000;
 /// The same before what lies here is out of reach.
 const WHOLE_NS: u64 = 1_000_000_000;
 /// Between two looks.
-const LOOK: Duration = Duration::from_micros(50);
+pub const LOOK: Duration = Duration::from_micros(50);
 
 /// Moves a stream back to TCP for good, and waits for a while until the peer has followed.
 pub fn leave(stream: &'static Stream, reason: Reason) {
@@ -85,7 +85,7 @@ pub fn leave_to_family() -> Vec<Legacy> {
 }
 
 /// The streams of this process.
-fn all_streams() -> Vec<&'static Stream> {
+pub fn all_streams() -> Vec<&'static Stream> {
     // Several numbers lead to one, whose own is one of them.
     let own = |fd: i32| table::stream(fd).filter(|stream| stream.fd() == fd);
     table::numbers(0, u32::MAX).filter_map(own).collect()

@@ -28,6 +28,7 @@ pub mod kernel;
 mod leaving;
 mod member;
 mod numbers;
+mod orders;
 mod poll;
 mod reader;
 mod readiness;

@@ -117,6 +117,9 @@ reasons! {
     NotLoadable = 25: "the library cannot be loaded into the program",
         "It is statically linked, set-user-ID, or made for another C library or processor.",
         "Use a dynamically linked build of it for glibc, without set-user-ID.";
+    TurnedOff = 26: "turned off by hand",
+        "A user has turned off the process at either end, or one of the two ports, with `sidestep off`.",
+        "Turn it on again: `sidestep on` with the process or the port.";
 }
 
 impl Reason {

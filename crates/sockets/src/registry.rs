@@ -29,11 +29,13 @@ use crate::{address::Key, kernel, reason::Reason};
 
 pub mod file;
 pub mod layout;
+mod orders;
 mod records;
 mod view;
 
 pub use file::HINT_LEN;
 pub use layout::Field;
+pub use orders::{Subject, Turned};
 pub use records::{CarrierName, ProcessRecord, SocketRecord, Totals, Traffic};
 pub use view::View;
 
@@ -119,6 +121,7 @@ impl Registry {
                     (ProcessField::EndedSleeps, 0),
                     (ProcessField::EndedDoorbells, 0),
                     (ProcessField::EndedPromotions, 0),
+                    (ProcessField::Off, 0),
                     (ProcessField::Pid, u64::from(pid)),
                     (ProcessField::Network, kernel::network_namespace()),
                     (ProcessField::Pids, kernel::pid_namespace()),

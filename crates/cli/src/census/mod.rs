@@ -14,6 +14,7 @@ use sidestep_sockets::{
 };
 use sidestep_sys::clock;
 
+pub mod owner;
 pub mod process;
 pub mod tables;
 mod unlisted;

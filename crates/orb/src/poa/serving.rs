@@ -57,7 +57,11 @@ pub(crate) struct Serving {
 enum Target {
     /// An active object.
     Active(Arc<Entry>),
-    Found { id: Arc<[u8]>, servant: Arc<dyn Servant>, source: Source },
+    Found {
+        id: Arc<[u8]>,
+        servant: Arc<dyn Servant>,
+        source: Source,
+    },
 }
 
 /// Where the servant of an object that is not active came from.

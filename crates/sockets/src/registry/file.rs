@@ -88,6 +88,12 @@ impl Registry {
         open(directory).ok_or(Reason::Resources)
     }
 
+    /// The registry of this user for tools that order something, if it is there. Nothing is made.
+    pub fn attach(directory: &str) -> Option<Registry> {
+        let user = user::own()?;
+        attached(read(&open_file(&open_directory(directory)?, user, OFlags::RDONLY)?)?, user)
+    }
+
     /// The registry of this user as tools see it, if it is there. Nothing is made.
     pub fn look(directory: &str) -> Option<View> {
         look(&open_directory(directory)?, rustix::process::geteuid().as_raw())
@@ -95,14 +101,21 @@ impl Registry {
 
     /// The registries of all users that this process may look at.
     pub fn look_at_all(directory: &str) -> Vec<View> {
-        let users = |folder: &OwnedFd| {
-            let names = rustix::fs::Dir::read_from(folder).into_iter().flatten().flatten();
-            let user = |name: &str| name.split_once('-')?.0.parse().ok().filter(|user| file_name(*user) == name);
-            names.filter_map(|entry| user(entry.file_name().to_str().ok()?)).collect::<Vec<u32>>()
-        };
         let Some(folder) = open_directory(directory) else { return Vec::new() };
         users(&folder).into_iter().filter_map(|user| look(&folder, user)).collect()
     }
+
+    /// The users that have a registry in this directory, or had.
+    pub fn users(directory: &str) -> Vec<u32> {
+        open_directory(directory).map_or(Vec::new(), |folder| users(&folder))
+    }
+}
+
+/// The users that the names of the files say.
+fn users(folder: &OwnedFd) -> Vec<u32> {
+    let names = rustix::fs::Dir::read_from(folder).into_iter().flatten().flatten();
+    let user = |name: &str| name.split_once('-')?.0.parse().ok().filter(|user| file_name(*user) == name);
+    names.filter_map(|entry| user(entry.file_name().to_str().ok()?)).collect()
 }
 
 fn open(directory: &str) -> Option<Registry> {

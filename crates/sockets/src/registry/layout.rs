@@ -1,5 +1,5 @@
-//! Where everything lies in a registry: two tables of records, and of each process a word beside them. The records and their
-//! words are named once, here; the table of `docs/sockets.md` is made from this list.
+//! Where everything lies in a registry: two tables of records, of each process a word beside them, and the ports that were turned
+//! off. The records and their words are named once, here; the table of `docs/sockets.md` is made from this list.
 //!
 //! ```text
 //!   claim of a process   bits 0-31 pid, bit 32 claimed, bit 33 its record is filled in, bits 34-63 generation, also when free
@@ -36,6 +36,8 @@ record! {
         Nonce,
         /// When the records of dead processes were last given back.
         Swept,
+        /// How often a user has ordered something by hand: who finds it changed looks at what.
+        Orders,
     }
 }
 
@@ -72,6 +74,8 @@ record! {
         EndedDoorbells,
         /// How often directions of the ended sockets were promoted.
         EndedPromotions,
+        /// 1: its connections stay on TCP, by order of its user.
+        Off,
     }
 }
 
@@ -132,7 +136,7 @@ record! {
 /// The first word of a registry.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"SIDESTEP");
 /// Raised by every change of the layout.
-pub const VERSION: u64 = 5;
+pub const VERSION: u64 = 6;
 /// Records of processes, and words of each: two cache lines.
 pub const PROCESSES: usize = 1024;
 /// Words of a process's record.
@@ -141,6 +145,10 @@ pub const PROCESS_WORDS: usize = 16;
 pub const SOCKETS: usize = 16_384;
 /// Words of a socket's record: three cache lines.
 pub const SOCKET_WORDS: usize = 24;
+/// Ports that can be turned off at a time.
+pub const PORTS: usize = 64;
+/// Index of the first of them, in the page of the head: a port, or 0.
+pub const FIRST_PORT: usize = 64;
 /// Words between the news of two processes: no two share a pair of cache lines.
 pub const NEWS_WORDS: usize = 16;
 /// Index of the first word of each table.
@@ -153,6 +161,7 @@ pub const FIRST_NEWS: usize = FIRST_SOCKET + SOCKETS * SOCKET_WORDS;
 pub const WORDS: usize = FIRST_NEWS + PROCESSES * NEWS_WORDS;
 
 const _: () = assert!(ProcessField::LIST.len() <= PROCESS_WORDS && Field::LIST.len() <= SOCKET_WORDS);
+const _: () = assert!(HeadField::LIST.len() <= FIRST_PORT && FIRST_PORT + PORTS <= FIRST_PROCESS);
 
 /// Instead of the first half of an identity: the second is why the process has none.
 pub const NO_RENDEZVOUS: u64 = 0;
@@ -185,17 +194,19 @@ pub const REASON_SHIFT: u32 = 8;
 
 /// The layout in words for people, as `docs/sockets.md` has it.
 pub fn table() -> String {
-    let mut text = String::from("\n| at | word | holds |\n|---|---|---|\n");
-    let mut part = |first: usize, name: &str, list: &[(&str, &str)]| {
-        text += &format!("| {:#x} | **{name}** | |\n", first * 8);
-        for (at, (word, holds)) in list.iter().enumerate() {
-            text += &format!("| +{:#04x} | {word} | {} |\n", at * 8, holds.trim());
-        }
+    let part = |first: usize, name: &str, list: &[(&str, &str)]| {
+        let row =
+            |(at, (word, holds)): (usize, &(&str, &str))| format!("| +{:#04x} | {word} | {} |\n", at * 8, holds.trim());
+        format!("| {:#x} | **{name}** | |\n", first * 8) + &list.iter().enumerate().map(row).collect::<String>()
     };
-    part(0, "head", HeadField::LIST);
+    let mut text = String::from("\n| at | word | holds |\n|---|---|---|\n") + &part(0, "head", HeadField::LIST);
+    text += &format!(
+        "| {:#x} | **ports**, {PORTS} words | ports whose connections stay on TCP by order of the user; 0: none |\n",
+        FIRST_PORT * 8
+    );
     let processes = format!("process, {PROCESSES} records of {} bytes", PROCESS_WORDS * 8);
-    part(FIRST_PROCESS, &processes, ProcessField::LIST);
-    part(FIRST_SOCKET, &format!("socket, {SOCKETS} records of {} bytes", SOCKET_WORDS * 8), Field::LIST);
+    text += &part(FIRST_PROCESS, &processes, ProcessField::LIST);
+    text += &part(FIRST_SOCKET, &format!("socket, {SOCKETS} records of {} bytes", SOCKET_WORDS * 8), Field::LIST);
     text += &format!(
         "| {:#x} | **news**, {PROCESSES} words, {} bytes apart | how often each process has written to the kernel |\n",
         FIRST_NEWS * 8,

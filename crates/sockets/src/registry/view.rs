@@ -12,7 +12,7 @@ use crate::{address::Key, kernel};
 /// A registry that is only looked at. It changes at any moment, and stays while it is looked at.
 #[derive(Debug)]
 pub struct View {
-    records: Records<ReadOnlyMemory>,
+    pub(super) records: Records<ReadOnlyMemory>,
 }
 
 impl View {

@@ -52,9 +52,15 @@ impl Stream {
     /// Called where a call goes to the kernel: while the carrier is not used both ways, sees whether it is to be given up.
     #[inline]
     pub fn see_parting(&self) {
-        if ![READ, WRITE].iter().all(|direction| self.on_ring(*direction)) {
+        if !self.uses_carrier_both_ways() {
             self.part();
         }
+    }
+
+    /// Whether both directions are on the carrier.
+    #[inline]
+    pub(super) fn uses_carrier_both_ways(&self) -> bool {
+        [READ, WRITE].iter().all(|direction| self.on_ring(*direction))
     }
 
     /// Whether this is its carrier still: who is about to sleep on one looks whether it was given up.
@@ -103,7 +109,6 @@ impl Stream {
     /// Before a change of user: whatever this stream has of the engine is given back. What is not promoted may be, under the
     /// new user. A carrier is parted with: at once if the peer follows, or by later calls.
     pub fn give_back(&self) {
-        self.end_sharing();
         let place = lock(&self.place).take();
         if let Some(place) = place {
             place.engine.forget(&place.key);
@@ -112,6 +117,12 @@ impl Stream {
         let offered = Stage::Offered as u8;
         let _ = self.promotion.stage.compare_exchange(offered, Stage::Young as u8, Ordering::SeqCst, Ordering::SeqCst);
         self.begin_tries();
+        self.part_with_carrier();
+    }
+
+    /// Parts with the carrier, if there is one: at once if the peer follows, or by later calls.
+    pub fn part_with_carrier(&self) {
+        self.end_sharing();
         if let Some(carrier) = self.carrier() {
             self.carriage.parting.store(true, Ordering::Relaxed);
             self.part();

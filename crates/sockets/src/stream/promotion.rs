@@ -7,6 +7,7 @@ use crate::{
     config::{Promote, config},
     custody, fork,
     kernel::{self, stack},
+    orders,
     reason::Reason,
     stream::{Place, Stage, Stream, lock},
     table, unseen,
@@ -83,8 +84,16 @@ impl Stream {
                 }
             }
             Stage::Offered => stack::on_own(|| self.pursue()),
-            Stage::Carried => self.see_parting(),
+            Stage::Carried => {
+                if !self.uses_carrier_both_ways() {
+                    orders::look_now();
+                }
+                self.see_parting();
+            }
             Stage::Never => {
+                if self.reason() == Reason::TurnedOff {
+                    orders::look_now();
+                }
                 if self.family.has_heirloom.load(Ordering::Relaxed) {
                     self.take_over();
                 }
@@ -167,6 +176,10 @@ impl Stream {
     fn pursue(&self) {
         let skip = self.promotion.skip.load(Ordering::Relaxed);
         let Some(place) = self.known_place() else { return };
+        orders::look(&place.engine);
+        if place.engine.is_off(&place.key) {
+            return self.stay(Reason::TurnedOff);
+        }
         if place.engine.pump() {
             self.publish_counts();
         }
@@ -252,6 +265,16 @@ impl Stream {
             && let Some(sender) = lock(&self.carriage.inbox).as_mut().and_then(|parts| parts.outbound.as_mut())
         {
             let _ = sender.set_note(Switch::note(0), ENDED);
+        }
+    }
+
+    /// It is not turned off by hand any more: if it was, it may be offered again.
+    pub fn turn_on(&self) {
+        if self.reason() == Reason::TurnedOff {
+            let (never, young) = (Stage::Never as u8, Stage::Young as u8);
+            if self.promotion.stage.compare_exchange(never, young, Ordering::SeqCst, Ordering::SeqCst).is_ok() {
+                self.set_reason(Reason::Young);
+            }
         }
     }
 

@@ -12,6 +12,7 @@ use sidestep_sys::clock;
 use super::{BROKEN, Step, Writer, walk};
 use crate::{
     kernel::{self, Result},
+    orders,
     reason::Reason,
     stream::{Stream, WRITE},
 };
@@ -60,6 +61,7 @@ impl Writer {
     /// may lie behind bytes that this side has not read), bytes in the ring that have no reader any more are a reset.
     #[cold]
     pub(super) fn check(&mut self, stream: &Stream) -> Result<()> {
+        orders::notice(stream);
         let Some(carrier) = &self.carrier else { return Ok(()) };
         if carrier.check() {
             return Ok(());

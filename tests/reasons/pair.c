@@ -76,6 +76,13 @@ int main(int count, char **arguments) {
         int on = 1;
         check(setsockopt(client, SOL_SOCKET, SO_TIMESTAMP, &on, sizeof on) == 0);
         exchange(100);
+    } else if (strcmp(state, "demoted") == 0) {
+        /* One end must leave; the other follows, and is the one that is shown. */
+        int on = 1;
+        exchange(100);
+        check(setsockopt(client, SOL_SOCKET, SO_TIMESTAMP, &on, sizeof on) == 0);
+        exchange(100);
+        client = server;
     } else if (strcmp(state, "holder") == 0) {
         check(pipe(ends) == 0);
         if (fork() == 0) {

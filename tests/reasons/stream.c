@@ -1,14 +1,17 @@
 /* Two processes with one connection between them, each with an end of its own. Says "ready CLIENT SERVER PORT", and then does what
- * it is told until its standard input ends:
+ * it is told until its standard input ends. With a second word, the server listens at that port.
+ * What it does:
  *   duplex   both write and read all the time; every byte is checked against its position
  *   pingpong 64 bytes to and fro, with blocking calls
  *   recv     the server sleeps in recv, and echoes a byte for each line of the standard input
  *   epoll    the same in epoll_wait
+ *   lost     the server is killed, while a child of it has the connection open
  * The client says what it has seen: "duplex BYTES", "pingpong EXCHANGES", "echo" for each line. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -134,11 +137,38 @@ static void echo(int fd, int is_client, int with_epoll) {
     }
 }
 
+/* The death of the server is no end of the connection, which its child has. */
+static void lose(int fd, int is_client) {
+    char byte;
+    for (int i = 0; i < 100; i++) {
+        check(!is_client || send(fd, "x", 1, 0) == 1, "send");
+        check(recv(fd, &byte, 1, 0) == 1, "recv");
+        check(is_client || send(fd, "x", 1, 0) == 1, "send");
+    }
+    if (!is_client) {
+        pid_t client = getppid();
+        if (fork() == 0) {
+            while (kill(client, 0) == 0)
+                usleep(20000);
+            _exit(0);
+        }
+        kill(getpid(), SIGKILL);
+    }
+    check(wait(NULL) > 0, "wait");
+    for (int i = 0; i < 200; i++)
+        check(send(fd, "x", 1, MSG_DONTWAIT | MSG_NOSIGNAL) == 1, "send"), usleep(200);
+    printf("settled\n"), fflush(stdout);
+    while (read(0, &byte, 1) > 0)
+        ;
+}
+
 static void work(const char *what, int fd, int is_client) {
     if (strcmp(what, "duplex") == 0)
         duplex(fd, is_client);
     else if (strcmp(what, "pingpong") == 0)
         pingpong(fd, is_client);
+    else if (strcmp(what, "lost") == 0)
+        lose(fd, is_client);
     else
         echo(fd, is_client, strcmp(what, "epoll") == 0);
     close(fd);
@@ -148,7 +178,10 @@ int main(int count, char **arguments) {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t length = sizeof address;
     const char *what = count > 1 ? arguments[1] : "";
+    int again = 1;
+    address.sin_port = htons(count > 2 ? atoi(arguments[2]) : 0);
     int listener = socket(AF_INET, SOCK_STREAM, 0), status = 0;
+    setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &again, sizeof again);
     check(bind(listener, (struct sockaddr *)&address, length) == 0 && listen(listener, 1) == 0, "listen");
     check(getsockname(listener, (struct sockaddr *)&address, &length) == 0, "getsockname");
     pid_t server = fork();
@@ -164,7 +197,7 @@ int main(int count, char **arguments) {
     check(connect(fd, (struct sockaddr *)&address, length) == 0, "connect");
     printf("ready %d %d %d\n", getpid(), server, ntohs(address.sin_port)), fflush(stdout);
     work(what, fd, 1);
-    check(waitpid(server, &status, 0) == server && status == 0, "the server");
+    check(strcmp(what, "lost") == 0 || (waitpid(server, &status, 0) == server && status == 0), "the server");
     printf("done\n");
     return 0;
 }

@@ -26,6 +26,7 @@ mod rpcinfo;
 mod rping;
 mod run;
 mod stat;
+mod tap;
 mod top;
 mod turn;
 mod why;
@@ -46,6 +47,7 @@ fn main() -> ExitCode {
         Command::Stat(options) => stat::run(&options),
         Command::Why(options) => why::run(&options),
         Command::Top(options) => top::run(options),
+        Command::Tap(options) => tap::run(&options),
         Command::Off(options) => turn::run(&options.subject, true),
         Command::On(options) => turn::run(&options.subject, false),
         Command::Doctor(options) => return doctor::run(&options),

@@ -40,6 +40,8 @@ pub enum Command {
     Why(Why),
     /// Show processes, sockets and rates live in the terminal
     Top(Top),
+    /// Capture what accelerated connections carry, for Wireshark and tshark
+    Tap(Tap),
     /// Move running connections back to TCP, and keep them and new ones there
     Off(Turn),
     /// Let connections be accelerated again that were turned off
@@ -105,6 +107,10 @@ pub struct Stat {
     /// Serve metrics in the OpenMetrics format at this address; port 0 takes one that is free
     #[arg(long, value_name = "ADDRESS:PORT", conflicts_with_all = ["json", "totals", "watch", "process", "sort", "filter"])]
     pub metrics: Option<std::net::SocketAddr>,
+
+    /// With --metrics: measure how long answers take, by connection; costs what `sidestep tap` costs
+    #[arg(long, requires = "metrics")]
+    pub latency: bool,
 }
 
 const FILTERS: &str = "\
@@ -150,6 +156,35 @@ pub struct Top {
     #[arg(long, value_name = "FILTER")]
     pub filter: Vec<Filter>,
 }
+
+/// Options of `sidestep tap`.
+#[derive(Debug, Args)]
+#[command(after_long_help = TAP)]
+pub struct Tap {
+    /// The file to write [default: standard output]
+    #[arg(short, value_name = "FILE")]
+    pub write: Option<std::path::PathBuf>,
+
+    /// End after so many packets
+    #[arg(short, value_name = "PACKETS")]
+    pub count: Option<u64>,
+
+    /// How many bytes of each packet to keep
+    #[arg(short, long, value_name = "BYTES", default_value_t = 262_144)]
+    pub snaplen: u32,
+
+    /// Only connections that fit: `pid=N`, `port=N`, `address=A`; all that are given must fit one of the two ends
+    #[arg(value_name = "FILTER")]
+    pub filter: Vec<String>,
+}
+
+const TAP: &str = "\
+Examples:
+  sidestep tap -w capture.pcapng port=6379   into a file, until it is interrupted
+  sidestep tap | wireshark -k -i -           live
+  sidestep tap pid=4711 | tshark -r - -z follow,tcp,ascii,0
+
+Only what goes over carriers is in it, with made-up headers; `tcpdump -i lo` has the rest.";
 
 /// Options of `sidestep off` and `sidestep on`.
 #[derive(Debug, Args)]

@@ -64,6 +64,8 @@ pub struct Config {
     pub rings: (usize, usize),
     /// The directory of the registry.
     pub directory: String,
+    /// The process that reads the registry when this one has ended, if it is the parent.
+    pub watcher: Option<u32>,
     /// A value that is not allowed: then nothing is promoted, whatever else was decided.
     pub wrong: Option<WrongValue>,
     rules: Vec<Rule>,
@@ -74,6 +76,9 @@ pub struct Config {
 const CROWD: u64 = 1024;
 /// The smallest ring: two pieces of 8 KiB, which most programs write at a time.
 const LEAST_RING: usize = 16 << 10;
+
+/// The variable by which `sidestep run --verbose` tells its child who reads the registry when it has ended.
+pub const WATCHER: &str = "SIDESTEP_WATCHER";
 
 static CONFIG: OnceLock<Config> = OnceLock::new();
 
@@ -115,6 +120,7 @@ impl Config {
             patience,
             rings,
             directory: text(options::DIRECTORY)?,
+            watcher: get(WATCHER).and_then(|pid| pid.parse().ok()),
             wrong: None,
             rules: Rule::parse_all(&text(options::RULE)?).unwrap_or_default(),
         })

@@ -40,6 +40,7 @@ use crate::{
     signal::Inside,
     stream::{Place, READ, Stage, Stream, WRITE, lock},
     table,
+    tap::Tap,
 };
 
 pub mod proof;
@@ -58,6 +59,8 @@ pub struct Engine {
     pub process: Process,
     /// What its user has ordered by hand.
     pub orders: Orders,
+    /// Who sees what its streams write.
+    pub tap: Tap,
     /// How often it has told a peer something by way of the kernel.
     kernel_news: Word64,
     identity: Identity,
@@ -246,6 +249,7 @@ impl Engine {
         Some(Engine {
             kernel_news: registry.kernel_news(process),
             orders: Orders::of(&registry),
+            tap: Tap::default(),
             registry,
             process,
             identity,

@@ -399,6 +399,11 @@ pub fn process() -> u32 {
     plain(libc::SYS_getpid, [0; 6]).map_or(0, |pid| pid as u32)
 }
 
+/// The number of its parent.
+pub fn parent() -> u32 {
+    plain(libc::SYS_getppid, [0; 6]).map_or(0, |pid| pid as u32)
+}
+
 /// Whether there is a process with this number.
 pub fn is_alive(process: u64) -> bool {
     plain(libc::SYS_kill, [process as usize, 0, 0, 0, 0, 0]) != Err(Errno(libc::ESRCH))

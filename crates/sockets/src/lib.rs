@@ -39,6 +39,7 @@ pub mod signal;
 mod sleep;
 mod stream;
 mod table;
+pub mod tap;
 mod unseen;
 mod writer;
 

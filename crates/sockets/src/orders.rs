@@ -1,4 +1,4 @@
-//! How a process carries out what its user has ordered by hand (`sidestep off`, `on`).
+//! How a process carries out what its user has ordered by hand (`sidestep off`, `on`, `tap`).
 //!
 //! An order is a word in the registry, and a count that tells that there is one. The count is looked at by every call that is
 //! about to sleep, by calls of streams that are on their way to a carrier or off it, and now and then by writers that are busy.
@@ -19,6 +19,7 @@ use crate::{
     registry::Registry,
     signal::Inside,
     stream::{Stage, Stream},
+    tap,
 };
 
 /// What this process knows of orders.
@@ -38,8 +39,9 @@ impl Orders {
     /// Those of a registry, as they are now.
     pub fn of(registry: &Registry) -> Orders {
         let count = registry.orders();
-        let seen = count.load(Ordering::Acquire);
-        Orders { count, seen: seen.into(), any_off: registry.has_off().into(), busy: Mutex::new(()) }
+        // What stands already is looked at as what comes.
+        let seen = u64::MAX.into();
+        Orders { count, seen, any_off: registry.has_off().into(), busy: Mutex::new(()) }
     }
 
     /// Whether something was ordered since the last look.
@@ -72,14 +74,16 @@ pub fn look_now() {
     }
 }
 
-/// Called now and then by a stream that is busy on its carrier, under its writer's lock: if it was turned off, its next write
-/// leaves the carrier. The rest is for a call that holds no lock.
+/// Called now and then by a stream that is busy on its carrier, under its writer's lock: it sees a tap, and if it was turned off,
+/// its next write leaves the carrier. The rest is for a call that holds no lock.
 pub fn notice(stream: &Stream) {
     if let Some(place) = stream.known_place()
         && place.engine.orders.has_news()
-        && place.engine.registry.is_off(place.engine.process, &place.key)
     {
-        stream.carriage.parting.store(true, Ordering::Relaxed);
+        tap::changed(&place.engine);
+        if place.engine.registry.is_off(place.engine.process, &place.key) {
+            stream.carriage.parting.store(true, Ordering::Relaxed);
+        }
     }
 }
 
@@ -91,6 +95,7 @@ fn carry_out(engine: &Engine) {
     // Pairs with the Release of whoever ordered: what it wrote before is seen.
     engine.orders.seen.store(engine.orders.count.load(Ordering::Acquire), Ordering::Relaxed);
     engine.orders.any_off.store(engine.registry.has_off(), Ordering::Relaxed);
+    tap::changed(engine);
     let (mut off, mut leaving) = (Vec::new(), Vec::new());
     for stream in leaving::all_streams() {
         let Some(place) = stream.known_place() else { continue };

@@ -25,7 +25,7 @@ use sidestep_shm::{Memory, Word64, memory::Words, passing::Rendezvous};
 use sidestep_stream::carrier::{Capabilities, Kind, Peer};
 use sidestep_sys::clock;
 
-use crate::{address::Key, kernel, reason::Reason};
+use crate::{address::Key, config::config, kernel, reason::Reason};
 
 pub mod file;
 pub mod layout;
@@ -100,16 +100,21 @@ impl Registry {
             last.store(now, Relaxed);
             self.sweep();
         }
-        self.claim(identity, pid).or_else(|| {
+        let watcher = config().watcher.filter(|watcher| *watcher == kernel::parent());
+        self.claim(identity, pid, watcher).or_else(|| {
             self.sweep();
-            self.claim(identity, pid)
+            self.claim(identity, pid, watcher)
         })
     }
 
-    fn claim(&self, identity: Identity, pid: u32) -> Option<Process> {
+    fn claim(&self, identity: Identity, pid: u32, watcher: Option<u32>) -> Option<Process> {
+        let pids = kernel::pid_namespace();
         for index in 0..PROCESSES {
             let word = self.process_word(index, ProcessField::Claim);
             let free = word.load(Relaxed);
+            if free & IN_USE == 0 && self.is_awaited(index, pids) {
+                continue;
+            }
             let claim = (free & !IN_USE).wrapping_add(GENERATION) | u64::from(pid) | CLAIMED;
             if free & IN_USE == 0 && word.compare_swap(free, claim) == free {
                 let fields = [
@@ -122,9 +127,11 @@ impl Registry {
                     (ProcessField::EndedDoorbells, 0),
                     (ProcessField::EndedPromotions, 0),
                     (ProcessField::Off, 0),
+                    (ProcessField::EndedLooks, 0),
+                    (ProcessField::Watcher, watcher.unwrap_or(0).into()),
                     (ProcessField::Pid, u64::from(pid)),
                     (ProcessField::Network, kernel::network_namespace()),
-                    (ProcessField::Pids, kernel::pid_namespace()),
+                    (ProcessField::Pids, pids),
                     (ProcessField::Since, clock::now()),
                     (ProcessField::IdentityHigh, identity.0[0]),
                     (ProcessField::IdentityLow, identity.0[1]),
@@ -135,6 +142,13 @@ impl Registry {
             }
         }
         None
+    }
+
+    /// Whether someone of this namespace of process ids is about to read what a process has left.
+    fn is_awaited(&self, index: usize, pids: u64) -> bool {
+        let watcher = self.records.of_process(index, ProcessField::Watcher);
+        let here = || self.records.of_process(index, ProcessField::Pids) == pids;
+        watcher != 0 && here() && kernel::is_alive(watcher)
     }
 
     /// Counts what a process has told its peers by way of the kernel: writes, connections, ends. Who has read from a ring of that
@@ -170,6 +184,7 @@ impl Registry {
             (ProcessField::EndedSleeps, sum(&[Field::Sleeps])),
             (ProcessField::EndedDoorbells, sum(&[Field::Doorbells])),
             (ProcessField::EndedPromotions, sum(&[Field::Promotions])),
+            (ProcessField::EndedLooks, sum(&[Field::ReadLooks, Field::WriteLooks])),
         ];
         for (field, more) in more {
             self.process_word(process.index, field).fetch_add(more, Relaxed);

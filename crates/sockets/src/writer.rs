@@ -16,6 +16,7 @@ use crate::{
     kernel::{Errno, Result},
     reason::Reason,
     stream::{Stream, WRITE},
+    tap,
 };
 
 mod counts;
@@ -95,7 +96,7 @@ impl Writer {
             return self.leave_ring(stream, parts, patient);
         }
         self.patience.watch(carrier);
-        let count = self.push(parts, patient)?;
+        let count = self.push(stream, parts, patient)?;
         if count > 0 {
             self.patience.moved();
             self.look_after(stream)?;
@@ -137,11 +138,13 @@ impl Writer {
     }
 
     #[inline]
-    fn push(&mut self, parts: &[IoSlice<'_>], patient: bool) -> Result<usize> {
+    fn push(&mut self, stream: &Stream, parts: &[IoSlice<'_>], patient: bool) -> Result<usize> {
         let Some(ring) = &mut self.ring else { return Ok(0) };
         let outcome = ring.send(parts, patient);
         // What follows a frozen one goes over TCP.
-        self.pushed(outcome).map(|count| count.unwrap_or(0))
+        let count = self.pushed(outcome)?.unwrap_or(0);
+        tap::wrote(stream, parts, count);
+        Ok(count)
     }
 
     /// Counts what was written. `None`: the carrier has ended.

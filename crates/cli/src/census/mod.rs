@@ -99,6 +99,7 @@ impl Census {
                 (&mut sum.sleeps, record.sleeps),
                 (&mut sum.doorbells, record.doorbells),
                 (&mut sum.promotions, record.promotions),
+                (&mut sum.looks, record.looks),
             ];
             more.into_iter().for_each(|(sum, more)| *sum = sum.saturating_add(more));
         }

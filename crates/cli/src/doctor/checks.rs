@@ -18,6 +18,7 @@ pub fn all() -> Vec<Finding> {
         settings(),
         own_user(),
         directory(),
+        turned_off(),
         segments(),
         shared_memory(),
         memory(),
@@ -80,10 +81,29 @@ fn directory() -> Finding {
     let consequence = "Programs cannot find each other.";
     let remedy = "It must be this user's or root's and written by nobody else, or have the sticky bit (mode 1777); \
                   SIDESTEP_DIR names another.";
-    match registry::Registry::open(path) {
-        Ok(_) => Finding::new("directory", State::Good, format!("{path} can be used"), "", ""),
-        Err(_) => Finding::new("directory", State::Broken, format!("{path} cannot be used"), consequence, remedy),
+    match registry::Registry::is_usable(path) {
+        true => Finding::new("directory", State::Good, format!("{path} can be used"), "", ""),
+        false => Finding::new("directory", State::Broken, format!("{path} cannot be used"), consequence, remedy),
     }
+}
+
+/// What was turned off by hand, and may have been forgotten.
+fn turned_off() -> Finding {
+    let view = registry::Registry::look(&config().directory);
+    let ports = view.iter().flat_map(registry::View::ports_off).map(|port| format!("port {port}"));
+    let processes = view.iter().flat_map(registry::View::processes_off).map(|pid| format!("process {pid}"));
+    let off: Vec<String> = ports.chain(processes).collect();
+    let (state, found) = match off.is_empty() {
+        true => (State::Good, "nothing".to_owned()),
+        false => (State::Limited, off.join(", ")),
+    };
+    Finding::new(
+        "turned off",
+        state,
+        found,
+        "Its connections stay on TCP.",
+        "`sidestep on` with the process or the port.",
+    )
 }
 
 fn segments() -> Finding {

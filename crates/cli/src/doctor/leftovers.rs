@@ -18,8 +18,7 @@ pub fn look(fix: bool) -> Finding {
     let mut left = Vec::new();
     // Only where a registry is: the records of its dead are given back by whoever comes next, and by this.
     if fix
-        && Registry::look(&config().directory).is_some()
-        && let Ok(registry) = Registry::open(&config().directory)
+        && let Some(registry) = Registry::attach(&config().directory)
         && let swept @ 1.. = registry.sweep()
     {
         left.push(format!("gave back the records of {swept} processes that are gone"));

@@ -15,7 +15,7 @@ use signal_hook::{
     low_level::emulate_default_handler,
 };
 
-use sidestep_sockets::registry::Registry;
+use sidestep_sockets::{config::WATCHER, registry::Registry};
 
 use super::summary;
 
@@ -27,6 +27,8 @@ pub fn run(mut command: Command, name: &str, directory: &str) -> io::Result<Exit
     // Opened before the program begins, and looked at when it has ended: a registry lives as long as someone has it.
     let made = Registry::open(directory);
     let registry = made.ok().and_then(|_made| Registry::look(directory));
+    // What the program leaves there is not used again while this process lives.
+    command.env(WATCHER, std::process::id().to_string());
     let child = command.spawn()?;
     let process = child.id();
     let status = wait(child, signals)?;

@@ -12,15 +12,17 @@ use std::{
 use anyhow::{Context, Result};
 use sidestep_sockets::registry::Totals;
 
+use super::latency::Latencies;
 use crate::census::Census;
 
 /// Answers until the process is ended.
-pub fn serve(address: SocketAddr) -> Result<()> {
+pub fn serve(address: SocketAddr, latency: bool) -> Result<()> {
+    let latencies = if latency { Some(Latencies::start()?) } else { None };
     let listener = TcpListener::bind(address).with_context(|| format!("cannot listen at {address}"))?;
     eprintln!("sidestep: serving http://{}/metrics", listener.local_addr()?);
     for stream in listener.incoming() {
         // One that breaks, or is too slow, is its own affair.
-        let _ = stream.and_then(answer);
+        let _ = stream.and_then(|stream| answer(stream, latencies.as_ref()));
     }
     Ok(())
 }
@@ -30,7 +32,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// Longer than any head that a collector sends.
 const MOST_HEAD: usize = 8 << 10;
 
-fn answer(mut stream: TcpStream) -> io::Result<()> {
+fn answer(mut stream: TcpStream, latencies: Option<&Latencies>) -> io::Result<()> {
     stream.set_write_timeout(Some(PATIENCE))?;
     let (end, mut head) = (Instant::now() + PATIENCE, Vec::new());
     while !head.windows(4).any(|part| part == b"\r\n\r\n") {
@@ -47,7 +49,7 @@ fn answer(mut stream: TcpStream) -> io::Result<()> {
     }
     let line = head.split(|byte| *byte == b'\r').next().unwrap_or_default();
     let (status, body) = match line.split(|byte| *byte == b' ').collect::<Vec<_>>()[..] {
-        [b"GET", b"/metrics" | b"/", _] => ("200 OK", text(&Census::take())),
+        [b"GET", b"/metrics" | b"/", _] => ("200 OK", text(&Census::take(), latencies)),
         [b"GET", ..] => ("404 Not Found", "metrics are at /metrics\n".to_owned()),
         _ => ("405 Method Not Allowed", "only GET is answered\n".to_owned()),
     };
@@ -65,7 +67,7 @@ fn answer(mut stream: TcpStream) -> io::Result<()> {
 }
 
 /// The whole answer.
-fn text(census: &Census) -> String {
+fn text(census: &Census, latencies: Option<&Latencies>) -> String {
     let mut text = String::new();
     let mut sockets: BTreeMap<(u32, String), u64> = BTreeMap::new();
     let mut reasons: BTreeMap<&str, u64> = BTreeMap::new();
@@ -102,7 +104,7 @@ fn text(census: &Census) -> String {
             let _ = writeln!(text, "{name}_total{{{}}} {}", labels(census, *pid), value(totals));
         }
     }
-    text + "# EOF\n"
+    text + &latencies.map_or(String::new(), |latencies| latencies.text(census)) + "# EOF\n"
 }
 
 /// A counter of processes.
@@ -112,7 +114,7 @@ struct Counter {
     value: fn(&Totals) -> u64,
 }
 
-const COUNTERS: [Counter; 6] = [
+const COUNTERS: [Counter; 7] = [
     Counter {
         name: "sidestep_connections",
         help: "Connections that had a second exchange.",
@@ -127,6 +129,11 @@ const COUNTERS: [Counter; 6] = [
         name: "sidestep_messages",
         help: "Calls that moved something over a carrier.",
         value: |totals| totals.messages,
+    },
+    Counter {
+        name: "sidestep_looks",
+        help: "Waits that looked for a while before they found something or slept.",
+        value: |totals| totals.looks,
     },
     Counter { name: "sidestep_sleeps", help: "Sleeps while waiting for a carrier.", value: |totals| totals.sleeps },
     Counter {
@@ -149,7 +156,8 @@ fn head(text: &mut String, name: &str, kind: &str, unit: &str, help: &str) {
     let _ = writeln!(text, "# HELP {name} {help}");
 }
 
-fn labels(census: &Census, pid: u32) -> String {
+/// The labels of a process.
+pub fn labels(census: &Census, pid: u32) -> String {
     let name = census.program(pid).replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
     format!("pid=\"{pid}\",program=\"{name}\"")
 }

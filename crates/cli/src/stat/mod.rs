@@ -1,5 +1,6 @@
 //! `sidestep stat`: every connection of every process of this user that runs under `sidestep run`; for root, of every user.
 
+mod latency;
 mod metrics;
 pub mod select;
 pub mod table;
@@ -16,7 +17,7 @@ use crate::{census::Census, options::Stat};
 /// Prints the table, or one JSON object a line; once or again and again.
 pub fn run(options: &Stat) -> Result<()> {
     if let Some(address) = options.metrics {
-        return metrics::serve(address);
+        return metrics::serve(address, options.latency);
     }
     let times = if options.watch.is_some() { options.count.unwrap_or(u64::MAX) } else { 1 };
     for time in 0..times {

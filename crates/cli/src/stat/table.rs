@@ -8,7 +8,7 @@ use crate::census::{Census, Sighting};
 /// The sockets, and under them the totals of each process.
 pub fn sockets(census: &Census) -> String {
     let mut table = format!(
-        "{:>7} {:<15} {:>4}  {:<21} {:<21} {:<9} {:>6} {:>10} {:>10} {:>9} {:>9} {:>7} {:>7} {:>9} {:>9} {:>5}  WHY\n",
+        "{:>7} {:<15} {:>4}  {:<21} {:<21} {:<9} {:>6} {:>10} {:>10} {:>9} {:>9} {:>7} {:>7} {:>7} {:>9} {:>9} {:>5}  WHY\n",
         "PID",
         "PROGRAM",
         "FD",
@@ -20,6 +20,7 @@ pub fn sockets(census: &Census) -> String {
         "WRITTEN",
         "MSGS IN",
         "MSGS OUT",
+        "LOOKS",
         "SLEEPS",
         "BELLS",
         "RING",
@@ -30,7 +31,7 @@ pub fn sockets(census: &Census) -> String {
         let record = &socket.record;
         let counted = |shown: String| if socket.is_counted() { shown } else { "-".to_owned() };
         table += &format!(
-            "{:>7} {:<15} {:>4}  {:<21} {:<21} {:<9} {:>6} {:>10} {:>10} {:>9} {:>9} {:>7} {:>7} {:>9} {:>9} {:>5}  {}\n",
+            "{:>7} {:<15} {:>4}  {:<21} {:<21} {:<9} {:>6} {:>10} {:>10} {:>9} {:>9} {:>7} {:>7} {:>7} {:>9} {:>9} {:>5}  {}\n",
             record.pid,
             census.program(record.pid),
             record.fd,
@@ -42,6 +43,7 @@ pub fn sockets(census: &Census) -> String {
             counted(bytes(record.written.bytes())),
             record.read.messages,
             record.written.messages,
+            record.looks,
             record.sleeps,
             record.doorbells,
             if record.capacity == 0 { "-".to_owned() } else { bytes(record.capacity) },
@@ -56,13 +58,13 @@ pub fn sockets(census: &Census) -> String {
 /// What each process has done.
 pub fn totals(census: &Census) -> String {
     let mut table = format!(
-        "{:>7} {:<15} {:>8} {:>8} {:>8} {:>11} {:>11} {:>12} {:>9} {:>9}\n",
-        "PID", "PROGRAM", "SOCKETS", "EVER", "PROMOTED", "CARRIED", "OVER TCP", "MESSAGES", "SLEEPS", "BELLS"
+        "{:>7} {:<15} {:>8} {:>8} {:>8} {:>11} {:>11} {:>12} {:>9} {:>9} {:>9}\n",
+        "PID", "PROGRAM", "SOCKETS", "EVER", "PROMOTED", "CARRIED", "OVER TCP", "MESSAGES", "LOOKS", "SLEEPS", "BELLS"
     );
     for (pid, totals) in census.totals() {
         let now = count(census, pid);
         table += &format!(
-            "{:>7} {:<15} {:>8} {:>8} {:>8} {:>11} {:>11} {:>12} {:>9} {:>9}\n",
+            "{:>7} {:<15} {:>8} {:>8} {:>8} {:>11} {:>11} {:>12} {:>9} {:>9} {:>9}\n",
             pid,
             census.program(pid),
             now,
@@ -71,6 +73,7 @@ pub fn totals(census: &Census) -> String {
             bytes(totals.carried),
             bytes(totals.tcp),
             totals.messages,
+            totals.looks,
             totals.sleeps,
             totals.doorbells,
         );
@@ -93,7 +96,7 @@ pub fn totals_json(census: &Census) -> String {
         let object = json!({
             "pid": pid, "program": census.program(pid), "sockets": count(census, pid),
             "sockets_ever": totals.sockets, "promoted_ever": totals.promoted,
-            "carried": totals.carried, "tcp": totals.tcp, "messages": totals.messages,
+            "carried": totals.carried, "tcp": totals.tcp, "messages": totals.messages, "looks": totals.looks,
             "sleeps": totals.sleeps, "doorbells": totals.doorbells, "promotions": totals.promotions });
         format!("{object}\n")
     };
@@ -126,6 +129,7 @@ fn socket_json(census: &Census, socket: &Sighting) -> Value {
         "remedy": record.reason.remedy(),
         "read": traffic(&record.read, socket.unread(), capacity(record.capacity)),
         "written": traffic(&record.written, socket.unsent(), socket.peer.and_then(|peer| capacity(peer.capacity))),
+        "looks": record.looks,
         "sleeps": record.sleeps,
         "doorbells": record.doorbells,
         "promotions": record.promotions,

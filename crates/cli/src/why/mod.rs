@@ -22,8 +22,8 @@ use verdict::Verdict;
 /// Answers the question.
 pub fn run(options: &Why) -> Result<()> {
     let subject = options.subject.as_str();
-    let verdicts = match (subject.parse::<u32>(), options.fd) {
-        (Ok(pid), Some(fd)) => vec![descriptor(pid, fd)?],
+    let (verdicts, all) = match (subject.parse::<u32>(), options.fd) {
+        (Ok(pid), Some(fd)) => (vec![descriptor(pid, fd)?], 1),
         (Ok(pid), None) => processes(&[pid])?,
         (Err(_), Some(_)) => {
             bail!("{subject} is not a process id: `sidestep why PID FD` takes one before a descriptor")
@@ -33,16 +33,19 @@ pub fn run(options: &Why) -> Result<()> {
             None => program(subject)?,
         },
     };
-    let texts: Vec<String> = verdicts.iter().take(MOST).map(ToString::to_string).collect();
+    let texts: Vec<String> = verdicts.iter().map(ToString::to_string).collect();
     println!("{}", texts.join("\n"));
-    if verdicts.len() > MOST {
-        println!("... and {} more: `sidestep stat` lists them all", verdicts.len() - MOST);
+    if all > verdicts.len() {
+        println!("... and {} more: `sidestep stat` lists them all", all - verdicts.len());
     }
     Ok(())
 }
 
-/// More than this nobody reads.
+/// More than this nobody reads, so no more is found out.
 const MOST: usize = 20;
+
+/// Answers, and how many there are with those that are not shown.
+type Answers = (Vec<Verdict>, usize);
 
 /// `ADDRESS:PORT` or `:PORT`.
 fn end(text: &str) -> Option<(Option<std::net::IpAddr>, u16)> {
@@ -108,7 +111,9 @@ fn sighted(census: &Census, socket: &Sighting, tables: &mut Tables) -> Verdict {
         record.key.remote
     );
     let mut verdict = Verdict::new(who, record.reason).sentence(socket.why());
-    if let Some(wrong) = of_process::settings(record.pid).wrong.filter(|_| record.reason == Reason::WrongOption) {
+    if record.reason == Reason::WrongOption
+        && let Some(wrong) = of_process::settings(record.pid).wrong
+    {
         verdict = verdict.fact("wrong is", wrong);
     }
     verdict = verdict.fact("path", format!("reads from {}, writes to {}", socket.reads_from(), socket.writes_to()));
@@ -157,7 +162,7 @@ fn holder(inode: u64) -> Option<u32> {
 }
 
 /// Connections from and to an address, or who listens there.
-fn connections(address: Option<std::net::IpAddr>, port: u16) -> Result<Vec<Verdict>> {
+fn connections(address: Option<std::net::IpAddr>, port: u16) -> Result<Answers> {
     let (census, mut tables) = (Census::take(), Tables::default());
     let fits = |end: SocketAddr| {
         end.port() == port && address.is_none_or(|address| end.ip() == address || end.ip().is_unspecified())
@@ -165,7 +170,8 @@ fn connections(address: Option<std::net::IpAddr>, port: u16) -> Result<Vec<Verdi
     let here = |socket: &&Sighting| fits(socket.record.key.local) || fits(socket.record.key.remote);
     let sockets: Vec<&Sighting> = census.sockets.iter().filter(here).collect();
     if !sockets.is_empty() {
-        return Ok(sockets.into_iter().map(|socket| sighted(&census, socket, &mut tables)).collect());
+        let shown = sockets.iter().take(MOST).map(|socket| sighted(&census, socket, &mut tables)).collect();
+        return Ok((shown, sockets.len()));
     }
     let shown = address.map_or(format!("port {port}"), |address| SocketAddr::new(address, port).to_string());
     let table = tables.of_process(process::id());
@@ -188,25 +194,28 @@ fn connections(address: Option<std::net::IpAddr>, port: u16) -> Result<Vec<Verdi
                 .fact("", "this user may not look at it; ask as root"),
         }
     };
-    Ok(rows.iter().map(verdict).collect())
+    Ok((rows.iter().take(MOST).map(verdict).collect(), rows.len()))
 }
 
 /// Whole processes.
-fn processes(pids: &[u32]) -> Result<Vec<Verdict>> {
+fn processes(pids: &[u32]) -> Result<Answers> {
     let (census, mut tables, mut verdicts) = (Census::take(), Tables::default(), Vec::new());
+    let mut all = 0;
     for pid in pids {
         let Some(name) = of_process::program(*pid) else { bail!("there is no process {pid}") };
         let own: Vec<&Sighting> = census.sockets.iter().filter(|socket| socket.record.pid == *pid).collect();
         if own.is_empty() {
             verdicts.push(Verdict::of_process(format!("{name} ({pid})"), *pid));
         }
-        verdicts.extend(own.into_iter().map(|socket| sighted(&census, socket, &mut tables)));
+        all += own.len().max(1);
+        let room = MOST.saturating_sub(verdicts.len());
+        verdicts.extend(own.into_iter().take(room).map(|socket| sighted(&census, socket, &mut tables)));
     }
-    Ok(verdicts)
+    Ok((verdicts, all))
 }
 
 /// A program: its processes, or what would become of it.
-fn program(name: &str) -> Result<Vec<Verdict>> {
+fn program(name: &str) -> Result<Answers> {
     let file = name.rsplit('/').next().unwrap_or(name);
     // The kernel keeps 15 letters of a name.
     let kept: String = file.chars().take(15).collect();
@@ -219,10 +228,11 @@ fn program(name: &str) -> Result<Vec<Verdict>> {
     let found = Program::find(OsStr::new(name));
     let Ok(found) = found else { bail!("no process runs {name}, and no program has this name") };
     let who = format!("{file}, which does not run now,");
-    Ok(vec![match found.loading().why_not() {
+    let verdict = match found.loading().why_not() {
         Some(why) => Verdict::new(who, Reason::NotLoadable).fact("it", why),
         None => {
             Verdict::new(who, Reason::NotLoaded).sentence("could be accelerated").fact("file", found.path.display())
         }
-    }])
+    };
+    Ok((vec![verdict], 1))
 }

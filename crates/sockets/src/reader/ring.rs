@@ -21,6 +21,7 @@ impl Reader {
     #[inline]
     pub(super) fn look(&mut self) -> bool {
         let (Some(ring), Some(carrier)) = (&mut self.ring, &self.carrier) else { return false };
+        self.counts.looks();
         let done = self.note.done;
         let core = || carrier.watch().peer_core();
         self.waiter.look(None, core, || ring.has_news() || carrier.announced(done).is_some())

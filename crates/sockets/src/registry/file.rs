@@ -7,7 +7,7 @@
 use std::{os::fd::OwnedFd, sync::Arc, time::Duration};
 
 use rustix::{
-    fs::{AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, Stat},
+    fs::{Access, AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, Stat},
     process::{Resource, getrlimit},
 };
 use sidestep_shm::segment::{self, SegmentId};
@@ -97,6 +97,24 @@ impl Registry {
     /// The registry of this user as tools see it, if it is there. Nothing is made.
     pub fn look(directory: &str) -> Option<View> {
         look(&open_directory(directory)?, rustix::process::geteuid().as_raw())
+    }
+
+    /// Whether programs of this user can have a registry in this directory. Nothing is opened for writing.
+    pub fn is_usable(directory: &str) -> bool {
+        let Some(user) = user::own() else { return false };
+        let can_write = |path: &str| rustix::fs::access(path, Access::WRITE_OK | Access::EXEC_OK).is_ok();
+        match (open_directory(directory), rustix::fs::lstat(directory)) {
+            (Some(folder), _) => match rustix::fs::statat(&folder, file_name(user), AtFlags::SYMLINK_NOFOLLOW) {
+                Ok(status) => is_proper(&status, user),
+                Err(_) => can_write(directory),
+            },
+            // The first program makes it, if that can be done where it is to be.
+            (None, Err(rustix::io::Errno::NOENT)) => {
+                let probe = format!("{}-{}", directory.trim_end_matches('/'), kernel::process());
+                rustix::fs::mkdir(&probe, Mode::RWXU).and_then(|()| rustix::fs::rmdir(&probe)).is_ok()
+            }
+            (None, _) => false,
+        }
     }
 
     /// The registries of all users that this process may look at.

@@ -38,6 +38,10 @@ record! {
         Swept,
         /// How often a user has ordered something by hand: who finds it changed looks at what.
         Orders,
+        /// The segment of a tap, plus 1; 0: there is none.
+        TapSegment,
+        /// Random number, also in that segment.
+        TapNonce,
     }
 }
 
@@ -76,6 +80,10 @@ record! {
         EndedPromotions,
         /// 1: its connections stay on TCP, by order of its user.
         Off,
+        /// Waits of the ended sockets that looked for a while.
+        EndedLooks,
+        /// The process that will read this record when its owner has ended: it is not used again while that one lives.
+        Watcher,
     }
 }
 
@@ -130,6 +138,10 @@ record! {
         Promotions,
         /// Bytes of the carrier that it reads from: the size of a ring, or what a link lets be under way.
         Capacity,
+        /// Waits for bytes that looked for a while, before they found some or slept.
+        ReadLooks,
+        /// Waits for space that did.
+        WriteLooks,
     }
 }
 
@@ -137,14 +149,14 @@ record! {
 pub const MAGIC: u64 = u64::from_le_bytes(*b"SIDESTEP");
 /// Raised by every change of the layout.
 pub const VERSION: u64 = 6;
-/// Records of processes, and words of each: two cache lines.
+/// Records of processes, and words of each: three cache lines.
 pub const PROCESSES: usize = 1024;
 /// Words of a process's record.
-pub const PROCESS_WORDS: usize = 16;
+pub const PROCESS_WORDS: usize = 24;
 /// Records of sockets.
 pub const SOCKETS: usize = 16_384;
-/// Words of a socket's record: three cache lines.
-pub const SOCKET_WORDS: usize = 24;
+/// Words of a socket's record: four cache lines.
+pub const SOCKET_WORDS: usize = 32;
 /// Ports that can be turned off at a time.
 pub const PORTS: usize = 64;
 /// Index of the first of them, in the page of the head: a port, or 0.

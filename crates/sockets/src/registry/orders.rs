@@ -1,4 +1,4 @@
-//! What users order by hand: processes and ports whose connections stay on TCP.
+//! What users order by hand: processes and ports whose connections stay on TCP, and taps.
 //!
 //! Whoever orders something writes it here, raises the count of orders, and rings the processes that it concerns. They look at
 //! the count before they sleep and now and then while they run, and carry out what has changed. Only processes of the user,
@@ -6,10 +6,10 @@
 
 use std::{
     collections::HashSet,
-    sync::atomic::Ordering::{Relaxed, Release},
+    sync::atomic::Ordering::{Acquire, Relaxed, Release},
 };
 
-use sidestep_shm::{Word64, passing::Lifeline};
+use sidestep_shm::{Word64, passing::Lifeline, segment::SegmentId};
 
 use super::{
     Process, Registry, View,
@@ -66,6 +66,36 @@ impl Registry {
         Turned::Ordered(concerned.into_iter().filter(|process| self.ring(*process)).count())
     }
 
+    /// Raises the count of orders, and rings every process: something was ordered that concerns all.
+    fn announce(&self) {
+        self.orders().fetch_add(1, Release);
+        (0..PROCESSES).filter_map(|index| self.records.process_at(index)).for_each(|process| _ = self.ring(process));
+    }
+
+    /// The segment of the tap that is there, and its nonce.
+    pub fn tap(&self) -> Option<(SegmentId, u64)> {
+        let word = |field: HeadField| self.records.words.word(field as usize).load(Acquire);
+        let segment = u32::try_from(word(HeadField::TapSegment).checked_sub(1)?).ok()?;
+        Some((SegmentId(segment), word(HeadField::TapNonce)))
+    }
+
+    /// Begins a tap, or ends it.
+    pub fn set_tap(&self, tap: Option<(SegmentId, u64)>) {
+        let word = |field: HeadField| self.records.words.word(field as usize);
+        word(HeadField::TapSegment).store(0, Release);
+        if let Some((segment, nonce)) = tap {
+            word(HeadField::TapNonce).store(nonce, Release);
+            word(HeadField::TapSegment).store(u64::from(segment.0) + 1, Release);
+        }
+        self.announce();
+    }
+
+    /// The number of the process whose socket has this key.
+    pub fn pid_of(&self, key: &Key) -> Option<u32> {
+        let owner = self.records.owner(self.records.of_socket(self.records.index_of(key)?, Field::Claim))?;
+        u32::try_from(self.records.of_process(owner.index(), ProcessField::Pid)).ok()
+    }
+
     fn turn_port(&self, port: u16, off: bool) -> bool {
         let word = |at| self.records.words.word(FIRST_PORT + at);
         let places = |value: u64| (0..PORTS).filter(move |at| word(*at).load(Relaxed) == value);
@@ -110,10 +140,14 @@ impl View {
         self.records.ports_off().collect()
     }
 
-    /// Whether the process with this number is turned off.
-    pub fn is_process_off(&self, pid: u32) -> bool {
-        let index = self.records.process_with(pid);
-        index.is_some_and(|index| self.records.of_process(index, ProcessField::Off) != 0)
+    /// The processes that are turned off.
+    pub fn processes_off(&self) -> Vec<u32> {
+        let off = |index: usize| {
+            self.records.process_at(index)?;
+            let word = |field| self.records.of_process(index, field);
+            (word(ProcessField::Off) != 0).then(|| word(ProcessField::Pid) as u32)
+        };
+        (0..PROCESSES).filter_map(off).collect()
     }
 }
 

@@ -47,6 +47,8 @@ pub struct Totals {
     pub doorbells: u64,
     /// How often directions were promoted.
     pub promotions: u64,
+    /// Waits that looked for a while.
+    pub looks: u64,
 }
 
 /// What a process has said of one of its sockets.
@@ -76,6 +78,8 @@ pub struct SocketRecord {
     pub doorbells: u64,
     /// How often a direction was promoted.
     pub promotions: u64,
+    /// Waits that looked for a while, for bytes or for space, before they found something or slept.
+    pub looks: u64,
     /// Bytes of the carrier that it reads from; 0 without one.
     pub capacity: u64,
     /// When it came into the registry, in nanoseconds of the monotonic clock. 0: it is not there, and nothing is counted.
@@ -169,6 +173,7 @@ impl SocketRecord {
             sleeps: word(Field::Sleeps),
             doorbells: word(Field::Doorbells),
             promotions: word(Field::Promotions),
+            looks: word(Field::ReadLooks).saturating_add(word(Field::WriteLooks)),
             capacity: word(Field::Capacity),
             since: word(Field::Since),
             promoted_at: word(Field::Promoted),
@@ -271,6 +276,7 @@ impl<W: Load> Records<W> {
                 sleeps: word(ProcessField::EndedSleeps),
                 doorbells: word(ProcessField::EndedDoorbells),
                 promotions: word(ProcessField::EndedPromotions),
+                looks: word(ProcessField::EndedLooks),
             },
         };
         // The same use of the record before and after. Its end changes nothing but the claim.

@@ -23,6 +23,57 @@ fn kernel_id() -> u32 {
     kernel::process()
 }
 
+/// What a process leaves behind stays as long as the one lives that wants to read it.
+#[test]
+fn a_record_that_is_awaited_is_not_used_again() {
+    let (registry, directory) = registry("awaited");
+    let identity = |number: u64| Identity([7, u64::from(kernel_id()) << 8 | number]);
+    for (watcher, kept) in [(Some(kernel_id()), true), (Some(NOBODY), false), (None, false)] {
+        let ended = registry.claim(identity(1), NOBODY - 1, watcher).unwrap();
+        registry.process_word(ended.index, ProcessField::EndedCarried).store(4711, Relaxed);
+        registry.withdraw(ended);
+        let next = registry.claim(identity(2), NOBODY, None).unwrap();
+        assert_eq!(next.index != ended.index, kept, "{watcher:?}");
+        let read = registry.records.of_process(ended.index, ProcessField::EndedCarried);
+        assert_eq!(read, if kept { 4711 } else { 0 });
+        registry.withdraw(next);
+        registry.process_word(ended.index, ProcessField::Watcher).store(0, Relaxed);
+    }
+    std::fs::remove_dir_all(directory).unwrap();
+}
+
+/// Who is turned off, and for whose sake a connection is.
+#[test]
+fn orders_concern_both_ends() {
+    let (registry, directory) = registry("orders");
+    let identity = |number: u64| Identity([7, u64::from(kernel_id()) << 8 | number]);
+    let [own, peer] = [1, 2].map(|at| registry.claim(identity(at), NOBODY - at as u32, None).unwrap());
+    registry.add(own, &key(4000), COOKIE, 5).unwrap();
+    registry.add(peer, &key(4000).reversed(), COOKIE, 5).unwrap();
+    let off = || {
+        [(own, key(4000)), (peer, key(4000).reversed()), (own, key(4001))].map(|(of, key)| registry.is_off(of, &key))
+    };
+    assert_eq!((off(), registry.has_off()), ([false; 3], false));
+    let before = registry.orders().load(Relaxed);
+    for (subject, expected) in [
+        (Subject::Process(NOBODY - 1), [true; 3]),
+        (Subject::Process(NOBODY - 2), [true, true, false]),
+        (Subject::Port(4000), [true, true, false]),
+        (Subject::Port(80), [true; 3]),
+    ] {
+        // Nobody listens, so nobody is rung.
+        assert_eq!(registry.turn(subject, true), Turned::Ordered(0));
+        assert_eq!((off(), registry.has_off()), (expected, true), "{subject:?}");
+        assert_eq!(registry.turn(subject, false), Turned::Ordered(0));
+        assert_eq!((off(), registry.has_off()), ([false; 3], false), "{subject:?}");
+    }
+    assert_eq!(registry.orders().load(Relaxed), before + 8);
+    assert_eq!(registry.turn(Subject::Process(NOBODY), true), Turned::Unknown);
+    let turned = (1..=layout::PORTS as u16 + 1).map(|port| registry.turn(Subject::Port(port), true));
+    assert_eq!(turned.filter(|turned| *turned == Turned::TooMany).count(), 1);
+    std::fs::remove_dir_all(directory).unwrap();
+}
+
 #[test]
 fn what_is_offered_is_found_until_it_is_removed() {
     let (registry, directory) = registry("find");

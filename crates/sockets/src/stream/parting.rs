@@ -38,6 +38,8 @@ pub struct Carriage {
     pub parting: AtomicBool,
     /// How many were.
     pub partings: AtomicU32,
+    /// A tool sees what goes over it. Beside the word above, which every write looks at.
+    pub tapped: AtomicBool,
 }
 
 impl Carriage {
@@ -45,6 +47,7 @@ impl Carriage {
     pub(super) fn end(&self) {
         *lock(&self.inbox) = None;
         *lock(&self.carrier) = None;
+        self.tapped.store(false, Ordering::Relaxed);
     }
 }
 
@@ -84,19 +87,18 @@ impl Stream {
         if self.ends.any() || carrier.has_ended() || carrier.peer_reading().closed {
             return;
         }
-        let parted = if lost {
-            self.has_lost(&carrier) && reader.is_dry() && writer.is_dry(self)
-        } else {
+        if !lost {
             self.carriage.parting.store(true, Ordering::Relaxed);
             reader.part(self);
             writer.part(self);
-            // Its word comes behind its last switch: whoever has seen the one sees the other. Without a word from either: what
-            // was never opened cannot bring anything, and a peer from another user's time learns that the carrier is gone.
-            let agreed = carrier.peer_reading().parting && reader.has_parted(self);
-            let unopened = reader.is_unopened() && lock(&self.place).is_none();
-            (agreed || unopened) && writer.has_parted(self)
-        };
-        if parted {
+        }
+        // Its word comes behind its last switch: whoever has seen the one sees the other. A peer that had this side's word, too,
+        // may have gone on without the carrier. Without a word from either: what was never opened cannot bring anything, and a
+        // peer from another user's time learns that the carrier is gone.
+        let agreed = carrier.peer_reading().parting && reader.has_parted(self);
+        let unopened = !lost && reader.is_unopened() && lock(&self.place).is_none();
+        let parted = (agreed || unopened) && writer.has_parted(self);
+        if parted || lost && self.has_lost(&carrier) && reader.is_dry() && writer.is_dry(self) {
             self.give_up(&mut reader, &mut writer);
             drop((reader, writer));
             if self.stage() == Stage::Never {

@@ -10,7 +10,7 @@ use crate::{
     orders,
     reason::Reason,
     stream::{Place, Stage, Stream, lock},
-    table, unseen,
+    table, tap, unseen,
 };
 
 /// Turns after which a stream is offered: the second exchange has begun.
@@ -254,6 +254,7 @@ impl Stream {
         if let Some(carrier) = self.carrier() {
             place.engine.registry.set_carrier(place.entry, carrier.capabilities());
         }
+        tap::consider(self, &place);
         self.set_reason(Reason::Promoted);
         // SeqCst: a `vfork` says that it lends and then looks for carriers, this stores the carrier and looks for such a word.
         fence(Ordering::SeqCst);

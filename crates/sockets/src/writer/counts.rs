@@ -19,7 +19,7 @@ pub(super) struct Counts {
     pub messages: u64,
     /// Bytes that were written to carriers before this one.
     former: u64,
-    words: Option<[Word64; 3]>,
+    words: Option<[Word64; 4]>,
     /// How far had been written at the last sweep of idle rings, and when pages were last given back.
     swept: u64,
     released: u64,
@@ -28,7 +28,7 @@ pub(super) struct Counts {
 impl Counts {
     /// With a carrier that nothing has gone over.
     pub fn begin(&mut self, stream: &Stream) {
-        let fields = [Field::WrittenRing, Field::WrittenMessages, Field::Doorbells];
+        let fields = [Field::WrittenRing, Field::WrittenMessages, Field::Doorbells, Field::WriteLooks];
         let words =
             stream.known_place().map(|place| fields.map(|field| place.engine.registry.field(place.entry, field)));
         let former = stream.carried_bytes(WRITE, 0);
@@ -39,10 +39,17 @@ impl Counts {
     #[inline]
     pub fn sent(&mut self, ring: &AnyOutbound) {
         self.messages += 1;
-        if let Some([bytes, messages, doorbells]) = &self.words {
+        if let Some([bytes, messages, doorbells, _]) = &self.words {
             bytes.store(self.former + ring.position(), Ordering::Relaxed);
             messages.store(self.messages, Ordering::Relaxed);
             doorbells.store(ring.alarms(), Ordering::Relaxed);
+        }
+    }
+
+    /// This side looks for space.
+    pub fn looks(&self) {
+        if let Some([.., looks]) = &self.words {
+            looks.store(looks.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
         }
     }
 

@@ -1,5 +1,7 @@
 //! Files that are sent: what the kernel has of them in memory goes straight into a ring.
 
+use std::sync::atomic::Ordering;
+
 use sidestep_shm::cached::CachedFile;
 use sidestep_stream::carrier::Outbound;
 
@@ -15,7 +17,8 @@ impl Writer {
         offset: Option<u64>,
         count: usize,
     ) -> Result<usize> {
-        if self.ring.is_none() || self.may_give_way() || self.step(stream, &[], true)? != Step::Sent(0) {
+        let plain = self.may_give_way() || stream.carriage.tapped.load(Ordering::Relaxed);
+        if self.ring.is_none() || plain || self.step(stream, &[], true)? != Step::Sent(0) {
             return Ok(0);
         }
         let Some(ring) = &mut self.ring else { return Ok(0) };

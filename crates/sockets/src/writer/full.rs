@@ -22,7 +22,7 @@ impl Writer {
             return self.write(stream, parts, patient, false);
         }
         self.adopt_larger();
-        let count = self.push(parts, patient)?;
+        let count = self.push(stream, parts, patient)?;
         if count > 0 {
             return Ok(Step::Sent(count));
         }
@@ -33,9 +33,12 @@ impl Writer {
         let distant = carrier.capabilities().far;
         let idle = !patient && !patience::is_large(&carrier) && (distant || self.patience.is_idle(&carrier));
         let mut moves = false;
+        if patient || idle {
+            self.counts.looks();
+        }
         if (patient || idle) && self.patience.look(&carrier, patient) {
             moves = true;
-            let count = self.push(parts, patient)?;
+            let count = self.push(stream, parts, patient)?;
             if count > 0 {
                 self.patience.moved();
                 return Ok(Step::Sent(count));

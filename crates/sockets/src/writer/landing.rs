@@ -15,6 +15,7 @@ use crate::{
     orders,
     reason::Reason,
     stream::{Stream, WRITE},
+    tap,
 };
 
 /// How long a writer that leaves waits until its reader can know, and between two looks.
@@ -118,6 +119,7 @@ impl Writer {
     /// Tells the reader that nothing follows; the anchor's word for it comes after.
     pub fn end(&mut self, stream: &Stream) {
         stream.ends.writes_over.store(true, Ordering::Relaxed);
+        tap::ended(stream);
         if self.ring.is_none() {
             self.take_up(stream);
         }

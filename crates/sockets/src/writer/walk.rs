@@ -16,6 +16,7 @@ use crate::{
     reason::Reason,
     set,
     stream::{Stream, WRITE, lock},
+    tap,
 };
 
 /// How much fits is the carrier's to say: nothing, or enough.
@@ -107,7 +108,13 @@ impl Writer {
             Ask::Enter(number) => yes(self.enter(call, number)?),
             Ask::Head(_) => Answer::Count(self.head(call)),
             Ask::Publish { .. } => match self.ring.as_mut().map(|ring| ring.send(call.parts, call.patient)) {
-                Some(outcome) => self.pushed(outcome)?.map_or(Answer::No, |count| Answer::Count(count as u64)),
+                Some(outcome) => match self.pushed(outcome)? {
+                    Some(count) => {
+                        tap::wrote(call.stream, call.parts, count);
+                        Answer::Count(count as u64)
+                    }
+                    None => Answer::No,
+                },
                 None => Answer::Broken,
             },
             // Of what was taken back, so much is with TCP.

@@ -1,88 +1,23 @@
-//! What people see of programs under Sidestep: `stat`, `why`, `doctor`, `top`, metrics.
+//! What people see of programs under Sidestep, and do to them: `stat`, `why`, `doctor`, `top`, metrics, `off`, `tap`.
+
+mod reasons;
+mod stage;
+mod tap;
+mod turn;
 
 use std::{
     fs,
     io::{BufRead, BufReader, Read, Write},
     net::{TcpListener, TcpStream},
-    path::{Path, PathBuf},
-    process::{Child, ChildStdin, Command, Output, Stdio},
+    process::{Command, Stdio},
     thread,
     time::{Duration, Instant},
 };
 
 use serde_json::Value;
-use sidestep_testkit::{process::PATIENCE, sockets::compile};
+use sidestep_testkit::process::PATIENCE;
 
-const SIDESTEP: &str = env!("CARGO_BIN_EXE_sidestep");
-
-/// A folder with a registry of its own, and programs that meet there.
-struct Stage(PathBuf);
-
-impl Stage {
-    fn new(name: &str) -> Stage {
-        let folder = Path::new("/dev/shm").join(format!("sidestep-see-{name}-{}", std::process::id()));
-        fs::create_dir(&folder).expect("a folder");
-        Stage(folder)
-    }
-
-    fn sidestep(&self, arguments: &[&str]) -> Output {
-        let mut command = Command::new(SIDESTEP);
-        command.args(arguments).env("SIDESTEP_DIR", &self.0).output().expect("it runs")
-    }
-
-    /// What `sidestep` with these arguments prints, which must succeed.
-    fn said(&self, arguments: &[&str]) -> String {
-        let output = self.sidestep(arguments);
-        assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8_lossy(&output.stdout).into_owned()
-    }
-
-    /// Starts the program in this state, under `run` with these options.
-    fn pair(&self, options: &[&str], state: &[&str]) -> Pair {
-        let mut command = Command::new(SIDESTEP);
-        command.arg("run").args(options).arg("--").arg(program()).args(state);
-        self.start(command)
-    }
-
-    fn start(&self, mut command: Command) -> Pair {
-        command.env("SIDESTEP_DIR", &self.0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let mut child = command.spawn().expect("it starts");
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().expect("a pipe")).read_line(&mut line).expect("a line");
-        let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-        let [_, pid, fd, listener, port] = &words[..] else { panic!("it did not start: {line:?}") };
-        let [pid, fd, listener, port] = [pid, fd, listener, port].map(String::to_owned);
-        Pair { input: child.stdin.take(), child, pid, fd, listener, port }
-    }
-
-    fn sockets(&self, arguments: &[&str]) -> Vec<Value> {
-        let text = self.said(&[&["stat", "--json"], arguments].concat());
-        text.lines().map(|line| serde_json::from_str(line).expect("an object a line")).collect()
-    }
-}
-
-impl Drop for Stage {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
-/// The program, until it is dropped.
-struct Pair {
-    input: Option<ChildStdin>,
-    child: Child,
-    pid: String,
-    fd: String,
-    listener: String,
-    port: String,
-}
-
-impl Drop for Pair {
-    fn drop(&mut self) {
-        drop(self.input.take());
-        let _ = self.child.wait();
-    }
-}
+use stage::{Killed, Pair, SIDESTEP, Stage, library, program, static_program};
 
 #[test]
 fn stat_shows_both_ends_of_a_promoted_connection() {
@@ -156,6 +91,7 @@ fn why_names_the_reason() {
         ("promoted", "Promoted"),
         ("young", "Young"),
         ("option", "Option"),
+        ("demoted", "Demoted"),
         ("holder", "OtherHolder"),
         ("foreign", "ForeignBytes"),
         ("passed", "Passed"),
@@ -339,38 +275,4 @@ fn top_works_in_a_terminal() {
         assert!(Instant::now() < end, "it does not end");
         thread::sleep(Duration::from_millis(50));
     }
-}
-
-/// A process that is killed at the end.
-struct Killed(Child);
-
-impl Drop for Killed {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-fn program() -> PathBuf {
-    compile(&source("pair.c"), &built(), &[])
-}
-
-fn static_program() -> PathBuf {
-    compile(&source("fixed.c"), &built().join("static"), &["-static"])
-}
-
-fn source(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("crates/cli").join("tests/reasons").join(name)
-}
-
-fn built() -> PathBuf {
-    std::env::current_exe().expect("a path").ancestors().nth(2).expect("a profile").join("reasons")
-}
-
-fn library() -> PathBuf {
-    let profile = Path::new(SIDESTEP).parent().expect("a folder");
-    let built = ["libsidestep.so", "deps/libsidestep.so"].map(|name| profile.join(name));
-    // Cargo keeps two, and does not always renew both.
-    let modified = |library: &PathBuf| library.metadata().and_then(|status| status.modified()).ok();
-    built.into_iter().filter(|library| library.exists()).max_by_key(modified).expect("libsidestep.so is built")
 }

@@ -65,7 +65,7 @@ impl Arenas {
             let region = node.regions().create_sparse(len)?;
             let offered = node.offer(peer, &region, &region.cookie());
             // The end of a peer is reported once. If it was before this, nobody else takes the region out.
-            offered.inspect_err(|_| _ = node.regions().remove(region.id))?;
+            offered.inspect_err(|_| _ = node.regions().remove(&region))?;
             Ok(region)
         });
         let (region, offset) = placed.inspect_err(|_| self.forget_if_empty(peer))?;
@@ -84,7 +84,7 @@ impl Arenas {
     pub(crate) fn peer_closed(&self, regions: &RegionTable, peer: PeerId) {
         let Some(arena) = lock(&self.of_peer).remove(&peer) else { return };
         for chunk in &lock(&arena.state).chunks {
-            regions.remove(chunk.id);
+            regions.remove(chunk);
         }
     }
 }

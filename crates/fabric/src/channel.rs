@@ -57,8 +57,6 @@ pub struct ChannelOptions {
     pub capacity: usize,
     /// Stream or slots. The two directions need not agree.
     pub kind: Kind,
-    /// Whether another process of this owner may take the queues up ([`crate::queue::Handover`]).
-    pub shared: bool,
 }
 
 /// A channel that was asked for, until the other side has answered. Dropping it gives up.
@@ -86,7 +84,6 @@ struct Opening {
 #[derive(Debug)]
 pub struct Half {
     block: ArenaBlock,
-    shared: bool,
 }
 
 /// On the way to the peer's queue: its memory is being opened.
@@ -98,7 +95,7 @@ pub struct Joining {
 
 impl Default for ChannelOptions {
     fn default() -> Self {
-        ChannelOptions { capacity: 256 * 1024, kind: Kind::Stream, shared: false }
+        ChannelOptions { capacity: 256 * 1024, kind: Kind::Stream }
     }
 }
 
@@ -265,7 +262,7 @@ impl Half {
     /// Lends a block for a connection with `peer`, from memory that only this peer can write.
     pub fn new(node: &Node, peer: PeerId, options: ChannelOptions) -> Result<Half> {
         let block = node.core().arenas.block(node, peer, options.capacity, options.kind)?;
-        Ok(Half { block, shared: options.shared })
+        Ok(Half { block })
     }
 
     /// What the other side must know to join.
@@ -283,8 +280,7 @@ impl Half {
     /// The peer may write into the block until it has closed, too. So the half must outlive the connection, or be given to
     /// its endpoint ([`Endpoint::own`]).
     pub fn finish(&self, endpoint: &Endpoint, joining: &Joining) -> Result<(Sender, Receiver)> {
-        let family = if self.shared { queue::shared_family()? } else { queue::private_family()? };
-        queue::attach(endpoint, self.block.block(), &joining.aperture, &joining.theirs, &family)
+        queue::attach(endpoint, self.block.block(), &joining.aperture, &joining.theirs)
     }
 }
 

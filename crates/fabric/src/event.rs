@@ -315,7 +315,7 @@ impl EventQueueCore {
     fn take(&self) -> Option<Event> {
         loop {
             let id = SourceId(self.pending.take()?);
-            let mut sources = self.sources();
+            let sources = self.sources();
             // Detached meanwhile: its number may belong to another by now.
             if let Some(event) = sources.take(id) {
                 return Some(event);
@@ -329,7 +329,7 @@ impl EventQueueCore {
         if most > 0 && !self.pending.is_empty() {
             let mut ids = Vec::new();
             self.pending.take_many(&mut ids, most);
-            let mut sources = self.sources();
+            let sources = self.sources();
             events.extend(ids.into_iter().filter_map(|id| sources.take(SourceId(id))));
         }
         events.len() - before

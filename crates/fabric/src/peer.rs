@@ -10,7 +10,7 @@ use sidestep_shm::attach::{Attachment, Gate};
 use crate::{
     cookie::{Cookie, RegionId},
     error::{CloseReason, Error, Result},
-    link::{Capabilities, Link, Pages, PeerNumber, Request, Ticket, WakePath},
+    link::{Capabilities, Link, Pages, PeerNumber, Request, Ticket},
     node::{Attached, LinkIndex, Node},
     queue::PeerBell,
     region::RegionSlice,
@@ -157,10 +157,5 @@ impl<'a> Peer<'a> {
     /// What a forked child of this process needs to wake it.
     pub(crate) fn bell(&self) -> Option<PeerBell> {
         self.link().maps()?.bell(self.number)
-    }
-
-    pub(crate) fn wake_path(&self) -> Result<WakePath> {
-        let maps = self.link().maps().ok_or(Error::Unsupported("handing over a queue"))?;
-        maps.wake_path(self.number)
     }
 }

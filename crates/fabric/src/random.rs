@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use sidestep_shm::family::process_generation;
+use sidestep_sys::process;
 
 /// A thread's store of random bytes. It has no destructor: who registers one allocates.
 #[derive(Debug, Clone, Copy)]
@@ -23,8 +23,8 @@ impl Random {
     /// A fresh 128-bit key.
     pub(crate) fn key() -> u128 {
         let mut store = STORE.get();
-        if store.left == 0 || store.process != process_generation() {
-            store = Random { keys: fetch(), left: BATCH, process: process_generation() };
+        if store.left == 0 || store.process != process::generation() {
+            store = Random { keys: fetch(), left: BATCH, process: process::generation() };
         }
         store.left -= 1;
         STORE.set(store);

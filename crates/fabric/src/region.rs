@@ -188,7 +188,7 @@ impl Region {
 
 impl Drop for Region {
     fn drop(&mut self) {
-        let next = self.node.regions().remove(self.core.id);
+        let next = self.node.regions().remove(&self.core);
         // Only its owner issues cookies, who has let go of it.
         if !self.core.cookies.were_never_issued() {
             let mapped_by = self.core.retire();

@@ -55,7 +55,7 @@ fn messages_come_back_whole() {
     let name = name("slots");
     let node = Node::new().unwrap();
     let listener = node.listen(&name).unwrap();
-    let options = ChannelOptions { capacity: 4096, kind: Kind::Slots(128), ..Default::default() };
+    let options = ChannelOptions { capacity: 4096, kind: Kind::Slots(128) };
     let server = thread::spawn(move || {
         let request = listener.wait(soon()).unwrap();
         let mut channel = Channel::accept(request, options, b"", soon()).unwrap();

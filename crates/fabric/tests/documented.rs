@@ -2,19 +2,11 @@
 
 use std::{fmt::Write, fs, path::Path};
 
-use sidestep_fabric::{
-    link::shm::PAIR_LAYOUT,
-    queue::{BLOCK_LAYOUT, FAMILY_LAYOUT},
-};
+use sidestep_fabric::{link::shm::PAIR_LAYOUT, queue::BLOCK_LAYOUT};
 use sidestep_shm::{event_ring::EVENT_RING_LAYOUT, gate::GATE_LAYOUT, layout::Field};
 
-const LAYOUTS: [(&str, &[Field]); 5] = [
-    ("block", BLOCK_LAYOUT),
-    ("pair", PAIR_LAYOUT),
-    ("gate", GATE_LAYOUT),
-    ("events", EVENT_RING_LAYOUT),
-    ("family", FAMILY_LAYOUT),
-];
+const LAYOUTS: [(&str, &[Field]); 4] =
+    [("block", BLOCK_LAYOUT), ("pair", PAIR_LAYOUT), ("gate", GATE_LAYOUT), ("events", EVENT_RING_LAYOUT)];
 
 #[test]
 fn the_manual_has_the_layouts() {

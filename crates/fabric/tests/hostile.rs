@@ -157,7 +157,7 @@ impl Comparable for Vec<u64> {
 fn honest(name: &str, stop: &Arc<AtomicBool>, echoed: &Arc<AtomicU64>) -> JoinHandle<Vec<u64>> {
     let (name, stop, echoed) = (format!("shm:{name}"), stop.clone(), echoed.clone());
     let node = Node::new().unwrap();
-    let options = ChannelOptions { capacity: 8192, kind: Kind::Slots(128), shared: false };
+    let options = ChannelOptions { capacity: 8192, kind: Kind::Slots(128) };
     let deadline = Some(clock::now() + PATIENCE_NS);
     let channel = Channel::connect(&node, &name, options, b"", deadline).unwrap();
     thread::spawn(move || {
@@ -194,7 +194,7 @@ fn hostile(role: Role) {
 /// Sends a frame of no kind with three descriptors, and sees that the line is cut.
 fn slipper(role: Role) {
     let (own, bell) = (PairBell::new().unwrap(), eventfd(0, EventfdFlags::CLOEXEC).unwrap());
-    let raw = Raw::connect(&role.arguments[0], own.for_peer().unwrap()).unwrap();
+    let raw = Raw::connect(&role.arguments[0], own.for_peer()).unwrap();
     raw.line.send(&[0xff; 10], &[bell.as_fd(), bell.as_fd(), bell.as_fd()]).unwrap();
     while raw::receive(&raw.line, &mut Vec::new(), 10_000).is_some() {}
 }
@@ -203,7 +203,7 @@ fn slipper(role: Role) {
 fn ringer(role: Role) {
     let name = &role.arguments[0];
     let bell = PairBell::new().unwrap();
-    let shared = bell.for_peer().unwrap();
+    let shared = bell.for_peer();
     let raw = Raw::connect(name, shared).unwrap();
     // Full, and blocking for everyone who shares the description.
     while write(shared, &[0; 4096]).is_ok() {}

@@ -269,7 +269,7 @@ impl Rx {
 
     /// Fails if as many requests of the peer wait for their answers as were agreed.
     fn check_depth(&self, msn: Msn, tx: &Tx) -> Result<(), Fault> {
-        if tx.responses.len() >= usize::from(self.ird) {
+        if tx.waiting.responses.len() >= usize::from(self.ird) {
             return Err(Fault::ReadQueueFull { msn, ird: self.ird });
         }
         Ok(())

@@ -69,6 +69,20 @@ pub(crate) struct Tx {
     /// A terminate message that is to go out before anything else, and then nothing more.
     terminate: Option<terminate::Repr>,
     ended: bool,
+    pub(crate) waiting: Waiting,
+    pub(crate) unanswered: VecDeque<Unanswered>,
+    /// How much of the first request's payload is out.
+    sent: u32,
+    /// Whose message is under way.
+    current: Option<Lane>,
+    turn: Lane,
+    next: Numbers,
+    pub(crate) ledger: Ledger,
+}
+
+/// What is to go out.
+#[derive(Debug, Default)]
+pub(crate) struct Waiting {
     /// Segments that no program asked for: the ready signal, nudges.
     control: VecDeque<segment::Repr>,
     /// Requests that go out before all others, by their numbers in the ledger.
@@ -76,17 +90,15 @@ pub(crate) struct Tx {
     /// Requests by their numbers in the ledger.
     requests: VecDeque<(u64, Request)>,
     pub(crate) responses: VecDeque<Response>,
-    pub(crate) unanswered: VecDeque<Unanswered>,
-    /// How much of the first request's payload is out.
-    sent: u32,
-    /// Whose message is under way.
-    current: Option<Lane>,
-    turn: Lane,
-    send_msn: Msn,
-    request_msn: Msn,
-    response_msn: Msn,
-    next_atomic: u32,
-    pub(crate) ledger: Ledger,
+}
+
+/// The numbers that the next messages of each queue get.
+#[derive(Debug)]
+struct Numbers {
+    send: Msn,
+    request: Msn,
+    response: Msn,
+    atomic: u32,
 }
 
 impl Tx {
@@ -99,18 +111,12 @@ impl Tx {
             open: false,
             terminate: None,
             ended: false,
-            control: VecDeque::new(),
-            first: VecDeque::new(),
-            requests: VecDeque::new(),
-            responses: VecDeque::new(),
+            waiting: Waiting::default(),
             unanswered: VecDeque::new(),
             sent: 0,
             current: None,
             turn: Lane::Responses,
-            send_msn: Msn::FIRST,
-            request_msn: Msn::FIRST,
-            response_msn: Msn::FIRST,
-            next_atomic: 1,
+            next: Numbers { send: Msn::FIRST, request: Msn::FIRST, response: Msn::FIRST, atomic: 1 },
             ledger: Ledger::default(),
         }
     }
@@ -131,12 +137,12 @@ impl Tx {
 
     pub(crate) fn post(&mut self, work: WorkId, request: Request) {
         let number = self.ledger.open(work);
-        self.requests.push_back((number, request));
+        self.waiting.requests.push_back((number, request));
     }
 
     pub(crate) fn post_first(&mut self, work: WorkId, request: Request) {
         let number = self.ledger.open(work);
-        self.first.push_back((number, request));
+        self.waiting.first.push_back((number, request));
     }
 
     /// How many reads and atomics may be under way.
@@ -149,7 +155,7 @@ impl Tx {
         let repr = match signal {
             ReadySignal::Write => zero_length_write(),
             ReadySignal::Send => {
-                let msn = next(&mut self.send_msn);
+                let msn = next(&mut self.next.send);
                 let kind = SendKind::default();
                 segment::Repr::Send { last: true, msn, offset: MessageOffset(0), kind }
             }
@@ -157,7 +163,7 @@ impl Tx {
                 let (sink, sink_offset) = (Stag(0), TaggedOffset(0));
                 self.unanswered.push_back(Unanswered::Read { number: None, sink, next: sink_offset, remaining: 0 });
                 segment::Repr::ReadRequest {
-                    msn: next(&mut self.request_msn),
+                    msn: next(&mut self.next.request),
                     request: read_request::Repr {
                         sink,
                         sink_offset,
@@ -168,12 +174,12 @@ impl Tx {
                 }
             }
         };
-        self.control.push_back(repr);
+        self.waiting.control.push_back(repr);
     }
 
     /// Queues a segment that does nothing but arrive.
     pub(crate) fn nudge(&mut self) {
-        self.control.push_back(zero_length_write());
+        self.waiting.control.push_back(zero_length_write());
     }
 
     /// Ends the stream with this message. What was not sent never will be.
@@ -185,20 +191,20 @@ impl Tx {
     /// Sends nothing more.
     pub(crate) fn stop(&mut self) {
         self.terminate = None;
-        self.control.clear();
-        self.first.clear();
-        self.requests.clear();
-        self.responses.clear();
+        self.waiting.control.clear();
+        self.waiting.first.clear();
+        self.waiting.requests.clear();
+        self.waiting.responses.clear();
         self.unanswered.clear();
     }
 
     /// Whether everything was emitted and answered.
     pub(crate) fn is_idle(&self) -> bool {
         self.terminate.is_none()
-            && self.control.is_empty()
-            && self.first.is_empty()
-            && self.requests.is_empty()
-            && self.responses.is_empty()
+            && self.waiting.control.is_empty()
+            && self.waiting.first.is_empty()
+            && self.waiting.requests.is_empty()
+            && self.waiting.responses.is_empty()
             && self.unanswered.is_empty()
     }
 
@@ -209,18 +215,24 @@ impl Tx {
 
     /// Whether something is to be emitted, now or when the peer has answered.
     pub(crate) fn has_output(&self) -> bool {
-        self.terminate.is_some() || !self.control.is_empty() || !self.responses.is_empty() || !self.has_gathered_all()
+        self.terminate.is_some()
+            || !self.waiting.control.is_empty()
+            || !self.waiting.responses.is_empty()
+            || !self.has_gathered_all()
     }
 
     /// Whether every request was emitted.
     pub(crate) fn has_gathered_all(&self) -> bool {
-        self.first.is_empty() && self.requests.is_empty()
+        self.waiting.first.is_empty() && self.waiting.requests.is_empty()
     }
 
     /// How many reads and atomics want an answer, those not yet sent included.
     pub(crate) fn awaited_count(&self) -> usize {
-        let queued =
-            self.requests.iter().filter(|(_, request)| matches!(request, Request::Read(_) | Request::Atomic { .. }));
+        let queued = self
+            .waiting
+            .requests
+            .iter()
+            .filter(|(_, request)| matches!(request, Request::Read(_) | Request::Atomic { .. }));
         self.unanswered.len() + queued.count()
     }
 
@@ -231,12 +243,12 @@ impl Tx {
 
     /// Whether the region may still be read from, or written by an answer.
     pub(crate) fn holds(&self, stag: Stag) -> bool {
-        let queued = self.first.iter().chain(&self.requests).any(|(_, request)| match request {
+        let queued = self.waiting.first.iter().chain(&self.waiting.requests).any(|(_, request)| match request {
             Request::Send { source, .. } | Request::Write { source, .. } => source.source == Source::Region(stag),
             Request::Read(request) => request.sink == stag,
             Request::Immediate { .. } | Request::Atomic { .. } => false,
         });
-        let asked = self.responses.iter().any(|response| {
+        let asked = self.waiting.responses.iter().any(|response| {
             matches!(response, Response::Read { request, .. }
                 if request.source == stag && request.size > 0)
         });

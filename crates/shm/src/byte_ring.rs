@@ -6,7 +6,7 @@
 //! ```text
 //!   consumer's memory: ring, tail (+ core, switch)   written by the producer
 //!   producer's memory: head                          written by the consumer
-//!   family memory of each side: its own position     never seen by the peer
+//!   each side's handle: its own position             never seen by the peer
 //! ```
 //!
 //! # Invariants
@@ -17,8 +17,8 @@
 //!   copy received from the peer that would break this is refused and never used.
 //! - **B3** The producer writes only ring bytes in `tail .. head + capacity`, the consumer reads only bytes in
 //!   `head .. tail`: they never touch the same byte at once.
-//! - **B4** Each side's own truth is its family word. It is stored before the published copy, so that a process
-//!   that takes over publishes again what its predecessor may not have published. A frozen tail is truer.
+//! - **B4** Each side's own truth is the position in its handle; what the other side can write is compared with it and never
+//!   takes its place.
 //! - **B5** The producer publishes by compare-and-swap on the tail that it published last. [`FROZEN`] in the tail is
 //!   set by whoever holds either end, in one step, and never cleared. So exactly one tail is the last, and both sides
 //!   know it without asking: bytes before it are the consumer's, and none come after it.
@@ -48,8 +48,6 @@ pub struct Producer {
     core: Word64,
     switch: Word64,
     head: Word64,
-    /// B4: what has been published, ours alone.
-    position: Word64,
     /// Bytes written, published or not.
     written: u64,
     /// Bytes published: what the tail says.
@@ -82,9 +80,7 @@ pub struct Consumer {
     core: Word64,
     switch: Word64,
     head: Word64,
-    /// B4: what has been consumed, ours alone.
-    position: Word64,
-    /// The same, at hand.
+    /// Bytes consumed.
     read: u64,
     /// The last tail that was accepted.
     known_tail: u64,
@@ -113,7 +109,7 @@ enum End {
     Taken,
 }
 
-/// The five words and the ring that make up one direction.
+/// The four words and the ring that make up one direction.
 #[derive(Debug, Clone)]
 pub struct Parts {
     /// The ring itself; its length is a power of two.
@@ -126,8 +122,8 @@ pub struct Parts {
     pub switch: Word64,
     /// Published by the consumer.
     pub head: Word64,
-    /// This side's own position.
-    pub position: Word64,
+    /// Bytes that went through it before: tail and head are there, too.
+    pub begin: u64,
 }
 
 /// The end of a ring, as its producer finds it.
@@ -147,9 +143,6 @@ pub const WANTED: u64 = 1 << 62;
 pub const TAKEN: u64 = 1 << 61;
 /// The rest of the tail is the position.
 pub const POSITION: u64 = TAKEN - 1;
-
-/// Tries to take up a tail that changes meanwhile, which it does once in a correct pair.
-const TRIES: u32 = 4;
 
 fn bad_end() -> Error {
     Error::Peer("the end of its ring is not one that it may have")

@@ -73,7 +73,7 @@ impl EventPoster {
             core: theirs.word64(there + EVENT_CORE)?,
             switch: theirs.word64(there + EVENT_SWITCH)?,
             head: ours.word64(here + EVENT_HEAD)?,
-            position: Memory::heap(8)?.word64(0)?,
+            begin: 0,
         };
         Ok(EventPoster { ring: Producer::new(parts)?, rescan: RescanWord::new(theirs, there)?, told_full: false })
     }
@@ -125,7 +125,7 @@ impl EventTaker {
             core: ours.word64(here + EVENT_CORE)?,
             switch: ours.word64(here + EVENT_SWITCH)?,
             head: theirs.word64(there + EVENT_HEAD)?,
-            position: Memory::heap(8)?.word64(0)?,
+            begin: 0,
         };
         Ok(EventTaker { ring: Consumer::new(parts)?, rescan: ours.word64(here + EVENT_RESCAN)? })
     }

@@ -41,7 +41,6 @@ pub mod digest;
 pub mod doorbell;
 pub mod error;
 #[cfg(not(loom))]
-pub mod family;
 pub mod last_word;
 pub mod layout;
 #[cfg(not(loom))]

@@ -10,72 +10,75 @@ pub(crate) const LINE: usize = 64;
 /// Words of a line.
 const WORDS: usize = LINE / 8;
 
+/// Moves the eight words of a line between memory and registers.
+///
+/// # Safety
+///
+/// All moves must be within the 64 bytes from `$at` on, which must be readable, or writable.
+#[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri)))]
+macro_rules! move_line {
+    ($way:tt [$a:ident, $b:ident, $c:ident, $d:ident, $e:ident, $f:ident, $g:ident, $h:ident], $at:expr,
+    [$($instruction:literal),+] $(, $option:ident)?) => {
+        std::arch::asm!(
+            $($instruction,)+
+            a = $way(reg) $a,
+            b = $way(reg) $b,
+            c = $way(reg) $c,
+            d = $way(reg) $d,
+            e = $way(reg) $e,
+            f = $way(reg) $f,
+            g = $way(reg) $g,
+            h = $way(reg) $h,
+            at = in(reg) $at,
+            options(nostack, preserves_flags $(, $option)?),
+        )
+    };
+}
+
 /// The eight words of a line, as they lie in memory. It need not be aligned.
 ///
 /// # Safety
 ///
 /// `src` must be readable for 64 bytes.
 #[inline(always)]
+#[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri)))]
 pub(crate) unsafe fn load(src: *const u8) -> [u64; WORDS] {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    {
-        let (a, b, c, d, e, f, g, h);
-        // SAFETY: the caller's promise: eight loads of eight bytes from `src` on.
-        unsafe {
-            std::arch::asm!(
-                "mov {a}, qword ptr [{s}]",
-                "mov {b}, qword ptr [{s} + 8]",
-                "mov {c}, qword ptr [{s} + 16]",
-                "mov {d}, qword ptr [{s} + 24]",
-                "mov {e}, qword ptr [{s} + 32]",
-                "mov {f}, qword ptr [{s} + 40]",
-                "mov {g}, qword ptr [{s} + 48]",
-                "mov {h}, qword ptr [{s} + 56]",
-                a = out(reg) a,
-                b = out(reg) b,
-                c = out(reg) c,
-                d = out(reg) d,
-                e = out(reg) e,
-                f = out(reg) f,
-                g = out(reg) g,
-                h = lateout(reg) h,
-                s = in(reg) src,
-                options(nostack, preserves_flags, readonly),
-            );
-        }
-        [a, b, c, d, e, f, g, h]
+    let (a, b, c, d, e, f, g, h);
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: the caller's promise: eight loads of eight bytes.
+    unsafe {
+        move_line!(
+            out [a, b, c, d, e, f, g, h],
+            src,
+            [
+                "mov {a}, qword ptr [{at}]",
+                "mov {b}, qword ptr [{at} + 8]",
+                "mov {c}, qword ptr [{at} + 16]",
+                "mov {d}, qword ptr [{at} + 24]",
+                "mov {e}, qword ptr [{at} + 32]",
+                "mov {f}, qword ptr [{at} + 40]",
+                "mov {g}, qword ptr [{at} + 48]",
+                "mov {h}, qword ptr [{at} + 56]"
+            ],
+            readonly
+        );
     }
-    #[cfg(all(target_arch = "aarch64", not(miri)))]
-    {
-        let (a, b, c, d, e, f, g, h);
-        // SAFETY: the caller's promise: four loads of sixteen bytes from `src` on.
-        unsafe {
-            std::arch::asm!(
-                "ldp {a}, {b}, [{s}]",
-                "ldp {c}, {d}, [{s}, #16]",
-                "ldp {e}, {f}, [{s}, #32]",
-                "ldp {g}, {h}, [{s}, #48]",
-                a = out(reg) a,
-                b = out(reg) b,
-                c = out(reg) c,
-                d = out(reg) d,
-                e = out(reg) e,
-                f = out(reg) f,
-                g = out(reg) g,
-                h = out(reg) h,
-                s = in(reg) src,
-                options(nostack, preserves_flags, readonly),
-            );
-        }
-        [a, b, c, d, e, f, g, h]
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: the caller's promise: four loads of sixteen bytes.
+    unsafe {
+        move_line!(
+            out [a, b, c, d, e, f, g, h],
+            src,
+            [
+                "ldp {a}, {b}, [{at}]",
+                "ldp {c}, {d}, [{at}, #16]",
+                "ldp {e}, {f}, [{at}, #32]",
+                "ldp {g}, {h}, [{at}, #48]"
+            ],
+            readonly
+        );
     }
-    #[cfg(not(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri))))]
-    {
-        let mut words = [0; WORDS];
-        // SAFETY: the caller's promise; the words are ours.
-        unsafe { crate::copy::copy(words.as_mut_ptr().cast(), src, LINE) };
-        words
-    }
+    [a, b, c, d, e, f, g, h]
 }
 
 /// Stores a line, as its words lie in memory. It need not be aligned.
@@ -84,60 +87,63 @@ pub(crate) unsafe fn load(src: *const u8) -> [u64; WORDS] {
 ///
 /// `dst` must be writable for 64 bytes.
 #[inline(always)]
+#[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri)))]
 pub(crate) unsafe fn store(dst: *mut u8, words: [u64; WORDS]) {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    {
-        let [a, b, c, d, e, f, g, h] = words;
-        // SAFETY: the caller's promise: eight stores of eight bytes from `dst` on.
-        unsafe {
-            std::arch::asm!(
-                "mov qword ptr [{s}], {a}",
-                "mov qword ptr [{s} + 8], {b}",
-                "mov qword ptr [{s} + 16], {c}",
-                "mov qword ptr [{s} + 24], {d}",
-                "mov qword ptr [{s} + 32], {e}",
-                "mov qword ptr [{s} + 40], {f}",
-                "mov qword ptr [{s} + 48], {g}",
-                "mov qword ptr [{s} + 56], {h}",
-                a = in(reg) a,
-                b = in(reg) b,
-                c = in(reg) c,
-                d = in(reg) d,
-                e = in(reg) e,
-                f = in(reg) f,
-                g = in(reg) g,
-                h = in(reg) h,
-                s = in(reg) dst,
-                options(nostack, preserves_flags),
-            );
-        }
-    }
-    #[cfg(all(target_arch = "aarch64", not(miri)))]
-    {
-        let [a, b, c, d, e, f, g, h] = words;
-        // SAFETY: the caller's promise: four stores of sixteen bytes from `dst` on.
-        unsafe {
-            std::arch::asm!(
-                "stp {a}, {b}, [{s}]",
-                "stp {c}, {d}, [{s}, #16]",
-                "stp {e}, {f}, [{s}, #32]",
-                "stp {g}, {h}, [{s}, #48]",
-                a = in(reg) a,
-                b = in(reg) b,
-                c = in(reg) c,
-                d = in(reg) d,
-                e = in(reg) e,
-                f = in(reg) f,
-                g = in(reg) g,
-                h = in(reg) h,
-                s = in(reg) dst,
-                options(nostack, preserves_flags),
-            );
-        }
-    }
-    #[cfg(not(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri))))]
-    // SAFETY: the caller's promise; the words are ours.
+    let [a, b, c, d, e, f, g, h] = words;
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: the caller's promise: eight stores of eight bytes.
     unsafe {
-        crate::copy::copy(dst, words.as_ptr().cast(), LINE)
-    };
+        move_line!(
+            in [a, b, c, d, e, f, g, h],
+            dst,
+            [
+                "mov qword ptr [{at}], {a}",
+                "mov qword ptr [{at} + 8], {b}",
+                "mov qword ptr [{at} + 16], {c}",
+                "mov qword ptr [{at} + 24], {d}",
+                "mov qword ptr [{at} + 32], {e}",
+                "mov qword ptr [{at} + 40], {f}",
+                "mov qword ptr [{at} + 48], {g}",
+                "mov qword ptr [{at} + 56], {h}"
+            ]
+        );
+    }
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: the caller's promise: four stores of sixteen bytes.
+    unsafe {
+        move_line!(
+            in [a, b, c, d, e, f, g, h],
+            dst,
+            [
+                "stp {a}, {b}, [{at}]",
+                "stp {c}, {d}, [{at}, #16]",
+                "stp {e}, {f}, [{at}, #32]",
+                "stp {g}, {h}, [{at}, #48]"
+            ]
+        );
+    }
+}
+
+/// As above.
+///
+/// # Safety
+///
+/// As above.
+#[cfg(not(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri))))]
+pub(crate) unsafe fn load(src: *const u8) -> [u64; WORDS] {
+    let mut words = [0; WORDS];
+    // SAFETY: the caller's promise; the words are ours.
+    unsafe { crate::copy::copy(words.as_mut_ptr().cast(), src, LINE) };
+    words
+}
+
+/// As above.
+///
+/// # Safety
+///
+/// As above.
+#[cfg(not(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri))))]
+pub(crate) unsafe fn store(dst: *mut u8, words: [u64; WORDS]) {
+    // SAFETY: the caller's promise; the words are ours.
+    unsafe { crate::copy::copy(dst, words.as_ptr().cast(), LINE) };
 }

@@ -23,8 +23,8 @@ use sidestep_sys::{descriptor, discard::discard, procfs};
 #[derive(Debug)]
 pub struct PairBell {
     reader: OwnedFd,
-    /// For the peer; absent in a process that took the bell over.
-    writer: Option<OwnedFd>,
+    /// For the peer.
+    writer: OwnedFd,
     sleeps: AtomicU32,
 }
 
@@ -43,17 +43,12 @@ impl PairBell {
         let (reader, writer) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)
             .map_err(|errno| Error::from_errno("make a doorbell", errno))?;
         let (reader, writer) = (descriptor::keep(reader), descriptor::keep(writer));
-        Ok(PairBell { reader, writer: Some(writer), sleeps: AtomicU32::new(0) })
-    }
-
-    /// The bell of a process of the same owner, taken over.
-    pub fn adopt(reader: OwnedFd) -> PairBell {
-        PairBell { reader, writer: None, sleeps: AtomicU32::new(0) }
+        Ok(PairBell { reader, writer, sleeps: AtomicU32::new(0) })
     }
 
     /// What the peer needs to ring.
-    pub fn for_peer(&self) -> Option<BorrowedFd<'_>> {
-        self.writer.as_ref().map(AsFd::as_fd)
+    pub fn for_peer(&self) -> BorrowedFd<'_> {
+        self.writer.as_fd()
     }
 
     /// Called before each sleep: empties the pipe now and then. An edge that is taken out with its byte was there before
@@ -118,7 +113,7 @@ mod tests {
     #[test]
     fn every_ring_is_an_edge_also_beyond_what_the_pipe_holds() {
         let bell = PairBell::new().unwrap();
-        let ringer = Ringer::attach(dup(bell.for_peer().unwrap())).unwrap();
+        let ringer = Ringer::attach(dup(bell.for_peer())).unwrap();
         let sleeper = Sleeper::new().unwrap();
         sleeper.add_doorbell(bell.as_fd(), 7).unwrap();
         let mut tokens = Tokens::new();
@@ -135,10 +130,10 @@ mod tests {
     #[test]
     fn a_peer_cannot_make_a_ring_block() {
         let bell = PairBell::new().unwrap();
-        let ringer = Ringer::attach(dup(bell.for_peer().unwrap())).unwrap();
+        let ringer = Ringer::attach(dup(bell.for_peer())).unwrap();
         // The peer clears the flag of what it shares, and fills the pipe.
-        while rustix::io::write(bell.for_peer().unwrap(), &[0; 4096]).is_ok() {}
-        fcntl_setfl(bell.for_peer().unwrap(), OFlags::empty()).unwrap();
+        while rustix::io::write(bell.for_peer(), &[0; 4096]).is_ok() {}
+        fcntl_setfl(bell.for_peer(), OFlags::empty()).unwrap();
         fcntl_setfl(bell.as_fd(), OFlags::empty()).unwrap();
         ringer.ring();
     }
@@ -146,7 +141,7 @@ mod tests {
     #[test]
     fn a_ring_for_someone_dead_is_no_broken_pipe() {
         let bell = PairBell::new().unwrap();
-        let ringer = Ringer::attach(dup(bell.for_peer().unwrap())).unwrap();
+        let ringer = Ringer::attach(dup(bell.for_peer())).unwrap();
         drop(bell);
         assert_eq!(rustix::io::write(ringer.as_fd(), &[1]), Ok(1));
     }

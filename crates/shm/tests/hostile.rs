@@ -84,17 +84,17 @@ fn a_peer_writes_while_messages_flow() {
 fn impossible_values_are_refused() {
     let memory = Memory::heap(0x200).unwrap();
     let word = |at| memory.word64(at).unwrap();
-    let parts = |position| Parts {
+    let parts = || Parts {
         ring: memory.span(0x100, 64).unwrap(),
         tail: word(0x00),
         core: word(0x08),
         switch: word(0x10),
         head: word(0x40),
-        position: word(position),
+        begin: 0,
     };
-    let mut producer = Producer::new(parts(0x80)).unwrap();
-    let mut consumer = Consumer::new(parts(0x88)).unwrap();
-    let mut slots = SlotConsumer::new(parts(0x90), 16).unwrap();
+    let mut producer = Producer::new(parts()).unwrap();
+    let mut consumer = Consumer::new(parts()).unwrap();
+    let mut slots = SlotConsumer::new(parts(), 16).unwrap();
     let mut buffer = [0; 32];
     producer.copy_in(&[9; 40]).unwrap();
     let _ = producer.publish(0);
@@ -126,8 +126,8 @@ fn impossible_values_are_refused() {
 fn part_of_a_slot_or_of_an_event_is_refused() {
     let memory = Memory::heap(0x200).unwrap();
     let word = |at| memory.word64(at).unwrap();
-    let (tail, core, switch, head, position) = (word(0), word(8), word(16), word(24), word(32));
-    let parts = Parts { ring: memory.span(0x100, 64).unwrap(), tail, core, switch, head, position };
+    let (tail, core, switch, head) = (word(0), word(8), word(16), word(24));
+    let parts = Parts { ring: memory.span(0x100, 64).unwrap(), tail, core, switch, head, begin: 0 };
     let mut slots = SlotConsumer::new(parts, 16).unwrap();
     word(0).store(15, Relaxed);
     assert!(matches!(slots.pop(&mut [0; 8]), Err(Error::Peer(_))));

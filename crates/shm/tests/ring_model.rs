@@ -21,6 +21,7 @@ use sidestep_shm::{Memory, byte_ring::Parts, sync::Ordering};
 struct Words {
     memory: Memory,
     capacity: usize,
+    begin: u64,
 }
 
 impl Words {
@@ -29,21 +30,13 @@ impl Words {
     /// A ring that has carried `begin` bytes already.
     fn new(capacity: usize, begin: u64) -> Words {
         let memory = Memory::heap(Words::RING + capacity).unwrap();
-        for at in [0x00, 0x40, 0x60, 0x68] {
+        for at in [0x00, 0x40] {
             memory.word64(at).unwrap().store(begin, Ordering::Relaxed);
         }
-        Words { memory, capacity }
+        Words { memory, capacity, begin }
     }
 
-    fn producer(&self) -> Parts {
-        self.parts(0x60)
-    }
-
-    fn consumer(&self) -> Parts {
-        self.parts(0x68)
-    }
-
-    fn parts(&self, position: usize) -> Parts {
+    fn parts(&self) -> Parts {
         let word = |at| self.memory.word64(at).unwrap();
         Parts {
             ring: self.memory.span(Words::RING, self.capacity).unwrap(),
@@ -51,7 +44,7 @@ impl Words {
             core: word(0x08),
             switch: word(0x10),
             head: word(0x40),
-            position: word(position),
+            begin: self.begin,
         }
     }
 }

@@ -11,9 +11,8 @@ use std::{
     },
 };
 
-use sidestep_shm::family::process_generation;
 use sidestep_stream::carrier::Still;
-use sidestep_sys::{descriptor, lock::MutexGuard, procfs};
+use sidestep_sys::{descriptor, lock::MutexGuard, process, procfs};
 
 use crate::{
     custody, engine,
@@ -103,7 +102,7 @@ static OWNER: AtomicU32 = AtomicU32::new(0);
 /// Before anything is promoted: a child that was made without `fork` (a bare `clone`, `_Fork`) has not been told, and
 /// begins anew now.
 pub fn check() {
-    let now = process_generation();
+    let now = process::generation();
     if OWNER.load(Ordering::Acquire) == now {
         return;
     }
@@ -158,7 +157,7 @@ pub fn in_parent() {
 /// After, in the child. Other threads of the parent may have been anywhere: nothing that they could have locked is
 /// touched.
 pub fn in_child() {
-    OWNER.store(process_generation(), Ordering::Release);
+    OWNER.store(process::generation(), Ordering::Release);
     let mut held = HELD.take().map(ManuallyDrop::into_inner);
     if let Some(mut retired) = held.as_mut().and_then(|held| held.retired.take()) {
         retired.forget();

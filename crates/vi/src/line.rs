@@ -35,11 +35,7 @@ pub(crate) struct Line {
     pub(crate) writes: u32,
     /// The window that a receive was announced in last.
     pub(crate) window: Option<(Key, u32)>,
-    /// Memory of the peer that can be reached without it, and of this side that the peer was told of.
-    pub(crate) reaches: Vec<Reach>,
-    pub(crate) reached: Vec<Key>,
-    /// The notes of both sides for which these hold.
-    pub(crate) notes: [u64; 2],
+    pub(crate) reach: Reaches,
     pub(crate) rdma: Option<RdmaQueue>,
     pub(crate) remote: RemoteAttributes,
     /// Whether the peer may place messages in receives of this side.
@@ -50,6 +46,17 @@ pub(crate) struct Line {
     /// Where the end of the connection is reported.
     pub(crate) ended: Option<SourceId>,
     pub(crate) endpoint: Endpoint,
+}
+
+/// What each side can reach of the other's memory by itself.
+#[derive(Debug)]
+pub(crate) struct Reaches {
+    /// Memory of the peer.
+    pub(crate) theirs: Vec<Reach>,
+    /// Memory of this side that the peer was told of.
+    pub(crate) ours: Vec<Key>,
+    /// The notes of this side and of the peer for which these hold.
+    pub(crate) notes: [u64; 2],
 }
 
 /// What one side tells the other when a connection is made.
@@ -80,9 +87,7 @@ impl Line {
             carried: 0,
             writes: 0,
             window: None,
-            reaches: Vec::new(),
-            reached: Vec::new(),
-            notes,
+            reach: Reaches { theirs: Vec::new(), ours: Vec::new(), notes },
             rdma: None,
             remote: theirs.attributes,
             places: true,

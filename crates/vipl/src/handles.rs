@@ -1,7 +1,7 @@
 //! Handles: ids with generations, by kind, so that a wrong one is recognised.
 
 use std::{
-    cell::RefCell,
+    cell::Cell,
     collections::HashMap,
     sync::{
         Arc, LazyLock, Mutex, MutexGuard,
@@ -68,8 +68,11 @@ static EPOCH: AtomicU64 = AtomicU64::new(0);
 
 thread_local! {
     /// The VI that this thread used last.
-    static RECENT: RefCell<Option<(u64, Arc<ViEntry>)>> = const { RefCell::new(None) };
+    static RECENT: Cell<Option<Recent>> = const { Cell::new(None) };
 }
+
+/// A VI, and the epoch in which it was found.
+type Recent = (u64, Arc<ViEntry>);
 
 impl<T> Table<T> {
     fn new(kind: Kind) -> Table<T> {
@@ -114,24 +117,28 @@ impl<T> Table<T> {
 pub(crate) fn with_vi<R>(handle: Handle, body: impl FnOnce(&ViEntry) -> Result<R>) -> Result<R> {
     RECENT.with(|recent| {
         let epoch = EPOCH.load(Ordering::Acquire);
-        // A handler may call in while a call is under way.
-        let Ok(mut recent) = recent.try_borrow_mut() else { return body(&*VIS.find(handle)?) };
-        match &*recent {
-            Some((known, entry)) if *known == epoch && entry.handle == handle as usize => {}
-            _ => *recent = Some((epoch, VIS.find(handle)?)),
-        }
-        let entry = recent.as_ref().map(|(_, entry)| entry).expect("set above");
-        body(entry)
+        // Taken out meanwhile: a handler may call in while a call is under way, and finds none at hand.
+        let held = match recent.take() {
+            Some(held) if held.0 == epoch && held.1.handle == handle as usize => held,
+            other => look_up(other, epoch, handle)?,
+        };
+        let outcome = body(&held.1);
+        recent.set(Some(held));
+        outcome
     })
+}
+
+/// The VI that a thread has not used last. Out of line, so that one at hand costs no more than a look.
+#[cold]
+#[inline(never)]
+fn look_up(other: Option<Recent>, epoch: u64, handle: Handle) -> Result<Recent> {
+    drop(other);
+    Ok((epoch, VIS.find(handle)?))
 }
 
 /// Forgets the VI that this thread used last, which is going.
 pub(crate) fn forget_recent() {
-    RECENT.with(|recent| {
-        if let Ok(mut recent) = recent.try_borrow_mut() {
-            *recent = None;
-        }
-    });
+    RECENT.with(Cell::take);
 }
 
 /// A handle as C sees it.

@@ -108,7 +108,7 @@ fn connect(offer: &Offer, options: ChannelOptions) -> Result<Channel> {
 }
 
 fn options(kind: Kind, capacity: usize) -> ChannelOptions {
-    ChannelOptions { capacity, kind, ..ChannelOptions::default() }
+    ChannelOptions { capacity, kind }
 }
 
 /// Memory of a queue, unless a path is about that.

@@ -5,7 +5,10 @@ use std::{
     sync::{Arc, atomic::AtomicBool},
 };
 
-use sidestep_sys::lock::{Mutex, MutexGuard};
+use sidestep_sys::{
+    lock::{Mutex, MutexGuard},
+    slab::{Id, Slab},
+};
 
 use super::{EndpointCore, INBOX};
 use crate::{
@@ -27,38 +30,42 @@ pub(crate) struct Endpoints {
 /// By link, and by the name there.
 type Listeners = HashMap<(LinkIndex, String), Arc<ListenerCore>>;
 
-#[derive(Debug, Default)]
-struct Table {
-    slots: Vec<Slot>,
-    free: Vec<u32>,
-}
+type Table = Slab<Slot, EndpointId>;
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Slot {
-    session: u32,
-    core: Option<Arc<EndpointCore>>,
+    core: Arc<EndpointCore>,
     peer_has_closed: bool,
     here_has_closed: bool,
+}
+
+impl Id for EndpointId {
+    const PLACES: usize = 1 << 32;
+    const FIRST: u32 = 0;
+    const LAST: u32 = u32::MAX;
+
+    fn new(slot: u32, session: u32) -> EndpointId {
+        EndpointId { slot, session }
+    }
+
+    fn place(self) -> u32 {
+        self.slot
+    }
+
+    fn generation(self) -> u32 {
+        self.session
+    }
 }
 
 impl Endpoints {
     pub(super) fn insert(&self, peer: PeerId) -> Arc<EndpointCore> {
         let mut table = self.table();
-        let slot = match table.free.pop() {
-            Some(slot) => slot,
-            None => {
-                table.slots.push(Slot::default());
-                table.slots.len() as u32 - 1
-            }
-        };
-        let entry = &mut table.slots[slot as usize];
-        let id = EndpointId { slot, session: entry.session };
-        let [over, has_larger_ring] = [AtomicBool::new(false), AtomicBool::new(false)];
-        let core = EndpointCore { id, peer, over, has_larger_ring, state: Mutex::default() };
-        let core = Arc::new(core);
-        entry.core = Some(core.clone());
-        (entry.peer_has_closed, entry.here_has_closed) = (false, false);
-        core
+        let id = table.insert_with(|id| {
+            let [over, has_larger_ring] = [AtomicBool::new(false), AtomicBool::new(false)];
+            let core = EndpointCore { id, peer, over, has_larger_ring, state: Mutex::default() };
+            Slot { core: Arc::new(core), peer_has_closed: false, here_has_closed: false }
+        });
+        table.get(id.expect("fewer endpoints than 32 bits number")).expect("just added").core.clone()
     }
 
     pub(crate) fn listen(&self, at: &(LinkIndex, String), listener: &Arc<ListenerCore>) {
@@ -148,7 +155,7 @@ impl Endpoints {
     /// The peer is gone: every endpoint to it ends.
     pub(crate) fn peer_closed(&self, peer: PeerId, reason: CloseReason) {
         let cores: Vec<_> =
-            self.table().slots.iter().flat_map(|slot| &slot.core).filter(|core| core.peer == peer).cloned().collect();
+            self.table().iter().map(|slot| &slot.core).filter(|core| core.peer == peer).cloned().collect();
         for core in cores {
             core.end(Error::Closed(reason), None);
             self.peer_side_closed(&core);
@@ -171,15 +178,10 @@ impl Endpoints {
     /// Notes that a side has closed, and frees the slot when both have.
     fn mark(&self, core: &Arc<EndpointCore>, note: impl FnOnce(&mut Slot)) {
         let mut table = self.table();
-        let slot = &mut table.slots[core.id.slot as usize];
-        if slot.session != core.id.session {
-            return;
-        }
+        let Some(slot) = table.get_mut(core.id) else { return };
         note(slot);
         if slot.here_has_closed && slot.peer_has_closed {
-            slot.session = slot.session.wrapping_add(1);
-            slot.core = None;
-            table.free.push(core.id.slot);
+            table.remove(core.id);
             drop(table);
             let resources = std::mem::take(&mut core.lock().resources);
             drop(resources);
@@ -189,8 +191,7 @@ impl Endpoints {
     /// The endpoint a peer means: it must be the peer's own, of the current session.
     fn find(&self, peer: PeerId, id: EndpointId) -> Option<Arc<EndpointCore>> {
         let table = self.table();
-        let slot = table.slots.get(id.slot as usize)?;
-        slot.core.as_ref().filter(|core| core.id == id && core.peer == peer).cloned()
+        table.get(id).map(|slot| &slot.core).filter(|core| core.peer == peer).cloned()
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use sidestep_shm::pending::Mark;
+use sidestep_sys::slab::Slab;
 
 use super::Event;
 use crate::{endpoint::EndpointCore, tripwire::TripwireCore};
@@ -13,15 +14,13 @@ pub struct SourceId(pub(super) u64);
 
 #[derive(Debug, Default)]
 pub(super) struct Sources {
-    entries: Vec<Entry>,
-    free: Vec<u32>,
+    entries: Slab<Entry, u64>,
 }
 
 #[derive(Debug)]
 struct Entry {
-    generation: u32,
     token: u64,
-    mark: Option<Arc<Mark>>,
+    mark: Arc<Mark>,
     source: Source,
 }
 
@@ -37,58 +36,28 @@ pub(super) enum Source {
 impl Sources {
     /// A new source.
     pub(super) fn add(&mut self, token: u64, source: Source) -> (SourceId, Arc<Mark>) {
-        let index = match self.free.pop() {
-            Some(index) => index as usize,
-            None => {
-                self.entries.push(Entry { generation: 0, token, mark: None, source: Source::Plain });
-                self.entries.len() - 1
-            }
-        };
-        let entry = &mut self.entries[index];
-        let id = SourceId(u64::from(entry.generation) << 32 | index as u64);
-        let mark = Mark::new(id.0);
-        entry.token = token;
-        entry.mark = Some(mark.clone());
-        entry.source = source;
-        (id, mark)
+        let added = self.entries.insert_with(|id| Entry { token, mark: Mark::new(id), source });
+        let id = added.expect("fewer sources than 32 bits number");
+        (SourceId(id), self.entries.get(id).expect("just added").mark.clone())
     }
 
     /// Takes a source out: its mark, and what it was.
     pub(super) fn remove(&mut self, id: SourceId) -> Option<(Arc<Mark>, Source)> {
-        let entry = self.entry(id)?;
-        entry.generation = entry.generation.wrapping_add(1);
-        let source = std::mem::replace(&mut entry.source, Source::Plain);
-        let mark = entry.mark.take()?;
-        self.free.push(id.index() as u32);
-        Some((mark, source))
+        self.entries.remove(id.0).map(|entry| (entry.mark, entry.source))
     }
 
     /// The mark of a source.
-    pub(super) fn mark(&mut self, id: SourceId) -> Option<Arc<Mark>> {
-        self.entry(id).and_then(|entry| entry.mark.clone())
+    pub(super) fn mark(&self, id: SourceId) -> Option<Arc<Mark>> {
+        self.entries.get(id.0).map(|entry| entry.mark.clone())
     }
 
     /// The event of a source, which may report again from now on.
-    pub(super) fn take(&mut self, id: SourceId) -> Option<Event> {
-        let entry = self.entry(id)?;
+    #[inline]
+    pub(super) fn take(&self, id: SourceId) -> Option<Event> {
+        let entry = self.entries.get(id.0)?;
         if let Source::Tripwire(tripwire) | Source::Queue(tripwire, _) = &entry.source {
             tripwire.take();
         }
         Some(Event { token: entry.token, source: id })
-    }
-
-    fn entry(&mut self, id: SourceId) -> Option<&mut Entry> {
-        let entry = self.entries.get_mut(id.index())?;
-        (entry.generation == id.generation() && entry.mark.is_some()).then_some(entry)
-    }
-}
-
-impl SourceId {
-    fn index(self) -> usize {
-        self.0 as u32 as usize
-    }
-
-    fn generation(self) -> u32 {
-        (self.0 >> 32) as u32
     }
 }

@@ -320,22 +320,6 @@ pub trait Maps {
         let _ = peer;
         None
     }
-    /// What another process of this owner needs to wake a peer, and to be woken by it.
-    fn wake_path(&self, peer: PeerNumber) -> Result<WakePath> {
-        let _ = peer;
-        Err(Error::Unsupported("handing over a queue"))
-    }
-}
-
-/// The means by which two processes wake each other, as descriptors.
-#[derive(Debug)]
-pub struct WakePath {
-    /// Memory of this side that the peer writes, and the other way round.
-    pub pair_memory: [OwnedFd; 2],
-    /// The doorbell of this side, and that of the peer.
-    pub doorbells: [OwnedFd; 2],
-    /// The connection that ends with either process.
-    pub lifeline: OwnedFd,
 }
 
 /// The schemes of the links that [`AnyLink::open`] makes.

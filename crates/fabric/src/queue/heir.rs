@@ -56,7 +56,7 @@ impl Receiver {
         if !self.can_freeze() {
             return None;
         }
-        let bell = self.home.connection().ok().and_then(|(node, endpoint)| node.peer(endpoint.peer()).bell());
+        let bell = self.home.node.peer(self.home.endpoint.peer()).bell();
         let (rest, witness) = (self.consumer().remainder()?, self.witness.clone());
         Some(Heir { rest, note: self.wire.word(HEAD_NOTE).ok()?, witness, bell })
     }

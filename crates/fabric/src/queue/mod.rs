@@ -38,7 +38,6 @@
 //! The peer can change bytes that were not consumed, so a [`View`] loads and copies and gives no reference. A value that
 //! was loaded and checked must be used, not loaded again: above, `len`. Offsets run on around the end of the ring.
 
-mod handover;
 mod heir;
 mod home;
 mod receiver;
@@ -49,7 +48,6 @@ mod wire;
 pub use sidestep_shm::byte_ring::{Frozen, View};
 
 pub use self::{
-    handover::Handover,
     heir::{Heir, PeerBell},
     receiver::Receiver,
     reserved::Reserved,
@@ -58,7 +56,7 @@ pub use self::{
 
 use std::sync::{Arc, atomic::Ordering};
 
-use sidestep_shm::{Memory, Word64, byte_ring::POSITION, slot_ring};
+use sidestep_shm::{Word64, byte_ring::POSITION, slot_ring};
 use sidestep_wire::cursor::little::{Reader, Writer};
 
 use self::{home::Home, wire::Wire};
@@ -90,15 +88,6 @@ sidestep_shm::layout! {
 pub(crate) const TAIL_NOTES: [usize; 2] = [FIRST_NOTE, SECOND_NOTE];
 /// Bytes of a block before its ring.
 pub const BLOCK_HEADER: usize = 0x100;
-
-sidestep_shm::layout! {
-    /// Family memory of a queue, which its peer never sees.
-    FAMILY_LAYOUT {
-        pub(crate) FAMILY_WRITTEN = 0x00, "bytes written by this side", "its `Sender`";
-        pub(crate) FAMILY_READ = 0x40, "bytes read by this side", "its `Receiver`";
-    }
-}
-pub(crate) const FAMILY_LEN: usize = 0x80;
 
 /// The smallest and the largest ring.
 pub const MIN_CAPACITY: usize = 256;
@@ -279,36 +268,22 @@ impl Monitor {
 }
 
 /// Joins this side's block with the peer's, which the open `aperture` and `theirs` name. Both sides do this.
-///
-/// The positions of this side are kept in `family` memory: [`private_family`] for a queue that stays in this process,
-/// [`shared_family`] for one that another process of the same owner may take up.
 pub fn attach(
     endpoint: &Endpoint,
     ours: &QueueBlock,
     aperture: &Aperture,
     theirs: &QueueSpec,
-    family: &Memory,
 ) -> Result<(Sender, Receiver)> {
     let offset = theirs.offset as usize;
     aperture.check(offset, BLOCK_HEADER + theirs.capacity as usize, Rights::WRITE)?;
     let node = endpoint.node();
     let home = |at| -> Result<Home> {
         let tripwire = Tripwire::on_slice(node, &ours.slice, at, Access::Write, Mode::Once)?;
-        Ok(Home::Node { node: node.clone(), endpoint: endpoint.core().clone(), tripwire })
+        Ok(Home { node: node.clone(), endpoint: endpoint.core().clone(), tripwire })
     };
-    let sender = Sender::new(home(HEAD)?, Wire::new(aperture, offset, TAIL)?, ours, theirs, family)?;
-    let receiver = Receiver::new(home(TAIL)?, Wire::new(aperture, offset, HEAD)?, ours, family)?;
+    let sender = Sender::new(home(HEAD)?, Wire::new(aperture, offset, TAIL)?, ours, theirs)?;
+    let receiver = Receiver::new(home(TAIL)?, Wire::new(aperture, offset, HEAD)?, ours)?;
     Ok((sender, receiver))
-}
-
-/// Family memory of a queue that stays in this process.
-pub fn private_family() -> Result<Memory> {
-    Ok(Memory::heap(FAMILY_LEN)?)
-}
-
-/// Family memory of a queue that another process of the same owner may take up (see [`Handover`]).
-pub fn shared_family() -> Result<Memory> {
-    Ok(Memory::create("sidestep-family", FAMILY_LEN)?)
 }
 
 fn check_ring(capacity: usize, kind: Kind) -> Result<()> {

@@ -3,7 +3,7 @@
 use std::os::fd::BorrowedFd;
 
 use sidestep_shm::{
-    Memory, Span,
+    Span,
     byte_ring::{Consumer, Parts, View},
     slot_ring::SlotConsumer,
     sync::Ordering,
@@ -12,8 +12,8 @@ use sidestep_shm::{
 use sidestep_sys::cpu;
 
 use super::{
-    BLOCK_HEADER, FAMILY_READ, HEAD, HEAD_CORE, HEAD_NOTE, Kind, QueueBlock, SWITCH, TAIL, TAIL_CORE, TAIL_NOTES,
-    WITNESS, home::Home, wire::Wire,
+    BLOCK_HEADER, HEAD, HEAD_CORE, HEAD_NOTE, Kind, QueueBlock, SWITCH, TAIL, TAIL_CORE, TAIL_NOTES, WITNESS,
+    home::Home, wire::Wire,
 };
 use crate::{
     arena::ArenaBlock,
@@ -52,35 +52,22 @@ const PIECE: usize = 16 * 1024;
 const BREATH: u32 = 1024;
 
 impl Receiver {
-    pub(super) fn new(home: Home, wire: Wire, ours: &QueueBlock, family: &Memory) -> Result<Receiver> {
-        let memory = ours.slice().core().data.memory().clone();
-        Self::over(home, wire, (&memory, ours.slice().offset()), ours.capacity, ours.kind, family)
-    }
-
-    /// A receiver over the block at an offset of the own memory.
-    pub(super) fn over(
-        home: Home,
-        wire: Wire,
-        (memory, offset): (&Memory, usize),
-        capacity: usize,
-        kind: Kind,
-        family: &Memory,
-    ) -> Result<Receiver> {
+    pub(super) fn new(home: Home, wire: Wire, ours: &QueueBlock) -> Result<Receiver> {
+        let word = |at| ours.slice().word64(at);
         let parts = Parts {
-            ring: memory.span(offset + BLOCK_HEADER, capacity)?,
-            tail: memory.word64(offset + TAIL)?,
-            core: memory.word64(offset + TAIL_CORE)?,
-            switch: memory.word64(offset + SWITCH)?,
+            ring: ring_of(ours.slice(), ours.capacity)?,
+            tail: word(TAIL)?,
+            core: word(TAIL_CORE)?,
+            switch: word(SWITCH)?,
             head: wire.word(HEAD)?,
-            position: family.word64(FAMILY_READ)?,
+            begin: 0,
         };
-        let ring = match kind {
+        let ring = match ours.kind {
             Kind::Stream => Ring::Bytes(Consumer::new(parts)?),
             Kind::Slots(stride) => Ring::Slots(SlotConsumer::new(parts, stride as usize)?),
         };
         let core = wire.word(HEAD_CORE)?;
-        let witness = memory.word64(offset + WITNESS)?;
-        let notes = [memory.word64(offset + TAIL_NOTES[0])?, memory.word64(offset + TAIL_NOTES[1])?];
+        let (witness, notes) = (word(WITNESS)?, [word(TAIL_NOTES[0])?, word(TAIL_NOTES[1])?]);
         Ok(Receiver { ring, wire, home, waiter: Waiter::default(), core, idle: 0, notes, witness, reporter: None })
     }
 
@@ -364,7 +351,7 @@ impl Receiver {
         if self.consumer().has_offer() {
             return Err(Error::Full { what: "the offer of a larger ring", limit: 1 });
         }
-        let (node, endpoint) = self.home.connection()?;
+        let Home { node, endpoint, .. } = &self.home;
         let block = node.lend_block(endpoint.peer(), capacity, Kind::Stream)?;
         self.offer_ring(block.block())?;
         Ok(block)

@@ -13,8 +13,8 @@ use sidestep_shm::{
 use sidestep_sys::cpu;
 
 use super::{
-    BLOCK_HEADER, FAMILY_WRITTEN, HEAD, HEAD_CORE, HEAD_NOTE, Kind, QueueBlock, QueueSpec, Reserved, SWITCH, TAIL,
-    TAIL_CORE, TAIL_NOTES, WITNESS,
+    BLOCK_HEADER, HEAD, HEAD_CORE, HEAD_NOTE, Kind, QueueBlock, QueueSpec, Reserved, SWITCH, TAIL, TAIL_CORE,
+    TAIL_NOTES, WITNESS,
     home::Home,
     wire::{Wire, send_ring},
 };
@@ -73,39 +73,21 @@ const BREATH: u32 = 256;
 const WAITS: u32 = 32;
 
 impl Sender {
-    pub(super) fn new(
-        home: Home,
-        wire: Wire,
-        ours: &QueueBlock,
-        theirs: &QueueSpec,
-        family: &Memory,
-    ) -> Result<Sender> {
+    pub(super) fn new(home: Home, wire: Wire, ours: &QueueBlock, theirs: &QueueSpec) -> Result<Sender> {
         let offset = theirs.offset as usize + BLOCK_HEADER;
         let ring = wire.ring(offset, theirs.capacity as usize)?;
-        let words = [ours.slice().word64(HEAD)?, ours.slice().word64(HEAD_CORE)?, ours.slice().word64(HEAD_NOTE)?];
-        Self::over(home, wire, (ring, offset), theirs.kind, words, family)
-    }
-
-    /// A sender over a ring at an offset of the peer's region; `words` are the own head, and the core and the note beside it.
-    pub(super) fn over(
-        home: Home,
-        wire: Wire,
-        (ring, offset): (Span, usize),
-        kind: Kind,
-        [head, peer_core, note]: [Word64; 3],
-        family: &Memory,
-    ) -> Result<Sender> {
+        let word = |at| ours.slice().word64(at);
+        let (head, peer_core, note) = (word(HEAD)?, word(HEAD_CORE)?, word(HEAD_NOTE)?);
         let parts = Parts {
             ring: ring.clone(),
             tail: wire.word(TAIL)?,
             core: wire.word(TAIL_CORE)?,
             switch: wire.word(SWITCH)?,
             head: head.clone(),
-            position: family.word64(FAMILY_WRITTEN)?,
+            begin: 0,
         };
-        let sent = parts.position.load(Ordering::Relaxed);
-        let current = Current { ring, offset, aperture: wire.aperture(), sent };
-        let ring = match kind {
+        let current = Current { ring, offset, aperture: wire.aperture(), sent: 0 };
+        let ring = match theirs.kind {
             Kind::Stream => Ring::Bytes(Producer::new(parts)?),
             Kind::Slots(stride) => Ring::Slots(SlotProducer::new(parts, stride as usize)?),
         };
@@ -462,7 +444,7 @@ impl Sender {
     #[cold]
     pub fn poll_growth(&mut self) -> Result<bool> {
         if self.home.has_larger_ring() {
-            let (node, endpoint) = self.home.connection()?;
+            let Home { node, endpoint, .. } = &self.home;
             if let Some(theirs) = endpoint.take_larger_ring() {
                 self.growth = Some((Aperture::begin_at(node, endpoint.peer(), &theirs.cookie)?, theirs));
             }

@@ -1,14 +1,9 @@
 //! How one side's words and bytes reach the other's block: stores to mapped memory, or puts.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
-};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use sidestep_shm::{
     Memory, Span, Word64,
-    event_ring::RescanWord,
-    pair_bell::Ringer,
     sync::{stored_fence, swapped_fence},
     watch::WatchedWord,
 };
@@ -20,18 +15,9 @@ use crate::{aperture::Aperture, error::Result, tripwire::Access};
 #[derive(Debug)]
 pub(crate) enum Wire {
     /// The peer's memory is mapped: a store, a fence, a look at the armed bit.
-    Mapped { memory: Memory, block: usize, word: usize, watched: WatchedWord, alarm: Alarm, alarms: AtomicU64 },
+    Mapped { memory: Memory, block: usize, word: usize, watched: WatchedWord, aperture: Aperture, alarms: AtomicU64 },
     /// Every store travels: the ring is written to a local copy first.
     Proxied { aperture: Aperture, block: usize, word: usize, shadow: Memory },
-}
-
-/// How an armed peer is told.
-#[derive(Debug)]
-pub(crate) enum Alarm {
-    /// Through the node's session.
-    Session(Aperture),
-    /// By a process that holds the descriptors only.
-    Alone(RescanWord, Arc<Ringer>),
 }
 
 impl Wire {
@@ -46,7 +32,7 @@ impl Wire {
                     .writes
                     .word(block + at)
                     .ok_or(crate::error::Refusal::Range { offset: (block + at) as u64, len: 8 })?,
-                alarm: Alarm::Session(aperture.clone()),
+                aperture: aperture.clone(),
                 alarms: AtomicU64::new(0),
             },
             None => Wire::Proxied {
@@ -115,19 +101,12 @@ impl Wire {
     #[cold]
     #[inline(never)]
     fn alarm(&self) {
-        let Wire::Mapped { watched, alarm, alarms, word, .. } = self else { return };
+        let Wire::Mapped { watched, aperture, alarms, word, .. } = self else { return };
         if !watched.disarm() {
             return;
         }
         alarms.fetch_add(1, Ordering::Relaxed);
-        match alarm {
-            Alarm::Session(aperture) => aperture.report(*word, Access::Write),
-            Alarm::Alone(rescan, doorbell) => {
-                if rescan.post() {
-                    doorbell.ring();
-                }
-            }
-        }
+        aperture.report(*word, Access::Write);
     }
 
     /// How often an armed peer was told.

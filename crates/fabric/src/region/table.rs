@@ -3,21 +3,16 @@
 use std::sync::{Arc, RwLock};
 
 use sidestep_shm::Memory;
+use sidestep_sys::slab::{Id, Slab};
 
 use super::{Layout, RegionCore};
 use crate::{cookie::RegionId, error::Result};
 
-/// The regions of a node, by number. A number that is used again starts with a later generation.
+/// The regions of a node, by number. A number that is used again starts with a later generation: one that no cookie of its
+/// last owner has, however often that one revoked.
 #[derive(Debug, Default)]
 pub(crate) struct RegionTable {
-    slots: RwLock<Slots>,
-}
-
-#[derive(Debug, Default)]
-struct Slots {
-    regions: Vec<Option<Arc<RegionCore>>>,
-    generations: Vec<u32>,
-    free: Vec<u32>,
+    regions: RwLock<Slab<Arc<RegionCore>, u64>>,
 }
 
 impl RegionTable {
@@ -39,38 +34,26 @@ impl RegionTable {
     }
 
     fn insert(&self, make: impl FnOnce(RegionId, u32) -> RegionCore) -> Arc<RegionCore> {
-        let mut slots = self.slots.write().expect("no panic in region table");
-        let id = match slots.free.pop() {
-            Some(id) => id,
-            None => {
-                slots.regions.push(None);
-                slots.generations.push(1);
-                slots.regions.len() as u32 - 1
-            }
-        };
-        let core = Arc::new(make(RegionId(id), slots.generations[id as usize]));
-        slots.regions[id as usize] = Some(core.clone());
-        core
+        let mut regions = self.regions.write().expect("no panic in region table");
+        let id = regions.insert_with(|id| Arc::new(make(RegionId(id.place()), id.generation())));
+        regions.get(id.expect("fewer regions than 32 bits number")).expect("just added").clone()
     }
 
     /// Takes a region out. The next one of that number begins with the generation that is returned.
-    pub(crate) fn remove(&self, id: RegionId) -> u32 {
-        let mut slots = self.slots.write().expect("no panic in region table");
-        let at = id.0 as usize;
-        if let Some(core) = slots.regions.get_mut(at).and_then(Option::take) {
-            slots.generations[at] = core.cookies.generation().wrapping_add(1);
-            slots.free.push(id.0);
+    pub(crate) fn remove(&self, region: &RegionCore) -> u32 {
+        let next = region.cookies.generation().wrapping_add(1);
+        let mut regions = self.regions.write().expect("no panic in region table");
+        if regions.at(region.id.0).is_some_and(|held| std::ptr::eq(&**held, region)) {
+            regions.remove_before(region.id.0, next);
         }
-        slots.generations[at]
+        next
     }
 
     pub(crate) fn find(&self, id: RegionId) -> Option<Arc<RegionCore>> {
-        let slots = self.slots.read().expect("no panic in region table");
-        slots.regions.get(id.0 as usize)?.clone()
+        self.regions.read().expect("no panic in region table").at(id.0).cloned()
     }
 
     pub(crate) fn all(&self) -> Vec<Arc<RegionCore>> {
-        let slots = self.slots.read().expect("no panic in region table");
-        slots.regions.iter().flatten().cloned().collect()
+        self.regions.read().expect("no panic in region table").iter().cloned().collect()
     }
 }

@@ -46,7 +46,7 @@ pub fn scribble_beside_traffic(name: &str, seed: u64, until: u64) {
 
 fn talk(node: &Node, name: &str, random: &mut Seeded, until: u64) -> sidestep_fabric::Result<()> {
     let kind = if random.chance(500) { Kind::Stream } else { Kind::Slots(128) };
-    let options = ChannelOptions { capacity: 4096, kind, shared: false };
+    let options = ChannelOptions { capacity: 4096, kind };
     let region = Region::new(node, 64 * 1024)?;
     let private = region.cookie(Rights::ALL).to_bytes();
     let mut channel = Channel::connect(node, name, options, &private, Some(clock::now() + 200_000_000))?;
@@ -72,7 +72,7 @@ pub fn scribble_by_hand(name: &str, seed: u64, until: u64) {
     let mut random = Seeded::new(seed);
     while clock::now() < until {
         let bell = PairBell::new().unwrap();
-        let Some(raw) = Raw::connect(name, bell.for_peer().unwrap()) else { continue };
+        let Some(raw) = Raw::connect(name, bell.for_peer()) else { continue };
         let Some(queue) = raw.channel(name, random.chance(500)) else { continue };
         for _ in 0..random.below(200) {
             let memory = [&raw.theirs, &queue.victim, &queue.own, &raw.ours][random.below(4) as usize];
@@ -94,7 +94,7 @@ pub fn babble(name: &str, seed: u64, until: u64) {
             let Ok(line) = Lifeline::connect(name) else { continue };
             line
         } else {
-            let Some(raw) = Raw::connect(name, bell.for_peer().unwrap()) else { continue };
+            let Some(raw) = Raw::connect(name, bell.for_peer()) else { continue };
             raw.line
         };
         for _ in 0..random.below(60) {
@@ -120,16 +120,16 @@ pub fn flood(name: &str, seed: u64, until: u64) {
                 drop(lines);
             }
             1 => {
-                let lines: Vec<_> = (0..20).filter_map(|_| Raw::connect(name, bell.for_peer().unwrap())).collect();
+                let lines: Vec<_> = (0..20).filter_map(|_| Raw::connect(name, bell.for_peer())).collect();
                 drop(lines);
             }
             2 => {
-                let Some(raw) = Raw::connect(name, bell.for_peer().unwrap()) else { continue };
+                let Some(raw) = Raw::connect(name, bell.for_peer()) else { continue };
                 let Some(queue) = raw.channel(name, true) else { continue };
                 flood_frames(&raw, &queue.victim_spec.cookie, name, &mut random, until);
             }
             _ => {
-                let Some(raw) = Raw::connect(name, bell.for_peer().unwrap()) else { continue };
+                let Some(raw) = Raw::connect(name, bell.for_peer()) else { continue };
                 flood_events(&raw, &mut random);
             }
         }

@@ -62,7 +62,7 @@ fn kind_of(request: &Request) -> Option<Kind> {
 fn echo(node: &Node, request: Request) -> Result<()> {
     let kind = kind_of(&request).unwrap_or_default();
     let cookie = Cookie::from_bytes(private_of(&request)).ok();
-    let options = ChannelOptions { capacity: 8192, kind, shared: false };
+    let options = ChannelOptions { capacity: 8192, kind };
     let mut channel = Channel::accept(request, options, b"", Some(clock::now() + 1_000_000_000))?;
     let transfers = cookie.map(|cookie| Transfers::new(node, &channel, &cookie)).transpose()?;
     let mut buffer = [0; 4096];

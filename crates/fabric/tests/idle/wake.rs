@@ -150,5 +150,5 @@ fn pause(ns: u64) {
 
 fn options(how: &str) -> ChannelOptions {
     let kind = if how == "slots" { Kind::Slots(128) } else { Kind::Stream };
-    ChannelOptions { capacity: 4096, kind, shared: false }
+    ChannelOptions { capacity: 4096, kind }
 }

@@ -53,8 +53,8 @@ pub struct Ending {
     pub at: u64,
 }
 
-const STREAM: ChannelOptions = ChannelOptions { capacity: 16 * 1024, kind: Kind::Stream, shared: false };
-const SLOTS: ChannelOptions = ChannelOptions { capacity: 8 * 1024, kind: Kind::Slots(128), shared: false };
+const STREAM: ChannelOptions = ChannelOptions { capacity: 16 * 1024, kind: Kind::Stream };
+const SLOTS: ChannelOptions = ChannelOptions { capacity: 8 * 1024, kind: Kind::Slots(128) };
 const REGION: usize = 96 * 1024;
 
 impl Traffic {

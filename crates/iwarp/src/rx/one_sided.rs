@@ -83,7 +83,7 @@ pub(super) fn read_request<H: Host>(
         at = checked.map_err(|fault| Fault::Read { fault, stag, offset, len })?;
     }
     around.host.read(stag, at, size);
-    around.tx.responses.push_back(Response::Read { msn, request });
+    around.tx.waiting.responses.push_back(Response::Read { msn, request });
     Ok(())
 }
 
@@ -97,7 +97,7 @@ pub(super) fn atomic_request<H: Host>(request: atomic_request::Repr, around: &mu
         return Err(Fault::Unaligned { stag, offset });
     }
     let original = around.host.atomic(stag, at, operation);
-    around.tx.responses.push_back(Response::Atomic(atomic_response::Repr { id, original }));
+    around.tx.waiting.responses.push_back(Response::Atomic(atomic_response::Repr { id, original }));
     Ok(())
 }
 

@@ -44,14 +44,14 @@ impl Tx {
         let lane = match self.current {
             Some(lane) => lane,
             None => {
-                if let Some(repr) = self.control.pop_front() {
+                if let Some(repr) = self.waiting.control.pop_front() {
                     self.emit(&repr, None, host, gather);
                     return Ok(true);
                 }
                 let other = self.turn.other();
-                if let Some(first) = self.first.pop_front() {
+                if let Some(first) = self.waiting.first.pop_front() {
                     // Nothing is under way, so the first request has not begun.
-                    self.requests.push_front(first);
+                    self.waiting.requests.push_front(first);
                     Lane::Requests
                 } else if self.is_ready(self.turn) {
                     self.turn
@@ -73,8 +73,8 @@ impl Tx {
 
     fn is_ready(&self, lane: Lane) -> bool {
         match lane {
-            Lane::Responses => !self.responses.is_empty(),
-            Lane::Requests => match self.requests.front() {
+            Lane::Responses => !self.waiting.responses.is_empty(),
+            Lane::Requests => match self.waiting.requests.front() {
                 Some((_, Request::Read(_) | Request::Atomic { .. })) => self.unanswered.len() < usize::from(self.ord),
                 Some(_) => true,
                 None => false,
@@ -84,20 +84,20 @@ impl Tx {
 
     /// Emits the next segment of the first request; returns whether it was the last.
     fn emit_request(&mut self, host: &mut impl Host, gather: &mut Gather) -> bool {
-        let Some((number, request)) = self.requests.front().copied() else {
+        let Some((number, request)) = self.waiting.requests.front().copied() else {
             return true;
         };
         match request {
             Request::Send { source, kind } => {
                 let (slice, last) = self.cut(source, untagged::LEN);
                 let offset = MessageOffset(self.sent);
-                let repr = segment::Repr::Send { last, msn: self.send_msn, offset, kind };
+                let repr = segment::Repr::Send { last, msn: self.next.send, offset, kind };
                 self.emit(&repr, Some(slice), host, gather);
                 self.sent += slice.len;
                 if !last {
                     return false;
                 }
-                next(&mut self.send_msn);
+                next(&mut self.next.send);
             }
             Request::Write { source, sink, offset } => {
                 let (slice, last) = self.cut(source, tagged::LEN);
@@ -111,29 +111,29 @@ impl Tx {
                 }
             }
             Request::Immediate { data, solicited } => {
-                let msn = next(&mut self.send_msn);
+                let msn = next(&mut self.next.send);
                 let immediate = immediate::Repr { data };
                 let repr = segment::Repr::Immediate { msn, solicited, immediate };
                 self.emit(&repr, None, host, gather);
             }
             Request::Read(request) => {
-                let msn = next(&mut self.request_msn);
+                let msn = next(&mut self.next.request);
                 self.emit(&segment::Repr::ReadRequest { msn, request }, None, host, gather);
                 let (sink, next, remaining) = (request.sink, request.sink_offset, request.size);
                 let number = Some(number);
                 self.unanswered.push_back(Unanswered::Read { number, sink, next, remaining });
             }
             Request::Atomic { stag, offset, operation } => {
-                let msn = next(&mut self.request_msn);
-                let id = self.next_atomic;
-                self.next_atomic = self.next_atomic.wrapping_add(1);
+                let msn = next(&mut self.next.request);
+                let id = self.next.atomic;
+                self.next.atomic = self.next.atomic.wrapping_add(1);
                 let request = atomic_request::Repr { id, stag, offset, operation };
                 self.emit(&segment::Repr::AtomicRequest { msn, request }, None, host, gather);
                 self.unanswered.push_back(Unanswered::Atomic { number, id });
             }
         }
         self.sent = 0;
-        self.requests.pop_front();
+        self.waiting.requests.pop_front();
         if !matches!(request, Request::Read(_) | Request::Atomic { .. }) {
             self.ledger.mark_emitted(number);
         }
@@ -149,12 +149,12 @@ impl Tx {
         host: &mut impl Host,
         gather: &mut Gather,
     ) -> Result<bool, SendFault> {
-        let (msn, request) = match self.responses.front().copied() {
+        let (msn, request) = match self.waiting.responses.front().copied() {
             Some(Response::Read { msn, request }) => (msn, request),
             Some(Response::Atomic(response)) => {
-                let msn = next(&mut self.response_msn);
+                let msn = next(&mut self.next.response);
                 self.emit(&segment::Repr::AtomicResponse { msn, response }, None, host, gather);
-                self.responses.pop_front();
+                self.waiting.responses.pop_front();
                 return Ok(true);
             }
             None => return Ok(true),
@@ -175,10 +175,10 @@ impl Tx {
         let repr = segment::Repr::ReadResponse { last, sink, offset: sink_offset };
         self.emit(&repr, payload, host, gather);
         if last {
-            self.responses.pop_front();
+            self.waiting.responses.pop_front();
             return Ok(true);
         }
-        if let Some(Response::Read { request, .. }) = self.responses.front_mut() {
+        if let Some(Response::Read { request, .. }) = self.waiting.responses.front_mut() {
             request.sink_offset = TaggedOffset(sink_offset.0.wrapping_add(u64::from(len)));
             request.source_offset = TaggedOffset(source_offset.0.wrapping_add(u64::from(len)));
             request.size -= len;

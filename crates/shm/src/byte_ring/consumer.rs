@@ -8,25 +8,21 @@ use crate::{
 use super::*;
 
 impl Consumer {
-    /// Takes up the reading end where the family word says it was left.
+    /// Takes up the reading end.
     pub fn new(parts: Parts) -> Result<Consumer> {
-        let mask = ring_mask(&parts.ring)?;
-        let read = parts.position.load(Ordering::Relaxed);
-        let switched = parts.switch.load(Ordering::Acquire);
+        let (mask, begin) = (ring_mask(&parts.ring)?, parts.begin);
         Ok(Consumer {
             ring: parts.ring,
             tail: parts.tail,
             core: parts.core,
             switch: parts.switch,
             head: parts.head,
-            position: parts.position,
-            read,
-            known_tail: read,
-            // B4: as if nothing had been told, so that what is consumed next is.
-            published: read.saturating_sub(mask + 1),
-            viewed: read,
+            read: begin,
+            known_tail: begin,
+            published: begin,
+            viewed: begin,
             next: None,
-            switched: if switched <= read { switched } else { 0 },
+            switched: 0,
             mask,
             end: End::Open,
         })
@@ -183,7 +179,6 @@ impl Consumer {
     pub fn consume(&mut self, count: usize) {
         let here = (count as u64).min(self.readable());
         self.read += here;
-        self.position.store(self.read, Ordering::Relaxed);
         if self.viewed > self.read && here < count as u64 {
             self.consume_across(count as u64 - here);
         }
@@ -195,7 +190,6 @@ impl Consumer {
         // What is wrong with the producer's words is found by the next look, too.
         if self.refresh().is_ok() {
             self.read += count.min(self.viewed.saturating_sub(self.read)).min(self.readable());
-            self.position.store(self.read, Ordering::Relaxed);
         }
     }
 

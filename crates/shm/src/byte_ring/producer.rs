@@ -10,50 +10,26 @@ use crate::{
 use super::*;
 
 impl Producer {
-    /// Takes up the writing end where the family word says it was left.
+    /// Takes up the writing end.
     pub fn new(parts: Parts) -> Result<Producer> {
-        let mask = ring_mask(&parts.ring)?;
-        let written = parts.position.load(Ordering::Relaxed);
+        let (mask, begin) = (ring_mask(&parts.ring)?, parts.begin);
         let mut producer = Producer {
             ring: parts.ring,
             tail: parts.tail,
             core: parts.core,
             switch: parts.switch,
             head: parts.head,
-            position: parts.position,
-            written,
-            published: written,
+            written: begin,
+            published: begin,
             end: End::Open,
-            limit: written,
-            known_head: written.saturating_sub(mask + 1),
+            limit: begin,
+            known_head: begin,
             began: 0,
             mask,
             before: None,
         };
         producer.refresh()?;
-        producer.publish_again()?;
         Ok(producer)
-    }
-
-    /// B4: publishes what the family word says, or finds that the ring has ended before.
-    fn publish_again(&mut self) -> Result<()> {
-        for _ in 0..TRIES {
-            let held = self.tail.load(Ordering::Relaxed);
-            if held & FROZEN != 0 {
-                let position = held & POSITION;
-                if position > self.written || position < self.known_head {
-                    return Err(bad_end());
-                }
-                (self.written, self.published) = (position, position);
-                self.position.store(position, Ordering::Relaxed);
-                return self.judge(held).map(|_| ());
-            }
-            // Pairs with `Consumer::refresh`.
-            if self.tail.compare_exchange(held, self.written, tail_publish()) == held {
-                return Ok(());
-            }
-        }
-        Err(bad_end())
     }
 
     /// Ring size in bytes.
@@ -146,7 +122,7 @@ impl Producer {
     }
 
     /// Gives the pages of what is free back to the machine, and returns how many bytes that were. By B3 nobody else touches
-    /// what is free: the consumer reads before `tail`, and other producers of the family are kept out as from writing.
+    /// what is free: the consumer reads before `tail`, and there is one producer.
     #[cfg(not(loom))]
     pub fn release(&mut self) -> Result<usize> {
         let free = self.space(self.capacity())?;
@@ -199,21 +175,14 @@ impl Producer {
     #[inline]
     #[must_use]
     pub fn publish(&mut self, core: u32) -> bool {
-        self.position.store(self.written, Ordering::Relaxed);
         self.core.store(u64::from(core), Ordering::Relaxed);
         // Pairs with `Consumer::refresh`: the payload and the switch mark are visible before the tail is. B5.
         let held = self.tail.compare_exchange(self.published, self.written, tail_publish());
-        if held == self.published {
+        let is_ours = held == self.published;
+        if is_ours {
             self.published = self.written;
-            return true;
         }
-        self.refuse();
-        false
-    }
-
-    #[cold]
-    fn refuse(&mut self) {
-        self.position.store(self.published, Ordering::Relaxed);
+        is_ours
     }
 
     /// Whether something was written and not published.
@@ -288,7 +257,6 @@ impl Producer {
         }
         copy_from_ring(&self.ring, self.mask, head + old as u64, after)?;
         (self.written, self.published, self.limit, self.end) = (head, head, head, End::Taken);
-        self.position.store(head, Ordering::Relaxed);
         Ok(Some(bytes))
     }
 

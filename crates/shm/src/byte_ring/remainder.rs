@@ -35,7 +35,6 @@ impl Consumer {
         let taken = self.tail.load(Ordering::Relaxed) & TAKEN != 0;
         self.end = if taken { End::Taken } else { End::Frozen };
         (self.read, self.known_tail, self.viewed) = (end, end, end);
-        self.position.store(end, Ordering::Relaxed);
     }
 }
 

@@ -94,30 +94,33 @@ pub fn drive(input: Input<'_>) {
     world.check_guards();
 }
 
-/// One direction of a connection; the family words lie apart, out of the peer's reach.
+/// One direction of a connection.
 struct Ring {
     memory: Memory,
-    family: Memory,
     capacity: usize,
+    begin: u64,
 }
 
 impl Ring {
     fn new(make: &mut dyn FnMut(usize) -> Memory, capacity: usize, begin: u64) -> Ring {
         let memory = make(RING + capacity + GUARD);
         memory.span(RING + capacity, GUARD).unwrap().copy_in(0, &[GUARD_BYTE; GUARD]).unwrap();
-        let family = Memory::heap(16).unwrap();
-        let begins = [memory.word64(0), memory.word64(0x40), family.word64(0), family.word64(8)];
-        for word in begins {
-            word.unwrap().store(begin, Ordering::Relaxed);
+        let ring = Ring { memory, capacity, begin };
+        ring.begin_again();
+        ring
+    }
+
+    fn begin_again(&self) {
+        for (at, value) in [(0x00, self.begin), (0x10, 0), (0x40, self.begin)] {
+            self.memory.word64(at).unwrap().store(value, Ordering::Relaxed);
         }
-        Ring { memory, family, capacity }
     }
 
     fn span(&self) -> Span {
         self.memory.span(RING, self.capacity).unwrap()
     }
 
-    fn parts(&self, position: usize) -> Parts {
+    fn parts(&self) -> Parts {
         let word = |at| self.memory.word64(at).unwrap();
         Parts {
             ring: self.span(),
@@ -125,7 +128,7 @@ impl Ring {
             core: word(0x08),
             switch: word(0x10),
             head: word(0x40),
-            position: self.family.word64(position).unwrap(),
+            begin: self.begin,
         }
     }
 
@@ -156,8 +159,8 @@ impl Bytes {
     fn new(make: &mut dyn FnMut(usize) -> Memory, begin: u64) -> Bytes {
         let ring = Ring::new(make, CAPACITY, begin);
         let larger = Ring::new(make, CAPACITY * 2, begin);
-        let producer = Producer::new(ring.parts(0)).unwrap();
-        let consumer = Consumer::new(ring.parts(8)).unwrap();
+        let producer = Producer::new(ring.parts()).unwrap();
+        let consumer = Consumer::new(ring.parts()).unwrap();
         Bytes { ring, larger, producer, consumer }
     }
 
@@ -234,9 +237,10 @@ impl Bytes {
                 }
             }
             _ => {
-                // Another process takes over; a producer that is refused stays with the old one.
-                *consumer = Consumer::new(ring.parts(8)).unwrap();
-                if let Some(fresh) = unless_peer(Producer::new(ring.parts(0))) {
+                // Another connection in the same memory; a producer that is refused stays with the old one.
+                ring.begin_again();
+                *consumer = Consumer::new(ring.parts()).unwrap();
+                if let Some(fresh) = unless_peer(Producer::new(ring.parts())) {
                     *producer = fresh;
                 }
             }
@@ -259,8 +263,8 @@ struct Slots {
 impl Slots {
     fn new(make: &mut dyn FnMut(usize) -> Memory, begin: u64) -> Slots {
         let ring = Ring::new(make, CAPACITY, begin);
-        let producer = SlotProducer::new(ring.parts(0), STRIDE).unwrap();
-        let consumer = SlotConsumer::new(ring.parts(8), STRIDE).unwrap();
+        let producer = SlotProducer::new(ring.parts(), STRIDE).unwrap();
+        let consumer = SlotConsumer::new(ring.parts(), STRIDE).unwrap();
         Slots { ring, producer, consumer }
     }
 

@@ -12,9 +12,7 @@ const TAIL: usize = 0;
 const CORE: usize = 8;
 const SWITCH: usize = 16;
 const HEAD: usize = 24;
-const WRITTEN: usize = 32;
-const READ: usize = 40;
-const RING: usize = 48;
+const RING: usize = 32;
 
 #[test]
 fn bytes_arrive_in_order_around_the_end() {
@@ -75,8 +73,8 @@ fn space_comes_back_by_the_head() {
 fn slots_arrive_whole() {
     model(|first| {
         let memory = Memory::heap(RING + 64).unwrap();
-        let mut producer = SlotProducer::new(parts(&memory, WRITTEN, 64), 16).unwrap();
-        let mut consumer = SlotConsumer::new(parts(&memory, READ, 64), 16).unwrap();
+        let mut producer = SlotProducer::new(parts(&memory, 64), 16).unwrap();
+        let mut consumer = SlotConsumer::new(parts(&memory, 64), 16).unwrap();
         for _ in 0..3 {
             producer.push(b"old").unwrap();
         }
@@ -325,8 +323,8 @@ fn a_freeze_beside_a_switch_loses_nothing() {
 /// A pair of ends over a ring of `capacity` bytes, of which `position` bytes have been used already.
 fn advanced(capacity: usize, position: usize) -> (Producer, Consumer) {
     let memory = Memory::heap(RING + capacity).unwrap();
-    let mut producer = Producer::new(parts(&memory, WRITTEN, capacity)).unwrap();
-    let mut consumer = Consumer::new(parts(&memory, READ, capacity)).unwrap();
+    let mut producer = Producer::new(parts(&memory, capacity)).unwrap();
+    let mut consumer = Consumer::new(parts(&memory, capacity)).unwrap();
     producer.copy_in(&vec![0; position]).unwrap();
     assert!(producer.publish(0));
     take(&mut consumer, position, &mut Vec::new());
@@ -334,14 +332,14 @@ fn advanced(capacity: usize, position: usize) -> (Producer, Consumer) {
     (producer, consumer)
 }
 
-fn parts(memory: &Memory, position: usize, capacity: usize) -> Parts {
+fn parts(memory: &Memory, capacity: usize) -> Parts {
     Parts {
         ring: memory.span(RING, capacity).unwrap(),
         tail: memory.word64(TAIL).unwrap(),
         core: memory.word64(CORE).unwrap(),
         switch: memory.word64(SWITCH).unwrap(),
         head: memory.word64(HEAD).unwrap(),
-        position: memory.word64(position).unwrap(),
+        begin: 0,
     }
 }
 

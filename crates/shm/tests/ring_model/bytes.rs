@@ -28,9 +28,6 @@ enum Operation {
     Offer,
     /// The producer goes on there.
     Switch,
-    /// Another process of the producer's owner takes over.
-    ReplaceProducer,
-    ReplaceConsumer,
 }
 
 fn operation() -> impl Strategy<Value = Operation> {
@@ -49,8 +46,6 @@ fn operation() -> impl Strategy<Value = Operation> {
         3 => Just(Tell),
         1 => Just(Offer),
         1 => Just(Switch),
-        1 => Just(ReplaceProducer),
-        1 => Just(ReplaceConsumer),
     ]
 }
 
@@ -148,7 +143,6 @@ impl Oracle {
 }
 
 struct Ends {
-    words: Words,
     producer: Producer,
     consumer: Consumer,
     offered: Option<Span>,
@@ -163,9 +157,9 @@ fn word_at(bytes: &[u8], at: usize) -> [u8; 8] {
 impl Ends {
     fn new(capacity: usize, begin: u64) -> Ends {
         let words = Words::new(capacity, begin);
-        let producer = Producer::new(words.producer()).unwrap();
-        let consumer = Consumer::new(words.consumer()).unwrap();
-        Ends { words, producer, consumer, offered: None, grown: false }
+        let producer = Producer::new(words.parts()).unwrap();
+        let consumer = Consumer::new(words.parts()).unwrap();
+        Ends { producer, consumer, offered: None, grown: false }
     }
 
     fn step(&mut self, oracle: &mut Oracle, operation: Operation) {
@@ -266,16 +260,7 @@ impl Ends {
                 oracle.switch = Some(oracle.began);
                 self.producer.switch_to(ring, 3).unwrap();
             }
-            // A ring that has grown, or is about to, is not handed over.
-            Operation::ReplaceProducer if !self.grown && self.offered.is_none() => {
-                self.producer = Producer::new(self.words.producer()).unwrap();
-                oracle.staged.clear();
-            }
-            Operation::ReplaceConsumer if !self.grown && self.offered.is_none() => {
-                self.consumer = Consumer::new(self.words.consumer()).unwrap();
-                (oracle.known, oracle.viewed) = (0, oracle.read);
-            }
-            Operation::Offer | Operation::ReplaceProducer | Operation::ReplaceConsumer => {}
+            Operation::Offer => {}
         }
         assert_eq!(self.producer.position(), oracle.written());
         assert_eq!(self.producer.has_unpublished(), !oracle.staged.is_empty());

@@ -16,8 +16,6 @@ enum Operation {
     Publish,
     Pop(usize),
     Tell,
-    ReplaceProducer,
-    ReplaceConsumer,
 }
 
 fn operation() -> impl Strategy<Value = Operation> {
@@ -27,8 +25,6 @@ fn operation() -> impl Strategy<Value = Operation> {
         3 => Just(Publish),
         4 => (0..60_usize).prop_map(Pop),
         2 => Just(Tell),
-        1 => Just(ReplaceProducer),
-        1 => Just(ReplaceConsumer),
     ]
 }
 
@@ -42,8 +38,8 @@ proptest! {
         operations in vec(operation(), 1..80),
     ) {
         let words = Words::new(stride * slots, laps * stride as u64);
-        let mut producer = SlotProducer::new(words.producer(), stride).unwrap();
-        let mut consumer = SlotConsumer::new(words.consumer(), stride).unwrap();
+        let mut producer = SlotProducer::new(words.parts(), stride).unwrap();
+        let mut consumer = SlotConsumer::new(words.parts(), stride).unwrap();
         prop_assert_eq!(producer.max_message(), stride - SLOT_HEADER);
         let (mut staged, mut published) = (Vec::new(), VecDeque::new());
         // Slots the consumer has taken and not told of; messages of the published that it knows of.
@@ -92,14 +88,6 @@ proptest! {
                 Operation::Tell => {
                     consumer.bytes().publish_head();
                     untold = 0;
-                }
-                Operation::ReplaceProducer => {
-                    producer = SlotProducer::new(words.producer(), stride).unwrap();
-                    staged.clear();
-                }
-                Operation::ReplaceConsumer => {
-                    consumer = SlotConsumer::new(words.consumer(), stride).unwrap();
-                    known = 0;
                 }
             }
         }

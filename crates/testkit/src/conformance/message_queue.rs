@@ -171,5 +171,5 @@ pub fn blocks_are_used_again_clean(fixture: Fixture) {
 }
 
 fn slots(capacity: usize, stride: u32) -> ChannelOptions {
-    ChannelOptions { capacity, kind: Kind::Slots(stride), shared: false }
+    ChannelOptions { capacity, kind: Kind::Slots(stride) }
 }

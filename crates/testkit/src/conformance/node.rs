@@ -90,7 +90,7 @@ pub fn peers_of_all_links_report_to_one_event_queue(fixture: Fixture) {
 pub fn all_links_carry_messages_at_once(fixture: Fixture) {
     const COUNT: u32 = 500;
     let two = nodes(fixture, 2);
-    let options = ChannelOptions { capacity: 4096, kind: Kind::Stream, shared: false };
+    let options = ChannelOptions { capacity: 4096, kind: Kind::Stream };
     let names: Vec<_> = two[1].schemes().map(|scheme| format!("{scheme}:{}", unique_name())).collect();
     std::thread::scope(|scope| {
         for name in &names {

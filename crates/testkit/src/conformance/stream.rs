@@ -331,7 +331,7 @@ fn is_readable(channels: &Channels, patience_ns: u64) -> bool {
 
 /// A stream with a ring of this size.
 pub fn small(capacity: usize) -> ChannelOptions {
-    ChannelOptions { capacity, kind: Kind::Stream, shared: false }
+    ChannelOptions { capacity, kind: Kind::Stream }
 }
 
 impl Channels {

@@ -49,22 +49,15 @@ pub(crate) struct Trunk {
     busy: AtomicBool,
     /// Whether the program has polled since the service thread last looked.
     touched: AtomicBool,
-    /// Whether a connection has gone whose number is to be given back.
-    has_graves: AtomicBool,
     idle: AtomicU32,
     inward: Lock<Inward>,
     outward: Lock<Outward>,
     windows: Mutex<Vec<Option<Window>>>,
-    graves: Mutex<Vec<u32>>,
+    graves: Graves,
     /// Who wants to be woken when something arrives.
     wanted: Mutex<Wanted>,
-    /// The peer's side, once it is known.
-    joined: OnceLock<Joining>,
-    joining: Mutex<()>,
-    /// Where the peer copies through the kernel, and where this side does.
-    gate: Option<Arc<Gate>>,
-    attachment: OnceLock<Arc<Attachment>>,
-    half: Half,
+    join: Join,
+    kernel: Kernel,
     node: Node,
     pub(crate) peer: PeerId,
 }
@@ -76,6 +69,30 @@ pub(crate) enum Window {
     Mapped(Aperture),
     /// Memory of its program, through the kernel.
     Attached(Attached),
+}
+
+/// The numbers of connections that have gone, to be given back.
+#[derive(Debug, Default)]
+struct Graves {
+    any: AtomicBool,
+    numbers: Mutex<Vec<u32>>,
+}
+
+/// The two sides of a trunk.
+#[derive(Debug)]
+struct Join {
+    half: Half,
+    /// The peer's, once it is known.
+    joined: OnceLock<Joining>,
+    /// Held while it becomes known.
+    joining: Mutex<()>,
+}
+
+/// Where the peer copies through the kernel, and where this side does.
+#[derive(Debug)]
+struct Kernel {
+    gate: Option<Arc<Gate>>,
+    attachment: OnceLock<Arc<Attachment>>,
 }
 
 #[derive(Debug, Default)]
@@ -115,18 +132,14 @@ impl Trunk {
             next: AtomicPtr::default(),
             busy: AtomicBool::new(false),
             touched: AtomicBool::new(false),
-            has_graves: AtomicBool::new(false),
             idle: AtomicU32::new(0),
             inward: Lock::within(threads, Inward::default()),
             outward: Lock::within(threads, Outward::default()),
             windows: Mutex::default(),
-            graves: Mutex::default(),
+            graves: Graves::default(),
             wanted: Mutex::default(),
-            joined: OnceLock::new(),
-            joining: Mutex::default(),
-            gate: node.peer(peer).gate(),
-            attachment: OnceLock::new(),
-            half,
+            join: Join { half, joined: OnceLock::new(), joining: Mutex::default() },
+            kernel: Kernel { gate: node.peer(peer).gate(), attachment: OnceLock::new() },
             node: node.clone(),
             peer,
         })
@@ -134,7 +147,7 @@ impl Trunk {
 
     /// What the peer must know to send here.
     pub(crate) fn spec(&self) -> QueueSpec {
-        self.half.spec()
+        self.join.half.spec()
     }
 
     /// Joins this side with the peer's, which every connection names; the first one does it.
@@ -144,20 +157,20 @@ impl Trunk {
         theirs: &QueueSpec,
         deadline: Option<u64>,
     ) -> sidestep_fabric::Result<()> {
-        let _joining = self.joining.lock().expect("no panic while joining");
-        if let Some(joined) = self.joined.get() {
+        let _joining = self.join.joining.lock().expect("no panic while joining");
+        if let Some(joined) = self.join.joined.get() {
             let other = sidestep_fabric::CloseReason::Violation("another trunk than the one that stands");
             return if joined.theirs() == theirs { Ok(()) } else { Err(sidestep_fabric::Error::Closed(other)) };
         }
         let joining = Joining::begin(endpoint, theirs)?;
         joining.wait(deadline)?;
-        let (sender, receiver) = self.half.finish(endpoint, &joining)?;
+        let (sender, receiver) = self.join.half.finish(endpoint, &joining)?;
         self.inward().attach(receiver);
         self.outward().attach(sender);
         if let Some(attachment) = self.node.peer(self.peer).attachment() {
-            let _ = self.attachment.set(attachment);
+            let _ = self.kernel.attachment.set(attachment);
         }
-        let _ = self.joined.set(joining);
+        let _ = self.join.joined.set(joining);
         Ok(())
     }
 
@@ -258,7 +271,7 @@ impl Trunk {
             None if wait => self.inward.lock(),
             None => return None,
         };
-        if self.has_graves.load(Ordering::Relaxed) {
+        if self.graves.any.load(Ordering::Relaxed) {
             self.bury(&mut inward);
         }
         let before = self.monitor.written();
@@ -321,8 +334,8 @@ impl Trunk {
     }
 
     fn bury(&self, inward: &mut Inward) {
-        self.has_graves.store(false, Ordering::Relaxed);
-        let graves = std::mem::take(&mut *self.graves.lock().expect("no panic with graves"));
+        self.graves.any.store(false, Ordering::Relaxed);
+        let graves = std::mem::take(&mut *self.graves.numbers.lock().expect("no panic with graves"));
         graves.into_iter().for_each(|number| inward.remove(number));
     }
 
@@ -339,12 +352,12 @@ impl Trunk {
 
     /// Where the peer reaches memory of the program, if it may.
     pub(crate) fn gate(&self) -> Option<&Arc<Gate>> {
-        self.gate.as_ref()
+        self.kernel.gate.as_ref()
     }
 
     /// Where this side reaches memory of the peer's program, if it can.
     pub(crate) fn attachment(&self) -> Option<&Arc<Attachment>> {
-        self.attachment.get()
+        self.kernel.attachment.get()
     }
 
     /// How often the peer has withdrawn memory.
@@ -369,12 +382,12 @@ impl Trunk {
 
     /// Whether the peer is there.
     fn is_alive(&self) -> bool {
-        self.joined.get().is_none_or(|joined| joined.poll().is_ok())
+        self.join.joined.get().is_none_or(|joined| joined.poll().is_ok())
     }
 
     /// Whether the peer's side is known.
     fn is_joined(&self) -> bool {
-        self.joined.get().is_some()
+        self.join.joined.get().is_some()
     }
 
     /// Counts a thread in that is about to sleep until something arrives.
@@ -429,7 +442,7 @@ impl Trunk {
 
 impl Drop for Route {
     fn drop(&mut self) {
-        self.trunk.graves.lock().expect("no panic with graves").push(self.number);
-        self.trunk.has_graves.store(true, Ordering::Relaxed);
+        self.trunk.graves.numbers.lock().expect("no panic with graves").push(self.number);
+        self.trunk.graves.any.store(true, Ordering::Relaxed);
     }
 }

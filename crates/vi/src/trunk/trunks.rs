@@ -68,7 +68,7 @@ impl Trunks {
             return Ok(trunk.clone());
         }
         let trunk = Arc::new(Trunk::new(node, peer, self.threads)?);
-        self.gates().extend(trunk.gate.clone());
+        self.gates().extend(trunk.gate().cloned());
         let first = self.first.get_or_init(|| trunk.clone());
         self.several.store(!Arc::ptr_eq(first, &trunk), Ordering::Release);
         *self.all.lock() = self.standing(&all).chain([trunk.clone()]).collect();

@@ -43,6 +43,8 @@ pub(crate) struct ViCore {
     moved: AtomicBool,
     /// Whether completions wait, by queue.
     ready: [AtomicBool; 2],
+    /// Whether a completion queue tells of completions, by queue.
+    has_cq: [bool; 2],
     /// The trunk of the first connection, and mostly of all.
     trunk: OnceLock<Arc<Trunk>>,
     pub(super) user_word: AtomicU64,
@@ -109,6 +111,7 @@ impl ViCore {
             cq.core.users.fetch_add(1, Ordering::AcqRel);
             cq.core.clone()
         };
+        let has_cq = [send_cq, receive_cq].map(|cq| cq.is_some());
         let port = Port {
             nic: nic.clone(),
             id,
@@ -124,6 +127,7 @@ impl ViCore {
             moved: AtomicBool::new(false),
             trunk: OnceLock::new(),
             ready: Default::default(),
+            has_cq,
             user_word: AtomicU64::new(0),
             tag: AtomicU64::new(0),
             state: Lock::within(nic.threads, State::new(port, *attributes)),
@@ -185,6 +189,11 @@ impl ViCore {
         self.state.is_held() || self.ready[queue as usize].load(Ordering::Acquire)
     }
 
+    #[inline]
+    pub(super) fn has_cq(&self, queue: Queue) -> bool {
+        self.has_cq[queue as usize]
+    }
+
     /// Gives an idle VI its connection.
     pub(crate) fn connected(&self, state: &mut State, mut line: Line) {
         line.places = state.placing && state.way != Way::Pio;
@@ -205,31 +214,41 @@ impl ViCore {
         self.trunk.get().filter(|_| !self.moved.load(Ordering::Relaxed))
     }
 
-    /// The next completion, if there is one. What finds nothing takes no lock.
-    #[inline]
+    /// The next completion, if there is one. What finds nothing takes no lock, and calls nothing.
+    #[inline(always)]
     pub(crate) fn poll(&self, queue: Queue) -> Option<Completion> {
         if !self.is_ready(queue) {
-            match self.trunk.get() {
-                Some(trunk) if !self.moved.load(Ordering::Relaxed) => {
+            match self.first_trunk() {
+                Some(trunk) => {
                     trunk.touch();
                     if trunk.has_news() {
-                        let completion = trunk.poll_for(self, queue);
-                        if completion.is_some() {
-                            return completion;
-                        }
+                        return self.poll_trunk(trunk, queue);
                     }
-                    // Also if there is always something to go on with: a peer that is gone makes no room for it.
                     if trunk.is_breath_due() {
                         self.nic.breathe();
                     }
                 }
-                _ => self.progress(),
+                None => self.progress(),
             }
             if !self.is_ready(queue) {
                 return None;
             }
         }
         self.lock().pop(queue)
+    }
+
+    /// Takes what has arrived, up to the next completion.
+    #[inline(never)]
+    fn poll_trunk(&self, trunk: &Trunk, queue: Queue) -> Option<Completion> {
+        let completion = trunk.poll_for(self, queue);
+        if completion.is_some() {
+            return completion;
+        }
+        // Also if there is always something to go on with: a peer that is gone makes no room for it.
+        if trunk.is_breath_due() {
+            self.nic.breathe();
+        }
+        if self.is_ready(queue) { self.lock().pop(queue) } else { None }
     }
 
     /// Takes what has arrived, if that can be seen without a lock: the peer may have asked for something.
@@ -322,7 +341,7 @@ impl ViCore {
     }
 
     pub(super) fn notify(&self, queue: Queue, callback: Notify) -> Result<()> {
-        if self.lock().port.cq(queue).is_some() {
+        if self.has_cq(queue) {
             return Err(Error::Invalid("a callback for a queue with a completion queue"));
         }
         self.notify.lock().expect("no panic with callbacks")[queue as usize].push_back(Callback(callback));

@@ -55,10 +55,10 @@ impl State {
             if line.route.trunk.attachment().is_none() {
                 return Ok(());
             }
-            line.reaches.retain(|reach| !matches!(reach.way, ReachWay::Attached { turn, .. } if turn != now));
+            line.reach.theirs.retain(|reach| !matches!(reach.way, ReachWay::Attached { turn, .. } if turn != now));
         }
-        if line.reaches.len() < MAX_REACHES {
-            line.reaches.push(reach);
+        if line.reach.theirs.len() < MAX_REACHES {
+            line.reach.theirs.push(reach);
         }
         Ok(())
     }

@@ -357,15 +357,15 @@ impl SendItem {
 /// carries out: they would be overtaken.
 pub(super) fn reach(line: &mut Line, remote: &Remote, len: u32) -> Option<(ReachWay, usize)> {
     let note = line.route.trunk.peer_note();
-    if line.notes[1] != note {
+    if line.reach.notes[1] != note {
         // Some of it was withdrawn; the peer tells again of what was not.
-        line.notes[1] = note;
-        line.reaches.clear();
+        line.reach.notes[1] = note;
+        line.reach.theirs.clear();
     }
     if line.writes > 0 {
         return None;
     }
-    line.reaches.iter().rev().find_map(|reach| Some((reach.way, reach.offset(remote, len)?)))
+    line.reach.theirs.iter().rev().find_map(|reach| Some((reach.way, reach.offset(remote, len)?)))
 }
 
 /// Cuts `count` bytes from `at` on of the pieces into what one request moves: piece, where in it, bytes before, bytes.

@@ -91,18 +91,18 @@ impl State {
             return Ok(());
         }
         let mut outward = trunk.outward();
-        if line.notes[0] != outward.note() {
+        if line.reach.notes[0] != outward.note() {
             // The peer has forgotten them all.
-            line.notes[0] = outward.note();
-            line.reached.clear();
+            line.reach.notes[0] = outward.note();
+            line.reach.ours.clear();
         }
         let key = turn.filter(|_| !registration.own).map_or(registration.key(), |turn| registration.key_at(turn));
-        if line.reached.contains(&key) {
+        if line.reach.ours.contains(&key) {
             return Ok(());
         }
         let way = match turn {
             Some(turn) if !registration.own => {
-                line.reached.retain(|key| !key.is_before(turn));
+                line.reach.ours.retain(|key| !key.is_before(turn));
                 ReachWay::Attached { turn, write, read }
             }
             _ => match outward.window_of(registration, &line.endpoint, line.theirs)? {
@@ -114,7 +114,7 @@ impl State {
         let reach = Reach { handle: registration.handle, way, base, len };
         // Without room it is told another time.
         if outward.put(&Header::new(Kind::Reach, line.theirs, Reach::LEN as u32), &reach.emit())? {
-            line.reached.push(key);
+            line.reach.ours.push(key);
         }
         outward.publish()
     }

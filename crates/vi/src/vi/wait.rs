@@ -14,6 +14,7 @@ use crate::{
     entry::LINE,
     error::{Error, Result},
     nic::Nic,
+    trunk::Trunk,
     vi::{
         Vi, ViCore,
         state::{Alert, State},
@@ -86,7 +87,7 @@ impl Nic {
 
 impl ViCore {
     pub(super) fn wait(&self, queue: Queue, deadline: Option<u64>) -> Result<Completion> {
-        if self.lock().port.cq(queue).is_some() {
+        if self.has_cq(queue) {
             return Err(Error::Invalid("waiting on a queue with a completion queue"));
         }
         loop {
@@ -102,17 +103,16 @@ impl ViCore {
 
     /// Looks, and then sleeps, until `ready` or the deadline, or the connection is over; may return early.
     pub(super) fn wait_news(&self, deadline: Option<u64>, ready: &mut dyn FnMut(&mut State) -> bool) {
+        // Mostly there is news soon: for that no lock is taken, and nothing is counted.
+        let first = self.first_trunk();
+        if first.is_some_and(|trunk| self.look(trunk, deadline)) {
+            return;
+        }
         let Some(trunk) = self.trunk() else {
             let left = deadline.map(|deadline| Duration::from_nanos(deadline.saturating_sub(clock::now())));
             return std::thread::sleep(left.unwrap_or(UNCONNECTED).min(UNCONNECTED));
         };
-        trunk.touch();
-        let news = || trunk.has_news();
-        let looked = match self.waiter.try_lock() {
-            Ok(mut waiter) => waiter.look(deadline, || trunk.peer_core(), news),
-            Err(_) => Waiter::default().look(deadline, || trunk.peer_core(), news),
-        };
-        if looked {
+        if first.is_none() && self.look(&trunk, deadline) {
             return;
         }
         trunk.enter_sleep();
@@ -125,5 +125,15 @@ impl ViCore {
             (state.line.is_none() || ready(&mut state)).then_some(())
         });
         trunk.leave_sleep();
+    }
+
+    /// Looks for news for as long as that pays.
+    fn look(&self, trunk: &Trunk, deadline: Option<u64>) -> bool {
+        trunk.touch();
+        let news = || trunk.has_news();
+        match self.waiter.try_lock() {
+            Ok(mut waiter) => waiter.look(deadline, || trunk.peer_core(), news),
+            Err(_) => Waiter::default().look(deadline, || trunk.peer_core(), news),
+        }
     }
 }

@@ -82,7 +82,7 @@ fn send_entries(node: &Node, point: &str, random: &mut Seeded) -> sidestep_fabri
     let spec = QueueSpec::from_bytes(theirs.get(28..28 + QueueSpec::WIRE_LEN).unwrap_or(&[]))?;
     let aperture = Aperture::open(&endpoint, &spec.cookie, deadline)?;
     let block = block.expect("lent before the request was sent");
-    let (mut sender, _receiver) = queue::attach(&endpoint, block.block(), &aperture, &spec, &queue::private_family()?)?;
+    let (mut sender, _receiver) = queue::attach(&endpoint, block.block(), &aperture, &spec)?;
     for _ in 0..random.below(300) {
         let entry = entry(line, random);
         sender.send(&entry, Some(clock::now() + 20_000_000))?;

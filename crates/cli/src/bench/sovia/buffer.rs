@@ -61,7 +61,7 @@ impl Solo for Credits {
 fn channel(kind: Kind) -> Result<[Channel; 2]> {
     let (node, name) = (Node::new()?, shared::fabric_name());
     let listener = node.listen(&name)?;
-    let options = ChannelOptions { kind, capacity: RING, ..ChannelOptions::default() };
+    let options = ChannelOptions { kind, capacity: RING };
     let asking =
         std::thread::spawn(move || Channel::connect(&Node::new()?, &name, options, b"", clock::in_seconds(10)));
     let accepted = Channel::accept(listener.wait(clock::in_seconds(10))?, options, b"", clock::in_seconds(10))?;

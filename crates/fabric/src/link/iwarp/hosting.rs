@@ -45,7 +45,7 @@ impl Hosting<'_> {
     fn source(&self, id: BufferId) -> Lent<'_> {
         match self.caller {
             Some((caller, lent)) if caller == id => lent,
-            _ => self.memory.outgoing(id),
+            _ => self.memory.outgoing.get(id),
         }
     }
 }
@@ -98,7 +98,7 @@ impl iwarp::Host for Hosting<'_> {
             self.memory.violation = Some("a read of more bytes than agreed");
             return;
         }
-        let mut bytes = self.memory.pool.pop().unwrap_or_default();
+        let mut bytes = self.memory.outgoing.buffer();
         // What was in it is written over.
         bytes.resize(len as usize, 0);
         let target = self.target.filter(|_| !self.memory.closed);

@@ -7,15 +7,9 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use sidestep_iwarp::{self as iwarp, BufferId, Passage, Stag};
+use sidestep_iwarp::{self as iwarp, Passage, Stag};
 
-use super::{
-    MAX_MESSAGE, MAX_TRANSFER,
-    answers::Answers,
-    asks::TAG_MASK,
-    control::Control,
-    lent::{Kept, Lent},
-};
+use super::{MAX_MESSAGE, MAX_TRANSFER, answers::Answers, asks::TAG_MASK, control::Control, outgoing::Outgoing};
 use crate::{
     cookie::{Cookie, Rights},
     error::Refusal,
@@ -33,14 +27,7 @@ pub(super) struct Memory {
     pub(super) gets: VecDeque<Vec<u8>>,
     next_get: u64,
     pub(super) answers: Answers,
-    /// By name, of which later ones are greater.
-    outgoing: VecDeque<(u64, Kept)>,
-    next_outgoing: u64,
-    /// Bytes of them.
-    pub(super) queued: usize,
-    /// Bytes of a caller that are being transmitted.
-    pub(super) lent: Option<BufferId>,
-    pub(super) pool: Vec<Vec<u8>>,
+    pub(super) outgoing: Outgoing,
     /// The message that is coming in.
     pub(super) message: Vec<u8>,
     /// Refusals to tell the peer of, as sends.
@@ -78,8 +65,6 @@ pub(super) struct Pieces {
 const MAX_BOUND: usize = 1024;
 /// Reads of this side that may be under way.
 const MAX_GETS: usize = 64;
-/// Buffers kept for the next use.
-const KEPT_BUFFERS: usize = 16;
 
 impl Memory {
     pub(super) fn new(peer: PeerNumber, sink: Stag) -> Memory {
@@ -90,11 +75,7 @@ impl Memory {
             gets: VecDeque::new(),
             next_get: 0,
             answers: Answers::default(),
-            outgoing: VecDeque::new(),
-            next_outgoing: 0,
-            queued: 0,
-            lent: None,
-            pool: Vec::new(),
+            outgoing: Outgoing::default(),
             message: Vec::new(),
             notices: Vec::new(),
             pieces: None,
@@ -161,75 +142,10 @@ impl Memory {
         Some(slot * MAX_TRANSFER as u64)
     }
 
-    /// A name for bytes on their way out.
-    pub(super) fn name_outgoing(&mut self) -> BufferId {
-        self.next_outgoing += 1;
-        BufferId(self.next_outgoing)
-    }
-
-    /// Keeps bytes until the stream has taken them.
-    pub(super) fn keep(&mut self, id: BufferId, fill: impl FnOnce(&mut Vec<u8>)) -> u32 {
-        let mut bytes = self.pool.pop().unwrap_or_default();
-        bytes.clear();
-        fill(&mut bytes);
-        self.keep_bytes(id, bytes)
-    }
-
-    /// Keeps a copy of bytes until the stream has taken them.
-    pub(super) fn keep_copy(&mut self, id: BufferId, lent: Lent<'_>) {
-        let mut bytes = self.pool.pop().unwrap_or_default();
-        // What was in it is written over.
-        bytes.resize(lent.len(), 0);
-        lent.area(0, lent.len()).copy_out(&mut bytes);
-        self.keep_bytes(id, bytes);
-    }
-
-    fn keep_bytes(&mut self, id: BufferId, bytes: Vec<u8>) -> u32 {
-        let len = bytes.len();
-        self.queued += len;
-        self.outgoing.push_back((id.0, Kept::Bytes(bytes)));
-        len as u32
-    }
-
-    /// Keeps what was lent: a copy of it, or the place of bytes of a region that have no checksum.
-    pub(super) fn keep_lent(&mut self, id: BufferId, lent: Lent<'_>, crc: bool) {
-        match lent {
-            Lent::Part(span, at, len) if !crc => {
-                self.queued += len;
-                self.outgoing.push_back((id.0, Kept::Part(span.clone(), at, len)));
-            }
-            lent => self.keep_copy(id, lent),
-        }
-    }
-
-    /// The stream has taken them.
-    pub(super) fn release(&mut self, id: u64) {
-        self.lent.take_if(|lent| lent.0 == id);
-        // They go out in order, but for refusals.
-        let Some(at) = self.outgoing.iter().position(|(kept, _)| *kept == id) else { return };
-        let Some((_, kept)) = self.outgoing.remove(at) else { return };
-        self.queued -= kept.lent().len();
-        if let Kept::Bytes(bytes) = kept {
-            self.recycle(bytes);
-        }
-    }
-
     /// So many bytes of answers were transmitted.
     pub(super) fn answers_sent(&mut self, len: usize) {
         if let Some(bytes) = self.answers.advance(len) {
-            self.recycle(bytes);
-        }
-    }
-
-    /// Bytes on their way out.
-    pub(super) fn outgoing(&self, id: BufferId) -> Lent<'_> {
-        let kept = self.outgoing.iter().find(|(kept, _)| *kept == id.0);
-        kept.map_or(Lent::Bytes(&[]), |(_, kept)| kept.lent())
-    }
-
-    fn recycle(&mut self, bytes: Vec<u8>) {
-        if self.pool.len() < KEPT_BUFFERS && bytes.capacity() <= 2 * MAX_TRANSFER {
-            self.pool.push(bytes);
+            self.outgoing.recycle(bytes);
         }
     }
 

@@ -28,6 +28,7 @@ mod lent;
 mod listeners;
 mod memory;
 mod network;
+mod outgoing;
 mod polling;
 mod reception;
 mod session;

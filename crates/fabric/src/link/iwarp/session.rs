@@ -128,7 +128,7 @@ impl Session {
         if let Some((id, lent)) = lent {
             state.keep_unsent(id, lent);
         }
-        state.held_polls = 0;
+        state.held.polls = 0;
         Ok(state.begins_to_hold())
     }
 
@@ -143,23 +143,23 @@ impl Session {
     /// Takes the stream out of the link's set, so that it ends no sleep. `true` if it was in it.
     pub(super) fn mute(&self, around: Around<'_>) -> bool {
         let mut state = self.lock();
-        if state.gone || state.is_muted {
+        if state.stream.gone || state.stream.is_muted {
             return false;
         }
         around.ready.remove(self.socket.as_fd());
-        state.is_muted = true;
+        state.stream.is_muted = true;
         true
     }
 
     /// Puts it back. `false` if that is not possible, which is its end.
     pub(super) fn unmute(&self, around: Around<'_>) -> bool {
         let mut state = self.lock();
-        if state.gone || !std::mem::take(&mut state.is_muted) {
+        if state.stream.gone || !std::mem::take(&mut state.stream.is_muted) {
             return true;
         }
         let (descriptor, token) = (self.socket.as_fd(), u64::from(self.id.0));
         let mut added = around.ready.add_level(descriptor, token);
-        if state.wants_writable {
+        if state.stream.wants_writable {
             added = added.and_then(|()| around.ready.want_writable(descriptor, token, true));
         }
         if added.is_err() {
@@ -180,7 +180,7 @@ impl Session {
 
     /// Whether set-up is not over at the side that was reached.
     pub(super) fn is_silent(&self) -> bool {
-        self.name.is_none() && !self.lock().known
+        self.name.is_none() && !self.lock().told.peer
     }
 
     /// Gives up on a peer that has not finished set-up.
@@ -208,23 +208,23 @@ impl Session {
         let mut state = state.unwrap_or_else(|| self.lock());
         if !any && !state.wants_look() {
             self.grow_old(&mut state, around);
-            return Found { is_held: state.is_held, ..Found::default() };
+            return Found { is_held: state.held.is_known, ..Found::default() };
         }
         let quiet = state.memory.patient == 1 && !state.memory.urgent && state.memory.placed < BULK;
         state.memory.placed = 0;
         state.has_timed_out = false;
         let holds = quiet && any && state.ended.is_none();
         if holds {
-            state.held_polls = 0;
+            state.held.polls = 0;
         } else if state.has_output() {
             // Room on a stream that had none lets requests go on.
             any |= self.transmit(&mut state, around, None);
             state.collect(around, target, &mut deliveries);
         }
         state.report(&mut deliveries);
-        let (over, gone) = (state.ended.is_some(), state.gone && state.is_reported());
+        let (over, gone) = (state.ended.is_some(), state.stream.gone && state.is_reported());
         let holds = state.begins_to_hold();
-        let is_held = state.is_held;
+        let is_held = state.held.is_known;
         drop(state);
         any |= !deliveries.is_empty();
         self.deliver(&mut deliveries, target);
@@ -250,9 +250,9 @@ impl Session {
         if !state.holds_back() {
             return;
         }
-        state.held_polls += 1;
-        let now = state.held_polls >= FLUSHED_POLLS;
-        if now || (state.memory.patient > 0 && state.held_polls >= HELD_POLLS) {
+        state.held.polls += 1;
+        let now = state.held.polls >= FLUSHED_POLLS;
+        if now || (state.memory.patient > 0 && state.held.polls >= HELD_POLLS) {
             self.send_held(state, around, now);
         }
     }
@@ -261,7 +261,7 @@ impl Session {
         if !state.holds_back() {
             return;
         }
-        state.held_polls = 0;
+        state.held.polls = 0;
         let asks = now && state.owes_flush();
         if asks {
             // A connection that ends needs no answers.
@@ -302,7 +302,7 @@ impl Session {
         state.memory.urgent = false;
         let (mut blocked, mut moved) = (false, false);
         let now = around.now();
-        while state.cannot_send.is_none() {
+        while state.stream.cannot_send.is_none() {
             let State { connection, table, gather, memory, .. } = &mut *state;
             let mut host = Hosting { memory, target: None, caller: lent };
             connection.poll_transmit(now, BUDGET, table, &mut host, gather);
@@ -324,23 +324,23 @@ impl Session {
                     }
                 }
                 // What the peer said before it left may still be unread; the end is found there.
-                Err(errno) => state.cannot_send = Some(errno),
+                Err(errno) => state.stream.cannot_send = Some(errno),
             }
         }
-        if state.wants_writable != blocked
-            && (state.is_muted
+        if state.stream.wants_writable != blocked
+            && (state.stream.is_muted
                 || around.ready.want_writable(self.socket.as_fd(), u64::from(self.id.0), blocked).is_ok())
         {
-            state.wants_writable = blocked;
+            state.stream.wants_writable = blocked;
         }
         match state.connection.transport() {
             Transport::Open => {}
             Transport::Finish => {
-                if !std::mem::replace(&mut state.finished, true) {
+                if !std::mem::replace(&mut state.stream.finished, true) {
                     socket::finish(&self.socket);
                 }
             }
-            Transport::Close | Transport::Reset => state.gone = true,
+            Transport::Close | Transport::Reset => state.stream.gone = true,
         }
         moved
     }

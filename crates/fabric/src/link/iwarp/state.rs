@@ -43,29 +43,54 @@ pub(super) struct State {
     open: bool,
     /// Frames have checksums.
     crc: bool,
-    /// The node knows of the peer.
-    pub(super) known: bool,
-    /// How it ended, and whether the node was told.
+    pub(super) told: Told,
+    /// How it ended.
     pub(super) ended: Option<CloseReason>,
-    reported: bool,
+    pub(super) stream: Stream,
+    /// The engine was told the time, and may have something to say.
+    pub(super) has_timed_out: bool,
+    pub(super) held: Held,
+    work: Work,
+}
+
+/// What the engine was asked for.
+#[derive(Debug, Default)]
+struct Work {
+    /// What it has not completed.
+    posted: usize,
+    /// Completions for the node, found while sending.
+    unhandled: Vec<iwarp::Completion>,
+}
+
+/// What the node was told of.
+#[derive(Debug, Default)]
+pub(super) struct Told {
+    /// The peer.
+    pub(super) peer: bool,
+    /// The end.
+    end: bool,
+}
+
+/// What is known of the socket underneath.
+#[derive(Debug, Default)]
+pub(super) struct Stream {
     /// Nothing is left to send or to receive.
     pub(super) gone: bool,
     /// Why nothing can be sent any more. The kernel tells it once, and whoever reads then finds a plain end.
     pub(super) cannot_send: Option<Errno>,
     pub(super) wants_writable: bool,
-    /// The stream is not in the link's set.
+    /// It is not in the link's set.
     pub(super) is_muted: bool,
     pub(super) finished: bool,
-    /// The engine was told the time, and may have something to say.
-    pub(super) has_timed_out: bool,
-    /// Polls since an answer was held back.
-    pub(super) held_polls: u32,
-    /// The link knows that something is held back.
-    pub(super) is_held: bool,
-    /// What the engine has not completed.
-    posted: usize,
-    /// Completions for the node, found while sending.
-    unhandled: Vec<iwarp::Completion>,
+}
+
+/// Answers that are held back for company.
+#[derive(Debug, Default)]
+pub(super) struct Held {
+    /// Polls since there is one.
+    pub(super) polls: u32,
+    /// The link knows of it.
+    pub(super) is_known: bool,
 }
 
 /// What the node is told.
@@ -97,7 +122,7 @@ impl State {
         let connection = Connection::initiate(config.clone(), &HELLO.to_bytes(), now);
         let connection = connection.map_err(|_| Error::Unsupported("private data of this length"))?;
         let mut state = State::new(peer, connection, config.identity);
-        state.known = true;
+        state.told.peer = true;
         Ok(state)
     }
 
@@ -128,19 +153,12 @@ impl State {
             identity,
             open: false,
             crc: true,
-            known: false,
+            told: Told::default(),
             ended: None,
-            reported: false,
-            gone: false,
-            cannot_send: None,
-            wants_writable: false,
-            is_muted: false,
-            finished: false,
+            stream: Stream::default(),
             has_timed_out: false,
-            held_polls: 0,
-            is_held: false,
-            posted: 0,
-            unhandled: Vec::new(),
+            held: Held::default(),
+            work: Work::default(),
         };
         for _ in 0..RECEIVES {
             let _ = state.connection.post_receive(RECEIVE, MAX_MESSAGE as u32 + 1);
@@ -196,9 +214,9 @@ impl State {
     /// After a transmission: keeps what was lent if the stream has not taken all of it.
     pub(super) fn keep_unsent(&mut self, id: BufferId, lent: Lent<'_>) {
         // What the engine has completed is not asked for again.
-        let unsent = self.memory.lent.take().is_some();
+        let unsent = self.memory.outgoing.lent.take().is_some();
         if unsent && !(self.gather.is_empty() && self.connection.has_gathered_all()) {
-            self.memory.keep_lent(id, lent, self.crc);
+            self.memory.outgoing.keep_lent(id, lent, self.crc);
         }
     }
 
@@ -238,17 +256,17 @@ impl State {
         self.connection.handle_transmitted(now, count as u64);
         while let Some(completion) = self.connection.poll_completion() {
             if completion.work.0 >> KIND_SHIFT == SENT {
-                self.posted -= 1;
-                self.memory.release(completion.work.0 & ID_MASK);
+                self.work.posted -= 1;
+                self.memory.outgoing.release(completion.work.0 & ID_MASK);
             } else {
-                self.unhandled.push(completion);
+                self.work.unhandled.push(completion);
             }
         }
     }
 
     /// Takes what the engine has to say.
     pub(super) fn collect(&mut self, around: Around<'_>, target: &dyn Target, deliveries: &mut Vec<Delivery>) {
-        for completion in std::mem::take(&mut self.unhandled) {
+        for completion in std::mem::take(&mut self.work.unhandled) {
             self.complete(completion, target, deliveries);
         }
         loop {
@@ -272,9 +290,9 @@ impl State {
     pub(super) fn wants_look(&self) -> bool {
         self.ended.is_some()
             || self.has_timed_out
-            || self.wants_writable
+            || self.stream.wants_writable
             || self.memory.urgent
-            || !self.unhandled.is_empty()
+            || !self.work.unhandled.is_empty()
     }
 
     /// Whether there is something to do for the stream.
@@ -290,13 +308,13 @@ impl State {
     /// Whether something is held back that the link does not know of yet; from now on it does. What the link knows is
     /// settled under the lock, so that nothing is forgotten that is held back while it looks.
     pub(super) fn begins_to_hold(&mut self) -> bool {
-        !self.is_held && self.still_holds()
+        !self.held.is_known && self.still_holds()
     }
 
     /// Whether the link is to go on looking after what is held back.
     pub(super) fn still_holds(&mut self) -> bool {
-        self.is_held = self.holds_back();
-        self.is_held
+        self.held.is_known = self.holds_back();
+        self.held.is_known
     }
 
     pub(super) fn owes_flush(&self) -> bool {
@@ -309,8 +327,8 @@ impl State {
         }
         let early: usize = if self.open { 0 } else { self.early.iter().map(Early::len).sum() };
         let limit = if posts > 0 { MAX_WAITING } else { MAX_QUEUED };
-        let full = self.memory.queued + early >= limit
-            || self.posted + self.early.len() + posts >= QUEUE_LIMIT / 2
+        let full = self.memory.outgoing.queued + early >= limit
+            || self.work.posted + self.early.len() + posts >= QUEUE_LIMIT / 2
             || (posts > 0 && self.asks.is_full());
         if full { Err(Error::Full { what: "the stream to the peer", limit }) } else { Ok(()) }
     }

@@ -41,7 +41,7 @@ use crate::{
     cookie::{Cookie, RegionId},
     counters::Counter,
     error::{CloseReason, Error, Result},
-    link::{Capabilities, KERNEL, Link, Maps, Outcome, Pages, PeerNumber, Request, Target, Ticket, WakePath},
+    link::{Capabilities, KERNEL, Link, Maps, Outcome, Pages, PeerNumber, Request, Target, Ticket},
     protocol::MAX_PRIVATE,
     queue::PeerBell,
     tripwire::Access,
@@ -349,9 +349,5 @@ impl Maps for ShmLink {
 
     fn bell(&self, peer: PeerNumber) -> Option<PeerBell> {
         self.sessions.find(peer).ok()?.bell()
-    }
-
-    fn wake_path(&self, peer: PeerNumber) -> Result<WakePath> {
-        self.sessions.find(peer)?.wake_path()
     }
 }

@@ -1,7 +1,7 @@
 //! The two memories of a session: each is written by one process and read by its owner.
 
 use std::{
-    os::fd::{AsFd, OwnedFd},
+    os::fd::OwnedFd,
     sync::{
         Arc, OnceLock,
         atomic::{AtomicU64, Ordering},
@@ -21,13 +21,7 @@ use sidestep_sys::{
     lock::{Guard, Lock, Mutex},
 };
 
-use super::session::duplicate;
-use crate::{
-    error::{Error, Result},
-    link::WakePath,
-    queue::PeerBell,
-    random::Random,
-};
+use crate::{error::Result, queue::PeerBell, random::Random};
 
 /// Length of a pair memory.
 pub(crate) const PAIR_LEN: usize = PAIR_EVENTS + EVENT_RING_LEN.next_multiple_of(64);
@@ -173,22 +167,4 @@ impl Theirs {
         let probe = || Attachment::probe(&self.memory, PAIR_GATE, process()?).map(Arc::new);
         self.attachment.get_or_init(probe).clone()
     }
-
-    /// What another process of this owner needs to wake the peer and be woken.
-    pub(super) fn wake_path(&self, ours: &Ours, lifeline: &impl AsFd) -> Result<WakePath> {
-        let pages = |memory: &Memory| {
-            let pages = memory.descriptor().ok_or(Error::Unsupported("handing over memory that is not shared"))?;
-            duplicate(pages.as_fd())
-        };
-        Ok(WakePath {
-            pair_memory: [pages(&ours.memory)?, pages(&self.memory)?],
-            doorbells: [duplicate(ours.doorbell.as_fd())?, duplicate(self.doorbell.as_fd())?],
-            lifeline: duplicate(lifeline.as_fd())?,
-        })
-    }
-}
-
-/// The wake-up words of a pair memory, for a process that holds its descriptors only.
-pub(crate) fn wake_words(ours: &Memory, theirs: &Memory) -> Result<(SleepWord, RescanWord)> {
-    Ok((EventTaker::sleep_word_of(ours, PAIR_EVENTS)?, RescanWord::new(theirs, PAIR_EVENTS)?))
 }

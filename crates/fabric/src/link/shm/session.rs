@@ -33,7 +33,7 @@ use super::{
 use crate::{
     cookie::Rights,
     error::{CloseReason, Error, Result},
-    link::{PeerNumber, Ticket, WakePath},
+    link::{PeerNumber, Ticket},
     queue::PeerBell,
 };
 
@@ -249,13 +249,6 @@ impl Session {
         self.theirs.get()?.bell()
     }
 
-    /// What another process of this owner needs to wake the peer and be woken.
-    pub(super) fn wake_path(&self) -> Result<WakePath> {
-        let theirs =
-            self.theirs.get().ok_or(Error::Unsupported("handing over a queue before the peer has answered"))?;
-        theirs.wake_path(&self.ours, &self.lifeline)
-    }
-
     /// Marks the session as over; the next poll reports it.
     pub(super) fn close(&self, reason: CloseReason) {
         lock(&self.closing).get_or_insert(reason);
@@ -277,7 +270,7 @@ impl Session {
 
 /// Sends the first frame of this side.
 fn greet(lifeline: &Lifeline, ours: &Ours) -> Result<()> {
-    let bell = ours.doorbell.for_peer().ok_or(Error::Unsupported("a doorbell without a writing end"))?;
+    let bell = ours.doorbell.for_peer();
     let mut hello = Vec::new();
     Frame::Hello { version: VERSION, pair_len: PAIR_LEN as u64 }.emit(&mut hello);
     let pages = ours.memory.descriptor().ok_or(Error::Unsupported("pair memory without a descriptor"))?;
@@ -288,12 +281,6 @@ fn greet(lifeline: &Lifeline, ours: &Ours) -> Result<()> {
         Err(shm::Error::System { source: Errno::PIPE | Errno::CONNRESET, .. }) => Ok(()),
         Err(error) => Err(error.into()),
     }
-}
-
-/// Another descriptor of the same thing.
-pub(crate) fn duplicate(descriptor: BorrowedFd<'_>) -> Result<OwnedFd> {
-    let copy = rustix::io::fcntl_dupfd_cloexec(descriptor, 3);
-    copy.map_err(|errno| shm::Error::from_errno("duplicate a descriptor", errno).into())
 }
 
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -10,8 +10,7 @@ use std::{
     time::Duration,
 };
 
-use sidestep_shm::family::process_generation;
-use sidestep_sys::clock;
+use sidestep_sys::{clock, process};
 
 use super::{super::Host, Link};
 
@@ -59,7 +58,7 @@ static STARTED: AtomicU32 = AtomicU32::new(0);
 /// Whether writes may be held that could go out at once: where no thread can be started, nothing is held that need not be.
 #[inline]
 pub fn may_hold(host: &Host) -> bool {
-    STARTED.load(Ordering::Relaxed) == process_generation() || (host.may_start)()
+    STARTED.load(Ordering::Relaxed) == process::generation() || (host.may_start)()
 }
 
 /// A link holds something from now on.
@@ -74,7 +73,7 @@ pub fn watch(link: &Arc<Link>) {
 fn enter(link: &Arc<Link>) {
     let timer = &TIMER;
     let mut watched = lock(&timer.links);
-    let process = process_generation();
+    let process = process::generation();
     if watched.process != process {
         watched.links.clear();
         let (host, number) = (link.host, watched.ended);
@@ -118,7 +117,7 @@ fn run(timer: &Timer, number: u32) {
 pub fn end() {
     let thread = {
         let mut watched = lock(&TIMER.links);
-        if watched.process != process_generation() {
+        if watched.process != process::generation() {
             return;
         }
         watched.ended = watched.ended.wrapping_add(1);

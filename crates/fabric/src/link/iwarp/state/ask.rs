@@ -17,8 +17,8 @@ const PLAIN: SendKind = SendKind { solicited: false, invalidate: None };
 impl State {
     /// Sends a word of this link.
     pub(super) fn send(&mut self, control: &Control<'_>, invalidate: Option<Stag>) -> Result<()> {
-        let id = self.memory.name_outgoing();
-        let len = self.memory.keep(id, |bytes| control.emit(bytes));
+        let id = self.memory.outgoing.name();
+        let len = self.memory.outgoing.keep(id, |bytes| control.emit(bytes));
         let kind = SendKind { invalidate, ..PLAIN };
         let posted = self.connection.post_send(work(SENT, id), whole(id, len), kind);
         self.note_posted(id, posted)
@@ -26,8 +26,8 @@ impl State {
 
     /// Tells the peer of a refusal before anything else goes out.
     pub(super) fn tell_first(&mut self, notice: Vec<u8>) {
-        let id = self.memory.name_outgoing();
-        let len = self.memory.keep(id, |bytes| bytes.extend_from_slice(&notice));
+        let id = self.memory.outgoing.name();
+        let len = self.memory.outgoing.keep(id, |bytes| bytes.extend_from_slice(&notice));
         let posted = self.connection.post_send_first(work(SENT, id), whole(id, len), PLAIN);
         if self.note_posted(id, posted).is_err() && self.ended.is_none() {
             self.memory.violation = Some("it asks for more than it hears the answers of");
@@ -37,11 +37,11 @@ impl State {
     fn note_posted(&mut self, id: BufferId, posted: Result<(), iwarp::Error>) -> Result<()> {
         match posted {
             Ok(()) => {
-                self.posted += 1;
+                self.work.posted += 1;
                 Ok(())
             }
             Err(error) => {
-                self.memory.release(id.0);
+                self.memory.outgoing.release(id.0);
                 Err(match error {
                     iwarp::Error::QueueFull { limit } => Error::Full { what: "the engine of the link", limit },
                     _ => Error::Closed(CloseReason::Link("the connection is closing")),
@@ -124,17 +124,17 @@ impl State {
             self.flush(false)?;
             return Ok(None);
         }
-        let id = self.memory.name_outgoing();
+        let id = self.memory.outgoing.name();
         let mut unsent = Some((id, lent));
         if self.crc && !still {
             // What is sent must be what the checksum is of, and another peer may change it in between.
-            self.memory.keep_copy(id, lent);
+            self.memory.outgoing.keep_copy(id, lent);
             unsent = None;
         }
         let posted = self.connection.post_write(work(SENT, id), whole(id, len as u32), stag, TaggedOffset(offset));
         self.note_posted(id, posted)?;
         self.asks.push(ticket, stag, len as u64, Kind::Put);
-        self.memory.lent = unsent.map(|(id, _)| id);
+        self.memory.outgoing.lent = unsent.map(|(id, _)| id);
         self.flush(false)?;
         Ok(unsent)
     }

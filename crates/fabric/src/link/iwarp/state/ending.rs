@@ -37,7 +37,7 @@ impl State {
         target: &dyn Target,
         deliveries: &mut Vec<Delivery>,
     ) {
-        let failed = self.cannot_send.map(State::reason_of);
+        let failed = self.stream.cannot_send.map(State::reason_of);
         if let Some(reason @ CloseReason::Link(_)) = failed {
             return self.lose(reason);
         }
@@ -51,7 +51,7 @@ impl State {
     pub(in super::super) fn lose(&mut self, reason: CloseReason) {
         self.end(reason);
         self.connection.reset();
-        self.gone = true;
+        self.stream.gone = true;
     }
 
     /// What a failed call says about the peer.
@@ -65,9 +65,9 @@ impl State {
 
     /// Reports the end, once, after everything else.
     pub(in super::super) fn report(&mut self, deliveries: &mut Vec<Delivery>) {
-        let Some(reason) = self.ended.filter(|_| !self.reported) else { return };
-        self.reported = true;
-        if !self.known {
+        let Some(reason) = self.ended.filter(|_| !self.told.end) else { return };
+        self.told.end = true;
+        if !self.told.peer {
             return;
         }
         let mut ended = |ticket, outcome| deliveries.push(Delivery::Completed(ticket, outcome));
@@ -81,7 +81,7 @@ impl State {
     }
 
     pub(in super::super) fn is_reported(&self) -> bool {
-        self.reported || self.ended.is_none()
+        self.told.end || self.ended.is_none()
     }
 
     pub(super) fn end(&mut self, reason: CloseReason) {

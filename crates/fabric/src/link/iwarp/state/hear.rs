@@ -40,9 +40,9 @@ impl State {
             }
             return;
         }
-        self.posted -= 1;
+        self.work.posted -= 1;
         let answer = match (kind, completion.outcome) {
-            (SENT, _) => return self.memory.release(id),
+            (SENT, _) => return self.memory.outgoing.release(id),
             (_, iwarp::Outcome::Flushed) => return,
             (GET, _) => self.memory.gets.pop_front().map_or(Answer::Flush, Answer::Bytes),
             (_, iwarp::Outcome::Atomic { original }) => Answer::Value(original),
@@ -103,7 +103,7 @@ impl State {
                 }
             }
             Event::Established { private_data, agreement } => {
-                if self.known && Hello::parse(&private_data) != Ok(HELLO) {
+                if self.told.peer && Hello::parse(&private_data) != Ok(HELLO) {
                     return self.lose(CloseReason::Violation("it does not speak the protocol of the fabric"));
                 }
                 self.crc = agreement.crc;
@@ -125,7 +125,7 @@ impl State {
             Event::Failed(fault) => self.end(CloseReason::Violation(fault.check().description())),
             Event::Closed => {
                 self.end(CloseReason::Link("the peer did not close in time"));
-                self.gone = true;
+                self.stream.gone = true;
             }
         }
     }
@@ -133,7 +133,7 @@ impl State {
     /// The connection is made: what was posted before goes out.
     fn established(&mut self, deliveries: &mut Vec<Delivery>) {
         self.open = true;
-        if !std::mem::replace(&mut self.known, true) {
+        if !std::mem::replace(&mut self.told.peer, true) {
             deliveries.push(Delivery::Opened);
         }
         for early in std::mem::take(&mut self.early) {
@@ -144,7 +144,7 @@ impl State {
                 (_, None) => Ok(None),
             };
             match begun {
-                Ok(Some((id, lent))) => self.memory.keep_lent(id, lent, self.crc),
+                Ok(Some((id, lent))) => self.memory.outgoing.keep_lent(id, lent, self.crc),
                 Ok(None) => {}
                 Err(error) => deliveries.extend(ticket.map(|it| Delivery::Completed(it, Outcome::Failed(error)))),
             }

@@ -4,20 +4,22 @@ use sidestep_fabric::{
     Aperture, Channel, ChannelOptions, Error, Node, Region,
     queue::{Kind, QueueBlock, QueueSpec},
 };
-use sidestep_testkit::process::{Child, Role, full, seed};
+use sidestep_sys::clock;
+use sidestep_testkit::process::{Child, PATIENCE_NS, Role, enter, full, seed};
 use sidestep_testkit::seeded::Seeded;
-
-use crate::{
-    pattern::{check, pattern},
-    soon,
-};
 
 const SMALLEST: usize = 1024;
 const GROWTHS: u32 = 7;
-const OPTIONS: ChannelOptions = ChannelOptions { capacity: SMALLEST, kind: Kind::Stream, shared: false };
+const OPTIONS: ChannelOptions = ChannelOptions { capacity: SMALLEST, kind: Kind::Stream };
+
+#[test]
+fn role() {
+    enter(&[("grower", grower), ("leaver", leaver)]);
+}
 
 /// The receiver offers ring after ring, each twice as large, while the other process sends without a pause.
-pub fn grow() {
+#[test]
+fn growth_under_load() {
     for _ in 0..if full() { 50 } else { 5 } {
         let (node, name) = node_and_name("grow");
         let listener = node.listen(&name).unwrap();
@@ -59,8 +61,8 @@ pub fn grow() {
     }
 }
 
-/// The sender of [`grow`].
-pub fn grower(role: Role) {
+/// The sender of [`growth_under_load`].
+fn grower(role: Role) {
     let node = Node::new().unwrap();
     let mut channel = Channel::connect(&node, &role.arguments[0], OPTIONS, b"", soon()).unwrap();
     let mut random = Seeded::new(seed());
@@ -85,7 +87,8 @@ pub fn grower(role: Role) {
 }
 
 /// The receiver leaves at a random moment; what it did not read the other process takes back, not a byte more or less.
-pub fn leave() {
+#[test]
+fn freeze_and_take_back() {
     let seed = seed();
     println!("seed {seed}");
     let mut random = Seeded::new(seed);
@@ -120,8 +123,8 @@ pub fn leave() {
     child.wait_success();
 }
 
-/// The sender of [`leave`].
-pub fn leaver(role: Role) {
+/// The sender of [`freeze_and_take_back`].
+fn leaver(role: Role) {
     let node = Node::new().unwrap();
     let mut random = Seeded::new(seed());
     for _ in 0..role.number(1) {
@@ -133,7 +136,7 @@ pub fn leaver(role: Role) {
                 break;
             }
             if channel.sender.space().unwrap() == 0 {
-                let deadline = Some(sidestep_sys::clock::now() + 1_000_000);
+                let deadline = Some(clock::now() + 1_000_000);
                 match channel.sender.wait_space(1, deadline) {
                     Ok(()) | Err(Error::TimedOut(_)) => {}
                     Err(Error::Frozen) => break,
@@ -155,6 +158,25 @@ fn take(channel: &mut Channel, buffer: &mut [u8]) {
 }
 
 fn node_and_name(what: &str) -> (Node, String) {
-    let name = format!("shm:{what}-{}-{}", std::process::id(), sidestep_sys::clock::now());
+    let name = format!("shm:{what}-{}-{}", std::process::id(), clock::now());
     (Node::new().unwrap(), name)
+}
+
+fn soon() -> Option<u64> {
+    Some(clock::now() + PATIENCE_NS)
+}
+
+/// The bytes of a stream, in which every position can be told from its neighbours, from a position on.
+fn pattern(position: u64, len: u64) -> Vec<u8> {
+    (position..position + len).map(byte_at).collect()
+}
+
+/// That these are the bytes of the stream from a position on.
+fn check(position: u64, bytes: &[u8]) {
+    let wrong = bytes.iter().zip(position..).find(|(byte, at)| **byte != byte_at(*at));
+    assert!(wrong.is_none(), "byte {} is not the one that was sent", wrong.unwrap().1);
+}
+
+fn byte_at(position: u64) -> u8 {
+    (position ^ position >> 7 ^ position >> 14) as u8
 }

@@ -268,7 +268,7 @@ mod tests {
             let packet = &bytes[at + 28..at + 28 + word(at + 20)];
             let number = |at: usize| u32::from_be_bytes(packet[at..at + 4].try_into().unwrap());
             let head = 20 + usize::from(packet[32] >> 4) * 4;
-            all.push((number(20) as u32 >> 16, number(24), number(28), packet[33], packet[head..].to_vec()));
+            all.push((number(20) >> 16, number(24), number(28), packet[33], packet[head..].to_vec()));
             at += word(at + 4);
         }
         all.into_iter().map(|(port, a, b, c, d)| (port as u16, a, b, c, d)).collect()

@@ -62,9 +62,7 @@ enum LaneField {
     Tail = 16,
     Core,
     Switch,
-    Written,
     Head = 32,
-    Read,
 }
 
 /// The memory of a tap.
@@ -161,7 +159,7 @@ impl Buffer {
             let page = self.page(lane)?;
             let claim = page.word(LaneField::Claim as usize);
             (claim.compare_swap(0, u64::from(pid) | CLAIMED) == 0).then_some(())?;
-            Some(Lane { ring: Producer::new(self.parts(lane, &page, LaneField::Written)?).ok()?, page })
+            Some(Lane { ring: Producer::new(self.parts(lane, &page)?).ok()?, page })
         })
     }
 
@@ -174,7 +172,7 @@ impl Buffer {
     pub fn lanes(&self) -> Vec<Tapped> {
         let lane = |lane| {
             let page = self.page(lane)?;
-            Some(Tapped { ring: Consumer::new(self.parts(lane, &page, LaneField::Read)?).ok()?, page, broken: false })
+            Some(Tapped { ring: Consumer::new(self.parts(lane, &page)?).ok()?, page, broken: false })
         };
         (0..LANES).filter_map(lane).collect()
     }
@@ -194,7 +192,7 @@ impl Buffer {
         self.memory.words(PAGE * (1 + lane), PAGE / 8).ok()
     }
 
-    fn parts(&self, lane: usize, page: &Words, position: LaneField) -> Option<Parts> {
+    fn parts(&self, lane: usize, page: &Words) -> Option<Parts> {
         let word = |field: LaneField| page.word(field as usize);
         Some(Parts {
             ring: self.memory.span(PAGE * (1 + LANES) + lane * RING, RING).ok()?,
@@ -202,7 +200,7 @@ impl Buffer {
             core: word(LaneField::Core),
             switch: word(LaneField::Switch),
             head: word(LaneField::Head),
-            position: word(position),
+            begin: 0,
         })
     }
 }

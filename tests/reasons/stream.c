@@ -148,6 +148,7 @@ static void lose(int fd, int is_client) {
     if (!is_client) {
         pid_t client = getppid();
         if (fork() == 0) {
+            close(1);
             while (kill(client, 0) == 0)
                 usleep(20000);
             _exit(0);

@@ -117,7 +117,12 @@ impl Exchange {
                 let step = Step::Asked { endpoint, identity, proof };
                 lock(&self.pending).push(Pending { stream: stream.index, key: place.key, step });
             }
-            Err(_) => proof::take_back(stream.fd()),
+            Err(error) => {
+                proof::take_back(stream.fd());
+                if let Error::Memory(error) = error {
+                    short_of(stream, &error);
+                }
+            }
         }
         true
     }

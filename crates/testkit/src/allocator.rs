@@ -8,6 +8,7 @@
 
 use std::{
     alloc::{GlobalAlloc, Layout, System},
+    cell::Cell,
     sync::atomic::{AtomicU64, Ordering},
 };
 
@@ -27,12 +28,28 @@ impl Counting {
     pub fn calls(&self) -> u64 {
         self.calls.load(Ordering::Relaxed)
     }
+
+    /// Allocations of the calling thread so far.
+    pub fn own_calls(&self) -> u64 {
+        OWN.with(Cell::get)
+    }
+
+    fn count(&self) {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        // What a thread allocates when it has ended is not counted as its own.
+        let _ = OWN.try_with(|own| own.set(own.get() + 1));
+    }
+}
+
+thread_local! {
+    // Needs no memory, and nothing is done when the thread ends: an allocator may use it.
+    static OWN: Cell<u64> = const { Cell::new(0) };
 }
 
 // SAFETY: R1: the system's allocator keeps the promises.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        self.calls.fetch_add(1, Ordering::Relaxed);
+        self.count();
         // SAFETY: R1.
         unsafe { System.alloc(layout) }
     }
@@ -43,7 +60,7 @@ unsafe impl GlobalAlloc for Counting {
     }
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, len: usize) -> *mut u8 {
-        self.calls.fetch_add(1, Ordering::Relaxed);
+        self.count();
         // SAFETY: R1.
         unsafe { System.realloc(block, layout, len) }
     }

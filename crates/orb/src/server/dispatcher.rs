@@ -54,11 +54,12 @@ struct State {
     over: bool,
 }
 
-#[derive(Default)]
 struct Desk {
     reported: Vec<u64>,
     /// Connections that were served, and when.
     active: VecDeque<(Arc<Connection>, Instant)>,
+    /// Connections found since the watch was last asked.
+    found: usize,
 }
 
 /// The most messages of one connection that are served before others have their turn.
@@ -66,6 +67,13 @@ const TURN: usize = 16;
 
 /// The most connections that are looked at directly.
 const MOST_ACTIVE: usize = 16;
+
+/// The most connections that are served before the watch is asked for others.
+const FINDS: usize = 16;
+
+/// Room for what is reported at once; if more comes, the room grows. A connection that is served while it is looked at directly
+/// is reported for each of its messages all the same.
+const REPORTS: usize = 256;
 
 /// How many messages are served after handing over, once a servant has taken long.
 const WARY: u32 = 64;
@@ -90,8 +98,8 @@ impl Dispatcher {
             phase: AtomicU64::new(0),
             standby_sleeps: AtomicBool::new(false),
             wary: AtomicU32::new(0),
-            ready: Mutex::default(),
-            desk: Mutex::default(),
+            ready: Mutex::new(VecDeque::with_capacity(REPORTS)),
+            desk: Mutex::new(Desk::new()),
         }
     }
 
@@ -308,7 +316,11 @@ impl Dispatcher {
         let mut began = None;
         let mut looks = 0;
         loop {
-            if let Some(connection) = self.next_ready(orb).or_else(|| desk.next_active(self.settings.active)) {
+            // Connections that always have something to be served keep nobody from the others.
+            if desk.found < FINDS
+                && let Some(connection) = self.next_ready(orb).or_else(|| desk.next_active(self.settings.active))
+            {
+                desk.found += 1;
                 desk.keep(&connection);
                 return Some(connection);
             }
@@ -317,7 +329,8 @@ impl Dispatcher {
                 return None;
             }
             let began = began.get_or_insert_with(Instant::now);
-            let sleeps = looks % LOOKS == LOOKS - 1 && began.elapsed() >= self.settings.spin;
+            let is_due = std::mem::take(&mut desk.found) >= FINDS;
+            let sleeps = !is_due && looks % LOOKS == LOOKS - 1 && began.elapsed() >= self.settings.spin;
             if sleeps {
                 Counts::add(&orb.server().counts.sleeps, 1);
             }
@@ -344,6 +357,10 @@ impl Dispatcher {
 }
 
 impl Desk {
+    fn new() -> Self {
+        Self { reported: Vec::with_capacity(REPORTS), active: VecDeque::with_capacity(MOST_ACTIVE), found: 0 }
+    }
+
     /// A connection that has something to be served, of those that were served lately.
     fn next_active(&mut self, active: Duration) -> Option<Arc<Connection>> {
         for _ in 0..self.active.len() {

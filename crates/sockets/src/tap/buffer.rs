@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use sidestep_shm::{
     Memory, Word64,
-    byte_ring::{Consumer, Parts, Producer},
+    byte_ring::{Consumer, POSITION, Parts, Producer},
     memory::Words,
     segment::{self, SegmentId},
 };
@@ -159,7 +159,9 @@ impl Buffer {
             let page = self.page(lane)?;
             let claim = page.word(LaneField::Claim as usize);
             (claim.compare_swap(0, u64::from(pid) | CLAIMED) == 0).then_some(())?;
-            Some(Lane { ring: Producer::new(self.parts(lane, &page)?).ok()?, page })
+            // Whoever had the lane before is gone, and all that it wrote was taken: the next one goes on there.
+            let begin = page.load(LaneField::Tail as usize, Relaxed) & POSITION;
+            Some(Lane { ring: Producer::new(self.parts(lane, &page, begin)?).ok()?, page })
         })
     }
 
@@ -172,7 +174,7 @@ impl Buffer {
     pub fn lanes(&self) -> Vec<Tapped> {
         let lane = |lane| {
             let page = self.page(lane)?;
-            Some(Tapped { ring: Consumer::new(self.parts(lane, &page)?).ok()?, page, broken: false })
+            Some(Tapped { ring: Consumer::new(self.parts(lane, &page, 0)?).ok()?, page, broken: false })
         };
         (0..LANES).filter_map(lane).collect()
     }
@@ -192,7 +194,7 @@ impl Buffer {
         self.memory.words(PAGE * (1 + lane), PAGE / 8).ok()
     }
 
-    fn parts(&self, lane: usize, page: &Words) -> Option<Parts> {
+    fn parts(&self, lane: usize, page: &Words, begin: u64) -> Option<Parts> {
         let word = |field: LaneField| page.word(field as usize);
         Some(Parts {
             ring: self.memory.span(PAGE * (1 + LANES) + lane * RING, RING).ok()?,
@@ -200,7 +202,7 @@ impl Buffer {
             core: word(LaneField::Core),
             switch: word(LaneField::Switch),
             head: word(LaneField::Head),
-            begin: 0,
+            begin,
         })
     }
 }

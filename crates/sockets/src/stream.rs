@@ -319,7 +319,7 @@ impl Stream {
         }
     }
 
-    /// TCP takes no more now: space will be news.
+    /// No more is taken now: space will be news.
     pub fn is_full(&self) {
         self.edges.fulls.fetch_add(1, Ordering::Relaxed);
     }

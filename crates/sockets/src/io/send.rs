@@ -126,6 +126,9 @@ fn send_slowly(
                     IoSlice::advance_slices(&mut parts, count);
                     let all = parts.iter().all(|part| part.is_empty());
                     if all || nonblocking && !writer.may_give_way() {
+                        if !all {
+                            stream.is_full();
+                        }
                         return Ok(total);
                     }
                     continue;
@@ -136,6 +139,8 @@ fn send_slowly(
         };
         let (carrier, stall) = waiting;
         if let Some(errno) = wait.is_over() {
+            // As in the kernel: whoever was told that there is no space is told when there is some, also if it came at once.
+            stream.is_full();
             return if total > 0 { Ok(total) } else { Err(errno) };
         }
         let Some(carrier) = carrier else { continue };

@@ -19,6 +19,8 @@ use crate::{
     tap,
 };
 
+/// No call asks so much, unless the peer changes its words all the time.
+const MOST_QUESTIONS: usize = 1000;
 /// How much fits is the carrier's to say: nothing, or enough.
 const ENOUGH: u64 = 1 << 47;
 /// Uses are counted up to here, and then from 1 on. The last seven bits of twice as much go on by one.
@@ -73,7 +75,7 @@ impl Writer {
     }
 
     fn walk(&mut self, mut machine: path::Writer, mut ask: Ask, mut call: Call<'_>) -> Result<Step> {
-        loop {
+        for _ in 0..MOST_QUESTIONS {
             ask = match ask {
                 // The caller does this, without the lock if it waits.
                 Ask::SendTcp => return Ok(Step::Kernel),
@@ -87,6 +89,7 @@ impl Writer {
                 ask => machine.step(self.carry_out(&mut call, ask)?),
             };
         }
+        Err(BROKEN)
     }
 
     fn carry_out(&mut self, call: &mut Call<'_>, ask: Ask) -> Result<Answer> {

@@ -19,6 +19,8 @@ use crate::{
 
 /// So many parts of a call are listed on the stack.
 const FEW: usize = 8;
+/// No call asks so much, unless the peer changes its words all the time.
+const MOST_QUESTIONS: usize = 1000;
 const ENDS: i16 = libc::POLLRDHUP | libc::POLLHUP | libc::POLLERR;
 
 /// What one call is about.
@@ -47,7 +49,7 @@ impl Reader {
         let mut call = Call { stream, parts, flags, control, got: 0, unannounced: 0 };
         let mut machine = path::Reader::default();
         let mut ask = machine.begin(room, look);
-        loop {
+        for _ in 0..MOST_QUESTIONS {
             ask = match ask {
                 Ask::Done(Outcome::Moved(_)) => return Ok(Step::Got(call.got)),
                 // Nobody has said that they follow: someone has written past this library, or the number is another file's by now.
@@ -69,6 +71,7 @@ impl Reader {
                 ask => machine.step(self.carry_out(&mut call, ask)?),
             };
         }
+        Err(BROKEN)
     }
 
     fn carry_out(&mut self, call: &mut Call<'_, '_, '_>, ask: Ask) -> Result<Answer> {
@@ -116,15 +119,21 @@ impl Reader {
             ring.settle();
             let _ = ring.available();
         }
-        self.cross(stream)?;
-        let (Some(carrier), Some(ring)) = (&self.carrier, &mut self.ring) else { return Ok(Start::default()) };
-        let taken = stream.over_tcp(READ);
-        if self.on_ring {
-            return Ok(Start { ring: 1, after_tcp: taken });
+        for _ in 0..MOST_QUESTIONS {
+            self.cross(stream)?;
+            let (Some(carrier), Some(ring)) = (&self.carrier, &mut self.ring) else { return Ok(Start::default()) };
+            let taken = stream.over_tcp(READ);
+            if self.on_ring {
+                return Ok(Start { ring: 1, after_tcp: taken });
+            }
+            let Some(switch) = carrier.announced(self.note.done) else { return Ok(Start::default()) };
+            let before = switch.position.checked_sub(stream.position(READ, ring.position())).ok_or(BROKEN)?;
+            // One that was announced just now, and is reached, is carried out first.
+            if before > 0 {
+                return Ok(Start { ring: 1, after_tcp: taken.checked_add(before).ok_or(BROKEN)? });
+            }
         }
-        let Some(switch) = carrier.announced(self.note.done) else { return Ok(Start::default()) };
-        let before = switch.position.checked_sub(stream.position(READ, ring.position())).ok_or(BROKEN)?;
-        Ok(Start { ring: 1, after_tcp: taken.checked_add(before).ok_or(BROKEN)? })
+        Err(BROKEN)
     }
 
     /// What has come of it. Where it ends is carried out as a switch.

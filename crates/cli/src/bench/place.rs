@@ -82,7 +82,39 @@ pub fn pin(cores: &[usize]) -> Result<()> {
     sched_setaffinity(None, &set).with_context(|| format!("cannot run on the cores {cores:?}"))
 }
 
+/// The cores of this thread, which it gets back in the end: a suite pins it, and others come after.
+pub struct Kept(CpuSet);
+
+impl Kept {
+    /// Those that it has now.
+    pub fn now() -> Result<Kept> {
+        Ok(Kept(sched_getaffinity(None).context("cannot ask for the usable cores")?))
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        // It had them before.
+        let _ = sched_setaffinity(None, &self.0);
+    }
+}
+
 fn usable() -> Result<Vec<usize>> {
     let set = sched_getaffinity(None).context("cannot ask for the usable cores")?;
     Ok((0..CpuSet::MAX_CPU).filter(|core| set.is_set(*core)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_gets_its_cores_back() {
+        let before = usable().unwrap();
+        let kept = Kept::now().unwrap();
+        pin(&before[..1]).unwrap();
+        assert_eq!(usable().unwrap().len(), 1);
+        drop(kept);
+        assert_eq!(usable().unwrap(), before);
+    }
 }

@@ -10,6 +10,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use nix::time::clock_getcpuclockid;
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::super::super::place::{Cores, Placement};
@@ -94,18 +95,18 @@ impl Service {
         self.until(|| TcpStream::connect(("127.0.0.1", port)).is_ok())
     }
 
-    /// Processor time of the threads that its processes have now, in nanoseconds.
+    /// Processor time of its processes, in nanoseconds, with that of threads that have ended.
     pub fn processor_time(&self) -> Result<u64> {
         let mut sum = 0;
         for entry in fs::read_dir("/proc")?.flatten() {
-            let read = |file: &str| fs::read_to_string(entry.path().join(file)).unwrap_or_default();
+            let Some(process) = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else { continue };
+            let stat = fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
             // The name of the program, which may have any characters, ends with the last parenthesis.
-            let group = read("stat").rsplit(") ").next().and_then(|rest| rest.split(' ').nth(2)?.parse::<u32>().ok());
+            let group = stat.rsplit(") ").next().and_then(|rest| rest.split(' ').nth(2)?.parse::<u32>().ok());
             if group == Some(self.process.id()) {
-                for thread in fs::read_dir(entry.path().join("task")).into_iter().flatten().flatten() {
-                    let text = fs::read_to_string(thread.path().join("schedstat")).unwrap_or_default();
-                    sum += text.split(' ').next().and_then(|word| word.parse::<u64>().ok()).unwrap_or(0);
-                }
+                // One that has ended meanwhile has no clock.
+                let time = clock_getcpuclockid(nix::unistd::Pid::from_raw(process)).and_then(|clock| clock.now());
+                sum += time.map_or(0, |time| time.tv_sec() as u64 * 1_000_000_000 + time.tv_nsec() as u64);
             }
         }
         Ok(sum)
@@ -169,4 +170,22 @@ pub fn prepare(command: &mut Command, folder: &Path) -> Result<()> {
         bail!("{command:?}: {}\n{}", out.status, String::from_utf8_lossy(&out.stderr));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A shell with a child in its group: the times of both are there, and grow.
+    #[test]
+    fn processor_time_is_that_of_all_processes_and_grows() {
+        let mut shell = Command::new("sh");
+        let service = Service::start(shell.args(["-c", "sh -c 'while :; do :; done' & while :; do :; done"])).unwrap();
+        let mut before = 0;
+        while before < 200_000_000 {
+            let now = service.processor_time().unwrap();
+            assert!(now >= before, "{before} and then {now}");
+            before = now;
+        }
+    }
 }

@@ -5,7 +5,10 @@
 //! to come over TCP: a message wakes the peer if it sleeps. What the peer has not taken in time is read here. The reader of a
 //! link can only ask its peer to go over. A process that shuts itself in takes what lies in its ring into memory of its own.
 
-use std::{sync::atomic::Ordering, time::Duration};
+use std::{
+    sync::atomic::{Ordering, fence},
+    time::Duration,
+};
 
 use sidestep_stream::carrier::{Carrier, Watch};
 use sidestep_sys::clock;
@@ -99,7 +102,10 @@ pub fn lend() {
 fn leave_to_child(streams: &[&'static Stream]) {
     streams.iter().for_each(|stream| stream.end_sharing());
     let carried: Vec<_> = streams.iter().copied().filter(|stream| stream.stage() == Stage::Carried).collect();
-    carried.iter().for_each(|stream| stream.carriage.parting.store(true, Ordering::SeqCst));
+    carried.iter().for_each(|stream| {
+        stream.carriage.parting.store(true, Ordering::SeqCst);
+        close_inbox(stream);
+    });
     // All readers first: the peer of a stream may be another one of them, and sends anew what is wanted when it leaves.
     let asked = carried.iter().copied().filter(|stream| stream.reader().give_back(stream)).collect();
     for stream in &carried {
@@ -183,6 +189,7 @@ fn ask(streams: &[&'static Stream], reason: Reason) -> Vec<&'static Stream> {
     streams.iter().for_each(|stream| stream.end_sharing());
     let (carried, others): (Vec<_>, Vec<_>) = streams.iter().partition(|stream| stream.stage() == Stage::Carried);
     others.iter().for_each(|stream: &&Stream| stream.stay(reason));
+    carried.iter().for_each(|stream| close_inbox(stream));
     // As in `leave_to_child`; and before the peer is told to go over, when it sends anew what is wanted.
     let asked = carried.iter().copied().filter(|stream: &&Stream| stream.reader().give_back(stream)).collect();
     for stream in carried {
@@ -219,11 +226,21 @@ fn return_inherited(streams: &[&'static Stream], limit: u64) {
     }
 }
 
-/// What no call has taken up of a carrier yet, none takes up later; and the peer looks.
-fn tell_peer(stream: &Stream) {
+/// What no call has taken up of a carrier yet, none takes up later.
+fn close_inbox(stream: &Stream) {
     *lock(&stream.carriage.inbox) = None;
+}
+
+/// The peer looks. Over a link its writer announces that it enters, and looks for a word to leave once more. That lies in its memory
+/// when this returns: from then on the announcement is found here, or it finds the word.
+fn tell_peer(stream: &Stream) {
     if let Some(carrier) = stream.carrier() {
         carrier.watch().nudge();
+        if !carrier.capabilities().freezes {
+            carrier.deliver(clock::now() + LEAVE_NS);
+        }
+        // Pairs with the one in the writer's `await_word`.
+        fence(Ordering::SeqCst);
     }
 }
 

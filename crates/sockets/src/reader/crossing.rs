@@ -171,9 +171,13 @@ impl Reader {
         let _ = self.cross(stream);
     }
 
-    /// Whether nothing lies in the ring, and nothing will.
+    /// Whether this side reads TCP, and the writer has announced nothing else.
     pub fn has_left(&mut self, stream: &Stream) -> bool {
+        if let Some(carrier) = &self.carrier {
+            carrier.watch().settle();
+        }
         let _ = self.cross(stream);
-        !self.on_ring
+        let announced = |carrier: &Arc<Carrier>| carrier.announced(self.note.done).is_some();
+        !self.on_ring && !self.carrier.as_ref().is_some_and(announced)
     }
 }

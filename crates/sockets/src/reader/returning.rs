@@ -55,7 +55,7 @@ impl Reader {
     /// Whether that has been decided: the peer has taken the bytes, or cannot any more.
     pub fn is_given_back(&mut self, stream: &Stream) -> bool {
         if !self.can_freeze() {
-            return self.has_left(stream);
+            return self.has_left(stream) || self.follows_on_tcp();
         }
         if self.ring.as_mut().is_some_and(Inbound::is_taken) {
             let _ = self.cross(stream);
@@ -109,7 +109,8 @@ impl Reader {
             }
             match self.step(stream, &mut [IoSliceMut::new(&mut piece)], 0, false, Anchor::News) {
                 Ok(Step::Got(count @ 1..)) => bytes.extend(&piece[..count]),
-                Ok(Step::Empty) if self.can_freeze() => {
+                // What TCP has before a carrier that has ended is on its way.
+                Ok(Step::Empty) if self.can_freeze() || self.follows_on_tcp() => {
                     if clock::now() > until {
                         break;
                     }

@@ -3,12 +3,16 @@
 //! A carrier may be used several times, each from one switch to the next one: to the machine each *use* is a carrier of its own.
 //! The machine counts them from the one that was begun last, or from none; the words of the record count all of them.
 
-use std::{io::IoSlice, sync::atomic::Ordering};
+use std::{
+    io::IoSlice,
+    sync::atomic::{Ordering, fence},
+};
 
 use sidestep_stream::{
-    carrier::{ENDED, Outbound, Switch},
+    carrier::{ENDED, Outbound, Switch, Watch},
     path::{self, Answer, Ask, End, Outcome, Start, Tail},
 };
+use sidestep_sys::clock;
 
 use super::{BROKEN, Step, Writer, landing};
 use crate::{
@@ -211,9 +215,22 @@ impl Writer {
         writing.begin(Start { ring: last % MOST_USES + 1, after_tcp: writing.tcp_sent() });
         call.present = as_number;
         self.announce(stream)?;
+        self.await_word();
         stream.moved(WRITE, true, Reason::Promoted);
         set::opened(stream);
         Ok(true)
+    }
+
+    /// The use was announced, and the machine looks next whether the reader wants it to end. A ring that its reader leaves has
+    /// ended. The reader of a link says a word, and then looks whether this side has come: one of the two finds the other.
+    fn await_word(&self) {
+        let Some(carrier) = self.carrier.as_ref().filter(|carrier| !carrier.capabilities().freezes) else { return };
+        if carrier.capabilities().far {
+            carrier.deliver(clock::now() + landing::LEAVE_NS);
+        }
+        // Pairs with the one in `leaving::tell_peer`.
+        fence(Ordering::SeqCst);
+        carrier.watch().settle();
     }
 
     /// Ends the use of the carrier, at the present position. `false`: that cannot be said now.

@@ -12,36 +12,20 @@
 //! **What it never does.** It starts no thread, but one that sends what links hold back, holds no lock in a sleep, and believes nothing that a peer or the
 //! registry says without a check of its own descriptor.
 
-pub mod address;
-mod asking;
 pub mod calls;
 pub mod config;
-pub mod control;
-mod custody;
-pub mod engine;
-mod fork;
-mod heirloom;
-mod idle;
-mod io;
-pub mod jump;
+mod descriptors;
 pub mod kernel;
-mod leaving;
-mod member;
-mod numbers;
-mod orders;
-mod poll;
-mod reader;
+mod processes;
+mod promotion;
 mod readiness;
-pub mod reason;
 pub mod registry;
-mod set;
-pub mod signal;
-mod sleep;
-mod stream;
-mod table;
+mod streams;
 pub mod tap;
-mod unseen;
-mod writer;
 
-pub use kernel::{Errno, Result};
+pub use kernel::{Errno, Result, address, signal};
+pub use promotion::engine;
+pub use readiness::jump;
+pub use registry::reason;
 pub use sidestep_sys::heap::Heap;
+pub use streams::control;

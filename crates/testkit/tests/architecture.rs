@@ -40,7 +40,6 @@ const UNSAFE_EXCEPTIONS: &[&str] = &[
     "crates/testkit/src/hosts/tun.rs",
     "crates/vipl/src/",
     // The kernel's calling convention.
-    "crates/sockets/src/kernel.rs",
     "crates/sockets/src/kernel/",
     // Registering memory that the program has given to a call.
     "crates/stream/src/carrier/via/cache.rs",
@@ -114,9 +113,8 @@ fn files_are_short_or_say_why_not() {
 /// What differs between carriers is asked of their capabilities; only what connects one, and what `stat` is told, names its kind.
 #[test]
 fn nobody_asks_which_kind_a_carrier_is() {
-    const CONNECT: &[&str] =
-        &["crates/sockets/src/engine.rs", "crates/sockets/src/engine/via.rs", "crates/sockets/src/config"];
-    const TELL: &str = "crates/sockets/src/registry.rs";
+    const CONNECT: &[&str] = &["crates/sockets/src/promotion/engine", "crates/sockets/src/config"];
+    const TELL: &str = "crates/sockets/src/registry/mod.rs";
     let kinds = ["Ring", "Via", "Loopback"];
     let modules = ["ring", "via", "loopback"].map(|kind| format!("carrier::{kind}"));
     let variants = ["AnyOutbound", "AnyInbound", "AnyWatch"].map(|any| kinds.map(|kind| format!("{any}::{kind}")));

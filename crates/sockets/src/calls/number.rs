@@ -3,10 +3,9 @@
 use sidestep_sys::descriptor;
 
 use crate::{
-    kernel::{self, Errno, Result},
-    signal::Inside,
-    stream::{Stream, lock},
-    table,
+    descriptors::table,
+    kernel::{self, Errno, Result, signal::Inside},
+    streams::{Stream, lock},
 };
 
 /// Whether a descriptor is internal: the program may neither close it nor put another in its place.

@@ -3,11 +3,13 @@
 use std::time::Duration;
 
 use crate::{
-    engine,
-    kernel::{self, Mask, Result},
-    poll::{self, Others},
-    signal::{self, Inside},
-    table,
+    descriptors::table,
+    kernel::{
+        self, Mask, Result,
+        signal::{self, Inside},
+    },
+    promotion::engine,
+    readiness::poll::{self, Others},
 };
 
 use super::{is_set, owns};

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use crate::address::Key;
+use crate::kernel::address::Key;
 
 /// One `--rule`: the first that fits decides.
 #[derive(Debug, Clone, PartialEq, Eq)]

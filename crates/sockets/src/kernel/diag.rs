@@ -9,7 +9,7 @@ use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, 
 use sidestep_sys::descriptor;
 
 use super::{SO_NETNS_COOKIE, TCP_ESTABLISHED, option64};
-use crate::address::Key;
+use crate::kernel::address::Key;
 
 /// A way to ask, within one network namespace.
 #[derive(Debug)]

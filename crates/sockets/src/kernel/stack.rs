@@ -18,7 +18,7 @@ use std::{
     sync::atomic::{AtomicPtr, Ordering},
 };
 
-use crate::signal;
+use crate::kernel::signal;
 
 /// Much more than the deepest way takes, in debug builds, too. Pages that are never reached take no memory.
 const LAYOUT: Layout = match Layout::from_size_align(256 << 10, 4096) {
@@ -131,7 +131,7 @@ global_asm!(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::signal::Inside;
+    use crate::kernel::signal::Inside;
 
     #[test]
     fn it_is_another_stack_and_gives_what_the_function_gives() {

@@ -12,7 +12,11 @@ use std::{
     sync::atomic::{AtomicU32, Ordering},
 };
 
-use crate::{io, jump, poll, signal::Inside, sleep};
+use crate::{
+    calls::io,
+    kernel::signal::Inside,
+    readiness::{jump, poll, sleep},
+};
 
 thread_local! {
     static NOTED: Cell<bool> = const { Cell::new(false) };

@@ -16,7 +16,7 @@ use std::{
 };
 
 use super::{Errno, Result};
-use crate::signal;
+use crate::kernel::signal;
 
 /// Threads that may be in a call that blocks: a count per remainder of their address.
 static WAITING: [AtomicU32; PLACES] = [const { AtomicU32::new(0) }; PLACES];

@@ -20,7 +20,7 @@ use super::{
     LEN, Registry, View,
     layout::{MAGIC, VERSION},
 };
-use crate::{config::config, kernel, reason::Reason};
+use crate::{config::config, kernel, registry::reason::Reason};
 
 /// The registries of users that this process was before a change of root, with the users. Nobody waits for the lock: in a
 /// forked child a thread may have it for ever that is not there, and then nothing is kept.

@@ -19,7 +19,7 @@ use super::{
     },
     records::{Load, Records},
 };
-use crate::{address::Key, kernel};
+use crate::kernel::{self, address::Key};
 
 /// What is turned off, or on again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

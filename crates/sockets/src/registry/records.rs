@@ -11,7 +11,7 @@ use super::{
         READS_CARRIER, READY, REASON_SHIFT, SOCKET_WORDS, SOCKETS, VIA, WILLING, WRITES_CARRIER,
     },
 };
-use crate::{address::Key, reason::Reason};
+use crate::{kernel::address::Key, registry::reason::Reason};
 
 /// What a process has said of itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use super::{
     layout::{HeadField, MAGIC, VERSION},
     records::{Load, ProcessRecord, Records, SocketRecord},
 };
-use crate::{address::Key, kernel};
+use crate::kernel::{self, address::Key};
 
 /// A registry that is only looked at. It changes at any moment, and stays while it is looked at.
 #[derive(Debug)]

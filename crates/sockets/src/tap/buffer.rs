@@ -283,7 +283,7 @@ impl Tapped {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{address::Key, tap::record::Kind};
+    use crate::{kernel::address::Key, tap::record::Kind};
 
     fn record(len: usize, position: u64) -> Record {
         let key = Key { namespace: 1, local: "127.0.0.1:80".parse().unwrap(), remote: "[::1]:4000".parse().unwrap() };

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv6Addr};
 
-use crate::address::Key;
+use crate::kernel::address::Key;
 
 /// A connection is tapped if all that is said here holds for one of its ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -15,9 +15,9 @@ use sidestep_stream::carrier::Carrier;
 use sidestep_sys::{clock, lock::Mutex};
 
 use crate::{
-    engine::Engine,
-    kernel, leaving,
-    stream::{Place, READ, Stream, WRITE, lock},
+    kernel,
+    promotion::{engine::Engine, leaving},
+    streams::{Place, READ, Stream, WRITE, lock},
 };
 
 pub mod buffer;

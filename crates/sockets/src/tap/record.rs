@@ -1,6 +1,6 @@
 //! What a process says of a piece that it has written, in words before the bytes.
 
-use crate::address::Key;
+use crate::kernel::address::Key;
 
 /// A piece of a stream that was written to a carrier, or its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

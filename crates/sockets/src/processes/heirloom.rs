@@ -1,0 +1,307 @@
+//! What a family of processes shares of a stream after a `fork`: bytes that come before those of TCP. Each is read once, by
+//! whoever asks first.
+//!
+//! They are a copy of what a process had taken off its carrier and not read; or they lie in a ring still. A ring has an
+//! *owner*, the process that forked, and `fork` moves nothing: the owner reads and writes on as before. A holder that wants to
+//! do something with the stream *takes over*: it ends the rings of both directions. From then on every holder reads what is
+//! left, and goes on over TCP, where the kernel sees to the order.
+//!
+//! One word of memory that the family shares says how far the bytes were read, and whether the ring was taken over. Who moves
+//! it has the bytes: the owner, too, copies first and then moves the word, and drops its copy if it could not.
+
+use std::{
+    io::IoSliceMut,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use sidestep_fabric::queue::Heir;
+use sidestep_shm::{Memory, Span, Word64, byte_ring::Stopper};
+use sidestep_stream::carrier::Reading;
+use sidestep_sys::clock;
+
+use crate::{
+    kernel,
+    streams::{READ, WRITE},
+};
+
+/// Bytes of one stream.
+#[derive(Debug)]
+pub struct Heirloom {
+    word: Word64,
+    /// Bytes that the peer has sent over TCP in the end.
+    returned: Word64,
+    source: Source,
+}
+
+/// Where the bytes lie.
+#[derive(Debug)]
+enum Source {
+    /// In memory of their own. They never change.
+    Copy(Span),
+    /// In a ring.
+    Ring(Rings),
+}
+
+/// Two rings that a process went on using when it forked.
+#[derive(Debug)]
+struct Rings {
+    /// None: the reading direction was never opened.
+    inward: Option<Heir>,
+    /// None: the writing direction was never taken up.
+    outward: Option<Stopper>,
+    /// Where they end, once this process knows.
+    ends: [AtomicU64; 2],
+    /// The stream has counted that.
+    counted: AtomicBool,
+}
+
+/// How many streams of this process have one.
+static COUNT: AtomicUsize = AtomicUsize::new(0);
+
+/// In the word: the ring was taken over.
+const TAKEN_OVER: u64 = 1 << 63;
+/// In the word: the peer is asked to send the bytes over TCP. Nobody reads them until that is decided.
+const WANTED: u64 = 1 << 62;
+/// The rest of the word is the position.
+const POSITION: u64 = WANTED - 1;
+/// Not known yet.
+const UNKNOWN: u64 = u64::MAX;
+/// So long a holder that asked the peer may take; longer only if it has died.
+const DECISION_NS: u64 = 1_500_000_000;
+const LOOK: Duration = Duration::from_micros(50);
+/// Bytes of the family's memory for each stream, so that two do not share a line.
+const WORD: usize = 64;
+
+/// Whether some stream has one.
+#[inline]
+pub fn are_left() -> bool {
+    COUNT.load(Ordering::Relaxed) != 0
+}
+
+/// A stream has one.
+pub fn came() {
+    COUNT.fetch_add(1, Ordering::Relaxed);
+}
+
+/// A stream has one no more.
+pub fn went() {
+    COUNT.fetch_sub(1, Ordering::Relaxed);
+}
+
+/// In a forked child, whose streams are new.
+pub fn after_fork() {
+    COUNT.store(0, Ordering::Relaxed);
+}
+
+impl Heirloom {
+    /// Puts bytes where the children of this process will see them. `None`: there is no memory.
+    pub fn copy(bytes: &[u8]) -> Option<Arc<Heirloom>> {
+        let memory = Memory::create("sidestep-heirloom", WORD + bytes.len()).ok()?;
+        let span = memory.span(WORD, bytes.len()).ok()?;
+        span.copy_in(0, bytes).ok()?;
+        let [word, returned] = words(&memory)?;
+        Some(Arc::new(Heirloom { word, returned, source: Source::Copy(span) }))
+    }
+
+    /// Of the rings that this process goes on using, one of which it has read so far. `None`: there is no memory.
+    pub fn rings(inward: Option<Heir>, outward: Option<Stopper>, read: u64) -> Option<Arc<Heirloom>> {
+        let [word, returned] = words(&Memory::family(WORD).ok()?)?;
+        word.store(read, Ordering::Release);
+        let ends = [const { AtomicU64::new(UNKNOWN) }; 2];
+        let rings = Rings { inward, outward, ends, counted: AtomicBool::new(false) };
+        Some(Arc::new(Heirloom { word, returned, source: Source::Ring(rings) }))
+    }
+
+    /// The owner has copied so many bytes from a position of the ring on. `false`: another holder has taken over, and these
+    /// bytes may be another's.
+    #[inline]
+    pub fn advance(&self, from: u64, count: usize) -> bool {
+        self.word.compare_swap(from, from + count as u64) == from
+    }
+
+    /// Whether another holder has taken over.
+    #[inline]
+    pub fn is_taken_over(&self) -> bool {
+        self.word.load(Ordering::Acquire) & TAKEN_OVER != 0
+    }
+
+    /// Ends the rings of both directions, if this is about rings, and gives the positions at which they end.
+    pub fn take_over(&self) -> Option<[u64; 2]> {
+        let Source::Ring(rings) = &self.source else { return None };
+        if rings.ends[READ].load(Ordering::Acquire) == UNKNOWN {
+            // The owner moves the word no more. It may have moved it on until now.
+            let read = self.word.fetch_or(TAKEN_OVER, Ordering::AcqRel) & POSITION;
+            // Without an end that a correct peer leaves, nothing is left.
+            let end = rings.inward.as_ref().map_or(read, |inward| inward.freeze(read).unwrap_or(read));
+            rings.ends[WRITE].store(rings.outward.as_ref().map_or(0, Stopper::stop), Ordering::Release);
+            rings.ends[READ].store(end, Ordering::Release);
+            rings.inward.iter().for_each(Heir::ring);
+        }
+        Some([READ, WRITE].map(|direction| rings.ends[direction].load(Ordering::Acquire)))
+    }
+
+    /// The same, once: for the counts of the stream.
+    pub fn count(&self) -> Option<[u64; 2]> {
+        let ends = self.take_over()?;
+        let Source::Ring(rings) = &self.source else { return None };
+        (!rings.counted.swap(true, Ordering::AcqRel)).then_some(ends)
+    }
+
+    /// How many bytes are left.
+    pub fn left(&self) -> usize {
+        let end = self.end();
+        end.saturating_sub(self.word.load(Ordering::Acquire) & POSITION) as usize
+    }
+
+    /// How many are left, whoever has the ring: nothing is taken over.
+    pub fn unread(&self) -> usize {
+        let read = self.word.load(Ordering::Acquire) & POSITION;
+        match &self.source {
+            Source::Copy(_) => self.left(),
+            Source::Ring(rings) => rings.inward.as_ref().map_or(0, |inward| inward.unread(read)) as usize,
+        }
+    }
+
+    fn end(&self) -> u64 {
+        match &self.source {
+            Source::Copy(bytes) => bytes.len() as u64,
+            Source::Ring(_) => self.take_over().map_or(0, |[end, _]| end),
+        }
+    }
+
+    /// Takes bytes, or only shows or drops them, as the flags of `recv` say. Zero: none are left, for good.
+    pub fn take(&self, parts: &mut [IoSliceMut<'_>], flags: i32) -> usize {
+        let end = self.end();
+        loop {
+            let word = self.word.load(Ordering::Acquire);
+            if word & WANTED != 0 {
+                self.await_decision();
+                continue;
+            }
+            let (read, mut count) = (word & POSITION, 0);
+            for part in parts.iter_mut() {
+                let at = read.saturating_add(count as u64);
+                let piece = (end.saturating_sub(at) as usize).min(part.len());
+                if flags & libc::MSG_TRUNC == 0 && !self.copy_out(at, &mut part[..piece]) {
+                    return 0;
+                }
+                count += piece;
+            }
+            let moves = count > 0 && flags & libc::MSG_PEEK == 0;
+            if !moves || self.word.compare_swap(word, word + count as u64) == word {
+                if let Source::Ring(Rings { inward: Some(inward), .. }) = &self.source
+                    && moves
+                {
+                    inward.testify(read + count as u64);
+                }
+                return count;
+            }
+        }
+    }
+
+    fn copy_out(&self, at: u64, bytes: &mut [u8]) -> bool {
+        match &self.source {
+            Source::Copy(span) => span.copy_out(at as usize, bytes).is_ok(),
+            Source::Ring(rings) => rings.inward.as_ref().is_some_and(|inward| inward.copy_out(at, bytes).is_ok()),
+        }
+    }
+
+    /// Asks the peer to send what is left over TCP. `true`: that has to be waited for, and [decided](Self::decide).
+    pub fn want(&self) -> bool {
+        let Source::Ring(Rings { inward: Some(inward), .. }) = &self.source else { return false };
+        let end = self.end();
+        loop {
+            let word = self.word.load(Ordering::Acquire);
+            if word & POSITION >= end {
+                return false;
+            }
+            if word & WANTED != 0 {
+                return true;
+            }
+            if self.word.compare_swap(word, word | WANTED) == word {
+                let parts = |note| Reading { parting: true, ..Reading::from_note(note) }.to_note();
+                inward.want(word & POSITION, parts);
+                return true;
+            }
+        }
+    }
+
+    /// Whether the peer has.
+    pub fn is_sent(&self) -> bool {
+        match &self.source {
+            Source::Ring(Rings { inward: Some(inward), .. }) => inward.is_taken(),
+            _ => false,
+        }
+    }
+
+    /// What the peer has not taken by now is read here.
+    pub fn decide(&self) {
+        let Source::Ring(Rings { inward: Some(inward), .. }) = &self.source else { return };
+        let word = self.word.load(Ordering::Acquire);
+        if word & WANTED != 0 {
+            let decided = match inward.withdraw() {
+                true => word & !WANTED,
+                false => {
+                    let end = self.end();
+                    self.returned.store(end.saturating_sub(word & POSITION), Ordering::Release);
+                    end | TAKEN_OVER
+                }
+            };
+            self.word.compare_swap(word, decided);
+        }
+    }
+
+    /// Bytes of the ring that did not come out of it in the end.
+    pub fn returned(&self) -> u64 {
+        self.returned.load(Ordering::Acquire)
+    }
+
+    /// Another holder has asked the peer. Should it have died since, this one decides.
+    #[cold]
+    fn await_decision(&self) {
+        let until = clock::now() + DECISION_NS;
+        while self.word.load(Ordering::Acquire) & WANTED != 0 {
+            if clock::now() > until {
+                return self.decide();
+            }
+            kernel::pause(LOOK);
+        }
+    }
+
+    /// The descriptor of the parent's that a child needs for it.
+    pub fn descriptor(&self) -> Option<i32> {
+        match &self.source {
+            Source::Ring(Rings { inward: Some(inward), .. }) => inward.descriptor(),
+            _ => None,
+        }
+    }
+}
+
+/// The two words of an heirloom.
+fn words(memory: &Memory) -> Option<[Word64; 2]> {
+    Some([memory.word64(0).ok()?, memory.word64(8).ok()?])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_byte_is_taken_once() {
+        let heirloom = Heirloom::copy(b"every byte once").unwrap();
+        let mut bytes = [0; 6];
+        assert_eq!(heirloom.take(&mut [IoSliceMut::new(&mut bytes)], libc::MSG_PEEK), 6);
+        assert_eq!(heirloom.left(), 15);
+        let (first, second) = bytes.split_at_mut(2);
+        assert_eq!(heirloom.take(&mut [IoSliceMut::new(first), IoSliceMut::new(second)], 0), 6);
+        assert_eq!(&bytes, b"every ");
+        let mut rest = [0; 20];
+        assert_eq!(heirloom.take(&mut [IoSliceMut::new(&mut rest)], 0), 9);
+        assert_eq!(&rest[..9], b"byte once");
+        assert_eq!((heirloom.left(), heirloom.take(&mut [IoSliceMut::new(&mut rest)], 0)), (0, 0));
+    }
+}

@@ -1,0 +1,277 @@
+//! Leaving the ring for good: one stream for a call that only the kernel can carry out, or all of them before the process is
+//! where the engine cannot follow.
+//!
+//! What this side writes goes over TCP at once. For the other direction this side ends its ring, and wants what it has not read
+//! to come over TCP: a message wakes the peer if it sleeps. What the peer has not taken in time is read here. The reader of a
+//! link can only ask its peer to go over. A process that shuts itself in takes what lies in its ring into memory of its own.
+
+use std::{
+    sync::atomic::{Ordering, fence},
+    time::Duration,
+};
+
+use sidestep_stream::carrier::{Carrier, Watch};
+use sidestep_sys::clock;
+
+use crate::{
+    descriptors::table,
+    kernel::{self, signal::Inside},
+    processes::fork::Legacy,
+    promotion::engine,
+    readiness::sleep,
+    registry::{self, reason::Reason},
+    streams::{READ, Stage, Stream, WRITE, lock},
+};
+
+/// How long a stream that leaves waits for its peer.
+pub const LEAVE_NS: u64 = 20_000_000;
+/// The same for all streams of a process that shuts itself in: afterwards every call that is not its own may end it.
+const SHUT_IN_NS: u64 = 200_000_000;
+/// The same for all streams that a child will have: it may execute a program, which does not find what lies here.
+const CHILD_NS: u64 = 100_000_000;
+/// The same before what lies here is out of reach.
+const WHOLE_NS: u64 = 1_000_000_000;
+/// Between two looks.
+pub const LOOK: Duration = Duration::from_micros(50);
+
+/// Moves a stream back to TCP for good, and waits for a while until the peer has followed.
+pub fn leave(stream: &'static Stream, reason: Reason) {
+    leave_these(&[stream], reason);
+}
+
+/// The same for several, which are waited for together.
+pub fn leave_these(streams: &[&'static Stream], reason: Reason) {
+    let _inside = Inside::enter();
+    wait(ask(streams, reason), reason, LEAVE_NS);
+    return_inherited(streams, LEAVE_NS);
+    streams.iter().for_each(|stream| stream.set_reason(reason));
+}
+
+/// As [`leave_these`], before what lies here is out of reach: as long as there is something, it is wanted again and again.
+pub fn leave_whole(streams: &[&'static Stream], reason: Reason) {
+    let until = clock::now() + WHOLE_NS;
+    leave_these(streams, reason);
+    while clock::now() < until && streams.iter().any(|stream| has_rest(stream)) {
+        let rest: Vec<_> = streams.iter().copied().filter(|stream| has_rest(stream)).collect();
+        leave_these(&rest, reason);
+    }
+}
+
+/// Whether something that the program has not read lies here, and not with the kernel.
+pub fn has_rest(stream: &'static Stream) -> bool {
+    let _inside = Inside::enter();
+    stream.stage() == Stage::Carried && !stream.reader().is_through(stream) || stream.inherited_bytes() > 0
+}
+
+/// Takes that.
+pub fn take_rest(stream: &'static Stream) -> Vec<u8> {
+    let _inside = Inside::enter();
+    stream.reader().collect(stream)
+}
+
+/// Before a `fork`: streams stay as they are, if the child can take them over when it wants to. The others go over to TCP both
+/// ways, at once. What was not read of those, and the peer has not sent anew in time, is put where the child sees it, too.
+/// Later, when one process has such a stream alone, it may be promoted again.
+pub fn leave_to_family() -> Vec<Legacy> {
+    let (mut legacies, mut others) = (Vec::new(), Vec::new());
+    for stream in all_streams() {
+        match stream.share() {
+            Some(heirloom) => legacies.push(Legacy::shared(stream, heirloom)),
+            None => others.push(stream),
+        }
+    }
+    leave_to_child(&others);
+    legacies.extend(others.into_iter().filter_map(Legacy::of));
+    legacies
+}
+
+/// The streams of this process.
+pub fn all_streams() -> Vec<&'static Stream> {
+    // Several numbers lead to one, whose own is one of them.
+    let own = |fd: i32| table::stream(fd).filter(|stream| stream.fd() == fd);
+    table::numbers(0, u32::MAX).filter_map(own).collect()
+}
+
+/// Before a `vfork`, whose child has this memory: every stream goes over to TCP both ways.
+pub fn lend() {
+    leave_to_child(&all_streams());
+}
+
+fn leave_to_child(streams: &[&'static Stream]) {
+    streams.iter().for_each(|stream| stream.end_sharing());
+    let carried: Vec<_> = streams.iter().copied().filter(|stream| stream.stage() == Stage::Carried).collect();
+    carried.iter().for_each(|stream| {
+        stream.carriage.parting.store(true, Ordering::SeqCst);
+        close_inbox(stream);
+    });
+    // All readers first: the peer of a stream may be another one of them, and sends anew what is wanted when it leaves.
+    let asked = carried.iter().copied().filter(|stream| stream.reader().give_back(stream)).collect();
+    for stream in &carried {
+        stream.writer().leave_to_family(stream);
+        stream.reader().say_parting();
+        tell_peer(stream);
+    }
+    wait(asked, Reason::Demoted, CHILD_NS);
+}
+
+/// The same for every stream of the process.
+pub fn leave_all(reason: Reason) {
+    let _inside = Inside::enter();
+    if reason == Reason::Sandboxed {
+        engine::disable();
+    }
+    let kept = |fd| kernel::control(fd, libc::F_GETFD, 0).is_ok_and(|flags| flags & libc::FD_CLOEXEC as usize == 0);
+    let numbers: Vec<i32> = table::numbers(0, u32::MAX).filter(|fd| reason != Reason::Passed || kept(*fd)).collect();
+    let streams: Vec<&'static Stream> = numbers.iter().filter_map(|fd| table::stream(*fd)).collect();
+    let limit = if reason == Reason::Sandboxed { SHUT_IN_NS } else { LEAVE_NS };
+    wait(ask(&streams, reason), reason, limit);
+    return_inherited(&streams, if reason == Reason::Passed { CHILD_NS } else { limit });
+    streams.iter().for_each(|stream| stream.set_reason(reason));
+    if reason == Reason::Sandboxed {
+        // One that ends by leaving its only thread must have no other.
+        if let Some(engine) = engine::running() {
+            engine.end_threads();
+        }
+        numbers.iter().filter_map(|fd| table::set(*fd)).for_each(|set| set.shut_in());
+    }
+}
+
+/// Before a change of user: gives back all that this process has as the present one. Its connections with other processes were
+/// made in that user's name, and so was the memory that it shares with them.
+pub fn change_user() {
+    let _inside = Inside::enter();
+    let numbers: Vec<i32> = table::numbers(0, u32::MAX).collect();
+    let mut streams: Vec<&'static Stream> = numbers.iter().filter_map(|fd| table::stream(*fd)).collect();
+    {
+        let _change = table::change();
+        engine::renew();
+        streams.iter().for_each(|stream| stream.give_back());
+    }
+    let deadline = clock::now() + LEAVE_NS;
+    loop {
+        streams.retain(|stream| !stream.has_given_back());
+        if streams.is_empty() || clock::now() >= deadline {
+            break;
+        }
+        kernel::pause(LOOK);
+    }
+    numbers.iter().filter_map(|fd| table::set(*fd)).for_each(|set| set.give_back());
+    sleep::give_back();
+}
+
+/// After a change of user: a thread may have made an engine as the former one meanwhile.
+pub fn changed_user() {
+    let _inside = Inside::enter();
+    if engine::running().is_some_and(|engine| Some(engine.user) != sidestep_sys::user::own()) {
+        change_user();
+    }
+    registry::file::drop_strange();
+}
+
+/// Whether a stream is on TCP both ways, and nothing for it lies here.
+pub fn is_kernels(stream: &Stream) -> bool {
+    [READ, WRITE].iter().all(|direction| !stream.on_ring(*direction))
+        && stream.carrier().is_none_or(|carrier| carrier.kept.load(Ordering::Relaxed) == 0)
+        && stream.inherited_bytes() == 0
+}
+
+/// Whether bytes for a stream lie here, and not with the kernel. Looks at memory only.
+pub fn has_bytes(stream: &Stream) -> bool {
+    let has = |carrier: &Carrier| stream.on_ring(READ) && carrier.has_at_least(1);
+    stream.carrier().is_some_and(|carrier| carrier.kept.load(Ordering::Relaxed) != 0 || has(&carrier))
+        || stream.inherited_bytes() > 0
+}
+
+/// Goes over to TCP, and asks the peers to do the same. Returns those that have to be waited for.
+fn ask(streams: &[&'static Stream], reason: Reason) -> Vec<&'static Stream> {
+    streams.iter().for_each(|stream| stream.end_sharing());
+    let (carried, others): (Vec<_>, Vec<_>) = streams.iter().partition(|stream| stream.stage() == Stage::Carried);
+    others.iter().for_each(|stream: &&Stream| stream.stay(reason));
+    carried.iter().for_each(|stream| close_inbox(stream));
+    // As in `leave_to_child`; and before the peer is told to go over, when it sends anew what is wanted.
+    let asked = carried.iter().copied().filter(|stream: &&Stream| stream.reader().give_back(stream)).collect();
+    for stream in carried {
+        stream.reader().leave();
+        stream.writer().leave(stream);
+        tell_peer(stream);
+    }
+    asked
+}
+
+/// What lies in rings that were another process's is wanted over TCP, and waited for.
+fn return_inherited(streams: &[&'static Stream], limit: u64) {
+    let deadline = clock::now() + limit;
+    let mut wanted: Vec<_> = Vec::new();
+    for stream in streams {
+        if let Some(heirloom) = stream.take_over().filter(|heirloom| heirloom.want()) {
+            wanted.push((stream.fd(), heirloom));
+        }
+    }
+    while !wanted.is_empty() {
+        let late = clock::now() >= deadline;
+        wanted.retain(|(fd, heirloom)| {
+            // They were there before, and are to be there afterwards.
+            let arrived = || kernel::ask(*fd, libc::FIONREAD).is_ok_and(|count| count > 0);
+            let decided = late || heirloom.is_sent() && arrived();
+            if decided {
+                heirloom.decide();
+            }
+            !decided
+        });
+        if !wanted.is_empty() {
+            kernel::pause(LOOK);
+        }
+    }
+}
+
+/// What no call has taken up of a carrier yet, none takes up later.
+fn close_inbox(stream: &Stream) {
+    *lock(&stream.carriage.inbox) = None;
+}
+
+/// The peer looks. Over a link its writer announces that it enters, and looks for a word to leave once more. That lies in its memory
+/// when this returns: from then on the announcement is found here, or it finds the word.
+fn tell_peer(stream: &Stream) {
+    if let Some(carrier) = stream.carrier() {
+        carrier.watch().nudge();
+        if !carrier.capabilities().freezes {
+            carrier.deliver(clock::now() + LEAVE_NS);
+        }
+        // Pairs with the one in the writer's `await_word`.
+        fence(Ordering::SeqCst);
+    }
+}
+
+/// Waits until the peers of these streams have gone over to TCP, too.
+fn wait(mut streams: Vec<&'static Stream>, reason: Reason, limit: u64) {
+    let deadline = clock::now() + limit;
+    loop {
+        streams.retain(|stream| {
+            let mut reader = stream.reader();
+            if reason == Reason::Sandboxed {
+                reader.put_aside(stream);
+                // The peer is told how far it was read while it can be.
+                stream.carrier().iter().for_each(|carrier| carrier.watch().settle());
+            }
+            let decided = reader.is_given_back(stream);
+            if decided {
+                reader.stop_giving_back(stream);
+            }
+            !decided
+        });
+        if streams.is_empty() || clock::now() >= deadline {
+            streams.iter().for_each(|stream| stream.reader().stop_giving_back(stream));
+            // Those that have not followed are read from their rings as long as nothing comes over TCP.
+            streams.iter().filter(|_| reason == Reason::Sandboxed).for_each(|stream| stream.reader().prepare_alone());
+            return;
+        }
+        if let Some(carrier) = streams[0].carrier() {
+            carrier.check();
+        }
+        // The peer may be this process.
+        for stream in table::numbers(0, u32::MAX).filter_map(table::stream) {
+            stream.carrier().iter().for_each(|carrier| stream.keep_up(carrier));
+        }
+        kernel::pause(LOOK);
+    }
+}

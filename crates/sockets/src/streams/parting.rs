@@ -1,0 +1,174 @@
+//! How a stream gives its carrier up, so that it may get another one: by agreement, at a moment when both directions are on TCP
+//! at both ends; or when the carrier has been lost for a while and the anchor lives.
+//!
+//! An end that wants to part says so in its reader's note, and its writer leaves the carrier. The other one does the same when
+//! it sees that. Neither goes back after its word. So an end that has the other's word, has carried out every switch, and whose
+//! own last switch has been carried out, has nothing to expect of the carrier.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, AtomicU32, Ordering},
+};
+
+use sidestep_stream::carrier::{Carrier, Halves, Watch};
+use sidestep_sys::{clock, lock::Mutex};
+
+use crate::{
+    descriptors::table,
+    kernel,
+    readiness::set::Set,
+    registry::reason::Reason,
+    streams::{READ, Stage, Stream, WRITE, lock, reader::Reader, writer::Writer},
+};
+
+/// A carrier that has been lost for so long, though the anchor stands, did not go with the peer.
+const LOST_NS: u64 = 1_000_000_000;
+/// A stream that has lost so many gets no more.
+const MOST_LOST: u32 = 8;
+
+/// What carries a stream that is not on TCP alone.
+#[derive(Debug, Default)]
+pub struct Carriage {
+    pub(super) carrier: Mutex<Option<Arc<Carrier>>>,
+    /// On its way to the directions.
+    pub inbox: Mutex<Option<Halves>>,
+    /// The carrier is to be given up.
+    pub parting: AtomicBool,
+    /// How many were.
+    pub partings: AtomicU32,
+    /// A tool sees what goes over it. Beside the word above, which every write looks at.
+    pub tapped: AtomicBool,
+}
+
+impl Carriage {
+    /// There is none any more.
+    pub(super) fn end(&self) {
+        *lock(&self.inbox) = None;
+        *lock(&self.carrier) = None;
+        self.tapped.store(false, Ordering::Relaxed);
+    }
+}
+
+impl Stream {
+    /// Called where a call goes to the kernel: while the carrier is not used both ways, sees whether it is to be given up.
+    #[inline]
+    pub fn see_parting(&self) {
+        if !self.uses_carrier_both_ways() {
+            self.part();
+        }
+    }
+
+    /// Whether both directions are on the carrier.
+    #[inline]
+    pub(super) fn uses_carrier_both_ways(&self) -> bool {
+        [READ, WRITE].iter().all(|direction| self.on_ring(*direction))
+    }
+
+    /// Whether this is its carrier still: who is about to sleep on one looks whether it was given up.
+    pub fn is_carried_by(&self, carrier: &Carrier) -> bool {
+        self.carrier().is_some_and(|current| current.serial == carrier.serial)
+    }
+
+    #[cold]
+    fn part(&self) {
+        let Some(carrier) = self.carrier() else { return };
+        let lost = carrier.lost.load(Ordering::Relaxed);
+        if !lost && !self.carriage.parting.load(Ordering::Relaxed) && !carrier.peer_reading().parting {
+            return;
+        }
+        if self.family.shared.load(Ordering::Relaxed) && self.has_others() {
+            // What a child may take over stays where it is.
+            return;
+        }
+        let Some((mut reader, mut writer)) = self.try_both() else { return };
+        reader.unshare(self);
+        if self.ends.any() || carrier.has_ended() || carrier.peer_reading().closed {
+            return;
+        }
+        if !lost {
+            self.carriage.parting.store(true, Ordering::Relaxed);
+            reader.part(self);
+            writer.part(self);
+        }
+        // Its word comes behind its last switch: whoever has seen the one sees the other. A peer that had this side's word, too,
+        // may have gone on without the carrier. Without a word from either: what was never opened cannot bring anything, and a
+        // peer from another user's time learns that the carrier is gone.
+        let agreed = carrier.peer_reading().parting && reader.has_parted(self);
+        let unopened = !lost && reader.is_unopened() && lock(&self.place).is_none();
+        let parted = (agreed || unopened) && writer.has_parted(self);
+        if parted || lost && self.has_lost(&carrier) && reader.is_dry() && writer.is_dry(self) {
+            self.give_up(&mut reader, &mut writer);
+            drop((reader, writer));
+            if self.stage() == Stage::Never {
+                let sets = lock(&self.sets).clone();
+                sets.into_iter().filter_map(table::set_at).for_each(Set::give_back);
+            }
+        }
+    }
+
+    /// Before a change of user: whatever this stream has of the engine is given back. What is not promoted may be, under the
+    /// new user. A carrier is parted with: at once if the peer follows, or by later calls.
+    pub fn give_back(&self) {
+        let place = lock(&self.place).take();
+        if let Some(place) = place {
+            place.engine.forget(&place.key);
+            place.engine.registry.remove(place.entry);
+        }
+        let offered = Stage::Offered as u8;
+        let _ = self.promotion.stage.compare_exchange(offered, Stage::Young as u8, Ordering::SeqCst, Ordering::SeqCst);
+        self.begin_tries();
+        self.part_with_carrier();
+    }
+
+    /// Parts with the carrier, if there is one: at once if the peer follows, or by later calls.
+    pub fn part_with_carrier(&self) {
+        self.end_sharing();
+        if let Some(carrier) = self.carrier() {
+            self.carriage.parting.store(true, Ordering::Relaxed);
+            self.part();
+            carrier.watch().nudge();
+        }
+    }
+
+    /// Goes on with that. `true`: there is nothing left to give back.
+    pub fn has_given_back(&self) -> bool {
+        self.part();
+        match self.carrier() {
+            Some(carrier) => {
+                carrier.check();
+                false
+            }
+            None => true,
+        }
+    }
+
+    /// Whether the carrier has been gone for a while, and the peer has not.
+    fn has_lost(&self, carrier: &Carrier) -> bool {
+        let since = carrier.lost_since();
+        self.carriage.partings.load(Ordering::Relaxed) < MOST_LOST
+            && clock::now().saturating_sub(since) > LOST_NS
+            && kernel::state(self.fd()) == Ok(kernel::TCP_ESTABLISHED)
+            && !kernel::has_peer_ended(self.fd())
+    }
+
+    /// The stream is on TCP alone, and offered anew.
+    fn give_up(&self, reader: &mut Reader, writer: &mut Writer) {
+        self.retire(kernel::cookie(self.fd()).ok(), None, None);
+        for (direction, bytes) in [(READ, reader.forget_carrier()), (WRITE, writer.forget_carrier())] {
+            self.count_former(direction, bytes);
+        }
+        self.record.writing().rest();
+        self.record.reading().close();
+        self.carriage.end();
+        self.carriage.parting.store(false, Ordering::Relaxed);
+        self.carriage.partings.fetch_add(1, Ordering::Relaxed);
+        self.begin_tries();
+        // Without a place, the engine that it was known to is gone.
+        let place = self.known_place();
+        self.promotion.stage.store(if place.is_some() { Stage::Offered } else { Stage::Never } as u8, Ordering::SeqCst);
+        if let Some(place) = place {
+            self.set_reason(Reason::Demoted);
+            self.await_peer(&place);
+        }
+    }
+}

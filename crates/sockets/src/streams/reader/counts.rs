@@ -1,0 +1,55 @@
+//! What a reader counts for `stat`.
+
+use std::sync::atomic::Ordering;
+
+use sidestep_shm::Word64;
+
+use crate::{
+    registry::Field,
+    streams::{READ, Stream},
+};
+
+/// Counts of a reader.
+#[derive(Debug, Default)]
+pub(super) struct Counts {
+    pub messages: u64,
+    /// Bytes that were read from carriers before this one.
+    pub former: u64,
+    words: Option<[Word64; 4]>,
+}
+
+impl Counts {
+    /// With a carrier that nothing has come over.
+    pub fn begin(&mut self, stream: &Stream) {
+        let fields = [Field::ReadRing, Field::ReadMessages, Field::Capacity, Field::ReadLooks];
+        let field = |place: crate::streams::Place| fields.map(|field| place.engine.registry.field(place.entry, field));
+        self.words = stream.known_place().map(field);
+        self.former = stream.carried_bytes(READ, 0);
+    }
+
+    /// A message was taken; the carrier was read so far.
+    #[inline]
+    pub fn took(&mut self, position: u64) {
+        self.messages += 1;
+        if let Some([bytes, messages, ..]) = &self.words {
+            bytes.store(self.former + position, Ordering::Relaxed);
+            messages.store(self.messages, Ordering::Relaxed);
+        }
+    }
+
+    /// This side looks for bytes.
+    #[inline]
+    pub fn looks(&self) {
+        if let Some([.., looks]) = &self.words {
+            // Of this direction alone, which is locked.
+            looks.store(looks.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+        }
+    }
+
+    /// The carrier takes so many bytes.
+    pub fn holds(&self, bytes: usize) {
+        if let Some([_, _, capacity, _]) = &self.words {
+            capacity.store(bytes as u64, Ordering::Relaxed);
+        }
+    }
+}

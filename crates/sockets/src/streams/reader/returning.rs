@@ -1,0 +1,159 @@
+//! How a reader leaves its carrier without asking: it ends the ring, and wants what it has not read to come over TCP. A peer
+//! that does not answer in time is not waited for: the bytes are read here after all.
+
+use std::{io::IoSliceMut, sync::atomic::Ordering, time::Duration};
+
+use sidestep_stream::carrier::{Inbound, Watch};
+use sidestep_sys::clock;
+
+use crate::{kernel, streams::Stream};
+
+use super::{Anchor, Reader, Step};
+
+/// So many bytes that were wanted are waited for: more may not fit into the kernel's buffers.
+const ARRIVED: u64 = 32 << 10;
+/// Bytes that are collected in one go.
+const PIECE: usize = 64 << 10;
+/// How long the kernel may need for bytes of TCP that come before those of the ring, and between two looks.
+const ARRIVAL_NS: u64 = 1_000_000_000;
+const LOOK: Duration = Duration::from_micros(50);
+
+impl Reader {
+    /// Ends the ring, and asks the peer for what was not read, or for all that follows if it is a link. `true`: it has to be
+    /// waited for.
+    pub fn give_back(&mut self, stream: &Stream) -> bool {
+        let Some(ring) = &mut self.ring else { return false };
+        if ring.is_over() {
+            let _ = self.cross(stream);
+            return false;
+        }
+        match ring.want() {
+            Some(Ok(true)) => {
+                // Nobody finds them until it is decided.
+                if let Some(carrier) = &self.carrier {
+                    self.wanted = carrier.watch().written().saturating_sub(ring.position()).min(ARRIVED);
+                    carrier.taken.store(carrier.watch().written(), Ordering::Relaxed);
+                }
+                true
+            }
+            Some(_) => {
+                let _ = self.cross(stream);
+                false
+            }
+            None => true,
+        }
+    }
+
+    /// Asks the peer to send the rest over TCP.
+    pub fn leave(&mut self) {
+        if self.ring.is_some() {
+            self.note.leaving = true;
+            self.tell();
+        }
+    }
+
+    /// Whether that has been decided: the peer has taken the bytes, or cannot any more.
+    pub fn is_given_back(&mut self, stream: &Stream) -> bool {
+        if !self.can_freeze() {
+            return self.has_left(stream) || self.follows_on_tcp();
+        }
+        if self.ring.as_mut().is_some_and(Inbound::is_taken) {
+            let _ = self.cross(stream);
+            // They were there before, and are to be there afterwards.
+            return kernel::ask(stream.fd(), libc::FIONREAD).is_ok_and(|bytes| bytes as u64 >= self.wanted);
+        }
+        self.follows_on_tcp()
+    }
+
+    /// Whether bytes have been sent over TCP that come after those of the ring: then these can only be read here.
+    fn follows_on_tcp(&self) -> bool {
+        let Some(carrier) = &self.carrier else { return true };
+        let next = carrier.announced(self.note.done);
+        let after = next.filter(|next| next.to_ring()).and_then(|next| carrier.announced(next.number));
+        next.is_some_and(|next| !next.to_ring()) || after.is_some()
+    }
+
+    /// What the peer has not taken by now is read here.
+    pub fn stop_giving_back(&mut self, stream: &Stream) {
+        let (Some(ring), Some(carrier)) = (&mut self.ring, &self.carrier) else { return };
+        if carrier.capabilities().freezes {
+            // A word that no correct peer leaves shows at the next read.
+            let _ = ring.withdraw();
+            if !ring.is_taken() {
+                carrier.taken.store(ring.position(), Ordering::Relaxed);
+            }
+            carrier.node().wake();
+        }
+        let _ = self.cross(stream);
+    }
+
+    /// Whether everything that the program has not read is the kernel's.
+    pub fn is_through(&mut self, stream: &Stream) -> bool {
+        let _ = self.cross(stream);
+        let freezes = self.can_freeze();
+        let over = match &mut self.ring {
+            Some(ring) if freezes => ring.is_over(),
+            Some(_) => !self.on_ring && self.carrier.as_ref().is_some_and(|carrier| !carrier.is_switching()),
+            None => true,
+        };
+        over && self.kept.is_empty() && self.bytes_aside() == 0
+    }
+
+    /// Takes all that comes before what the kernel has: the ring to its end, and what TCP has before it.
+    pub fn collect(&mut self, stream: &Stream) -> Vec<u8> {
+        let until = clock::now() + ARRIVAL_NS;
+        let (mut bytes, mut piece) = (Vec::new(), vec![0; PIECE]);
+        while !self.is_through(stream) {
+            if self.has_failed(stream) {
+                break;
+            }
+            match self.step(stream, &mut [IoSliceMut::new(&mut piece)], 0, false, Anchor::News) {
+                Ok(Step::Got(count @ 1..)) => bytes.extend(&piece[..count]),
+                // What TCP has before a carrier that has ended is on its way.
+                Ok(Step::Empty) if self.can_freeze() || self.follows_on_tcp() => {
+                    if clock::now() > until {
+                        break;
+                    }
+                    kernel::pause(LOOK);
+                }
+                // The end is the kernel's to tell, and is told again.
+                Ok(_) => break,
+                Err(errno) => {
+                    self.hold(errno);
+                    break;
+                }
+            }
+        }
+        bytes
+    }
+
+    /// Whether the connection has failed, and nothing more comes before that. The error is the kernel's to tell.
+    fn has_failed(&mut self, stream: &Stream) -> bool {
+        let failed = kernel::look(stream.fd(), 0) & libc::POLLERR != 0;
+        failed
+            && kernel::ask(stream.fd(), libc::FIONREAD) == Ok(0)
+            && !self.cross(stream).unwrap_or(true)
+            && !self.has_news()
+    }
+
+    /// How far the carrier was read.
+    pub fn carried(&mut self) -> u64 {
+        self.ring.as_mut().map_or(0, Inbound::position)
+    }
+
+    /// Says that this side parts with the carrier for now, since others have the stream, too.
+    pub fn say_parting(&mut self) {
+        self.note.parting = true;
+        self.tell();
+    }
+
+    /// Whether either end can end the carrier.
+    fn can_freeze(&self) -> bool {
+        self.carrier.as_ref().is_some_and(|carrier| carrier.capabilities().freezes)
+    }
+
+    /// Whether this end has taken its carrier up.
+    pub fn is_open(&self) -> bool {
+        self.ring.is_some()
+    }
+}

@@ -1,0 +1,102 @@
+//! What a writer does with a carrier that takes no more.
+
+use std::{io::IoSlice, sync::atomic::Ordering};
+
+use sidestep_stream::carrier::Outbound;
+use sidestep_sys::clock;
+
+use super::{
+    BROKEN, Step, Writer,
+    patience::{self, STALL_NS},
+};
+use crate::{
+    kernel::Result,
+    registry::reason::Reason,
+    streams::{Stream, WRITE},
+};
+
+impl Writer {
+    #[inline(never)]
+    pub(super) fn when_full(&mut self, stream: &Stream, parts: &[IoSlice<'_>], patient: bool) -> Result<Step> {
+        if self.is_frozen()? {
+            return self.write(stream, parts, patient, false);
+        }
+        self.adopt_larger();
+        let count = self.push(stream, parts, patient)?;
+        if count > 0 {
+            return Ok(Step::Sent(count));
+        }
+        // Who does not wait cannot be stalled: a reader that took nothing of the last half a ring, and takes nothing for
+        // as long as one needs to wake up, does not read. It will offer a larger ring, which takes enough. What a reader says
+        // over a wire may be old: there, only that look tells.
+        let Some(carrier) = self.carrier.clone() else { return Ok(Step::Kernel) };
+        let distant = carrier.capabilities().far;
+        let idle = !patient && !patience::is_large(&carrier) && (distant || self.patience.is_idle(&carrier));
+        let mut moves = false;
+        if patient || idle {
+            self.counts.looks();
+        }
+        if (patient || idle) && self.patience.look(&carrier, patient) {
+            moves = true;
+            let count = self.push(stream, parts, patient)?;
+            if count > 0 {
+                self.patience.moved();
+                return Ok(Step::Sent(count));
+            }
+        }
+        self.check(stream)?;
+        if !stream.record().writing().is_within() {
+            return self.write(stream, parts, patient, false);
+        }
+        let stalled = self.patience.has_stalled(&carrier, patient);
+        if idle && (distant && !moves || self.patience.is_idle(&carrier)) || stalled {
+            self.patience.overflows();
+            return self.write(stream, parts, patient, true);
+        }
+        if self.may_give_way() {
+            // Packets, not bytes, fill it: that there is room again is news all the same.
+            stream.is_full();
+        }
+        Ok(Step::Full)
+    }
+
+    /// Whether the ring has been ended.
+    #[cold]
+    pub(super) fn is_frozen(&mut self) -> Result<bool> {
+        self.ring.as_mut().map_or(Ok(false), |ring| ring.is_frozen().map_err(|_| BROKEN))
+    }
+
+    /// Goes on in a larger ring, if the reader has offered one.
+    pub(super) fn adopt_larger(&mut self) {
+        let (Some(ring), Some(carrier)) = (&mut self.ring, &self.carrier) else { return };
+        if let Some(capacity) = ring.adopt_larger() {
+            carrier.capacity.store(capacity, Ordering::Relaxed);
+        }
+    }
+
+    /// For a program that waits for space in some other way: when TCP takes over. `None`: there is space, be it on TCP.
+    pub fn stalls_until(&mut self, stream: &Stream) -> Option<u64> {
+        let carrier = self.carrier.clone()?;
+        let mut reason = Reason::Demoted;
+        if self.landing.is_none() {
+            if !stream.record().writing().is_within() || carrier.has_space() {
+                return None;
+            }
+            if self.is_frozen() != Ok(true) {
+                let until = self.patience.stall(&carrier) + self.patience.limit(&carrier, false) + 1;
+                if clock::now() < until {
+                    return Some(until);
+                }
+                self.patience.overflows();
+                reason = Reason::Overflow;
+            }
+        }
+        let full = self.close(stream, reason) == Ok(Step::Full);
+        (full && stream.on_ring(WRITE)).then(|| clock::now() + STALL_NS)
+    }
+
+    /// When a sleep on a full ring must end at the latest, so that TCP can take over.
+    pub fn stall_deadline(&self) -> Option<u64> {
+        self.carrier.as_ref().and_then(|carrier| self.patience.deadline(carrier))
+    }
+}

@@ -7,7 +7,7 @@ use std::{
 };
 
 use libc::{mmsghdr, msghdr, ssize_t, timespec};
-use sidestep_sockets::{control::Control, signal};
+use sidestep_sockets::{Control, signal};
 
 use crate::{
     engine, errno,

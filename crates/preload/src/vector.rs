@@ -7,7 +7,7 @@ use std::{
 };
 
 use libc::{iovec, off_t, ssize_t};
-use sidestep_sockets::{Errno, Result, calls, control::Control};
+use sidestep_sockets::{Control, Errno, Result, calls};
 
 use crate::{
     alone, engine, errno,

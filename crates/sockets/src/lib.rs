@@ -23,9 +23,8 @@ pub mod registry;
 mod streams;
 pub mod tap;
 
-pub use kernel::{Errno, Result, address, signal};
+pub use kernel::{Errno, Result, address, messages::Control, signal};
 pub use promotion::engine;
 pub use readiness::jump;
 pub use registry::reason;
 pub use sidestep_sys::heap::Heap;
-pub use streams::control;

@@ -32,6 +32,21 @@ const DIRECTIONS: &[(&str, &[&str])] = &[
 
 const ANY: &str = "*";
 
+/// Which folder of `crates/sockets/src` may use which. The first three know nothing of streams, and nobody uses `calls`. The six
+/// between them use one another: a stream is what all of them are about, and its switches are what wakes and moves it.
+const FOLDERS: &[(&str, &[&str])] = &[
+    ("kernel", &[]),
+    ("config", &["kernel"]),
+    ("registry", &["config", "kernel"]),
+    ("descriptors", &["readiness", "streams"]),
+    ("streams", &["config", "descriptors", "kernel", "processes", "promotion", "readiness", "registry", "tap"]),
+    ("readiness", &["config", "descriptors", "kernel", "processes", "promotion", "registry", "streams"]),
+    ("promotion", &["config", "descriptors", "kernel", "processes", "readiness", "registry", "streams", "tap"]),
+    ("processes", &["descriptors", "kernel", "promotion", "readiness", "streams"]),
+    ("tap", &["kernel", "promotion", "streams"]),
+    ("calls", &["config", "descriptors", "kernel", "processes", "promotion", "readiness", "registry", "streams"]),
+];
+
 /// Where `unsafe` may be allowed, besides the whole of `crates/shm` and `crates/sys`: files or folders, from the root.
 // A global allocator that counts can only be had by an unsafe trait.
 const UNSAFE_EXCEPTIONS: &[&str] = &[
@@ -79,6 +94,67 @@ fn dependencies_follow_the_table() {
         }
     }
     assert!(wrong.is_empty(), "edges that may not exist: {wrong:#?}");
+}
+
+#[test]
+fn folders_of_sockets_follow_the_table() {
+    const SOURCE: &str = "crates/sockets/src/";
+    let mut found: Vec<(String, String, String)> = Vec::new();
+    for (name, text) in rust_files() {
+        let Some((from, file)) = name.strip_prefix(SOURCE).and_then(|rest| rest.split_once('/')) else { continue };
+        if file.ends_with("tests.rs") {
+            continue;
+        }
+        found.extend(modules_used(&text).into_iter().filter(|to| to != from).map(|to| (from.into(), to, name.clone())));
+    }
+    let allowed = |from: &str, to: &str| FOLDERS.iter().any(|(name, tos)| *name == from && tos.contains(&to));
+    let wrong: Vec<_> = found.iter().filter(|(from, to, _)| !allowed(from, to)).collect();
+    assert!(wrong.is_empty(), "arrows that may not exist: {wrong:#?}");
+    let used = |from: &str, to: &str| found.iter().any(|arrow| arrow.0 == from && arrow.1 == to);
+    for (from, tos) in FOLDERS {
+        let idle: Vec<_> = tos.iter().filter(|to| !used(from, to)).collect();
+        assert!(idle.is_empty(), "arrows that nobody needs any more: {from} -> {idle:?}");
+    }
+    let document = fs::read_to_string(root().join("ARCHITECTURE.md")).expect("readable");
+    let rows: String = FOLDERS.iter().map(|(from, tos)| format!("| `{from}` | {} |\n", tos.join(", "))).collect();
+    assert!(document.contains(&rows), "ARCHITECTURE.md shows another table than:\n{rows}");
+}
+
+/// The modules at the root of its crate that a file names, in `use` lines and in paths, but for its tests.
+fn modules_used(text: &str) -> Vec<String> {
+    let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+    let code: String = text.lines().map(|line| line.split("//").next().unwrap_or_default()).collect();
+    let mut names = Vec::new();
+    for (at, mark) in code.match_indices("crate::") {
+        if code[..at].ends_with(|before: char| before.is_alphanumeric() || before == '_') {
+            continue;
+        }
+        let rest = &code[at + mark.len()..];
+        if !rest.starts_with('{') {
+            names.push(word(rest));
+            continue;
+        }
+        let mut depth = 0;
+        for (at, letter) in rest.char_indices() {
+            match letter {
+                '{' => depth += 1,
+                '}' => depth -= 1,
+                _ => {}
+            }
+            if depth == 0 {
+                break;
+            }
+            if depth == 1 && matches!(letter, '{' | ',') {
+                names.push(word(rest[at + 1..].trim_start()));
+            }
+        }
+    }
+    names.retain(|name| name.starts_with(|first: char| first.is_ascii_lowercase()));
+    names
+}
+
+fn word(text: &str) -> String {
+    text.chars().take_while(|letter| letter.is_alphanumeric() || *letter == '_').collect()
 }
 
 #[test]

@@ -9,7 +9,7 @@ mod send;
 mod wait;
 mod young;
 
-pub use file::{give_back, send_file, splice_in, splice_out};
+pub use file::{send_file, splice_in, splice_out};
 pub use receive::receive;
 pub use send::send;
 

@@ -16,17 +16,19 @@ use crate::{
     descriptors::{numbers, table, unseen},
     kernel::{
         self, Errno, Result,
+        messages::Control,
         signal::{self, Inside},
     },
     processes::{custody, fork},
     promotion::{engine, leaving},
     readiness::{asking, set::Set},
     registry::{self, reason::Reason},
-    streams::{READ, Stage, Stream, WRITE, control::Control, lock},
+    streams::{READ, Stage, Stream, WRITE, lock},
 };
 
 pub mod io;
 mod number;
+mod unread;
 mod waits;
 
 use number::forget_number;
@@ -144,7 +146,7 @@ pub fn receive_message(fd: i32, parts: &mut [IoSliceMut<'_>], flags: i32, contro
     control.clear();
     let Some(stream) = table::stream(fd) else { return kernel::receive_message(fd, parts, flags, control) };
     let count = io::receive(fd, stream, parts, flags, Some(&mut *control))?;
-    control.complete(stream);
+    unread::tell(control, stream);
     Ok(count)
 }
 
@@ -216,16 +218,11 @@ pub fn option_was_set(fd: i32, level: i32, name: i32, value: &[u8]) {
     if level != libc::SOL_SOCKET {
         return;
     }
-    let word =
-        |at: usize| value.get(at..at + 8).map(|bytes| i64::from_ne_bytes(bytes.try_into().expect("eight bytes")));
     let half = |at: usize| value.get(at..at + 4).map(|bytes| i32::from_ne_bytes(bytes.try_into().expect("four bytes")));
     match name {
         libc::SO_RCVTIMEO | libc::SO_SNDTIMEO => {
-            let (seconds, micros) = (word(0).unwrap_or(0), word(8).unwrap_or(0));
-            let nanos =
-                (seconds.max(0) as u64).saturating_mul(1_000_000_000).saturating_add(micros.max(0) as u64 * 1000);
             let direction = if name == libc::SO_RCVTIMEO { READ } else { WRITE };
-            stream.set_timeout(direction, nanos);
+            stream.set_timeout_option(direction, value);
         }
         libc::SO_RCVLOWAT => {
             stream.record().shared().set_low_water(half(0).unwrap_or(1).max(1) as u32);

@@ -13,13 +13,12 @@ use std::{
     time::Duration,
 };
 
-use crate::streams::control::Control;
-
 pub mod address;
 pub mod counts;
 pub mod diag;
 mod identity;
 mod lock_byte;
+pub mod messages;
 pub mod signal;
 pub mod stack;
 pub mod thread_end;
@@ -27,6 +26,7 @@ pub mod waiting;
 
 pub use identity::{keep_pid_namespace, namespace, network_namespace, opens_files_as_itself, pid_namespace, users};
 pub use lock_byte::{is_byte_locked, lock_byte};
+use messages::Control;
 
 /// An error number of the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -12,14 +12,23 @@ use std::{
     sync::atomic::{AtomicU32, Ordering},
 };
 
-use crate::{
-    calls::io,
-    kernel::signal::Inside,
-    readiness::{jump, poll, sleep},
-};
+use crate::kernel::signal::Inside;
 
 thread_local! {
-    static NOTED: Cell<bool> = const { Cell::new(false) };
+    static KEEPS: [Cell<Option<fn()>>; 4] = const { [const { Cell::new(None) }; 4] };
+}
+
+/// What a thread may keep, in the order in which it is given back.
+#[derive(Debug, Clone, Copy)]
+pub enum Kept {
+    /// Notes of what its calls have counted.
+    Notes,
+    /// The berth that it sleeps in.
+    Berth,
+    /// Lists of its last wait.
+    Lists,
+    /// Memory for bytes of files.
+    Buffer,
 }
 
 /// The key plus 1; 0: there is none yet.
@@ -34,17 +43,18 @@ pub fn start() {
     key();
 }
 
-/// This thread keeps something from now on.
+/// This thread keeps something from now on, which `give_back` gives back.
 #[inline]
-pub fn note() {
-    if !NOTED.get() {
-        note_first();
-    }
+pub fn note(kept: Kept, give_back: fn()) {
+    KEEPS.with(|keeps| {
+        if keeps[kept as usize].replace(Some(give_back)).is_none() {
+            note_first();
+        }
+    });
 }
 
 #[cold]
 fn note_first() {
-    NOTED.set(true);
     let key = key();
     if key < EARLY {
         // SAFETY: a key of this file, and a value that is never followed.
@@ -75,10 +85,10 @@ fn key() -> u32 {
 
 extern "C" fn ended(_: *mut c_void) {
     let _inside = Inside::enter();
-    // A destructor that comes later may make calls, and so note it again.
-    NOTED.set(false);
-    jump::give_back();
-    sleep::give_back();
-    poll::give_back();
-    io::give_back();
+    KEEPS.with(|keeps| {
+        // A destructor that comes later may make calls, and so note it again.
+        for give_back in keeps.iter().filter_map(Cell::take) {
+            give_back();
+        }
+    });
 }

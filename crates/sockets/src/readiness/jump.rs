@@ -24,7 +24,7 @@ use std::{
 use crate::{
     kernel::{
         signal::{self, Inside},
-        thread_end,
+        thread_end::{self, Kept},
     },
     readiness::{set::Set, sleep},
     streams::Stream,
@@ -67,7 +67,7 @@ pub fn note(what: What) -> Note {
 /// The same for several things, of which one note is taken.
 pub fn note_each(whats: impl Iterator<Item = What>) -> Note {
     debug_assert!(signal::puts_off(), "a handler could come between");
-    thread_end::note();
+    thread_end::note(Kept::Notes, give_back);
     let note = Note(LAST.get() + 1);
     LAST.set(note.0);
     NOTES.with(|notes| notes.borrow_mut().extend(whats.map(|what| (note, what))));
@@ -123,7 +123,7 @@ pub fn leave_to(mut here: usize, target: usize) {
 }
 
 /// The thread ends. Inside.
-pub fn give_back() {
+fn give_back() {
     take_back(0);
     NOTES.with(|notes| notes.take());
 }

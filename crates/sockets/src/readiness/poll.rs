@@ -17,7 +17,7 @@ use crate::{
     kernel::{
         self, Errno, Mask, Result,
         signal::{self, Inside, Runs},
-        thread_end,
+        thread_end::{self, Kept},
     },
     promotion::engine,
     readiness::{
@@ -370,14 +370,14 @@ fn put_by(mut list: List) {
     list.ringed.clear();
     list.plain.clear();
     list.inherited.clear();
-    thread_end::note();
+    thread_end::note(Kept::Lists, give_back);
     let before = SPARE.replace(Some(ManuallyDrop::new(list)));
     // A handler that came meanwhile has kept one of its own.
     drop(before.map(ManuallyDrop::into_inner));
 }
 
 /// The thread ends.
-pub fn give_back() {
+fn give_back() {
     drop(SPARE.take().map(ManuallyDrop::into_inner));
 }
 

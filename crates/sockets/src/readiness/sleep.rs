@@ -19,7 +19,8 @@ use crate::{
     kernel::{
         self, Errno, Mask, Result,
         signal::{self, Runs},
-        stack, thread_end,
+        stack,
+        thread_end::{self, Kept},
     },
     readiness::{
         idle,
@@ -69,7 +70,7 @@ fn bunk(node: &Node) -> Option<Bunk> {
         {
             return Some(bunk.clone());
         }
-        thread_end::note();
+        thread_end::note(Kept::Berth, give_back);
         let berth = Arc::new(node.berth().ok()?);
         let bunk = Bunk { node: node.clone(), berth, guest: Guest::default() };
         *own = Some(bunk.clone());

@@ -27,7 +27,6 @@ use crate::{
     streams::{reader::Reader, writer::Writer},
 };
 
-pub mod control;
 mod number;
 mod parting;
 mod program;

@@ -10,7 +10,7 @@ use crate::{
     processes::{custody, fork},
     promotion::orders,
     registry::reason::Reason,
-    streams::{Place, Stage, Stream, lock},
+    streams::{Place, READ, Stage, Stream, WRITE, lock},
     tap,
 };
 
@@ -219,10 +219,10 @@ impl Stream {
     /// Options that the program set before this library looked.
     fn read_options(&self) {
         let fd = self.fd();
-        for name in [libc::SO_RCVTIMEO, libc::SO_SNDTIMEO] {
+        for (direction, name) in [(READ, libc::SO_RCVTIMEO), (WRITE, libc::SO_SNDTIMEO)] {
             let mut time = [0; 16];
             if kernel::read_option(fd, libc::SOL_SOCKET, name, &mut time) == Ok(16) {
-                crate::calls::option_was_set(fd, libc::SOL_SOCKET, name, &time);
+                self.set_timeout_option(direction, &time);
             }
         }
         if let Ok(bytes) = kernel::option(fd, libc::SOL_SOCKET, libc::SO_RCVLOWAT) {

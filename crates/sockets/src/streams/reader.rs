@@ -10,9 +10,9 @@ use sidestep_stream::carrier::{AnyInbound, Carrier, Inbound, Reading};
 use sidestep_sys::cpu;
 
 use crate::{
-    kernel::{self, Errno, Result},
+    kernel::{self, Errno, Result, messages::Control},
     processes::heirloom::Heirloom,
-    streams::{Stream, control::Control},
+    streams::Stream,
 };
 
 mod ahead;

@@ -120,6 +120,15 @@ impl Stream {
         self.record.shared().set_timeout(way(direction), Some(Duration::from_nanos(nanoseconds)));
     }
 
+    /// The same from the value of SO_RCVTIMEO or SO_SNDTIMEO.
+    pub fn set_timeout_option(&self, direction: usize, value: &[u8]) {
+        let word = |at: usize| {
+            value.get(at..at + 8).map_or(0, |bytes| i64::from_ne_bytes(bytes.try_into().expect("eight bytes")))
+        };
+        let [seconds, micros] = [word(0), word(8)].map(|part| part.max(0) as u64);
+        self.set_timeout(direction, seconds.saturating_mul(1_000_000_000).saturating_add(micros.saturating_mul(1000)));
+    }
+
     /// In a forked child: what the parent's stream has counted, and the options of the open file.
     pub(super) fn inherit_words(&self, from: &Stream, carried: [u64; 2]) {
         for direction in [READ, WRITE] {

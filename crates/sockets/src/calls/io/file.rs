@@ -13,7 +13,7 @@ use crate::{
     kernel::{
         self, Errno, Result,
         signal::{self, Inside},
-        thread_end,
+        thread_end::{self, Kept},
     },
     promotion::engine,
     readiness::{poll, sleep},
@@ -49,13 +49,13 @@ impl Piece {
 
 impl Drop for Piece {
     fn drop(&mut self) {
-        thread_end::note();
+        thread_end::note(Kept::Buffer, give_back);
         drop(ManuallyDrop::into_inner(SPARE.replace(ManuallyDrop::new(std::mem::take(&mut self.0)))));
     }
 }
 
 /// The thread ends.
-pub fn give_back() {
+fn give_back() {
     drop(ManuallyDrop::into_inner(SPARE.take()));
 }
 

@@ -6,11 +6,10 @@ use sidestep_sys::clock;
 
 use crate::{
     descriptors::table,
-    kernel::{self, Errno, Result, signal::Inside},
+    kernel::{self, Errno, Result, messages::Control, signal::Inside},
     readiness::sleep,
     streams::{
         READ, Stream,
-        control::Control,
         reader::{self, Anchor},
     },
 };

@@ -9,12 +9,12 @@ use crate::{
     descriptors::table,
     kernel::{
         self, Errno, Result,
+        messages::Control,
         signal::{self, Inside},
     },
     readiness::poll::{self, Others},
     streams::{
         InKernel, READ, Stream,
-        control::Control,
         reader::{self, Anchor},
     },
 };

@@ -5,8 +5,8 @@ use std::io::{IoSlice, IoSliceMut};
 
 use crate::{
     descriptors::table,
-    kernel::{self, Errno, Result},
-    streams::{Passing, READ, Stream, WRITE, control::Control},
+    kernel::{self, Errno, Result, messages::Control},
+    streams::{Passing, READ, Stream, WRITE},
 };
 
 use super::{KERNEL_PIECE, receive::from_kernel};

@@ -5,8 +5,8 @@ use std::io::IoSliceMut;
 use sidestep_stream::carrier::{Inbound, Switch};
 
 use crate::{
-    kernel::{self, Errno, Result},
-    streams::{READ, Stream, control::Control},
+    kernel::{self, Errno, Result, messages::Control},
+    streams::{READ, Stream},
 };
 
 use super::{Anchor, Reader, Step};

@@ -12,8 +12,8 @@ use sidestep_stream::{
 
 use super::{BROKEN, Reader, Step};
 use crate::{
-    kernel::{self, Errno, Result},
-    streams::{READ, Stream, control::Control},
+    kernel::{self, Errno, Result, messages::Control},
+    streams::{READ, Stream},
 };
 
 /// So many parts of a call are listed on the stack.

@@ -1,12 +1,5 @@
 //! Control messages of a receiving call: what the kernel gave, or what a promoted stream has to say itself.
 
-use std::sync::atomic::Ordering;
-
-use crate::{
-    kernel::{self, signal::Inside},
-    streams::{Stage, Stream},
-};
-
 /// The caller's room for control messages, and what was put there.
 #[derive(Debug)]
 pub struct Control<'a> {
@@ -64,16 +57,8 @@ impl<'a> Control<'a> {
         self.used += whole.next_multiple_of(size_of::<usize>()).min(room.len());
     }
 
-    /// After a receiving call on a stream: TCP_INQ, if the program wants it. Of a stream that may have left TCP the kernel
-    /// knows a part of the bytes only.
-    pub(crate) fn complete(&mut self, stream: &Stream) {
-        if stream.stage() == Stage::Carried && stream.tells_unread.load(Ordering::Relaxed) {
-            self.set_unread(unread(stream));
-        }
-    }
-
     /// Puts the number of unread bytes in the place of what the kernel has told of them, or behind everything else.
-    fn set_unread(&mut self, unread: i32) {
+    pub(crate) fn set_unread(&mut self, unread: i32) {
         let mut at = 0;
         while let Some(header) = self.room[..self.used].get(at..at + HEADER) {
             let len = usize::from_ne_bytes(header[..8].try_into().expect("eight bytes"));
@@ -88,17 +73,6 @@ impl<'a> Control<'a> {
         }
         self.put(libc::IPPROTO_TCP, libc::TCP_CM_INQ, &unread.to_ne_bytes());
     }
-}
-
-/// What TCP_INQ tells: the bytes that wait to be read, and one more once the end of the stream has come, so that the
-/// program reads on.
-fn unread(stream: &Stream) -> i32 {
-    let _inside = Inside::enter();
-    let bytes = stream.reader().available(stream).unwrap_or(0);
-    let ended = stream.carrier().is_some_and(|carrier| carrier.has_ended())
-        // A peer that died has left no word. Who reads on finds the end; who does not must be told of it here.
-        || bytes == 0 && kernel::look(stream.fd(), libc::POLLRDHUP) != 0;
-    i32::try_from(bytes + usize::from(ended)).unwrap_or(i32::MAX)
 }
 
 /// Bytes of a `cmsghdr`.

@@ -19,7 +19,7 @@ const DIRECTIONS: &[(&str, &[&str])] = &[
     ("vipl", &["vi", "sys"]),
     ("stream", &["fabric", "vi", "shm", "sys", "wire"]),
     // `shm` for the waiting policy and mapped files.
-    ("sockets", &["stream", "fabric", "shm", "sys"]),
+    ("sockets", &["stream", "fabric", "shm", "sys", "wire"]),
     ("preload", &["sockets"]),
     ("idl", &[]),
     // `iwarp` for RPC over RDMA, whose peers are not of the fabric.

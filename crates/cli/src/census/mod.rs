@@ -96,10 +96,10 @@ impl Census {
                 (&mut sum.carried, record.read.carried.saturating_add(record.written.carried)),
                 (&mut sum.tcp, record.read.tcp.saturating_add(record.written.tcp)),
                 (&mut sum.messages, record.read.messages.saturating_add(record.written.messages)),
-                (&mut sum.sleeps, record.sleeps),
-                (&mut sum.doorbells, record.doorbells),
+                (&mut sum.sleeps, record.waits.sleeps),
+                (&mut sum.doorbells, record.waits.doorbells),
                 (&mut sum.promotions, record.promotions),
-                (&mut sum.looks, record.looks),
+                (&mut sum.looks, record.waits.looks),
             ];
             more.into_iter().for_each(|(sum, more)| *sum = sum.saturating_add(more));
         }

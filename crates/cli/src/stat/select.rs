@@ -107,7 +107,7 @@ pub fn select(census: &mut Census, filters: &[Filter], key: SortKey, rate: impl 
         SortKey::Rate => rate(socket),
         SortKey::Bytes => bytes(socket),
         SortKey::Messages => socket.record.read.messages.saturating_add(socket.record.written.messages),
-        SortKey::Sleeps => socket.record.sleeps,
+        SortKey::Sleeps => socket.record.waits.sleeps,
         SortKey::Age => socket.age(at).unwrap_or(0),
         SortKey::Fill => socket.unread().unwrap_or(0).saturating_add(socket.unsent().unwrap_or(0)),
     };

@@ -9,39 +9,38 @@ use std::{
 };
 
 use sidestep_stream::carrier::Watch;
-use sidestep_sys::clock;
 
 use crate::{
     config::{Promote, config},
-    descriptors::{numbers, table, unseen},
-    kernel::{
-        self, Errno, Result,
-        messages::Control,
-        signal::{self, Inside},
-    },
+    descriptors::{table, unseen},
+    kernel::{self, Errno, Result, messages::Control, signal::Inside},
     processes::{custody, fork},
     promotion::{engine, leaving},
-    readiness::{asking, set::Set},
-    registry::{self, reason::Reason},
+    readiness::asking,
+    registry::reason::Reason,
     streams::{READ, Stage, Stream, WRITE, lock},
 };
 
+mod alone;
 pub mod io;
 mod number;
+mod process;
 mod unread;
 mod waits;
 
+pub use alone::{add_alone, has_bytes_alone, receive_alone, set_has_bytes_alone, set_was_controlled, sort_in};
 use number::forget_number;
 pub use number::{
     abandon, close, close_range, duplicated, first_internal, internal_closed, is_internal, is_lost, lost, replaced,
     with_still_limit,
 };
+pub use process::{
+    after_fork_in_child, after_fork_in_parent, at_exit, before_fork, highest_selected, keep_registry, lending, lent,
+    start,
+};
 pub use waits::{any_owned, cancelled, poll, select, set_control, set_created, set_wait};
 
 pub use crate::streams::reader::alone::ROOM as ROOM_ALONE;
-
-/// How long the end of a process waits until its peers have what it sent over a wire.
-const DELIVER_NS: u64 = 1_000_000_000;
 
 /// Whether a descriptor is a stream of ours. A table look-up.
 #[inline]
@@ -288,58 +287,9 @@ pub fn is_kernels(fd: i32) -> bool {
     table::stream(fd).is_none_or(leaving::is_kernels)
 }
 
-/// In a process that has shut itself in: what a receiving call can give without the kernel. 0: the program's own call is to
-/// be made, and [`sort_in`] told of it.
-pub fn receive_alone(fd: i32, parts: &mut [IoSliceMut<'_>], flags: i32) -> Result<usize> {
-    let Some(stream) = table::stream(fd) else { return Ok(0) };
-    let _inside = Inside::enter();
-    stream.reader().take_alone(stream, parts, flags)
-}
-
-/// In a process that has shut itself in: the program's own receiving call has given `count` bytes, 0 at the end.
-pub fn sort_in(fd: i32, parts: &mut [IoSliceMut<'_>], count: usize, flags: i32) -> Result<usize> {
-    let Some(stream) = table::stream(fd) else { return Ok(count) };
-    let _inside = Inside::enter();
-    stream.reader().sort_in(stream, parts, count, flags)
-}
-
-/// In a process that has shut itself in: whether a receiving call would be given bytes without the kernel.
-pub fn has_bytes_alone(fd: i32) -> bool {
-    let _inside = Inside::enter();
-    table::stream(fd).is_some_and(leaving::has_bytes)
-}
-
-/// The same for any member of a set: then the program's own wait is not to wait, and [`add_alone`] told of it.
-pub fn set_has_bytes_alone(set: i32) -> bool {
-    let _inside = Inside::enter();
-    table::set(set).is_some_and(Set::has_bytes_alone)
-}
-
-/// In a process that has shut itself in: the program's own wait has given `count` events. Adds those of members that have
-/// bytes here, and returns how many there are.
-pub fn add_alone(set: i32, events: &mut [libc::epoll_event], count: usize) -> usize {
-    let _inside = Inside::enter();
-    table::set(set).map_or(count, |set| set.add_alone(events, count))
-}
-
-/// In a process that has shut itself in: the kernel has carried out an `epoll_ctl`.
-pub fn set_was_controlled(set: i32, op: i32, fd: i32, event: Option<libc::epoll_event>) {
-    let _inside = Inside::enter();
-    if let (Some(set), Some(stream)) = (table::set(set), table::stream(fd)) {
-        set.was_controlled(op, fd, stream, event);
-    }
-}
-
 /// The same for a set.
 pub fn is_kernels_set(fd: i32) -> bool {
     table::set(fd).is_none_or(|set| set.is_exported())
-}
-
-/// The process is about to change its root: the registry is opened before.
-pub fn keep_registry() {
-    let _inside = Inside::enter();
-    numbers::choose();
-    registry::file::keep();
 }
 
 /// The program makes an io_uring, by which it may wait for any stream.
@@ -371,17 +321,6 @@ pub fn take_rest(fd: i32) -> Vec<u8> {
     table::stream(fd).map_or(Vec::new(), leaving::take_rest)
 }
 
-/// A child is about to run in this thread's place (`vfork`): whatever it hands on is on TCP, and stays there until the end
-/// of that time.
-pub fn lending() {
-    fork::lend();
-}
-
-/// That time is over.
-pub fn lent() {
-    fork::take_back();
-}
-
 fn streams(fds: &[i32]) -> Vec<&'static Stream> {
     fds.iter().filter_map(|fd| table::stream(*fd)).collect()
 }
@@ -394,64 +333,5 @@ fn give_away(fds: &[i32]) {
     let sockets = fds.iter().filter(|fd| table::set(**fd).is_none());
     for cookie in sockets.filter_map(|fd| kernel::cookie(*fd).ok()) {
         custody::given_away(cookie);
-    }
-}
-
-/// Before anything else, and before the handlers for `fork` are registered.
-pub fn start() {
-    kernel::thread_end::start();
-    sidestep_sys::lock::only_where(signal::puts_off);
-    let _inside = Inside::enter();
-    fork::check();
-    crate::config::complain();
-    if config().promote != Promote::Never {
-        numbers::start();
-    }
-}
-
-/// Beyond this number `select` would not look, if the engine had no descriptors.
-pub fn highest_selected() -> u32 {
-    let _inside = Inside::enter();
-    numbers::table()
-}
-
-/// `pthread_atfork`, before.
-pub fn before_fork() {
-    fork::before();
-}
-
-/// `pthread_atfork`, in the parent.
-pub fn after_fork_in_parent() {
-    fork::in_parent();
-}
-
-/// `pthread_atfork`, in the child.
-pub fn after_fork_in_child() {
-    let _inside = Inside::enter();
-    fork::in_child();
-}
-
-/// The process is about to end in an orderly way.
-pub fn at_exit() {
-    let _inside = Inside::enter();
-    let mut distant = Vec::new();
-    for fd in table::numbers(0, u32::MAX) {
-        let Some(stream) = table::stream(fd) else { continue };
-        custody::releasing(fd);
-        distant.extend(stream.carrier().filter(|carrier| carrier.capabilities().far));
-        stream.publish_counts();
-        if let Some((mut reader, mut writer)) = stream.try_both() {
-            reader.end(stream);
-            writer.end(stream);
-        }
-        if let Some(place) = stream.known_place().filter(|_| stream.fd() == fd) {
-            place.engine.registry.add_totals(place.engine.process, place.entry);
-        }
-    }
-    // Nobody goes on with it afterwards.
-    let until = clock::now() + DELIVER_NS;
-    distant.iter().for_each(|carrier| carrier.deliver(until));
-    if let Some(engine) = engine::running() {
-        engine.registry.withdraw(engine.process);
     }
 }

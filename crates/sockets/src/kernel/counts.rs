@@ -1,6 +1,9 @@
 //! What the kernel counts of a connection.
 
-use super::{Errno, Result, TCP_CLOSE, TCP_CLOSE_WAIT, TCP_CLOSING, TCP_LAST_ACK, TCP_TIME_WAIT, ask, read_option};
+use super::{
+    Errno, Result, ask, read_option,
+    socket::{TCP_CLOSE, TCP_CLOSE_WAIT, TCP_CLOSING, TCP_LAST_ACK, TCP_TIME_WAIT},
+};
 
 /// Bytes read from and written to a connection, as the program's calls should have counted them. `None`: bytes came at each
 /// look, and so it is not known how many of them were read.

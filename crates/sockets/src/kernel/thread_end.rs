@@ -15,8 +15,11 @@ use std::{
 use crate::kernel::signal::Inside;
 
 thread_local! {
-    static KEEPS: [Cell<Option<fn()>>; 4] = const { [const { Cell::new(None) }; 4] };
+    static KEEPS: [Keeps; 4] = const { [const { Cell::new(None) }; 4] };
 }
+
+/// The function that gives something back, if the thread keeps it.
+type Keeps = Cell<Option<fn()>>;
 
 /// What a thread may keep, in the order in which it is given back.
 #[derive(Debug, Clone, Copy)]

@@ -12,39 +12,35 @@ use std::{
     collections::HashMap,
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+        atomic::{AtomicU64, Ordering},
     },
 };
 
-use sidestep_fabric::{
-    ChannelOptions, Endpoint, Error, Listener, Node, PeerId, Request,
-    channel::Half,
-    queue::{Kind, QueueSpec},
-};
+use sidestep_fabric::{ChannelOptions, Endpoint, Error, Listener, Node, PeerId, Request, channel::Half};
 use sidestep_shm::{Word64, passing::MAX_NUMBER};
 use sidestep_stream::carrier::ring;
-use sidestep_sys::{
-    clock,
-    lock::{Mutex, MutexGuard},
-    user,
-};
+use sidestep_sys::{clock, lock::Mutex, user};
 
-use self::proof::{Board, Notice};
+use self::{fitness::fit, notices::Notices, proof::Notice};
 use crate::{
     config::{self, config},
     descriptors::{numbers, table},
-    kernel::{self, address::Key, signal::Inside},
-    processes::{custody, fork},
-    promotion::orders::{self, Orders},
+    kernel::{self, address::Key},
+    promotion::orders::Orders,
     registry::{self, Identity, Process, Registry, reason::Reason},
-    streams::{Place, READ, Stage, Stream, WRITE, lock},
+    streams::{Place, Stage, Stream, lock},
     tap::Tap,
 };
 
+mod current;
+mod fitness;
+mod notices;
 pub mod proof;
 mod via;
+mod words;
 
-pub use via::{read_question, read_ticket};
+pub use current::{after_fork, disable, engine, is_disabled, renew, running, see_to_links, told_kernel};
+pub use words::{HANDSHAKE, read_answer, read_hello, read_question, read_ticket};
 
 /// The engine of this process.
 #[derive(Debug)]
@@ -70,12 +66,8 @@ pub struct Engine {
     awaited: Mutex<HashMap<Key, u32>>,
     /// Streams that have asked.
     asked: Mutex<Vec<Asked>>,
-    /// Notices of other processes.
-    board: Board,
-    /// Streams of this process that have a notice which the other side may not have seen yet, and when they were last gone
-    /// through.
-    posted: Mutex<HashMap<u32, Key>>,
-    cleared: AtomicU64,
+    /// What stands on sockets.
+    notices: Notices,
     /// When the fabric was last looked at.
     pumped: AtomicU64,
 }
@@ -90,60 +82,12 @@ struct Asked {
     proof: Notice,
 }
 
-/// The engine of this process as it is now: a change of user ends it, and what uses it keeps it until then.
-#[derive(Debug)]
-enum Current {
-    /// Nobody has needed one yet.
-    Unmade,
-    /// This process cannot have one, and has left word of it there.
-    Failed(#[allow(dead_code)] Option<Arc<Registry>>),
-    /// Here it is.
-    Running(Arc<Engine>),
-}
-
-/// A process uses one of them; a forked child the next one whose lock is free, since a thread that is not there may have
-/// that of its parent for ever.
-static SLOTS: [Mutex<Current>; FORKS] = [const { Mutex::new(Current::Unmade) }; FORKS];
-static SLOT: AtomicUsize = AtomicUsize::new(0);
-/// Whether there is an engine: most calls of programs without one ask no further.
-static RUNS: AtomicBool = AtomicBool::new(false);
-static DISABLED: AtomicBool = AtomicBool::new(false);
-const FORKS: usize = 16;
-
 /// Time between two looks at the fabric by calls that go to the kernel anyway.
 const PUMP_NS: u64 = 20_000;
-/// Time between two looks at all notices: as long as some thousand streams take, a hundred times.
-const CLEAR_NS: u64 = 10_000_000;
 /// More than an engine or a connection takes of the heap: for some sizes of blocks it takes a slab of 64 KiB, aligned, each.
 const RESERVE: usize = 4 << 20;
 /// The first word of the identity of a process that has a rendezvous: the second one is all that differs in their names.
 const RENDEZVOUS: u64 = 1;
-/// Raised by every change of what two ends say to each other.
-pub const HANDSHAKE: u64 = 2;
-const HELLO: usize = 8 * 8 + QueueSpec::WIRE_LEN;
-
-/// The engine of this process; made when first needed. `None`: this process cannot have one.
-pub fn engine() -> Option<Arc<Engine>> {
-    if DISABLED.load(Ordering::Relaxed) {
-        return None;
-    }
-    let _inside = Inside::enter();
-    let mut current = current();
-    // A thread that opens files as someone else would make them that one's: another thread, or a later call, makes it.
-    if matches!(*current, Current::Unmade) && kernel::opens_files_as_itself() {
-        *current = match kernel::stack::on_own(Engine::start) {
-            Some(engine) => {
-                RUNS.store(true, Ordering::Relaxed);
-                Current::Running(Arc::new(engine))
-            }
-            None => Current::Failed(registry::file::excuse(Reason::Resources)),
-        };
-    }
-    match &*current {
-        Current::Running(engine) => Some(engine.clone()),
-        Current::Unmade | Current::Failed(_) => None,
-    }
-}
 
 /// Whether the process can have as much memory as an engine or a connection takes: where some is missing in the middle of it,
 /// the program would be ended.
@@ -151,83 +95,6 @@ fn has_memory() -> bool {
     let mut room = Vec::<u8>::new();
     // Not left out because nobody uses it.
     std::hint::black_box(&mut room).try_reserve_exact(RESERVE).is_ok()
-}
-
-/// The engine, if there is one already.
-pub fn running() -> Option<Arc<Engine>> {
-    if !RUNS.load(Ordering::Relaxed) {
-        return None;
-    }
-    let _inside = Inside::enter();
-    match &*current() {
-        Current::Running(engine) => Some(engine.clone()),
-        Current::Unmade | Current::Failed(_) => None,
-    }
-}
-
-/// The process has told a peer something by way of the kernel: a peer that reads from a ring afterwards must not miss it.
-#[inline]
-pub fn told_kernel() {
-    if RUNS.load(Ordering::Relaxed) {
-        count_news();
-    }
-}
-
-fn count_news() {
-    let _inside = Inside::enter();
-    if let Current::Running(engine) = &*current() {
-        engine.kernel_news.fetch_add(1, Ordering::Release);
-    }
-}
-
-/// Before a sleep that was announced: carries out what was ordered by hand, and takes up answers about links on their way. All links with a process share one way there,
-/// and what has come for one of them that this side does not know of yet holds up what lies behind it. Holds no lock.
-pub fn see_to_links() {
-    let Some(engine) = running() else { return };
-    orders::look(&engine);
-    if let Some(via) = &engine.via {
-        kernel::stack::on_own(|| via.see_to_pending(&engine));
-    }
-}
-
-/// What this process has.
-fn current() -> MutexGuard<'static, Current> {
-    lock(&SLOTS[SLOT.load(Ordering::Acquire)])
-}
-
-/// In a forked child: the parent's engine is not ours. It is left as it is, since threads of the parent may have been
-/// anywhere in it.
-pub fn after_fork() {
-    RUNS.store(false, Ordering::Relaxed);
-    let former = SLOT.load(Ordering::Relaxed);
-    let others = (1..FORKS).map(|step| (former + step) % FORKS);
-    match others.filter_map(|slot| Some((slot, SLOTS[slot].try_lock().ok()?))).next() {
-        Some((slot, mut current)) => {
-            std::mem::forget(std::mem::replace(&mut *current, Current::Unmade));
-            SLOT.store(slot, Ordering::Release);
-        }
-        None => disable(),
-    }
-}
-
-/// Before a change of user: nobody finds this engine any more, and the next stream makes one under the new user. What the
-/// engine has, its name and its connections with other processes, goes with the last stream that needs it.
-pub fn renew() {
-    let ended = std::mem::replace(&mut *current(), Current::Unmade);
-    RUNS.store(false, Ordering::Relaxed);
-    if let Current::Running(engine) = ended {
-        engine.registry.withdraw(engine.process);
-    }
-}
-
-/// No stream of this process is offered from now on.
-pub fn disable() {
-    DISABLED.store(true, Ordering::Relaxed);
-}
-
-/// Whether that is so: the process may have shut itself in, and a call of the engine's may end it.
-pub fn is_disabled() -> bool {
-    DISABLED.load(Ordering::Relaxed)
 }
 
 impl Engine {
@@ -257,9 +124,7 @@ impl Engine {
             node,
             awaited: Mutex::default(),
             asked: Mutex::default(),
-            board: Board::default(),
-            posted: Mutex::default(),
-            cleared: AtomicU64::new(0),
+            notices: Notices::default(),
             pumped: AtomicU64::new(0),
         })
     }
@@ -300,10 +165,7 @@ impl Engine {
         if let Some(via) = &self.via {
             via.pump(self);
         }
-        if now.wrapping_sub(self.cleared.load(Ordering::Relaxed)) >= CLEAR_NS {
-            self.cleared.store(now, Ordering::Relaxed);
-            self.clear_notices();
-        }
+        self.notices.clear_if_due(now);
         true
     }
 
@@ -341,7 +203,7 @@ impl Engine {
         let started = self.node.begin_connect_with(&format!("shm:{}", identity.name()), |peer| {
             self.put_notice(peer, stream)?;
             let half = self.lend(peer)?;
-            let hello = hello(&place.key, &half.spec());
+            let hello = words::hello(&place.key, &half.spec());
             own = Some(half);
             Ok(hello)
         });
@@ -365,23 +227,6 @@ impl Engine {
         let caller = self.node.peer(peer).caller().ok_or(Error::Unsupported("a line without a number"))?;
         let put = Notice::Asker(caller).put(stream.fd());
         put.then_some(()).ok_or(Error::Unsupported("a connection whose rate its program has set"))
-    }
-
-    /// Takes notices back that the other side has acted upon, or never will.
-    fn clear_notices(&self) {
-        lock(&self.posted).retain(|index, key| {
-            let Some(stream) = of_key(*index, key) else { return false };
-            let waits = match stream.stage() {
-                Stage::Offered => true,
-                // The other side uses the carrier, so it has taken it up.
-                Stage::Carried => ![READ, WRITE].iter().any(|direction| stream.on_ring(*direction)),
-                Stage::Young | Stage::Never => false,
-            };
-            if !waits {
-                proof::take_back(stream.fd());
-            }
-            waits
-        });
     }
 
     /// Takes up the answers that have come.
@@ -415,7 +260,7 @@ impl Engine {
                 stream.stay(Reason::Version);
                 continue;
             };
-            if !self.board.has(&asked.key.reversed(), asked.proof) {
+            if !self.notices.have(&asked.key.reversed(), asked.proof) {
                 stream.set_reason(Reason::Unproven);
                 continue;
             }
@@ -445,7 +290,7 @@ impl Engine {
     fn proven(&self, request: &Request, own: &Key) -> Option<&'static Stream> {
         let stream = self.awaiting(own)?;
         let caller = self.node.peer(request.peer()?).caller()?;
-        if !self.board.has(&own.reversed(), Notice::Asker(caller)) {
+        if !self.notices.have(&own.reversed(), Notice::Asker(caller)) {
             stream.set_reason(Reason::Unproven);
             return None;
         }
@@ -453,14 +298,14 @@ impl Engine {
             stream.stay(Reason::Option);
             return None;
         }
-        lock(&self.posted).insert(stream.index, *own);
+        self.notices.posted(stream, own);
         Some(stream)
     }
 
     /// Someone asks for a link.
     fn answer_for_via(&self, request: Request, key: &Key) {
         let answer = match &self.via {
-            None => via::NO_NIC.to_vec(),
+            None => words::NO_NIC.to_vec(),
             Some(via) => self.proven(&request, &key.reversed()).and_then(|_| via.ticket(key)).unwrap_or_default(),
         };
         // A process that cannot be told is gone.
@@ -469,7 +314,7 @@ impl Engine {
 
     /// Someone asks for a carrier.
     fn answer(&self, request: Request) {
-        if let Some(key) = via::read_question(request.private()) {
+        if let Some(key) = read_question(request.private()) {
             return self.answer_for_via(request, &key);
         }
         let Some((key, theirs)) = read_hello(request.private()) else {
@@ -481,7 +326,7 @@ impl Engine {
         let mut parts = None;
         let accepted = request.accept_with(|endpoint| {
             let half = self.lend(endpoint.peer())?;
-            let answer = [&HANDSHAKE.to_le_bytes()[..], &half.spec().to_bytes()].concat();
+            let answer = words::answer(&half.spec());
             parts = Some(ring::Joined::new(endpoint, half, &theirs)?);
             Ok(answer)
         });
@@ -524,75 +369,4 @@ fn short_of(stream: &Stream, error: &sidestep_shm::Error) {
 /// Whether a stream is to go over VIA, if it can: where both kinds of carriers are wanted, every second time.
 fn wants_via(stream: &Stream) -> bool {
     config().carrier != config::Carrier::Both || stream.carriage.partings.load(Ordering::Relaxed) % 2 == 0
-}
-
-/// Whether a stream may be promoted now. `Err(None)`: perhaps later.
-fn fit(stream: &Stream, place: &Place) -> Result<(), Option<Reason>> {
-    let fd = stream.fd();
-    if kernel::cookie(fd) != Ok(place.cookie) {
-        return Err(Some(Reason::ForeignBytes));
-    }
-    if place.engine.is_off(&place.key) {
-        return Err(Some(Reason::TurnedOff));
-    }
-    if kernel::state(fd) != Ok(kernel::TCP_ESTABLISHED) {
-        return Err(None);
-    }
-    if !custody::is_sole_holder(place.cookie) || fork::has_lent() {
-        stream.set_reason(Reason::OtherHolder);
-        return Err(None);
-    }
-    if stream.has_odd_options() {
-        return Err(Some(Reason::Option));
-    }
-    let before = counts(stream);
-    let Ok(kernel) = kernel::counts::of(fd) else { return Err(Some(Reason::SocketType)) };
-    // Bytes keep coming.
-    let Some(kernel) = kernel else { return Err(None) };
-    if kernel == before && counts(stream) == before {
-        return Ok(());
-    }
-    let busy = counts(stream) != before
-        || stream.try_both().is_none()
-        || [READ, WRITE].iter().any(|direction| stream.calls_in_kernel(*direction) != 0);
-    Err(if busy { None } else { Some(Reason::ForeignBytes) })
-}
-
-fn counts(stream: &Stream) -> (u64, u64) {
-    let [read, written] = [READ, WRITE].map(|direction| stream.over_tcp(direction));
-    (read, written)
-}
-
-fn hello(key: &Key, spec: &QueueSpec) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(HELLO);
-    for word in [HANDSHAKE, 0].iter().chain(&key.to_words()) {
-        bytes.extend_from_slice(&word.to_le_bytes());
-    }
-    bytes.extend_from_slice(&spec.to_bytes());
-    bytes
-}
-
-/// Reads a request: the key of who asks, and its ring.
-pub fn read_hello(bytes: &[u8]) -> Option<(Key, QueueSpec)> {
-    let (words, spec) = bytes.split_at_checked(64)?;
-    let mut words = words.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().expect("eight bytes")));
-    if words.next()? != HANDSHAKE {
-        return None;
-    }
-    words.next()?;
-    let key: Vec<u64> = words.collect();
-    Some((Key::from_words(key.try_into().ok()?), stream_spec(spec)?))
-}
-
-/// Reads an answer: the ring of who was asked.
-pub fn read_answer(bytes: &[u8]) -> Option<QueueSpec> {
-    let (version, spec) = bytes.split_at_checked(8)?;
-    if version != HANDSHAKE.to_le_bytes() {
-        return None;
-    }
-    stream_spec(spec)
-}
-
-fn stream_spec(bytes: &[u8]) -> Option<QueueSpec> {
-    QueueSpec::from_bytes(bytes).ok().filter(|spec| spec.kind == Kind::Stream)
 }

@@ -41,7 +41,7 @@ mod view;
 pub use file::HINT_LEN;
 pub use layout::Field;
 pub use orders::{Subject, Turned};
-pub use records::{CarrierName, ProcessRecord, SocketRecord, Totals, Traffic};
+pub use records::{CarrierName, ProcessRecord, SocketRecord, Totals, Traffic, Waits};
 pub use view::View;
 
 use layout::{

@@ -72,20 +72,27 @@ pub struct SocketRecord {
     pub read: Traffic,
     /// What it has written.
     pub written: Traffic,
-    /// Sleeps while waiting for the carrier.
-    pub sleeps: u64,
-    /// Doorbells rung for the peer.
-    pub doorbells: u64,
+    /// How it has waited.
+    pub waits: Waits,
     /// How often a direction was promoted.
     pub promotions: u64,
-    /// Waits that looked for a while, for bytes or for space, before they found something or slept.
-    pub looks: u64,
     /// Bytes of the carrier that it reads from; 0 without one.
     pub capacity: u64,
     /// When it came into the registry, in nanoseconds of the monotonic clock. 0: it is not there, and nothing is counted.
     pub since: u64,
     /// When a direction was promoted first; 0 if never.
     pub promoted_at: u64,
+}
+
+/// How a socket has waited for its carrier, and woken its peer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Waits {
+    /// Waits that looked for a while, for bytes or for space, before they found something or slept.
+    pub looks: u64,
+    /// Sleeps.
+    pub sleeps: u64,
+    /// Doorbells rung for the peer.
+    pub doorbells: u64,
 }
 
 /// What went one way.
@@ -170,10 +177,12 @@ impl SocketRecord {
                 carried: word(Field::WrittenRing),
                 messages: word(Field::WrittenMessages),
             },
-            sleeps: word(Field::Sleeps),
-            doorbells: word(Field::Doorbells),
+            waits: Waits {
+                looks: word(Field::ReadLooks).saturating_add(word(Field::WriteLooks)),
+                sleeps: word(Field::Sleeps),
+                doorbells: word(Field::Doorbells),
+            },
             promotions: word(Field::Promotions),
-            looks: word(Field::ReadLooks).saturating_add(word(Field::WriteLooks)),
             capacity: word(Field::Capacity),
             since: word(Field::Since),
             promoted_at: word(Field::Promoted),

@@ -217,7 +217,7 @@ fn a_view_shows_whole_records_while_they_come_and_go() {
             for socket in view.sockets() {
                 let port = socket.key.local.port();
                 assert_eq!((socket.fd, socket.cookie % 2 == 1), (u32::from(port), port == 4000), "{socket:?}");
-                let counts = [socket.read.carried, socket.written.carried, socket.sleeps, socket.capacity];
+                let counts = [socket.read.carried, socket.written.carried, socket.waits.sleeps, socket.capacity];
                 let possible = |count: &u64| [0, u64::from(port)].contains(count);
                 assert!(counts.iter().all(possible), "{socket:?}");
             }

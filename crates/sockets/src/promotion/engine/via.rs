@@ -21,7 +21,12 @@ use sidestep_stream::carrier::{
     via::{self, Call, Caller, Link, Port, Refusal},
 };
 
-use super::{Engine, HANDSHAKE, notice_of, of_key, proof, proof::Notice, random, short_of};
+use super::{
+    Engine, notice_of, of_key,
+    proof::{self, Notice},
+    random, short_of,
+    words::{self, Ticket},
+};
 use crate::{
     config::{self, Device, config},
     kernel::{
@@ -44,9 +49,6 @@ pub struct Exchange {
     without: Mutex<HashSet<Identity>>,
 }
 
-/// What names a stream to the NIC of its other end.
-pub type Ticket = [u64; 2];
-
 /// A link on its way to its stream.
 #[derive(Debug)]
 struct Pending {
@@ -68,12 +70,6 @@ enum Step {
 /// This process: somebody else's program, whose handlers and allocator are its own.
 static HOST: Host = Host { is_sandboxed: super::is_disabled, may_start, start };
 
-/// What is answered by a process without a NIC.
-pub const NO_NIC: &[u8] = &[0];
-/// The second word of a question; that of a stream's is 0.
-const QUESTION: u64 = 1;
-const QUESTION_LEN: usize = 8 * 8;
-const ANSWER_LEN: usize = 4 * 8;
 /// Tickets and processes that are remembered.
 const MOST_TICKETS: usize = 4096;
 const MOST_WITHOUT: usize = 1024;
@@ -111,7 +107,7 @@ impl Exchange {
         };
         let asked = engine.node.begin_connect_with(&format!("shm:{}", identity.name()), |peer| {
             engine.put_notice(peer, stream)?;
-            Ok(question(&place.key))
+            Ok(words::question(&place.key))
         });
         match asked {
             Ok(endpoint) => {
@@ -139,9 +135,9 @@ impl Exchange {
         tickets.insert(ticket, key.reversed());
         let port = match self.port.place() {
             via::Place::Process(_) => 0,
-            via::Place::Number(number) => number.into(),
+            via::Place::Number(number) => number,
         };
-        Some([HANDSHAKE, ticket[0], ticket[1], port].iter().flat_map(|word| word.to_le_bytes()).collect())
+        Some(words::ticket(&ticket, port))
     }
 
     /// A stream needs no link any more: the peer may have its end already, and is told.
@@ -169,7 +165,7 @@ impl Exchange {
     }
 
     fn answer(&self, engine: &Engine, caller: Caller) {
-        let ticket = read_discriminator(caller.name());
+        let ticket = words::read_discriminator(caller.name());
         let Some(own) = ticket.and_then(|ticket| lock(&self.tickets).remove(&ticket)) else { return };
         let Some(stream) = engine.awaiting(&own) else { return };
         match self.port.answer(caller) {
@@ -202,7 +198,7 @@ impl Exchange {
                 }
                 Err(error) => {
                     proof::take_back(stream.fd());
-                    let is_proven = || engine.board.has(&pending.key.reversed(), proof);
+                    let is_proven = || engine.notices.have(&pending.key.reversed(), proof);
                     self.answered(stream, identity, error, is_proven)?
                 }
             },
@@ -238,10 +234,10 @@ impl Exchange {
             stream.set_reason(Reason::Refused);
             return None;
         };
-        if private == NO_NIC {
+        if private == words::NO_NIC {
             return self.do_without(stream, identity);
         }
-        let Some((ticket, port)) = read_ticket(&private) else {
+        let Some((ticket, port)) = words::read_ticket(&private) else {
             stream.set_reason(Reason::Refused);
             return None;
         };
@@ -252,7 +248,7 @@ impl Exchange {
         let place = if port == 0 { via::Place::Process(identity.0) } else { via::Place::Number(port) };
         // Where there is no memory for a link, there may be some for rings; if not, that tells both ends.
         self.port
-            .call(place, &discriminator(&ticket))
+            .call(place, &words::discriminator(&ticket))
             .map_or_else(|_| self.do_without(stream, identity), |call| Some(Step::Calling(call)))
     }
 
@@ -304,60 +300,5 @@ fn scheme() -> &'static str {
     match config().nic {
         Device::Shm => RENDEZVOUS_LINK,
         Device::Iwarp => "iwarp",
-    }
-}
-
-fn question(key: &Key) -> Vec<u8> {
-    [HANDSHAKE, QUESTION].into_iter().chain(key.to_words()).flat_map(u64::to_le_bytes).collect()
-}
-
-/// Reads a question for a ticket: the key of who asks.
-pub fn read_question(bytes: &[u8]) -> Option<Key> {
-    let words = words(bytes, QUESTION_LEN)?;
-    if words[..2] != [HANDSHAKE, QUESTION] {
-        return None;
-    }
-    Some(Key::from_words(words[2..].try_into().ok()?))
-}
-
-/// Reads the answer: a ticket, and a port.
-pub fn read_ticket(bytes: &[u8]) -> Option<(Ticket, u16)> {
-    let words = words(bytes, ANSWER_LEN)?;
-    let port = u16::try_from(words[3]).ok()?;
-    (words[0] == HANDSHAKE).then_some(([words[1], words[2]], port))
-}
-
-fn discriminator(ticket: &Ticket) -> Vec<u8> {
-    [HANDSHAKE, ticket[0], ticket[1]].into_iter().flat_map(u64::to_le_bytes).collect()
-}
-
-fn read_discriminator(bytes: &[u8]) -> Option<Ticket> {
-    let words = words(bytes, 3 * 8)?;
-    (words[0] == HANDSHAKE).then_some([words[1], words[2]])
-}
-
-/// The words of bytes that are as many as they should be.
-fn words(bytes: &[u8], len: usize) -> Option<Vec<u64>> {
-    let words = || bytes.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().expect("eight bytes")));
-    (bytes.len() == len).then(|| words().collect())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn questions_answers_and_discriminators_come_back() {
-        let key = Key { namespace: 7, local: "127.0.0.1:4000".parse().unwrap(), remote: "[::1]:80".parse().unwrap() };
-        assert_eq!(read_question(&question(&key)), Some(key));
-        assert_eq!(read_question(&question(&key)[..60]), None);
-        assert_eq!(read_question(&[0; QUESTION_LEN]), None);
-        let bytes = discriminator(&[7 << 40, 8]);
-        assert_eq!(read_discriminator(&bytes), Some([7 << 40, 8]));
-        assert_eq!(read_discriminator(&bytes[..20]), None);
-        let answer = |port: u64| [HANDSHAKE, 1, 2, port].into_iter().flat_map(u64::to_le_bytes).collect::<Vec<_>>();
-        assert_eq!(read_ticket(&answer(50_000)), Some(([1, 2], 50_000)));
-        assert_eq!(read_ticket(&answer(70_000)), None);
-        assert_eq!(read_ticket(NO_NIC), None);
     }
 }

@@ -8,10 +8,10 @@ use std::{
 use sidestep_vi::{Completion, Descriptor};
 
 use super::{
-    Link, Lost, NOTE, PACKETS, greeting,
+    Link, Lost, PACKETS, greeting,
     offer::Offer,
     outward,
-    packet::{Kind, Packet},
+    packet::{self, Kind, NOTE, Packet},
 };
 
 /// The place of bytes that came in no packet.
@@ -198,9 +198,9 @@ impl Link {
     }
 
     fn two_words(&self, slot: usize) -> Option<[u64; 2]> {
-        let mut bytes = [[0; 8]; 2];
-        self.line.memory.read(self.place(slot), bytes.as_flattened_mut()).ok()?;
-        Some(bytes.map(u64::from_le_bytes))
+        let mut bytes = [0; NOTE];
+        self.line.memory.read(self.place(slot), &mut bytes).ok()?;
+        packet::read_note(&bytes)
     }
 
     /// Copies bytes from `skip` bytes ahead without taking them.

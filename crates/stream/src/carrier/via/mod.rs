@@ -188,8 +188,8 @@ impl Link {
     }
 
     fn greet(&self) -> Result<bool, Lost> {
-        let [low, high] = [self.line.memory.address(), u64::from(self.line.memory.handle().0)].map(u64::to_le_bytes);
-        self.push(Kind::Wakeup, &[low, high].concat())
+        let board = [self.line.memory.address(), u64::from(self.line.memory.handle().0)];
+        self.push(Kind::Wakeup, &packet::note(board))
     }
 
     /// Whether the connection is over.
@@ -314,9 +314,6 @@ impl Drop for Link {
         let _ = self.line.nic.destroy_ptag(self.line.ptag);
     }
 }
-
-/// Bytes of the first packet, and of a note: two words.
-const NOTE: usize = 16;
 
 /// Where acknowledgements can be written, as the first packet says.
 fn greeting([address, handle]: [u64; 2]) -> Remote {

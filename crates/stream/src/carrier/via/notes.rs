@@ -7,7 +7,11 @@ use std::sync::{
 
 use sidestep_sys::lock::Lock;
 
-use super::{Link, Lost, NOTE, NOTES, READER, packet::Kind, timer};
+use super::{
+    Link, Lost, NOTES, READER,
+    packet::{self, Kind, NOTE},
+    timer,
+};
 
 /// Those of both sides.
 #[derive(Debug, Default)]
@@ -62,11 +66,10 @@ impl Link {
     /// Sends notes that wait.
     pub(super) fn tell_notes(&self, untold: &mut [Option<u64>; NOTES], kind: Kind) -> Result<(), Lost> {
         for (which, slot) in untold.iter_mut().enumerate() {
-            if let Some(note) = *slot {
-                let bytes = [(which as u64).to_le_bytes(), note.to_le_bytes()].concat();
-                if self.push(kind, &bytes)? {
-                    *slot = None;
-                }
+            if let Some(note) = *slot
+                && self.push(kind, &packet::note([which as u64, note]))?
+            {
+                *slot = None;
             }
         }
         self.notes.owed.store(untold.iter().any(Option::is_some), Ordering::Relaxed);

@@ -30,7 +30,7 @@ use super::{
     Link, Lost,
     inward::Inward,
     outward::{Outward, SPARED},
-    packet::{Kind, Packet},
+    packet::{self, Kind, Packet},
 };
 use sidestep_shm::Word64;
 use sidestep_sys::cpu;
@@ -143,10 +143,10 @@ impl Link {
         outward.offers.number = (outward.offers.number + 1) & 0x3fff;
         let number = outward.offers.number;
         self.words.claim.store(Claim::open(number), Ordering::Release);
-        let words = [bytes.as_ptr() as u64, u64::from(number) << 32 | bytes.len() as u64].map(u64::to_le_bytes);
+        let words = packet::note([bytes.as_ptr() as u64, u64::from(number) << 32 | bytes.len() as u64]);
         let read = self.take_owed();
         let packet = Packet { kind: Kind::Offer, wants: true, read };
-        let sent = self.line.vi.send_inline(words.as_flattened(), packet.to_bits(), SPARED);
+        let sent = self.line.vi.send_inline(&words, packet.to_bits(), SPARED);
         if sent != Ok(true) {
             self.give_back(read);
             return sent.map(|_| 0).map_err(|_| self.lose());

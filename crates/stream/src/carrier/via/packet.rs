@@ -7,6 +7,8 @@
 //!   12..32  bytes in them
 //! ```
 
+use sidestep_wire::cursor::little::{Reader, Writer};
+
 /// What a packet is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
@@ -76,6 +78,22 @@ impl Packet {
         let read = Read { packets: bits >> 5 & MOST_PACKETS, bytes: bits >> 12 };
         Some(Packet { kind, wants: bits >> 4 & 1 != 0, read })
     }
+}
+
+/// The bytes of packets that are no data.
+pub const NOTE: usize = 16;
+
+/// What they say is two words.
+pub fn note([first, second]: [u64; 2]) -> [u8; NOTE] {
+    let mut bytes = [0; NOTE];
+    Writer::new(&mut bytes[..]).u64(first).u64(second);
+    bytes
+}
+
+/// Reads them.
+pub fn read_note(bytes: &[u8; NOTE]) -> Option<[u64; 2]> {
+    let mut fields = Reader::new(bytes);
+    Some([fields.u64().ok()?, fields.u64().ok()?])
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use sidestep_fabric::Node;
 use sidestep_vi::{Connecting, ConnectionRequest, Error, NetAddress, Nic};
 
-use super::{Link, Options};
+use super::{Link, Options, packet};
 use crate::carrier::Host;
 
 /// The port of a process.
@@ -99,10 +99,7 @@ impl Port {
 impl Place {
     fn address(&self) -> NetAddress {
         match self {
-            Place::Process(words) => {
-                let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-                NetAddress::new(&[], &bytes)
-            }
+            Place::Process(words) => NetAddress::new(&[], &packet::note(*words)),
             Place::Number(number) => NetAddress::new(&[127, 0, 0, 1], format!("127.0.0.1:{number}/sockets").as_bytes()),
         }
     }

@@ -44,6 +44,7 @@ const BEHAVIOURS: &[(&str, &[&str])] = &[
             "fork_exec",
             "fork_holds",
             "fork_idle",
+            "fork_low_water",
             "fork_reads",
             "fork_shares",
             "fork_waits",

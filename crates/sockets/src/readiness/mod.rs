@@ -1,11 +1,14 @@
 //! Readiness of a stream: what its rings say, and when a wait must look again although nothing tells it to.
 
-use std::sync::atomic::Ordering;
+use std::{sync::atomic::Ordering, time::Duration};
 
 use sidestep_stream::carrier::Carrier;
 use sidestep_sys::{clock, cpu};
 
-use crate::streams::{READ, Stream, WRITE};
+use crate::{
+    promotion::{engine, leaving},
+    streams::{READ, Stream, WRITE},
+};
 
 pub mod asking;
 pub mod idle;
@@ -57,6 +60,40 @@ pub fn ring_is_next(stream: &Stream, carrier: &Carrier) -> bool {
 pub fn switch_is_reached(stream: &Stream, carrier: &Carrier) -> bool {
     let next = carrier.announced(carrier.switched.load(Ordering::Relaxed));
     next.is_some_and(|switch| switch.position <= stream.position(READ, carrier.taken.load(Ordering::Relaxed)))
+}
+
+/// What a stream that is the kernel's otherwise has here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Here {
+    /// Nothing.
+    Nothing,
+    /// Bytes, but with those of the kernel not as many as the low-water mark asks for. The kernel does not tell when they are:
+    /// they are looked at now and then.
+    TooFew,
+    /// As many as a read waits for.
+    Enough,
+}
+
+/// Whether bytes for a stream lie here, and not with the kernel.
+pub fn bytes_here(stream: &Stream) -> Here {
+    let wanted = stream.low_water() as usize;
+    match () {
+        () if !leaving::has_bytes(stream) => Here::Nothing,
+        // A process that has shut itself in cannot ask the kernel how many it has.
+        () if wanted <= 1 || engine::is_disabled() => Here::Enough,
+        // Who has the reader may be about to lock a set of the stream's. It is looked at again.
+        () => match stream.try_reader().map(|mut reader| reader.available(stream)) {
+            Some(Ok(bytes)) if bytes >= wanted => Here::Enough,
+            Some(Err(_)) => Here::Enough,
+            _ => Here::TooFew,
+        },
+    }
+}
+
+/// A wait of so long, or a short one if bytes that lie here are too few.
+fn soon(left: Option<Duration>, scarce: bool) -> Option<Duration> {
+    let look = Duration::from_nanos(LOOK_NS);
+    if scarce { Some(left.map_or(look, |left| left.min(look))) } else { left }
 }
 
 /// When a wait for these events must look again at the latest: a full ring whose reader does not move gives way to TCP,

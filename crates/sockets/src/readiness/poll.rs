@@ -12,8 +12,9 @@ use crate::{
     },
     promotion::engine,
     readiness::{
+        LOOK_NS,
         jump::{self, Note, What},
-        sleep,
+        sleep, soon,
     },
     registry::reason::Reason,
     streams::{READ, Stream},
@@ -50,14 +51,18 @@ pub fn poll(
                 drop(inside);
                 let left = sleep::left(deadline);
                 let at_once = sleep::is_interrupted(before, true) || !list.inherited.is_empty();
-                let left = if at_once { Some(Duration::ZERO) } else { left };
+                let left = if at_once { Some(Duration::ZERO) } else { soon(left, list.scarce) };
                 let outcome = kernel::poll(fds, left, mask).map(|count| list.add_inherited(fds, count));
                 let outcome = match outcome {
                     Ok(0) if sleep::is_interrupted(before, true) => Err(Errno(libc::EINTR)),
                     outcome => outcome,
                 };
                 let_go(&list.plain, held);
+                let again = list.scarce && outcome == Ok(0) && sleep::left(deadline) != Some(Duration::ZERO);
                 list.put_by();
+                if again {
+                    continue;
+                }
                 return outcome;
             }
             continue;
@@ -95,7 +100,7 @@ pub fn poll(
         }
         let Some(held) = hold(&list.plain) else { continue };
         list.arm(fds);
-        let List { ringed, fds: kernel_fds, .. } = &mut list;
+        let List { ringed, fds: kernel_fds, scarce, .. } = &mut list;
         let news = || ringed.iter().any(|ringed| ringed.events(fds[ringed.at].events) != 0);
         let ready = || {
             engine::see_to_links();
@@ -104,7 +109,7 @@ pub fn poll(
             news() || signal::was_cancelled(before) || ringed.iter().any(given_up)
         };
         let again = ringed.iter().filter_map(|ringed| ringed.look_again(fds[ringed.at].events));
-        let until = again.chain(deadline).min();
+        let until = again.chain(scarce.then(|| clock::now() + LOOK_NS)).chain(deadline).min();
         let (news, outcome) = match &ringed[..] {
             // One call to the kernel instead of two.
             [only] if fds.len() == 1 && mask.is_none() => {

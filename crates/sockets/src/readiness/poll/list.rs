@@ -19,7 +19,7 @@ use crate::{
         self, Errno, Result,
         thread_end::{self, Kept},
     },
-    readiness::{IN, OUT, look_again, ring_events},
+    readiness::{Here, IN, OUT, bytes_here, look_again, ring_events},
     streams::{READ, Stream, WRITE},
 };
 
@@ -38,6 +38,8 @@ pub struct List {
     pub plain: Vec<&'static Stream>,
     /// Entries for which the family shares bytes.
     pub inherited: Vec<usize>,
+    /// There are entries for which it shares too few.
+    pub scarce: bool,
     /// For the kernel: the first entry is the node's, the others stand as in the program's list.
     pub fds: Vec<libc::pollfd>,
 }
@@ -68,6 +70,7 @@ impl List {
     pub fn of(fds: &[libc::pollfd]) -> List {
         let none = libc::pollfd { fd: -1, events: 0, revents: 0 };
         let mut list = SPARE.take().map(ManuallyDrop::into_inner).unwrap_or_default();
+        list.scarce = false;
         list.fds.clear();
         list.fds.resize(fds.len() + 1, none);
         for (at, entry) in fds.iter().enumerate() {
@@ -88,8 +91,10 @@ impl List {
                     list.ringed.push(ringed);
                 }
                 None => {
-                    if entry.events & IN != 0 && stream.inherited_bytes() > 0 {
-                        list.inherited.push(at);
+                    match bytes_here(stream) {
+                        Here::Enough if entry.events & IN != 0 => list.inherited.push(at),
+                        Here::TooFew => list.scarce = true,
+                        _ => {}
                     }
                     list.plain.push(stream)
                 }

@@ -6,9 +6,13 @@ use std::sync::atomic::Ordering;
 use sidestep_stream::carrier::Watch;
 
 use crate::{
-    kernel,
+    kernel::{self, signal::Inside},
+    processes::heirloom,
     promotion::{engine, leaving},
-    readiness::member::{EDGE, ERR, HUP, IN, Member, ONE_SHOT, OUT, RDHUP},
+    readiness::{
+        Here, bytes_here,
+        member::{EDGE, ERR, HUP, IN, Member, ONE_SHOT, OUT, RDHUP},
+    },
     streams::{Stream, lock},
 };
 
@@ -25,6 +29,16 @@ impl Set {
     /// Whether bytes for a member lie here.
     pub fn has_bytes_alone(&self) -> bool {
         lock(&self.state).members.iter().any(|(_, member)| is_due(member))
+    }
+
+    /// Whether too few do.
+    pub fn is_scarce(&self) -> bool {
+        if !heirloom::are_left() {
+            return false;
+        }
+        let _inside = Inside::enter();
+        let scarce = |member: &Member| wants_bytes(member) && bytes_here(member.stream) == Here::TooFew;
+        lock(&self.state).members.iter().any(|(_, member)| scarce(member))
     }
 
     /// Adds to what the kernel reported members for which bytes lie here; returns how many events there are then.
@@ -82,7 +96,8 @@ impl Set {
 impl State {
     /// Adds to members that the kernel has told of what it does not know: bytes for them lie here.
     pub fn add_inherited(&mut self, events: &mut [libc::epoll_event]) {
-        let readable = |(_, member): &(u32, &mut Member)| wants_bytes(member) && leaving::has_bytes(member.stream);
+        let readable =
+            |(_, member): &(u32, &mut Member)| wants_bytes(member) && bytes_here(member.stream) == Here::Enough;
         for (_, member) in self.members.iter_mut().filter(readable) {
             if let Some(event) = events.iter_mut().find(|event| event.u64 == member.data) {
                 event.events |= IN;
@@ -95,7 +110,7 @@ impl State {
 /// Whether a member is to be told that it can be read. An edge-triggered one is told once of what lies here.
 fn is_due(member: &Member) -> bool {
     let news = || member.events & EDGE == 0 || member.told != Some(written(member));
-    wants_bytes(member) && leaving::has_bytes(member.stream) && news()
+    wants_bytes(member) && bytes_here(member.stream) == Here::Enough && news()
 }
 
 /// Whether the kernel alone would answer for it.

@@ -345,7 +345,8 @@ impl State {
             let Some(member) = self.members.get_mut(*id) else { return false };
             let was = member.ring.as_ref().map(|ring| ring.seen.read);
             let until = member.look_again();
-            if member.ring.as_ref().map(|ring| ring.seen.read) != was {
+            // Nothing tells of one that is to be looked at again: the look before the next sleep finds what has come.
+            if until.is_some() || member.ring.as_ref().map(|ring| ring.seen.read) != was {
                 self.activate(*id);
             }
             least = least.into_iter().chain(until).min();

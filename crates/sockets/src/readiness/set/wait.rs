@@ -19,7 +19,7 @@ use crate::{
     readiness::{
         asking,
         jump::{self, What},
-        sleep,
+        sleep, soon,
     },
     streams::lock,
 };
@@ -142,10 +142,14 @@ impl Set {
         until: Until,
     ) -> Result<Option<usize>> {
         let interrupted = sleep::is_interrupted(until.before, true);
-        let left = if interrupted { Some(Duration::ZERO) } else { left };
+        let scarce = self.is_scarce();
+        let left = if interrupted { Some(Duration::ZERO) } else { soon(left, scarce) };
         let count = kernel::epoll_wait(self.fd.load(Ordering::Relaxed), events, left, until.mask)?;
         if count == 0 && interrupted {
             return Err(Errno(libc::EINTR));
+        }
+        if count == 0 && scarce && sleep::left(until.deadline) != Some(Duration::ZERO) {
+            return Ok(None);
         }
         // Mostly nothing of ours is among them. A member may have got its ring meanwhile.
         let none_is_ours = !events[..count].iter().any(is_ours);
@@ -189,7 +193,7 @@ impl Set {
         drop((berth, node));
         let mut outcome = Ok(0);
         if sleeps {
-            let left = sleep::left(until.deadline.into_iter().chain(again).min());
+            let left = soon(sleep::left(until.deadline.into_iter().chain(again).min()), self.is_scarce());
             let set = self.fd.load(Ordering::Relaxed);
             outcome = sleep::in_kernel(|| kernel::epoll_wait(set, events, left, until.mask));
         }

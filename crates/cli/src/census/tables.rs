@@ -8,6 +8,8 @@ use std::{
     rc::Rc,
 };
 
+use super::process;
+
 /// What the kernel says of one TCP socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Row {
@@ -43,14 +45,24 @@ pub struct Table {
 
 /// The tables that were needed so far.
 #[derive(Debug, Default)]
-pub struct Tables(HashMap<PathBuf, Rc<Table>>);
+pub struct Tables {
+    by_namespace: HashMap<PathBuf, Rc<Table>>,
+    /// A process that has each socket open, by inode.
+    holders: Option<HashMap<u64, u32>>,
+}
 
 impl Tables {
     /// The table of the network namespace that a process is in; an empty one if it has gone.
     pub fn of_process(&mut self, process: u32) -> Rc<Table> {
         let folder = format!("/proc/{process}");
         let Ok(namespace) = fs::read_link(format!("{folder}/ns/net")) else { return Rc::default() };
-        self.0.entry(namespace).or_insert_with(|| Rc::new(Table::read(&folder))).clone()
+        self.by_namespace.entry(namespace).or_insert_with(|| Rc::new(Table::read(&folder))).clone()
+    }
+
+    /// A process that has the socket with this inode open, as far as this user may know.
+    pub fn holder(&mut self, inode: u64) -> Option<u32> {
+        let of = |pid: u32| process::sockets(pid).into_iter().map(move |(_, inode)| (inode, pid));
+        self.holders.get_or_insert_with(|| process::all().flat_map(of).collect()).get(&inode).copied()
     }
 }
 

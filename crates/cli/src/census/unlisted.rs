@@ -41,14 +41,18 @@ pub fn add(sockets: &mut Vec<SocketRecord>, tables: &mut Tables) {
     }
     // Looked at after the sockets: a process that has left word meanwhile is heard.
     let registries = Registry::look_at_all(&config().directory);
+    // One answer for all connections of a process, which may have very many.
+    let mut reasons = HashMap::new();
     for socket in &mut sockets[first..] {
-        let (settings, short) = &processes[&socket.pid];
-        let said = reason(&registries, socket.pid, settings);
-        socket.reason = if *short && said == Reason::Young { Reason::Resources } else { said };
+        socket.reason = *reasons.entry(socket.pid).or_insert_with(|| {
+            let (settings, short) = &processes[&socket.pid];
+            let said = reason(&registries, socket.pid, settings);
+            if *short && said == Reason::Young { Reason::Resources } else { said }
+        });
     }
 }
 
-/// Why a connection of this process is not in the registry.
+/// Why connections of this process are not in the registry.
 fn reason(registries: &[View], pid: u32, settings: &Config) -> Reason {
     if settings.wrong.is_some() {
         return Reason::WrongOption;

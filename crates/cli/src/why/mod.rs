@@ -137,7 +137,7 @@ fn other_end(census: &Census, socket: &Sighting, tables: &mut Tables) -> String 
     let Some(row) = tables.of_process(socket.record.pid).between(key.remote, key.local).copied() else {
         return format!("{}, which is not in this network namespace", key.remote);
     };
-    match holder(row.inode) {
+    match tables.holder(row.inode) {
         Some(pid) => {
             let name = of_process::program(pid).unwrap_or_default();
             let settings = of_process::settings(pid);
@@ -151,14 +151,6 @@ fn other_end(census: &Census, socket: &Sighting, tables: &mut Tables) -> String 
         }
         None => format!("a process of user {}", row.user),
     }
-}
-
-/// A process that has the socket with this inode open.
-fn holder(inode: u64) -> Option<u32> {
-    if inode == 0 {
-        return None;
-    }
-    of_process::all().find(|pid| of_process::sockets(*pid).iter().any(|(_, of)| *of == inode))
 }
 
 /// Connections from and to an address, or who listens there.
@@ -180,12 +172,12 @@ fn connections(address: Option<std::net::IpAddr>, port: u16) -> Result<Answers> 
     if rows.is_empty() {
         bail!("nothing listens at {shown} or is connected there, in this network namespace");
     }
-    let verdict = |row: &&Row| {
+    let mut verdict = |row: &&Row| {
         let who = |name: &str| match row.state {
             State::Listening => format!("{name}, which listens at {}", row.local),
             _ => format!("{name}, {} to {}", row.local, row.remote),
         };
-        match holder(row.inode) {
+        match tables.holder(row.inode) {
             Some(pid) => {
                 let name = of_process::program(pid).unwrap_or_default();
                 Verdict::of_process(who(&format!("{name} ({pid})")), pid)
@@ -194,7 +186,7 @@ fn connections(address: Option<std::net::IpAddr>, port: u16) -> Result<Answers> 
                 .fact("", "this user may not look at it; ask as root"),
         }
     };
-    Ok((rows.iter().take(MOST).map(verdict).collect(), rows.len()))
+    Ok((rows.iter().take(MOST).map(&mut verdict).collect(), rows.len()))
 }
 
 /// Whole processes.

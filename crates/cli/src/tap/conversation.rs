@@ -5,7 +5,7 @@
 //! before: what it had read comes before it in the capture, and is waited for, but not for ever.
 
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::{HashMap, HashSet, VecDeque},
     net::SocketAddr,
 };
 
@@ -20,11 +20,16 @@ use super::{
 const HOLD_NS: u64 = 100_000_000;
 /// Bytes after which the other side acknowledges what it has been sent, if it says nothing.
 const QUIET: u64 = 256 << 10;
+/// Conversations that are remembered: more than a user's registry has sockets. Only processes that hand over addresses which they
+/// do not have make more.
+const MOST: usize = 65_536;
 
 /// All conversations of a capture.
 #[derive(Debug, Default)]
 pub struct Conversations {
     all: HashMap<Name, Conversation>,
+    /// Those with pieces that wait: the others need not be looked at again and again.
+    held: HashSet<Name>,
     /// Packets so far.
     pub packets: u64,
     /// Nanoseconds between the beginning of 1970 and that of the monotonic clock.
@@ -97,20 +102,34 @@ impl Conversations {
     /// A piece has come, at this time of the monotonic clock.
     pub fn add(&mut self, record: Record, bytes: Vec<u8>, now: u64) {
         let (name, side) = Name::of(&record);
+        if self.all.len() >= MOST && !self.all.contains_key(&name) {
+            self.all.retain(|name, _| self.held.contains(name));
+        }
         let conversation = self.all.entry(name).or_default();
         if conversation.is_over(side, &record) {
             *conversation = Conversation::default();
         }
         conversation.sides[side].waiting.push_back((record, bytes, now));
-        if conversation.emit(now, self.offset, &mut self.out, &mut self.packets) {
+        self.held.insert(name);
+        self.emit(name, now);
+    }
+
+    fn emit(&mut self, name: Name, now: u64) {
+        let Some(conversation) = self.all.get_mut(&name) else { return };
+        let over = conversation.emit(now, self.offset, &mut self.out, &mut self.packets);
+        if conversation.sides.iter().all(|side| side.waiting.is_empty()) {
+            self.held.remove(&name);
+        }
+        if over {
             self.all.remove(&name);
         }
     }
 
     /// Shows what has waited for too long at this time, or all of it.
     pub fn settle(&mut self, now: u64) {
-        let (offset, out, packets) = (self.offset, &mut self.out, &mut self.packets);
-        self.all.retain(|_, conversation| !conversation.emit(now, offset, out, packets));
+        for name in self.held.iter().copied().collect::<Vec<_>>() {
+            self.emit(name, now);
+        }
     }
 
     /// What is to be written to the capture.

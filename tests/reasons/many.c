@@ -1,5 +1,5 @@
 /* A process with many connections to itself, each of which has had some exchanges. Says "ready PID FD LISTENER PORT", with one of
- * the descriptors, and stays until its standard input ends. */
+ * the descriptors, makes a hundred exchanges over the first connection for each byte of its standard input, and ends with that. */
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +10,13 @@
 static void check(int fine, const char *what) {
     if (!fine)
         perror(what), exit(1);
+}
+
+static void exchange(int *ends, int times) {
+    char byte;
+    for (int i = 0; i < times; i++)
+        for (int from = 0; from < 2; from++)
+            check(send(ends[from], "x", 1, 0) == 1 && recv(ends[!from], &byte, 1, 0) == 1, "exchange");
 }
 
 int main(int count, char **arguments) {
@@ -29,12 +36,10 @@ int main(int count, char **arguments) {
         check((ends[i][0] = socket(AF_INET, SOCK_STREAM, 0)) >= 0, "socket");
         check(connect(ends[i][0], (struct sockaddr *)&address, length) == 0, "connect");
         check((ends[i][1] = accept(listener, NULL, NULL)) >= 0, "accept");
-        for (int j = 0; j < exchanges; j++)
-            for (int k = 0; k < 2; k++)
-                check(send(ends[i][k], "x", 1, 0) == 1 && recv(ends[i][!k], &byte, 1, 0) == 1, "exchange");
+        exchange(ends[i], exchanges);
     }
     printf("ready %d %d %d %d\n", getpid(), ends[0][0], listener, ntohs(address.sin_port)), fflush(stdout);
     while (read(0, &byte, 1) > 0)
-        ;
+        exchange(ends[0], 100);
     return 0;
 }

@@ -1,8 +1,11 @@
 //! What people see of programs under Sidestep, and do to them: `stat`, `why`, `doctor`, `top`, metrics, `off`, `tap`.
 
+mod hostile;
+mod many;
 mod reasons;
 mod stage;
 mod tap;
+mod terminal;
 mod turn;
 
 use std::{
@@ -11,13 +14,12 @@ use std::{
     net::{TcpListener, TcpStream},
     process::{Command, Stdio},
     thread,
-    time::{Duration, Instant},
 };
 
 use serde_json::Value;
-use sidestep_testkit::process::PATIENCE;
 
 use stage::{Killed, Pair, SIDESTEP, Stage, library, program, static_program};
+use terminal::Terminal;
 
 #[test]
 fn stat_shows_both_ends_of_a_promoted_connection() {
@@ -63,24 +65,6 @@ fn stat_attaches_the_registry_for_reading_alone() {
     let attached: Vec<&str> = calls.lines().filter(|line| line.contains("shmat(")).collect();
     assert!(!attached.is_empty() && attached.iter().all(|line| line.contains("SHM_RDONLY")), "{calls}");
     assert!(!calls.contains("shmget("), "nothing is made: {calls}");
-}
-
-/// Processes that come and are killed while others look.
-#[test]
-fn stat_works_while_processes_die() {
-    let stage = Stage::new("deaths");
-    thread::scope(|scope| {
-        let looking = scope.spawn(|| {
-            for _ in 0..10 {
-                stage.sockets(&[]);
-            }
-        });
-        while !looking.is_finished() {
-            let mut pair = stage.pair(&[], &["promoted"]);
-            pair.child.kill().expect("it lives");
-        }
-    });
-    assert_eq!(stage.sockets(&[]), Vec::<Value>::new(), "the dead are not shown");
 }
 
 /// Every state of the program has its reason, which `why` and `stat` name.
@@ -239,40 +223,14 @@ fn metrics_are_served() {
 fn top_works_in_a_terminal() {
     let stage = Stage::new("top");
     let pair = stage.pair(&[], &["promoted"]);
-    let socket = stage.0.join("tmux");
-    let tmux = |arguments: &[&str]| {
-        let mut command = Command::new("tmux");
-        command.arg("-S").arg(&socket).args(["-f", "/dev/null"]).args(arguments).env("SIDESTEP_DIR", &stage.0);
-        command.output()
-    };
-    let line = format!("{SIDESTEP} top --interval 0.2");
-    let started = tmux(&["new-session", "-d", "-x", "80", "-y", "24", &line]);
-    if !started.is_ok_and(|output| output.status.success()) {
-        return eprintln!("left out: no tmux");
-    }
-    let screen = || String::from_utf8_lossy(&tmux(&["capture-pane", "-p"]).expect("it runs").stdout).into_owned();
-    let wait_for = |what: &str| {
-        let end = Instant::now() + PATIENCE;
-        loop {
-            let now = screen();
-            if now.contains(what) {
-                return now;
-            }
-            assert!(Instant::now() < end, "no {what} in\n{now}");
-            thread::sleep(Duration::from_millis(50));
-        }
-    };
-    let shown = wait_for("2 sockets of 1 processes, 2 on carriers");
+    let Some(terminal) = Terminal::start(&stage, 80, 24, "top --interval 0.2") else { return };
+    let shown = terminal.wait_for("2 sockets of 1 processes, 2 on carriers");
     assert!(shown.contains(&pair.pid) && shown.contains("Promoted") && shown.contains("q quit"), "{shown}");
-    tmux(&["send-keys", "h"]).expect("it runs");
-    wait_for("type a filter");
-    tmux(&["send-keys", "h"]).expect("it runs");
-    tmux(&["send-keys", "/fd=1", "Enter"]).expect("it runs");
-    wait_for("0 sockets of 0 processes");
-    tmux(&["send-keys", "q"]).expect("it runs");
-    let end = Instant::now() + PATIENCE;
-    while tmux(&["has-session"]).is_ok_and(|output| output.status.success()) {
-        assert!(Instant::now() < end, "it does not end");
-        thread::sleep(Duration::from_millis(50));
-    }
+    terminal.press(&["h"]);
+    terminal.wait_for("type a filter");
+    terminal.press(&["h"]);
+    terminal.press(&["/fd=1", "Enter"]);
+    terminal.wait_for("0 sockets of 0 processes");
+    terminal.press(&["q"]);
+    terminal.wait_for_end();
 }

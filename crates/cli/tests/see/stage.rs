@@ -2,13 +2,14 @@
 
 use std::{
     fs,
-    io::{BufRead, BufReader, Write},
+    io::{BufRead, BufReader, Read, Write},
     path::{Path, PathBuf},
     process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio},
     thread,
     time::{Duration, Instant},
 };
 
+use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use serde_json::Value;
 use sidestep_testkit::{process::PATIENCE, sockets::compile};
 
@@ -38,9 +39,32 @@ impl Stage {
 
     /// Starts the program in this state, under `run` with these options.
     pub fn pair(&self, options: &[&str], state: &[&str]) -> Pair {
+        self.program(options, &program(), state)
+    }
+
+    /// Starts a program with these arguments, under `run` with these options.
+    pub fn program(&self, options: &[&str], program: &Path, arguments: &[&str]) -> Pair {
         let mut command = Command::new(SIDESTEP);
-        command.arg("run").args(options).arg("--").arg(program()).args(state);
+        command.arg("run").args(options).arg("--").arg(program).args(arguments);
         self.start(command)
+    }
+
+    /// Starts `sidestep` with these arguments.
+    pub fn spawn(&self, arguments: &[&str]) -> Child {
+        let mut command = Command::new(SIDESTEP);
+        command.args(arguments).env("SIDESTEP_DIR", &self.0).stdout(Stdio::piped()).spawn().expect("it starts")
+    }
+
+    /// What `sidestep` with these arguments prints, which must succeed, and the processor time that it takes.
+    pub fn work(&self, arguments: &[&str]) -> Work {
+        let mut child = self.spawn(arguments);
+        let mut output = String::new();
+        child.stdout.take().expect("a pipe").read_to_string(&mut output).expect("text");
+        // It has ended, and is still known.
+        waitid(WaitId::Pid(Pid::from_child(&child)), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT).expect("a child");
+        let used = processor_time(child.id());
+        assert!(child.wait().expect("a child").success(), "{arguments:?}: {output}");
+        Work { output, used }
     }
 
     pub fn start(&self, mut command: Command) -> Pair {
@@ -72,6 +96,21 @@ impl Drop for Stage {
     }
 }
 
+/// What a tool has done.
+pub struct Work {
+    pub output: String,
+    /// Processor time.
+    pub used: Duration,
+}
+
+/// The processor time that a process has used so far, of the program and of the kernel for it.
+pub fn processor_time(pid: u32) -> Duration {
+    let status = fs::read_to_string(format!("/proc/{pid}/stat")).expect("it is there");
+    let (_, behind_the_name) = status.rsplit_once(')').expect("a name");
+    let ticks = behind_the_name.split_whitespace().skip(11).take(2).map(|word| word.parse::<u64>().expect("a number"));
+    Duration::from_secs(1) * ticks.sum::<u64>() as u32 / rustix::param::clock_ticks_per_second() as u32
+}
+
 /// The program, until it is dropped.
 pub struct Pair {
     pub input: Option<ChildStdin>,
@@ -101,6 +140,11 @@ impl Drop for Killed {
 
 pub fn program() -> PathBuf {
     compile(&source("pair.c"), &built(), &[])
+}
+
+/// A process with many connections.
+pub fn many_program() -> PathBuf {
+    compile(&source("many.c"), &built(), &[])
 }
 
 /// Two processes with a connection between them.

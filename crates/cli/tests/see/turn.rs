@@ -3,50 +3,59 @@
 use std::{os::unix::process::CommandExt, process::Command};
 
 use serde_json::Value;
+use sidestep_testkit::process::full;
 
 use super::stage::{SIDESTEP, Stage, Two, wait_until};
 
 fn is_on_ring(socket: &Value) -> bool {
-    [&socket["reads_from"], &socket["writes_to"]] == ["ring", "ring"]
+    is_on(socket, "ring")
+}
+
+fn is_on(socket: &Value, carrier: &str) -> bool {
+    [&socket["reads_from"], &socket["writes_to"]] == [carrier, carrier]
 }
 
 fn is_off(socket: &Value) -> bool {
-    [&socket["reads_from"], &socket["writes_to"]] == ["tcp", "tcp"] && socket["reason"] == "TurnedOff"
+    is_on(socket, "tcp") && socket["reason"] == "TurnedOff"
 }
 
 /// Every byte is checked by the program; each turn is seen to have its effect before the next.
-fn turns_while_running(name: &str, work: &str, turns: u32, by_port: bool) {
-    let stage = Stage::new(name);
-    let two = Two::start(&stage, &[], work);
+fn turns_while_running(work: &str, carrier: &str, by_port: bool) {
+    let stage = Stage::new(&format!("{work}-{carrier}"));
+    let two = Two::start(&stage, &["--carrier", carrier], work);
     let subject = if by_port { format!(":{}", two.port) } else { two.client.clone() };
-    for turn in 0..turns {
+    for turn in 0..if full() { 100 } else { 12 } {
         wait_until("a carrier", || stage.all(2, |socket| !is_off(socket) && socket["promotions"].as_u64() > Some(0)));
         if turn % 10 == 0 {
-            wait_until("both on rings", || stage.sockets(&[]).iter().any(is_on_ring));
+            wait_until("both on the carrier", || stage.sockets(&[]).iter().any(|socket| is_on(socket, carrier)));
         }
         stage.said(&["off", &subject]);
         wait_until("both turned off", || stage.all(2, is_off));
         stage.said(&["on", &subject]);
     }
-    wait_until("promoted again", || stage.sockets(&[]).iter().any(is_on_ring));
+    wait_until("promoted again", || stage.sockets(&[]).iter().any(|socket| is_on(socket, carrier)));
     let last = two.end();
     assert!(last.starts_with(work), "{last}");
 }
 
 #[test]
 fn a_transfer_both_ways_is_turned_off_and_on() {
-    turns_while_running("duplex", "duplex", 12, false);
+    turns_while_running("duplex", "ring", false);
+}
+
+#[test]
+fn a_transfer_over_via_is_turned_off_and_on() {
+    turns_while_running("duplex", "via", false);
 }
 
 #[test]
 fn an_exchange_is_turned_off_and_on_by_its_port() {
-    turns_while_running("pingpong", "pingpong", 12, true);
+    turns_while_running("pingpong", "ring", true);
 }
 
 #[test]
-#[ignore = "long: ./test sockets_full runs it"]
-fn a_transfer_is_turned_off_and_on_a_hundred_times() {
-    turns_while_running("hundred", "duplex", 100, false);
+fn an_exchange_over_via_is_turned_off_and_on_by_its_port() {
+    turns_while_running("pingpong", "via", true);
 }
 
 /// One end sleeps in `recv` or `epoll_wait`, and leaves its ring without a call of its program; the other end is outside the

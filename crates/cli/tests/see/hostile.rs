@@ -1,0 +1,172 @@
+//! The tools before processes that are stopped, that die, or that write rubbish into what they share.
+
+use std::{
+    fs::{self, File},
+    os::unix::{fs::FileExt, process::ExitStatusExt},
+    process::Child,
+    sync::atomic::{AtomicBool, Ordering::Relaxed},
+    thread,
+};
+
+use rustix::process::{Pid, Signal, kill_process};
+use sidestep_testkit::{process::seed, sockets::judge::Random};
+
+use super::{
+    stage::{Killed, Pair, Stage, wait_until},
+    terminal::Terminal,
+};
+
+/// Waits for the end of a tool, which may have found nothing, but has not been waiting for anybody, and has not crashed. A tap
+/// ends when it is told to.
+fn ends(question: &[&str], tool: Child) {
+    let (mut tool, is_tap) = (Killed(tool), question[0] == "tap");
+    let mut status = None;
+    wait_until(&question.join(" "), || {
+        status = tool.0.try_wait().expect("a child");
+        if is_tap && status.is_none() {
+            kill_process(Pid::from_child(&tool.0), Signal::TERM).expect("it has not been waited for");
+        }
+        status.is_some()
+    });
+    let status = status.expect("it has ended");
+    let is_told = is_tap && status.signal() == Some(Signal::TERM.as_raw());
+    assert!(is_told || matches!(status.code(), Some(0 | 1)), "{question:?}: {status}");
+}
+
+/// Each tool once, about a process.
+fn ask_everything(stage: &Stage, pair: &Pair) {
+    let port = format!(":{}", pair.port);
+    let questions: [&[&str]; 10] = [
+        &["stat", "--json"],
+        &["stat", "--sort", "fill"],
+        &["stat", "--totals", &pair.pid],
+        &["why", &pair.pid],
+        &["why", &pair.pid, &pair.fd],
+        &["why", &port],
+        &["doctor"],
+        &["off", &pair.pid],
+        &["on", &pair.pid],
+        &["tap", "-w", "/dev/null"],
+    ];
+    for question in questions {
+        let mut tool = stage.spawn(question);
+        let mut output = tool.stdout.take().expect("a pipe");
+        let reading = thread::spawn(move || std::io::copy(&mut output, &mut std::io::sink()));
+        ends(question, tool);
+        reading.join().expect("no panic").expect("readable");
+    }
+}
+
+/// A process that does not run answers nobody; the tools do not ask it.
+#[test]
+fn tools_do_not_wait_for_a_process_that_is_stopped() {
+    let stage = Stage::new("stopped");
+    let pair = stage.pair(&[], &["promoted"]);
+    let pid = Pid::from_raw(pair.pid.parse().expect("a number")).expect("not 0");
+    kill_process(pid, Signal::STOP).expect("it lives");
+    assert_eq!(stage.sockets(&[&pair.pid]).len(), 2);
+    ask_everything(&stage, &pair);
+    let said = stage.said(&["off", &pair.pid]);
+    assert!(said.contains("2 connections have not moved yet"), "{said}");
+    stage.said(&["on", &pair.pid]);
+    if let Some(terminal) = Terminal::start(&stage, 80, 24, "top --interval 0.1") {
+        terminal.wait_for("2 sockets of 1 processes");
+        terminal.press(&["q"]);
+        terminal.wait_for_end();
+    }
+    kill_process(pid, Signal::CONT).expect("it lives");
+}
+
+/// Processes that come and are killed at any moment, under the eyes of every tool.
+#[test]
+fn tools_work_while_processes_die() {
+    let stage = Stage::new("dying");
+    let stay = stage.pair(&[], &["promoted"]);
+    let terminal = Terminal::start(&stage, 80, 24, "top --interval 0.1");
+    let mut tap = Killed(stage.spawn(&["tap", "-w", "/dev/null"]));
+    let over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !over.load(Relaxed) {
+                let mut pair = stage.pair(&[], &["promoted"]);
+                pair.child.kill().expect("it lives");
+            }
+        });
+        (0..3).for_each(|_| ask_everything(&stage, &stay));
+        over.store(true, Relaxed);
+    });
+    assert_eq!(stage.sockets(&[]).len(), 2, "the dead are not shown");
+    assert!(tap.0.try_wait().expect("a child").is_none(), "the tap goes on");
+    if let Some(terminal) = terminal {
+        terminal.wait_for("2 sockets of 1 processes");
+        terminal.press(&["q"]);
+        terminal.wait_for_end();
+    }
+}
+
+/// Rubbish in the registry, whole pages and single words of it, written while the tools look, and left there.
+#[test]
+fn tools_stand_rubbish_in_the_registry() {
+    let (stage, seed) = (Stage::new("rubbish"), seed());
+    println!("SIDESTEP_SEED={seed}");
+    let mut random = Random::new(seed);
+    let victim = stage.pair(&[], &["promoted"]);
+    let Some(segment) = Segment::of(&victim.pid) else {
+        return eprintln!("left out: /proc/PID/mem may not be written");
+    };
+    let terminal = Terminal::start(&stage, 80, 24, "top --interval 0.1");
+    // At last the first page, too, which says that it is a registry at all.
+    for first in [1, 1, 0] {
+        let over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                while !over.load(Relaxed) {
+                    segment.scribble(first, &mut random);
+                }
+            });
+            ask_everything(&stage, &victim);
+            over.store(true, Relaxed);
+        });
+        ask_everything(&stage, &victim);
+    }
+    if let Some(terminal) = terminal {
+        assert!(terminal.runs(), "top has ended");
+        terminal.press(&["q"]);
+        terminal.wait_for_end();
+    }
+}
+
+/// The registry, as a process has it mapped that may write it.
+struct Segment {
+    memory: File,
+    begin: u64,
+    end: u64,
+}
+
+impl Segment {
+    fn of(pid: &str) -> Option<Segment> {
+        let maps = fs::read_to_string(format!("/proc/{pid}/maps")).ok()?;
+        let line = maps.lines().find(|line| line.contains(" rw-s ") && line.contains("/SYSV"))?;
+        let (begin, end) = line.split(' ').next()?.split_once('-')?;
+        let [begin, end] = [begin, end].map(|word| u64::from_str_radix(word, 16).expect("an address"));
+        let memory = File::options().write(true).open(format!("/proc/{pid}/mem")).ok()?;
+        Some(Segment { memory, begin, end })
+    }
+
+    /// One word of any sort, or a page of it, anywhere from this page on.
+    fn scribble(&self, first: u64, random: &mut Random) {
+        let pages = (self.end - self.begin) / 4096;
+        let page = self.begin + 4096 * (first + random.below(pages - first));
+        let value = match random.below(4) {
+            0 => random.number(),
+            1 => random.below(1 << 20),
+            2 => random.below(16) << 8 | random.below(16),
+            _ => 1 << random.below(64),
+        };
+        let bytes = value.to_le_bytes();
+        let _ = match random.one_in(8) {
+            true => self.memory.write_at(&bytes.repeat(512), page),
+            false => self.memory.write_at(&bytes, page + 8 * random.below(512)),
+        };
+    }
+}

@@ -1,0 +1,96 @@
+//! The tools before a process with ten thousand sockets. How long they take depends on the machine, so what is limited here is the
+//! processor time that they use. A build that is not optimised takes three times as much of it as one that is, and more.
+
+use std::{io::Write, process::Command, time::Duration};
+
+use rustix::process::{Resource, getrlimit};
+
+use super::{
+    stage::{Killed, Pair, Stage, Work, many_program, processor_time, wait_until},
+    terminal::Terminal,
+};
+
+/// Ten thousand sockets, and some descriptors beside them.
+const CONNECTIONS: &str = "5000";
+const SOCKETS: usize = 10_000;
+const DESCRIPTORS: u64 = 12_000;
+const LIMIT: Duration = Duration::from_secs(2);
+
+/// The process, each connection of which has had so many exchanges; `None` where no process may have that many descriptors.
+fn crowd(stage: &Stage, options: &[&str], exchanges: &str) -> Option<Pair> {
+    if getrlimit(Resource::Nofile).maximum.is_some_and(|most| most < DESCRIPTORS) {
+        eprintln!("left out: a process may not have {DESCRIPTORS} descriptors here");
+        return None;
+    }
+    Some(stage.program(options, &many_program(), &[CONNECTIONS, exchanges]))
+}
+
+/// What the tool prints, within the limit.
+fn said(stage: &Stage, arguments: &[&str]) -> String {
+    let Work { output, used } = stage.work(arguments);
+    assert!(used < LIMIT, "{arguments:?} took {used:?} of processor time");
+    eprintln!("{arguments:?}: {used:?}");
+    output
+}
+
+#[test]
+fn tools_answer_for_ten_thousand_promoted_sockets() {
+    let stage = Stage::new("many");
+    let Some(mut crowd) = crowd(&stage, &[], "12") else { return };
+    let json = said(&stage, &["stat", "--json"]);
+    assert_eq!(json.lines().count(), SOCKETS);
+    let promoted = json.matches("\"reason\":\"Promoted\"").count();
+    assert!(promoted > SOCKETS / 2, "{promoted} were promoted");
+    assert!(said(&stage, &["stat", "--sort", "bytes"]).lines().count() > SOCKETS);
+    assert!(said(&stage, &["stat", "--totals"]).contains(" 10000 "));
+    assert!(said(&stage, &["why", &crowd.pid, &crowd.fd]).contains("promoted"));
+    for several in [crowd.pid.clone(), format!(":{}", crowd.port), "many".to_owned()] {
+        assert!(said(&stage, &["why", &several]).contains("... and 9980 more"), "{several}");
+    }
+    top_answers(&stage, &crowd);
+
+    // The process waits for its standard input, outside the library: it finds the tap when it moves something.
+    let capture = stage.0.join("capture.pcapng");
+    let filter = format!("pid={}", crowd.pid);
+    let tap = stage.spawn(&["tap", "-c", "20", "-w", capture.to_str().expect("letters"), &filter]);
+    let mut tap = Killed(tap);
+    wait_until("packets", || {
+        crowd.input.as_mut().expect("a pipe").write_all(b"x").expect("it reads");
+        tap.0.try_wait().expect("a child").is_some_and(|status| status.success())
+    });
+    assert!(capture.metadata().expect("a capture").len() > 1000);
+}
+
+/// What a look of `top` costs, and that it is shown.
+fn top_answers(stage: &Stage, crowd: &Pair) {
+    let Some(terminal) = Terminal::start(stage, 80, 24, "top --interval 600") else { return };
+    let shown = terminal.wait_for("10000 sockets of 1 processes");
+    let used = processor_time(terminal.pid());
+    assert!(used < LIMIT, "`top` took {used:?} of processor time for its first look, and to show it");
+    assert!(shown.contains(&crowd.pid) && shown.contains("Promoted"), "{shown}");
+    eprintln!("top: {used:?}");
+    terminal.press(&["End"]);
+    terminal.press(&["p"]);
+    terminal.wait_for("BY CARRIER");
+    terminal.press(&["q"]);
+    terminal.wait_for_end();
+}
+
+/// Connections that are the kernel's alone so far: most of what is said of them comes from the kernel's tables.
+#[test]
+fn tools_answer_for_ten_thousand_young_sockets() {
+    let stage = Stage::new("young");
+    for (options, reason) in [(&[][..], "Young"), (&["--promote", "never"], "Rule")] {
+        let Some(crowd) = crowd(&stage, options, "0") else { return };
+        let json = said(&stage, &["stat", "--json"]);
+        assert_eq!(json.matches(&format!("\"reason\":\"{reason}\"")).count(), SOCKETS);
+        assert!(said(&stage, &["why", &crowd.pid, &crowd.fd]).contains(reason));
+        assert!(said(&stage, &["why", &format!(":{}", crowd.port)]).contains("... and 9980 more"));
+    }
+    // Without Sidestep.
+    let mut command = Command::new(many_program());
+    command.args([CONNECTIONS, "0"]);
+    let crowd = stage.start(command);
+    assert!(said(&stage, &["stat"]).contains("no sockets"));
+    assert!(said(&stage, &["why", &format!(":{}", crowd.port)]).contains("NotLoaded"));
+}

@@ -1,5 +1,5 @@
-/* Connects to itself or to a port, brings the connection into the state that it is told, says "ready PID FD PORT", and stays
- * until its standard input ends. */
+/* Connects to itself or to a port, brings the connection into the state that it is told, says "ready PID FD LISTENER PORT", and
+ * stays until its standard input ends. In the state "serve" it echoes what its first client sends, and ends with that. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
@@ -22,13 +22,14 @@ static void check(int fine) {
         perror("pair"), exit(1);
 }
 
-/* Both ends in this process; with a port, only the client's. */
-static int pair(const char *port) {
+/* Both ends in this process; with a port, and at most an address, only the client's. */
+static int pair(const char *port, const char *host) {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t length = sizeof address;
     client = socket(AF_INET, SOCK_STREAM, 0);
     if (port) {
         address.sin_port = htons(atoi(port));
+        check(!host || inet_pton(AF_INET, host, &address.sin_addr) == 1);
     } else {
         listener = socket(AF_INET, SOCK_STREAM, 0);
         check(bind(listener, (struct sockaddr *)&address, length) == 0 && listen(listener, 1) == 0);
@@ -38,6 +39,19 @@ static int pair(const char *port) {
     if (!port)
         check((server = accept(listener, NULL, NULL)) >= 0);
     return ntohs(address.sin_port);
+}
+
+static int serve(void) {
+    struct sockaddr_in address = {.sin_family = AF_INET};
+    socklen_t length = sizeof address;
+    listener = socket(AF_INET, SOCK_STREAM, 0);
+    check(bind(listener, (struct sockaddr *)&address, length) == 0 && listen(listener, 1) == 0);
+    check(getsockname(listener, (struct sockaddr *)&address, &length) == 0);
+    printf("ready %d %d %d %d\n", getpid(), listener, listener, ntohs(address.sin_port)), fflush(stdout);
+    check((server = accept(listener, NULL, NULL)) >= 0);
+    while (recv(server, bytes, 64, MSG_WAITALL) == 64)
+        check(send(server, bytes, 64, 0) == 64);
+    return 0;
 }
 
 static void exchange(int times) {
@@ -65,7 +79,9 @@ int main(int count, char **arguments) {
         char made[256] = {0};
         check(syscall(SYS_io_uring_setup, 4, made) >= 0);
     }
-    port = pair(strcmp(state, "peer") == 0 ? arguments[2] : NULL);
+    if (strcmp(state, "serve") == 0)
+        return serve();
+    port = strcmp(state, "peer") == 0 ? pair(arguments[2], arguments[3]) : pair(NULL, NULL);
     if (strcmp(state, "promoted") == 0 || strcmp(state, "peer") == 0) {
         exchange(100);
     } else if (strcmp(state, "uring") == 0) {

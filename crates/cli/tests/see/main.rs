@@ -17,6 +17,7 @@ use std::{
 };
 
 use serde_json::Value;
+use sidestep_sockets::reason::Reason;
 
 use stage::{Killed, Pair, SIDESTEP, Stage, library, program, static_program};
 use terminal::Terminal;
@@ -91,6 +92,16 @@ fn why_names_the_reason() {
     }
     if let Some(pair) = uring(&stage) {
         expect(&stage, &pair, "UnseenWaits");
+    }
+}
+
+/// A reason that is added here is a reason to add a test.
+#[test]
+fn every_reason_has_a_test() {
+    let tests = [include_str!("main.rs"), include_str!("reasons.rs"), include_str!("turn.rs")];
+    let tests = [tests.concat().as_str(), include_str!("../socket_limits.rs")].concat();
+    for reason in Reason::ALL {
+        assert!(tests.contains(reason.name()), "no test produces {}", reason.name());
     }
 }
 

@@ -1,6 +1,6 @@
 //! Which sockets are shown, and in which order.
 
-use std::{net::IpAddr, str::FromStr};
+use std::{cmp::Reverse, net::IpAddr, str::FromStr};
 
 use clap::ValueEnum;
 use sidestep_sockets::reason::Reason;
@@ -101,18 +101,22 @@ pub fn bytes(socket: &Sighting) -> u64 {
 pub fn select(census: &mut Census, filters: &[Filter], key: SortKey, rate: impl Fn(&Sighting) -> u64) {
     let mut sockets = std::mem::take(&mut census.sockets);
     sockets.retain(|socket| filters.iter().all(|filter| filter.fits(census, socket)));
-    let at = census.at;
-    let weight = |socket: &Sighting| match key {
+    let weight = |socket: &Sighting| Reverse(weight(socket, key, census.at, rate(socket)));
+    sockets.sort_by_cached_key(|socket| (weight(socket), socket.record.pid, socket.record.fd));
+    census.sockets = sockets;
+}
+
+/// What a socket is sorted by at this time, the largest first; by its number, if all have the same.
+pub fn weight(socket: &Sighting, key: SortKey, at: u64, rate: u64) -> u64 {
+    match key {
         SortKey::Pid => 0,
-        SortKey::Rate => rate(socket),
+        SortKey::Rate => rate,
         SortKey::Bytes => bytes(socket),
         SortKey::Messages => socket.record.read.messages.saturating_add(socket.record.written.messages),
         SortKey::Sleeps => socket.record.waits.sleeps,
         SortKey::Age => socket.age(at).unwrap_or(0),
         SortKey::Fill => socket.unread().unwrap_or(0).saturating_add(socket.unsent().unwrap_or(0)),
-    };
-    sockets.sort_by_cached_key(|socket| (std::cmp::Reverse(weight(socket)), socket.record.pid, socket.record.fd));
-    census.sockets = sockets;
+    }
 }
 
 #[cfg(test)]

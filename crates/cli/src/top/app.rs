@@ -108,6 +108,11 @@ impl App {
         self.shown = shown;
     }
 
+    /// Whether anything was seen at all.
+    pub fn has_looked(&self) -> bool {
+        self.all.at != 0
+    }
+
     /// Bytes a second of a socket.
     pub fn rate(&self, socket: &Sighting) -> u64 {
         self.rates.get(&Name::of(socket)).copied().unwrap_or(0)

@@ -1,5 +1,7 @@
 //! What `top` looks like, from 80 columns and 24 lines on; smaller terminals show less of it.
 
+use std::{cmp::Reverse, collections::HashMap};
+
 use ratatui::{
     Frame,
     layout::{Constraint, Layout, Rect},
@@ -9,9 +11,13 @@ use ratatui::{
 };
 
 use clap::ValueEnum;
+use sidestep_sockets::registry::Totals;
 
 use super::app::App;
-use crate::stat::table::{age, bytes};
+use crate::stat::{
+    select::{self, SortKey},
+    table::{age, bytes},
+};
 
 /// Draws everything.
 pub fn draw(frame: &mut Frame, app: &mut App) {
@@ -27,6 +33,10 @@ pub fn draw(frame: &mut Frame, app: &mut App) {
     match app.by_process {
         true => processes(frame, app, body, rows),
         false => sockets(frame, app, body, rows),
+    }
+    if lines == 0 && app.has_looked() {
+        let below = Rect { y: body.y + 1, height: body.height.saturating_sub(1), ..body };
+        frame.render_widget(Paragraph::new(nothing(app)), below);
     }
     frame.render_widget(Line::from(footing(app)), foot);
     if app.help {
@@ -50,6 +60,14 @@ fn heading(app: &App) -> Vec<Line<'static>> {
         )),
         Line::from(format!("sorted by {sort}{filter}{paused}")),
     ]
+}
+
+/// Why there are no lines.
+fn nothing(app: &App) -> &'static str {
+    match app.filter_text.is_empty() {
+        true => "nothing runs under `sidestep run`, or nothing is connected",
+        false => "nothing fits the filter: / and Enter take it away",
+    }
 }
 
 fn footing(app: &App) -> String {
@@ -99,24 +117,37 @@ fn sockets(frame: &mut Frame, app: &App, area: Rect, rows: usize) {
     table(frame, area, names, widths, seen.collect());
 }
 
+/// What the sockets of a process do together.
+#[derive(Default)]
+struct Sum {
+    /// What the process is sorted by.
+    weight: u64,
+    rate: u64,
+    sockets: usize,
+    carried: usize,
+}
+
 fn processes(frame: &mut Frame, app: &App, area: Rect, rows: usize) {
-    let mut rates = std::collections::HashMap::<u32, (u64, usize, usize)>::new();
+    let mut sums = HashMap::<u32, Sum>::new();
     for socket in &app.shown.sockets {
-        let (rate, count, carried) = rates.entry(socket.record.pid).or_default();
-        *rate = rate.saturating_add(app.rate(socket));
-        *count += 1;
-        *carried += usize::from(socket.record.on_carrier != (false, false));
+        let (sum, rate) = (sums.entry(socket.record.pid).or_default(), app.rate(socket));
+        let weight = select::weight(socket, app.sort, app.shown.at, rate);
+        // The ages of sockets add up to nothing.
+        sum.weight = if app.sort == SortKey::Age { sum.weight.max(weight) } else { sum.weight.saturating_add(weight) };
+        sum.rate = sum.rate.saturating_add(rate);
+        sum.sockets += 1;
+        sum.carried += usize::from(socket.record.on_carrier != (false, false));
     }
     let mut all: Vec<_> = app.shown.totals().into_iter().collect();
-    all.sort_by_key(|(pid, _)| (std::cmp::Reverse(rates[pid].0), *pid));
-    let row = |(pid, totals): &(u32, sidestep_sockets::registry::Totals)| {
-        let (rate, count, carried) = rates[pid];
+    all.sort_by_key(|(pid, _)| (Reverse(sums[pid].weight), *pid));
+    let row = |(pid, totals): &(u32, Totals)| {
+        let sum = &sums[pid];
         Row::new([
             pid.to_string(),
             app.shown.program(*pid).to_owned(),
-            count.to_string(),
-            carried.to_string(),
-            bytes(rate),
+            sum.sockets.to_string(),
+            sum.carried.to_string(),
+            bytes(sum.rate),
             bytes(totals.carried),
             bytes(totals.tcp),
         ])
@@ -208,11 +239,40 @@ mod tests {
             "{text}"
         );
         assert!(lines[23].contains("q quit"), "{text}");
+        assert!(!text.contains("nothing"), "{text}");
         let wide = screen(&mut app, 200, 24);
         assert!(wide.contains("the program at the other end does not run under Sidestep"), "{wide}");
         for (width, height) in [(1, 1), (20, 5), (300, 100)] {
             screen(&mut app, width, height);
         }
+    }
+
+    #[test]
+    fn nothing_is_explained() {
+        let mut app = App::new(SortKey::Rate, Vec::new());
+        assert!(!screen(&mut app, 80, 24).contains("nothing"), "nobody has looked yet");
+        app.see(census(0, 1, 0));
+        assert!(screen(&mut app, 80, 24).contains("nothing runs under `sidestep run`"));
+        app.see(census(1, 2, 0));
+        press(&mut app, "/fd=77\n");
+        assert!(screen(&mut app, 80, 24).contains("nothing fits the filter"));
+    }
+
+    #[test]
+    fn processes_are_sorted_by_the_key_that_is_shown() {
+        let mut app = App::new(SortKey::Bytes, Vec::new());
+        let mut all = census(4, 1_000_000_000, 1);
+        all.processes.insert(9, Program { name: "client".to_owned(), ..Default::default() });
+        all.sockets[2].record.pid = 9;
+        app.see(all);
+        press(&mut app, "p");
+        let is_server_first = |app: &mut App| {
+            let text = screen(app, 80, 24);
+            text.find("redis-server") < text.find("client")
+        };
+        assert!(is_server_first(&mut app), "seven bytes against three");
+        app.sort = SortKey::Pid;
+        assert!(!is_server_first(&mut app));
     }
 
     #[test]

@@ -14,6 +14,7 @@ pub mod pair;
 mod patterns;
 pub mod round;
 pub mod showing;
+pub mod tools;
 mod wire;
 
 use std::time::{Duration, Instant};
@@ -58,7 +59,7 @@ pub const ABOUT: &str = "unmodified programs over kernel TCP, UNIX sockets and S
 
 /// Every bench, in order.
 pub fn benches() -> impl Iterator<Item = &'static Bench> {
-    micro::BENCHES.iter().chain(patterns::BENCHES).chain(apps::BENCHES)
+    micro::BENCHES.iter().chain(tools::BENCHES).chain(patterns::BENCHES).chain(apps::BENCHES)
 }
 
 /// Runs the suite.

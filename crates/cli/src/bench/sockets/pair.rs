@@ -10,6 +10,7 @@ use anyhow::{Context, Result, anyhow, bail};
 
 use super::super::place::{Cores, Placement};
 use super::job::{Job, Report, Work};
+use super::tools::Tool;
 
 /// Which way the bytes go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +21,9 @@ pub enum Via {
     Unix,
     /// TCP connections of programs under `sidestep run`.
     Ring,
-    /// The same with `--carrier via`.
+    /// The same, while a tool looks at them.
+    Beside(Tool),
+    /// The same as `Ring` with `--carrier via`.
     Link,
     /// UNIX sockets of programs under `sidestep run`: nothing to accelerate.
     UnixUnder,
@@ -33,6 +36,7 @@ impl Via {
             Via::Tcp => "tcp",
             Via::Unix => "unix",
             Via::Ring => "ring",
+            Via::Beside(tool) => tool.way(),
             Via::Link => "via",
             Via::UnixUnder => "unix-under-run",
         }
@@ -41,7 +45,7 @@ impl Via {
     /// An address to listen on.
     fn address(self) -> String {
         match self {
-            Via::Tcp | Via::Ring | Via::Link => "tcp:127.0.0.1:0".into(),
+            Via::Tcp | Via::Ring | Via::Beside(_) | Via::Link => "tcp:127.0.0.1:0".into(),
             Via::Unix | Via::UnixUnder => {
                 static NEXT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
                 let number = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
@@ -55,7 +59,7 @@ impl Via {
     pub fn command(self, program: &std::ffi::OsStr) -> Result<Command> {
         match self {
             Via::Tcp | Via::Unix => Ok(Command::new(program)),
-            Via::Ring | Via::UnixUnder | Via::Link => {
+            Via::Ring | Via::Beside(_) | Via::UnixUnder | Via::Link => {
                 let mut command = Command::new(own_program()?);
                 let carrier = if self == Via::Link { "via" } else { "ring" };
                 command.args(["run", "--carrier", carrier, "--"]).arg(program);
@@ -257,7 +261,8 @@ fn lines_of(out: ChildStdout) -> Receiver<String> {
     lines
 }
 
-fn own_program() -> Result<std::path::PathBuf> {
+/// The file of this program.
+pub fn own_program() -> Result<std::path::PathBuf> {
     std::env::current_exe().context("cannot tell where this program is")
 }
 

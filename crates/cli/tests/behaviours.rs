@@ -19,7 +19,7 @@ macro_rules! behaviours {
 behaviours! {
     bad_arguments both_ways buffers bulk cancel cancel_in_kernel change_user changed_root close_in_recv close_range close_unread
     close_unread_recv connect_nonblocking const_vectors counts dontwait dup dup_anywhere epoll_before_connect epoll_dup
-    epoll_edge epoll_edge_read epoll_edge_shut epoll_edge_stream epoll_errors epoll_exclusive epoll_level epoll_mixed
+    epoll_edge epoll_edge_many epoll_edge_read epoll_edge_shut epoll_edge_stream epoll_errors epoll_exclusive epoll_level epoll_mixed
     epoll_nested epoll_oneshot epoll_threads exit_with_data fork_accept fork_daemon fork_exec fork_handlers fork_holds
     fork_idle fork_low_water fork_reads fork_shares fork_waits fortified full_and_readable half_close inherited_set interrupted
     interrupted_send interrupted_waits ipv6 jump_out killed_read killed_unread linger_close linger_others linger_reset
@@ -27,7 +27,7 @@ behaviours! {
     out_of_band own_malloc pass_unread peek pid_namespace poll poll_writable prefork prefork_epoll raw_syscalls
     readable_means_readable receive_timeout sandbox_leaves sandbox_stopped sandbox_strict sandbox_waits select select_closed
     send_timeout sendfile short_lives shutdown_both shutdown_in_recv shutdown_read signal_storm signals_pending sigpipe
-    sigpipe_kills small_stacks spawn splice stdio stdio_silent stdio_unread timestamps timestamps_late trunc two_readers
+    sigpipe_kills small_stacks spawn spins splice stdio stdio_silent stdio_unread timestamps timestamps_late trunc two_readers
     unread_counts vectors waitall write_after_close zero_length zerocopy
 }
 
@@ -47,6 +47,15 @@ fn seeds_that_have_found_something() {
         let launches: Vec<Launch> = std::iter::repeat_with(launch).take(6).collect();
         behaviour.expect_equal(mode, &launches, "", |launch| behaviour.command(launch, mode));
     }
+}
+
+/// A switch to the ring that is announced just while the reader looks, at the position that it has reached.
+#[test]
+fn switches_meet_a_reader_that_looks() {
+    let behaviour = Behaviour::new("spins");
+    let launch = |seed| Launch::Sidestep(env!("CARGO_BIN_EXE_sidestep").into(), Promote::Random(seed));
+    let launches: Vec<Launch> = (1..=8).map(launch).collect();
+    behaviour.expect_equal("pair", &launches, "", |launch| behaviour.command(launch, "pair"));
 }
 
 fn behaves_the_same(name: &str) {

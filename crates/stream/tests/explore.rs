@@ -29,6 +29,7 @@ const NOTHING: Setup = Setup {
     writer_ends: false,
     parts: 0,
     far: false,
+    refuses: false,
 };
 
 macro_rules! explorations {
@@ -55,6 +56,7 @@ explorations! {
     asked_to_end_and_fork { writer_ends: true, gives_back: 1, reader_forks: true, bytes: [2, 0] }
     ended_by_the_writer_and_fork { writer_ends: true, writer_forks: true, overflows: 1, bytes: [2, 1] }
     far { far: true, writer_ends: true, opens: 2, overflows: 2, bytes: [4, 0] }
+    refusals { refuses: true, opens: 2, overflows: 2, bytes: [4, 0] }
     parting { opens: 2, parts: 2, overflows: 1, bytes: [4, 0] }
     parting_and_give_back { parts: 1, gives_back: 1, bytes: [3, 0] }
     parting_when_asked { writer_ends: true, opens: 2, parts: 2, gives_back: 1, bytes: [3, 0] }

@@ -35,6 +35,7 @@
 //! - `offer`: bytes that are offered back are marked in the position first, so that no other holder commits them.
 //! - `arrive`: what a writer says of a ring may be on its way for a while; nothing follows over TCP before it has arrived.
 //! - `reclaim`: if the writer dies after it took unread bytes back, those that it had not sent are the reader's again.
+//! - `give_way`: a writer that is to leave a full ring leaves it also where there seemed to be room, and nothing was taken.
 //! - `sole_enters`: only a sole holder begins a ring, and only if its count of bytes sent equals the kernel's.
 //!
 //! A carrier may be one that only its writer can end ([`End::Asked`]), since one process alone can reach its memory:

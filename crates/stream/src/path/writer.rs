@@ -164,7 +164,9 @@ impl Writer {
                 self.ask(State::Publish, Ask::Publish { ring: self.ring, from, to })
             }
             // There seemed to be room.
-            (State::Publish, Answer::Count(0)) if self.overflow => self.ask(State::Freeze, Ask::Freeze(self.ring)),
+            (State::Publish, Answer::Count(0)) if self.overflow && rule!("give_way") => {
+                self.ask(State::Freeze, Ask::Freeze(self.ring))
+            }
             (State::Publish, Answer::Count(0)) => self.done(Outcome::Wait),
             (State::Publish, Answer::Count(count)) => self.done(Outcome::Moved(count)),
             (State::Publish, Answer::Yes) => self.done(Outcome::Moved(self.count)),

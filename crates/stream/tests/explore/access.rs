@@ -152,6 +152,7 @@ impl World {
                 self.data[ring as usize][(position % CAPACITY) as usize] = byte;
                 Answer::Done
             }
+            Ask::Publish { ring, from, .. } if setup.refuses && from > self.heads[ring as usize] => Answer::Count(0),
             Ask::Publish { ring, from, to } => {
                 let tail = &mut self.tails[ring as usize];
                 let open = tail.position == from && matches!(tail.end, End::Open | End::Asked);

@@ -39,6 +39,8 @@ pub struct Setup {
     pub parts: u8,
     /// What the writer says is on its way for a while.
     pub far: bool,
+    /// A ring takes one byte until that is read, though there seems to be room for more.
+    pub refuses: bool,
 }
 
 /// One state of everything.
@@ -98,6 +100,8 @@ struct Actor {
     plain: bool,
     /// Has asked the writer to send the rest over TCP.
     gave_back: Option<Outcome>,
+    /// A full ring is to give way to what it writes.
+    gives_way: bool,
     /// A position that the writer is to be told.
     tell: Option<(u16, u64)>,
 }
@@ -173,6 +177,7 @@ impl World {
             sleep: Sleep::Awake,
             plain: false,
             gave_back: None,
+            gives_way: false,
             tell: None,
         };
         World {
@@ -382,6 +387,7 @@ impl World {
         self.actors[at].call = Call::None;
         self.actors[at].ask = None;
         self.actors[at].tell = None;
+        self.actors[at].gives_way = false;
         self.actors[at].copied.clear();
         if side(at) == WRITER && self.holders(WRITER) == 0 {
             self.ended = true;
@@ -434,6 +440,7 @@ impl World {
         let mut writer = Writer::default();
         if self.actors[at].next < setup.bytes[at] {
             let ask = writer.begin(1, CAPACITY, overflow);
+            self.actors[at].gives_way = overflow;
             self.asked(setup, at, Call::Write(writer), ask)
         } else if self.holders(WRITER) > 1 {
             self.leave(at, Life::Finished);
@@ -451,6 +458,14 @@ impl World {
             return Ok(());
         };
         self.actors[at].ask = None;
+        let gave_way = std::mem::take(&mut self.actors[at].gives_way);
+        if gave_way
+            && outcome == Outcome::Wait
+            && self.tails[self.entered as usize].end == End::Open
+            && self.entered > 0
+        {
+            return Err(format!("process {at} waits for a ring that was to give way"));
+        }
         let actor = &mut self.actors[at];
         match (call, outcome) {
             (_, Outcome::Broken) => return Err(format!("process {at} finds the stream broken")),

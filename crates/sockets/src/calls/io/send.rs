@@ -28,11 +28,16 @@ pub fn send(fd: i32, stream: &'static Stream, parts: &[IoSlice<'_>], flags: i32)
         let mut writer = stream.writer();
         if writer.is_on_ring(stream) && table::slot(fd).is_some_and(|slot| slot.is(stream)) {
             match writer.step(stream, parts, !nonblocking)? {
-                writer::Step::Sent(count) if count == part.len() || nonblocking && !writer.may_give_way() => {
+                writer::Step::Sent(count) if count == part.len() => return Ok(count),
+                writer::Step::Sent(count) if nonblocking && !writer.may_give_way() => {
+                    stream.is_full();
                     return Ok(count);
                 }
                 writer::Step::Sent(count) => done = count,
-                writer::Step::Full if nonblocking => return Err(Errno(libc::EAGAIN)),
+                writer::Step::Full if nonblocking => {
+                    stream.is_full();
+                    return Err(Errno(libc::EAGAIN));
+                }
                 _ => {}
             }
         }

@@ -120,6 +120,25 @@ fn folders_of_sockets_follow_the_table() {
     assert!(document.contains(&rows), "ARCHITECTURE.md shows another table than:\n{rows}");
 }
 
+/// The functions from `send` to the copy are few, and where the document says.
+#[test]
+fn the_life_of_a_write_is_short_and_true() {
+    let document = fs::read_to_string(root().join("ARCHITECTURE.md")).expect("readable");
+    let life = document.split("## The life of one 64-byte write").nth(1).and_then(|rest| rest.split("\n## ").next());
+    let rows = life.expect("the section").lines().filter(|line| line.starts_with("| `"));
+    let named: Vec<(&str, &str)> = rows
+        .map(|row| {
+            let mut quoted = row.split('`').skip(1).step_by(2);
+            (quoted.next().expect("a function"), quoted.next().expect("a file"))
+        })
+        .collect();
+    assert!((1..=8).contains(&named.len()), "{} functions", named.len());
+    for (function, file) in named {
+        let text = fs::read_to_string(root().join("crates").join(file)).expect(file);
+        assert!(text.contains(&format!("fn {function}(")), "{file} has no {function}");
+    }
+}
+
 /// The modules at the root of its crate that a file names, in `use` lines and in paths, but for its tests.
 fn modules_used(text: &str) -> Vec<String> {
     let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();

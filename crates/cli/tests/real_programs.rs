@@ -11,6 +11,7 @@ mod real_programs {
     mod middleware;
     mod over_via;
     mod proxy;
+    mod successors;
     mod transfer;
     mod users;
     mod web;

@@ -26,7 +26,7 @@ impl Machine {
             ("clock source", word("/sys/devices/system/clocksource/clocksource0/current_clocksource")),
             ("load before the run", word("/proc/loadavg").split(' ').take(3).collect::<Vec<_>>().join(" ")),
         ];
-        facts.push(("C library", first_line("ldd", &["--version"])));
+        facts.push(("C library", first_line("getconf", &["GNU_LIBC_VERSION"])));
         for (name, program) in [("Redis", "redis-server"), ("nginx", "nginx"), ("iperf3", "iperf3")] {
             let option = if program == "nginx" { "-v" } else { "--version" };
             facts.push((name, first_line(program, &[option])));

@@ -259,6 +259,9 @@ pub fn run(options: &options::Bench) -> Result<()> {
     if options.suite == "compare" {
         return compare::run(options);
     }
+    if let Some(folder) = &options.report {
+        page::prepare(folder)?;
+    }
     let begin = Instant::now();
     let machine = options.report.is_some().then(Machine::describe).unwrap_or_default();
     let mut sink = Sink::new(options.json);

@@ -85,7 +85,7 @@ fn distribution(bench: &str, records: &[Record]) -> Option<Figure> {
     let on = if most > 0 { format!(" on {most} connections") } else { String::new() };
     Some(Figure {
         title: format!("{bench}: distribution of the latency of {}{on}", Scale::Size.label(size as f64)),
-        note: "Up to which time a share of the messages took; the higher the line rises to the right, the longer its tail."
+        note: "The time within which a share of the messages arrived; the higher a line rises to the right, the longer its tail."
             .into(),
         plot: Plot {
             about: format!("Latency distribution of {bench}"),

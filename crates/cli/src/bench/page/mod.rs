@@ -12,9 +12,13 @@ use anyhow::{Context, Result};
 
 use super::saved::{self, Saved};
 
+/// Makes the folder of a report, before anything is measured for it.
+pub fn prepare(folder: &Path) -> Result<()> {
+    fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {}", folder.display()))
+}
+
 /// Writes `index.html` and `run.json` into a folder.
 pub fn write(folder: &Path, run: &Saved) -> Result<()> {
-    fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     run.write(&folder.join(saved::FILE))?;
     let file = folder.join("index.html");
     fs::write(&file, html(run)).with_context(|| format!("cannot write {}", file.display()))

@@ -41,8 +41,8 @@ pub fn overview(records: &[Record]) -> String {
     }
     let mut out = String::from(
         "<h2>How many times better than kernel TCP</h2>\n<p>Unmodified programs under <code>sidestep run</code>, against \
-         TCP where it is at its best. A bar is logarithmic; where the difference is within the noise of the rounds, there is \
-         none.</p>\n<div class=\"scroll\"><table><tr><th class=\"t\">workload</th><th class=\"t\">by</th><th>times</th>\
+         TCP where it is at its best. p50 is the median time of a message one way, cpu/message the processor time of both ends. \
+         Bars are logarithmic; a grey one is a difference that may be noise.</p>\n<div class=\"scroll\"><table><tr><th class=\"t\">workload</th><th class=\"t\">by</th><th>times</th>\
          <th class=\"t\"></th><th>noise</th><th class=\"t\">verdict</th></tr>\n",
     );
     for record in own {

@@ -30,6 +30,7 @@ pub fn run(job: &str) -> Result<()> {
     let report = match job.work.clone() {
         Work::Echo { size, wait, connections } => echo(&open(&job)?, size, wait, connections)?,
         Work::Exchange { size, wait, pause_us, span } => exchange(&job.address, size, wait, pause_us, span)?,
+        Work::Windows { size, span, count } => windows(&job.address, size, span, count)?,
         Work::Sink { size, shift } => sink(&open(&job)?, size, shift)?,
         Work::Stream { size, shift, span } => stream(&job.address, size, shift, span)?,
         Work::Answer { connections } => answer(&open(&job)?, connections)?,
@@ -129,7 +130,20 @@ fn echo_many(door: &Door, size: usize, connections: usize) -> Result<Report> {
 
 fn exchange(address: &str, size: usize, wait: Waiting, pause_us: u64, span: Span) -> Result<Report> {
     let wire = Wire::connect(address)?;
-    let waiter = Waiter::new(wait, &wire)?;
+    exchange_over(&wire, &Waiter::new(wait, &wire)?, size, pause_us, span)
+}
+
+/// Several measurements over one connection, each reported when it is done.
+fn windows(address: &str, size: usize, span: Span, count: usize) -> Result<Report> {
+    let wire = Wire::connect(address)?;
+    let waiter = Waiter::new(Waiting::Block, &wire)?;
+    for _ in 1..count {
+        say(&serde_json::to_string(&exchange_over(&wire, &waiter, size, 0, span)?)?)?;
+    }
+    exchange_over(&wire, &waiter, size, 0, span)
+}
+
+fn exchange_over(wire: &Wire, waiter: &Waiter, size: usize, pause_us: u64, span: Span) -> Result<Report> {
     let mut message = vec![0; size];
     let mut together = 0;
     let mut report = measure(span, pause_us, |measured| {
@@ -137,7 +151,7 @@ fn exchange(address: &str, size: usize, wait: Waiting, pause_us: u64, span: Span
             *last = if measured { MEASURED } else { 0 };
         }
         wire.send(&message)?;
-        ensure!(waiter.receive_exactly(&wire, &mut message)?, "the server has closed");
+        ensure!(waiter.receive_exactly(wire, &mut message)?, "the server has closed");
         let same = message[0] == sched_getcpu() as u8;
         together += u64::from(measured && same);
         Ok(())

@@ -41,6 +41,15 @@ pub enum Work {
         /// For how long, without and with measuring.
         span: Span,
     },
+    /// The same again and again over one connection, with a report after each.
+    Windows {
+        /// Bytes per message.
+        size: usize,
+        /// For how long each, without and with measuring.
+        span: Span,
+        /// How often.
+        count: usize,
+    },
     /// Receives streams, each announced by its length, and confirms each with a byte.
     Sink {
         /// Bytes per receive.

@@ -155,6 +155,11 @@ impl End {
     /// Lets it end, and takes its report.
     pub fn report(mut self) -> Result<Report> {
         drop(self.input.take());
+        self.next_report()
+    }
+
+    /// The next of its reports.
+    pub fn next_report(&mut self) -> Result<Report> {
         let line = self.line()?;
         serde_json::from_str(&line).with_context(|| format!("not a report: {line}"))
     }
@@ -209,8 +214,7 @@ pub fn run(via: Via, server: Work, client: Work, place: Place) -> Result<(Report
 
 /// The server's report, once its clients are gone.
 pub fn serve_end(mut server: Server) -> Result<Report> {
-    let line = server.end.line()?;
-    serde_json::from_str(&line).with_context(|| format!("not a report: {line}"))
+    server.end.next_report()
 }
 
 /// What a command prints, if it ends well and within the limit.

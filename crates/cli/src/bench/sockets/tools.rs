@@ -14,16 +14,17 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use rustix::{
+    process::{Pid, Signal, kill_process},
     pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt},
     termios::{Winsize, tcsetwinsize},
 };
 
 use super::super::place::Placement;
 use super::super::record::Metric;
-use super::job::{Span, Waiting, Work};
-use super::outcome::Outcome;
-use super::pair::{Server, Via, own_program, serve_end};
-use super::round::{Found, claim, rounds};
+use super::job::{Report, Span, Waiting, Work};
+use super::outcome::{Outcome, Row};
+use super::pair::{Place, Server, Via, own_program, serve_end};
+use super::round::{Found, claim};
 use super::{Bench, Effort};
 
 /// The bench of this file.
@@ -52,7 +53,7 @@ const TOOLS: [(Tool, f64); 4] = [(Tool::Stat, 0.98), (Tool::Top, 0.98), (Tool::M
 
 /// Tools look ten times as often as they do by themselves.
 const INTERVAL: Duration = Duration::from_millis(100);
-/// The ends exchange for so long before a tool is attached, and then until the measurement begins: it has settled by then.
+/// The ends exchange for so long before a tool is attached, and then until a measurement begins: it has settled by then.
 const ALONE: Duration = Duration::from_millis(150);
 const WARM_MS: u64 = 600;
 
@@ -109,8 +110,8 @@ impl Attached {
 impl Drop for Attached {
     fn drop(&mut self) {
         self.over.store(true, Relaxed);
-        // It may have ended by itself.
-        let _ = self.process.kill();
+        // It may have ended by itself. A tap takes its order back.
+        let _ = kill_process(Pid::from_child(&self.process), Signal::TERM);
         let _ = self.process.wait();
     }
 }
@@ -156,27 +157,34 @@ fn run(effort: &Effort) -> Result<Vec<Outcome>> {
     TOOLS.iter().map(|(tool, must)| beside(effort, *tool, *must)).collect()
 }
 
+/// One pair of processes, which a tool comes to and leaves again: other processes have other addresses, and so other times.
 fn beside(effort: &Effort, tool: Tool, must: f64) -> Result<Outcome> {
+    let place = Place { cores: effort.cores, placement: Placement::Cross, pair: 0 };
+    let mut rows = [Via::Ring, Via::Beside(tool)].map(|via| Row::new(via, place.placement));
+    let echo = Work::Echo { size: 64, wait: Waiting::Block, connections: 1 };
+    let server = Server::start(Via::Ring, echo, Some(place))?;
     let span = Span { warm_ms: WARM_MS, run_ms: effort.run_ms * 4 };
-    let ways = [(Via::Ring, Placement::Cross), (Via::Beside(tool), Placement::Cross)];
-    let rows = rounds(effort, &ways, |via, place| {
-        let server = Server::start(via, Work::Echo { size: 64, wait: Waiting::Block, connections: 1 }, Some(place))?;
-        let exchange = Work::Exchange { size: 64, wait: Waiting::Block, pause_us: 0, span };
-        let client = server.client(via, exchange, Some(place))?;
-        thread::sleep(ALONE);
-        let attached = match via {
-            Via::Beside(tool) => Some(tool.attach()?),
-            _ => None,
-        };
-        let client = client.report()?;
-        drop(attached);
-        Ok(Found::exchange(&client, &serve_end(server)?))
-    })?;
+    let windows = Work::Windows { size: 64, span, count: effort.rounds * rows.len() };
+    let mut client = server.client(Via::Ring, windows, Some(place))?;
+    // A tap is refused before two programs have met.
+    thread::sleep(ALONE);
+    for _ in 0..effort.rounds {
+        for row in &mut rows {
+            let attached = match row.via {
+                Via::Beside(tool) => Some(tool.attach()?),
+                _ => None,
+            };
+            row.add(Found::exchange(&client.next_report()?, &Report::default()));
+            drop(attached);
+        }
+    }
+    drop(client);
+    serve_end(server)?;
     Ok(Outcome {
         bench: "tools",
-        what: format!("64-byte request and response, alone and as {}", tool.way()),
+        what: format!("64-byte request and response, alone and as {}; processor time of one end", tool.way()),
         size: 64,
-        rows,
+        rows: rows.into(),
         parameters: Vec::new(),
         ours: Via::Beside(tool),
         claims: vec![claim(Via::Ring, Metric::OneWayP50, must, None)],

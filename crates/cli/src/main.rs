@@ -31,14 +31,22 @@ mod top;
 mod turn;
 mod why;
 
-use std::process::ExitCode;
+use std::{
+    process::ExitCode,
+    sync::{Arc, atomic::AtomicBool},
+};
 
 use clap::Parser;
+use signal_hook::consts::SIGPIPE;
 
 use options::{Command, Options};
 
 fn main() -> ExitCode {
-    let outcome = match Options::parse().command {
+    let command = Options::parse().command;
+    if command.only_prints() {
+        end_with_the_reader();
+    }
+    let outcome = match command {
         Command::Run(options) => return run::run(&options),
         Command::Install(options) => install::run(&options),
         Command::Completions(options) => completions::run(&options),
@@ -68,4 +76,10 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Lets this program end quietly when nobody reads what it prints, as other programs do: Rust ignores the signal, and panics then.
+fn end_with_the_reader() {
+    // Where that cannot be had, nothing else is lost.
+    let _ = signal_hook::flag::register_conditional_default(SIGPIPE, Arc::new(AtomicBool::new(true)));
 }

@@ -71,6 +71,14 @@ pub enum Command {
     Demo,
 }
 
+impl Command {
+    /// Whether it writes to nothing but files and its standard output.
+    pub fn only_prints(&self) -> bool {
+        use Command::{Completions, Doctor, Idl, InitService, Install, Off, On, Why};
+        matches!(self, Completions(_) | Doctor(_) | Idl(_) | InitService(_) | Install(_) | Off(_) | On(_) | Why(_))
+    }
+}
+
 /// Options of `sidestep stat`.
 #[derive(Debug, Args)]
 #[command(after_long_help = FILTERS)]

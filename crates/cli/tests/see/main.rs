@@ -171,6 +171,18 @@ fn why_knows_programs_that_are_not_under_sidestep() {
     }
 }
 
+/// As in `sidestep why PROGRAM | head -1`.
+#[test]
+fn tools_end_quietly_when_nobody_reads() {
+    for tool in [&["why", "sh"][..], &["doctor"], &["stat"], &["completions", "bash"]] {
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        let mut command = Command::new(SIDESTEP);
+        let output = command.args(tool).stdout(writer).stderr(Stdio::piped()).output().expect("it runs");
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{tool:?}");
+    }
+}
+
 #[test]
 fn doctor_finds_what_is_wrong() {
     let stage = Stage::new("doctor");

@@ -527,12 +527,12 @@ impl Span {
     }
 
     /// Goes through `count` lines of [`Span::LINE`] bytes from `at` on, eight bytes at a time as they lie. Every byte is loaded
-    /// once, into a register.
+    /// once, into a register. Nobody writes the lines up to `quiet`, counted from the first: those are asked for ahead.
     #[inline]
     pub(crate) fn fold_lines<T>(
         &self,
         at: usize,
-        count: usize,
+        (count, quiet): (usize, usize),
         begin: T,
         mut each: impl FnMut(T, [u8; 8]) -> T,
     ) -> Result<T> {
@@ -540,8 +540,8 @@ impl Span {
         let mut value = begin;
         for index in 0..count {
             let line = first.wrapping_add(index * Self::LINE);
-            // Another line crosses from the other core while this one is dealt with. Not one behind the last: it may be written.
-            if index + AHEAD < count {
+            // Another line crosses from the other core while this one is dealt with.
+            if index + AHEAD < quiet {
                 cpu::prefetch(line.wrapping_add(AHEAD * Self::LINE), 1);
             }
             // SAFETY: M1: this line lies within the part.

@@ -148,7 +148,7 @@ impl Span {
     pub(crate) fn fold_lines<T>(
         &self,
         at: usize,
-        count: usize,
+        (count, _): (usize, usize),
         begin: T,
         mut each: impl FnMut(T, [u8; 8]) -> T,
     ) -> Result<T> {

@@ -112,7 +112,7 @@ impl Consumer {
             _ => None,
         };
         let len = if next.is_some() { len } else { len.min(here) };
-        View { ring: &self.ring, mask: self.mask, position: self.read, len, here: here.min(len), next }
+        View { ring: &self.ring, mask: self.mask, position: self.read, len, here: here.min(len), readable: here, next }
     }
 
     /// The largest view there can be.

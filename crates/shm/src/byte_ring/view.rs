@@ -19,6 +19,8 @@ pub struct View<'a> {
     pub(super) len: usize,
     /// How many of the bytes lie in `ring`. The others lie in `next`.
     pub(super) here: usize,
+    /// How many bytes of `ring` are readable from here on: a part of a view is followed by others.
+    pub(super) readable: usize,
     pub(super) next: Option<(&'a Span, u64)>,
 }
 
@@ -61,8 +63,13 @@ impl<'a> View<'a> {
         self.check(at, len)?;
         let position = self.position + at as u64;
         Ok(match self.next {
-            Some((ring, mask)) if at >= self.here => View { ring, mask, position, len, here: len, next: None },
-            _ => View { position, len, here: self.here.saturating_sub(at).min(len), ..*self },
+            Some((ring, mask)) if at >= self.here => {
+                View { ring, mask, position, len, here: len, readable: len, next: None }
+            }
+            _ => {
+                let readable = self.readable.saturating_sub(at);
+                View { position, len, here: self.here.saturating_sub(at).min(len), readable, ..*self }
+            }
         })
     }
 
@@ -98,7 +105,9 @@ impl<'a> View<'a> {
             let (ring, index, together) = self.run(at);
             let count = together / Span::LINE;
             if count > 0 {
-                value = ring.fold_lines(index, count, value, &mut each)?;
+                let readable = if at < self.here { self.readable - at } else { together };
+                let quiet = readable.min(ring.len() - index) / Span::LINE;
+                value = ring.fold_lines(index, (count, quiet), value, &mut each)?;
                 at += count * Span::LINE;
                 continue;
             }

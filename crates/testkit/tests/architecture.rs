@@ -1,6 +1,7 @@
 //! The rules of the workspace that a compiler does not check: who may depend on whom, how long a
-//! file may be, where unsafe code may live, and that no file names a path of one machine.
+//! file may be, how much two places may share, where unsafe code may live, and that no file names a path of one machine.
 
+use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -274,6 +275,41 @@ fn a_link_has_few_required_methods() {
     });
     let count = required.count();
     assert!((1..=12).contains(&count), "{count} required methods");
+}
+
+/// What stands in two places is mended in one of them. Counted are lines of code of the product, without imports and tests.
+#[test]
+fn no_two_places_share_many_lines() {
+    const MOST: usize = 15;
+    let (mut places, mut wrong) = (HashMap::new(), Vec::new());
+    for (name, text) in rust_files() {
+        let product = name.contains("/src/") && !name.contains("/tests") && !name.starts_with("crates/testkit/");
+        if !product || is_generated(&text) || text.starts_with("// Generated from ") {
+            continue;
+        }
+        let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+        let lines = lines_of_code(code);
+        for run in lines.windows(MOST + 1) {
+            let (place, text) = (format!("{name}:{}", run[0].0), run.iter().map(|(_, line)| *line).collect::<Vec<_>>());
+            if let Some(other) = places.insert(text.join("\n"), place.clone()) {
+                wrong.push(format!("{other} and {place}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "these share more than {MOST} lines: {wrong:#?}");
+}
+
+/// The lines that say something, with their numbers: no comments, imports or lone brackets.
+fn lines_of_code(text: &str) -> Vec<(usize, &str)> {
+    let (mut lines, mut imports) = (Vec::new(), false);
+    for (number, line) in text.lines().enumerate().map(|(number, line)| (number + 1, line.trim())) {
+        imports |= line.starts_with("use ") || line.contains(" use ") && line.starts_with("pub");
+        if !imports && !line.starts_with("//") && line.chars().any(char::is_alphanumeric) {
+            lines.push((number, line));
+        }
+        imports &= !line.ends_with(';');
+    }
+    lines
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
 
 use sidestep_fabric::link::Capabilities;
+use sidestep_wire::cursor::little::Writer;
 
 use crate::{
     attributes::MAX_DISCRIMINATOR,
@@ -45,7 +46,8 @@ impl NetAddress {
         if one > two {
             (one, two) = (two, one);
         }
-        let both = [&(one.len() as u32).to_le_bytes()[..], one, two].concat();
+        let mut both = Vec::new();
+        Writer::new(&mut both).u32(one.len() as u32).bytes(one).bytes(two);
         let scheme = link.scheme;
         if link.distant {
             // Between hosts, the one whose discriminator comes first is where they meet.

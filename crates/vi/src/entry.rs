@@ -229,25 +229,22 @@ impl Header {
         let kind = *KINDS.get((low as u8 as usize).wrapping_sub(1)).ok_or("an entry of an unknown kind")?;
         let flags = (low >> 8) as u8;
         let len = high as u32;
-        let header = Header {
-            kind,
-            flags,
-            extra: (low >> 16) as u16,
-            line: (low >> 32) as u32,
-            len,
-            value: (high >> 32) as u32,
-            remote: NOWHERE,
-            total: len,
+        let (remote, total) = if flags & EXTENDED == 0 {
+            if matches!(kind, Kind::Write | Kind::Read) || flags & HERE != 0 {
+                return Err("an entry without its extension");
+            }
+            (NOWHERE, len)
+        } else {
+            let (Ok(address), Ok(handle), Ok(total)) = (fields.u64(), fields.u32(), fields.u32()) else {
+                return Ok(None);
+            };
+            (Remote { address, handle: MemHandle(handle) }, total)
         };
-        if flags & EXTENDED == 0 {
-            let needs = matches!(kind, Kind::Write | Kind::Read) || flags & HERE != 0;
-            return if needs { Err("an entry without its extension") } else { Ok(Some(header)) };
-        }
-        let (Ok(address), Ok(handle), Ok(total)) = (fields.u64(), fields.u32(), fields.u32()) else { return Ok(None) };
         if len > total {
             return Err("a part that is longer than the whole");
         }
-        Ok(Some(Header { remote: Remote { address, handle: MemHandle(handle) }, total, ..header }))
+        let (extra, line, value) = ((low >> 16) as u16, (low >> 32) as u32, (high >> 32) as u32);
+        Ok(Some(Header { kind, flags, extra, line, len, value, remote, total }))
     }
 }
 

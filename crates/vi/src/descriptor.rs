@@ -114,12 +114,18 @@ impl Segments {
     /// The segments in order.
     #[inline]
     pub fn iter(&self) -> std::slice::Iter<'_, Segment> {
-        self.0.as_slice().iter()
+        self.as_slice().iter()
+    }
+
+    /// All of them.
+    #[inline]
+    pub(crate) fn as_slice(&self) -> &[Segment] {
+        self.0.as_slice()
     }
 
     /// How many.
     pub fn len(&self) -> usize {
-        self.0.as_slice().len()
+        self.as_slice().len()
     }
 
     /// Whether there are none.

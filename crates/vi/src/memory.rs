@@ -20,6 +20,7 @@ use crate::{
     code::Status,
     descriptor::{List, Segment},
     error::{Error, Result},
+    fifo::Fifo,
 };
 
 /// A protection tag: memory and VIs that belong together.
@@ -353,15 +354,16 @@ impl Registration {
 pub(crate) struct Recent {
     epoch: u64,
     entries: [Option<Arc<Registration>>; 4],
-    /// One that a receive held which is done: the next receive is likely to be in the same memory.
-    spare: Option<Arc<Registration>>,
+    /// Those that receives held which are done: the next receives are likely to be in the same memory. As many as were posted
+    /// at once.
+    spare: Fifo<Arc<Registration>>,
 }
 
 impl Recent {
     /// The bytes that a segment names, if the tag allows it.
     #[inline]
     pub(crate) fn resolve(&mut self, table: &MemoryTable, segment: &Segment, ptag: Ptag) -> Result<Piece, Status> {
-        let spare = self.spare.take();
+        let spare = self.spare.pop();
         let registration = self.find(table, segment.handle).ok_or(Status::PROTECTION_ERROR)?;
         let len = segment.len as usize;
         if registration.ptag() != ptag || !registration.contains(segment.address, len as u64) {
@@ -379,7 +381,7 @@ impl Recent {
     #[inline]
     pub(crate) fn keep(&mut self, pieces: List<Piece>) {
         if let List::One(piece) = pieces {
-            self.spare = Some(piece.registration);
+            self.spare.push(piece.registration);
         }
     }
 

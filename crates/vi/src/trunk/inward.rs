@@ -101,31 +101,32 @@ impl Inward {
         self.receiver.as_mut().map_or(std::ptr::null(), Receiver::next_place)
     }
 
-    /// Takes every entry that is here and hands it to its VI; stops at a completion that is wanted.
+    /// Takes every entry that is here and hands it to its VI; stops at a completion that is wanted, which goes to `found`.
     #[inline]
     pub(super) fn drain(
         &mut self,
         trunk: &Trunk,
         wanted: Option<(&ViCore, Option<Queue>)>,
-    ) -> Result<Option<Completion>, &'static str> {
-        let Inward { receiver: Some(receiver), lines, grown, position, untold, held } = self else { return Ok(None) };
+        found: &mut Option<Completion>,
+    ) -> Result<(), &'static str> {
+        let Inward { receiver: Some(receiver), lines, grown, position, untold, held } = self else { return Ok(()) };
         *held = false;
         loop {
             // A small entry is looked at once, with all it has.
             let mut head = [0; LINE];
             let here = receiver.peek(0, &mut head).map_err(|_| BAD_RING)?;
             *position = receiver.position();
-            let Some(header) = Header::parse(&head[..here])? else { return Ok(None) };
+            let Some(header) = Header::parse(&head[..here])? else { return Ok(()) };
             let whole = header.whole();
             if whole > here && receiver.available().map_err(|_| BAD_RING)? < whole {
                 let fits = whole <= receiver.capacity();
-                return if fits { Ok(None) } else { Err("an entry that is longer than the ring") };
+                return if fits { Ok(()) } else { Err("an entry that is longer than the ring") };
             }
             let line = lines.get(header.line);
             if line.is_some_and(|entry| !entry.open) {
                 // The peer was faster than this side's own thread.
                 *held = true;
-                return Ok(None);
+                return Ok(());
             }
             let end = *position + whole as u64;
             let own = matches!(header.kind, Kind::Want | Kind::Ring | Kind::Window);
@@ -134,7 +135,7 @@ impl Inward {
                 *untold |= is_full(receiver.consume(header.size()))?;
             }
             let mut source = Source { receiver, untold, near };
-            let found = match (line, wanted) {
+            *found = match (line, wanted) {
                 _ if own => {
                     take_own(&header, source.receiver, grown, trunk, lines)?;
                     None
@@ -155,7 +156,7 @@ impl Inward {
             *untold |= is_full(receiver.consume(rest as usize))?;
             *position = end;
             if found.is_some() {
-                return Ok(found);
+                return Ok(());
             }
         }
     }

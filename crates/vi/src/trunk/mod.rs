@@ -275,21 +275,19 @@ impl Trunk {
             self.bury(&mut inward);
         }
         let before = self.monitor.written();
-        let taken = inward.drain(self, wanted);
+        let mut found = None;
+        let taken = inward.drain(self, wanted, &mut found);
         self.seen.store(inward.position().unwrap_or(before), Ordering::Relaxed);
         self.next.store(inward.next_place().cast_mut(), Ordering::Relaxed);
         if inward.is_owing() {
             self.set_busy();
         }
-        match taken {
-            Ok(completion) => completion,
-            Err(what) => {
-                let lines = inward.lines();
-                drop(inward);
-                self.break_off(what, lines);
-                None
-            }
+        if let Err(what) = taken {
+            let lines = inward.lines();
+            drop(inward);
+            self.break_off(what, lines);
         }
+        found
     }
 
     /// The peer broke the protocol: all its connections end, and the session with it.

@@ -51,7 +51,8 @@ pub(crate) struct ViCore {
     pub(super) tag: AtomicU64,
     state: Lock<State>,
     pub(crate) nic: Arc<NicCore>,
-    pub(super) waiter: Mutex<Waiter>,
+    /// Only tried, so that two threads can wait; given back by a plain store, since that comes between news and its use.
+    pub(super) waiter: Lock<Waiter>,
     notify: Mutex<[VecDeque<Callback>; 2]>,
 }
 
@@ -119,7 +120,6 @@ impl ViCore {
             alert: None,
             send_cq: send_cq.map(attach),
             receive_cq: receive_cq.map(attach),
-            own: Weak::new(),
         };
         ViCore {
             id,
@@ -132,7 +132,7 @@ impl ViCore {
             tag: AtomicU64::new(0),
             state: Lock::within(nic.threads, State::new(port, *attributes)),
             nic: nic.clone(),
-            waiter: Mutex::default(),
+            waiter: Lock::within(nic.threads, Waiter::default()),
             notify: Mutex::default(),
         }
     }
@@ -173,7 +173,7 @@ impl ViCore {
 
     /// The way from the state back to the VI. Of one that was made just now, which nobody else can have locked.
     pub(crate) fn set_own(&self, own: Weak<ViCore>) {
-        self.state.try_lock().expect("it is new").port.own = own;
+        self.state.try_lock().expect("it is new").own = own;
     }
 
     #[inline]

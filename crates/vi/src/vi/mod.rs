@@ -71,9 +71,9 @@ impl Vi {
     #[inline]
     pub fn post_receive(&self, descriptor: &Descriptor) -> Result<()> {
         ViCore::prefetch(&*self.core);
-        let posted = self.core.lock().post_receive(descriptor);
+        self.core.lock().post_receive(descriptor)?;
         self.core.hear();
-        posted
+        Ok(())
     }
 
     /// Posts a send or an RDMA operation, with the flow control of the VI.

@@ -77,6 +77,8 @@ pub(crate) struct State {
     /// Its first fields, that is.
     pub(crate) line: Option<Line>,
     pub(crate) meeting: Option<Box<Meeting>>,
+    /// The VI itself.
+    pub(crate) own: Weak<ViCore>,
 }
 
 /// Bytes of the state that every message touches.
@@ -91,8 +93,6 @@ pub(crate) struct Port {
     pub(crate) alert: Option<Box<Alert>>,
     pub(crate) send_cq: Option<Arc<CqCore>>,
     pub(crate) receive_cq: Option<Arc<CqCore>>,
-    /// The VI itself.
-    pub(crate) own: Weak<ViCore>,
 }
 
 /// Why a connection ends, and which error is reported for it.
@@ -178,6 +178,7 @@ impl State {
             recent: Recent::default(),
             line: None,
             meeting: None,
+            own: Weak::new(),
         }
     }
 
@@ -224,6 +225,7 @@ impl State {
     }
 
     /// The bytes that a descriptor names, how many they are, and what is wrong with it.
+    #[inline]
     pub(crate) fn resolve(&mut self, descriptor: &Descriptor, receive: bool) -> (List<Piece>, u32, Option<Status>) {
         if descriptor.fault.is_some() {
             return (List::NONE, 0, descriptor.fault);
@@ -246,21 +248,23 @@ impl State {
             return (List::NONE, 0, Some(Status::FORMAT_ERROR));
         }
         let (table, ptag) = (&port.nic.memory, attributes.ptag);
-        let mut total = 0u64;
-        let mut resolve = |segment| {
-            let piece: Piece = recent.resolve(table, segment, ptag)?;
-            total += piece.len as u64;
-            Ok(piece)
+        let pieces = match segments.as_slice() {
+            [segment] => recent.resolve(table, segment, ptag).map(List::One),
+            many => many
+                .iter()
+                .map(|segment| recent.resolve(table, segment, ptag))
+                .collect::<Result<_, _>>()
+                .map(List::Many),
         };
-        let pieces = match segments.len() {
-            1 => segments.iter().next().map(&mut resolve).expect("one segment").map(List::One),
-            _ => segments.iter().map(resolve).collect::<Result<Vec<_>, _>>().map(List::Many),
+        let pieces = match pieces {
+            Ok(pieces) => pieces,
+            Err(status) => return (List::NONE, 0, Some(status)),
         };
-        match pieces {
-            Err(status) => (List::NONE, 0, Some(status)),
-            Ok(_) if !receive && total > attributes.max_transfer as u64 => (List::NONE, 0, Some(Status::LENGTH_ERROR)),
-            Ok(pieces) => (pieces, u32::try_from(total).unwrap_or(u32::MAX), None),
+        let total: u64 = pieces.as_slice().iter().map(|piece| piece.len as u64).sum();
+        if !receive && total > attributes.max_transfer as u64 {
+            return (List::NONE, 0, Some(Status::LENGTH_ERROR));
         }
+        (pieces, u32::try_from(total).unwrap_or(u32::MAX), None)
     }
 
     /// The connection stands: tells the peer what is posted.

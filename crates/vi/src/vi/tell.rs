@@ -58,7 +58,7 @@ impl State {
     pub(crate) fn wait_for_room(&mut self) {
         if let (false, Some(line)) = (self.waiting, &self.line) {
             self.waiting = true;
-            line.route.trunk.outward().wait(self.port.own.clone());
+            line.route.trunk.outward().wait(self.own.clone());
             line.route.trunk.set_busy();
         }
     }

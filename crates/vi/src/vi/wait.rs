@@ -132,8 +132,8 @@ impl ViCore {
         trunk.touch();
         let news = || trunk.has_news();
         match self.waiter.try_lock() {
-            Ok(mut waiter) => waiter.look(deadline, || trunk.peer_core(), news),
-            Err(_) => Waiter::default().look(deadline, || trunk.peer_core(), news),
+            Some(mut waiter) => waiter.look(deadline, || trunk.peer_core(), news),
+            None => Waiter::default().look(deadline, || trunk.peer_core(), news),
         }
     }
 }

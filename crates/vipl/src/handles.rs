@@ -114,7 +114,7 @@ impl<T> Table<T> {
 
 /// Does something with a VI. The one that a thread used last is at hand.
 #[inline]
-pub(crate) fn with_vi<R>(handle: Handle, body: impl FnOnce(&ViEntry) -> Result<R>) -> Result<R> {
+pub(crate) fn with_vi<R>(handle: Handle, body: impl FnOnce(&ViEntry) -> R) -> Result<R> {
     RECENT.with(|recent| {
         let epoch = EPOCH.load(Ordering::Acquire);
         // Taken out meanwhile: a handler may call in while a call is under way, and finds none at hand.
@@ -124,7 +124,7 @@ pub(crate) fn with_vi<R>(handle: Handle, body: impl FnOnce(&ViEntry) -> Result<R
         };
         let outcome = body(&held.1);
         recent.set(Some(held));
-        outcome
+        Ok(outcome)
     })
 }
 

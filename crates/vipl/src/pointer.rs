@@ -16,16 +16,25 @@ pub(crate) fn answer(body: impl FnOnce() -> Result<Code>) -> types::Return {
     // An error becomes a code where it arises: behind the boundary of the panic, every outcome would be put together first.
     let code = || match body() {
         Ok(code) => code as types::Return,
-        Err(error) => refused(error),
+        Err(error) => refused(error) as types::Return,
     };
     catch_unwind(AssertUnwindSafe(code)).unwrap_or(Code::ErrorResource as types::Return)
+}
+
+/// The code of an outcome, for what is done with it while something else is held: a code is moved about in a register.
+#[inline]
+pub(crate) fn code_of(outcome: Result<()>) -> Code {
+    match outcome {
+        Ok(()) => Code::Success,
+        Err(error) => refused(error),
+    }
 }
 
 /// Out of line, so that a call that succeeds moves no error about.
 #[cold]
 #[inline(never)]
-fn refused(error: Error) -> types::Return {
-    error.code() as types::Return
+fn refused(error: Error) -> Code {
+    error.code()
 }
 
 /// A pointer that must not be null.

@@ -2,6 +2,7 @@
 
 use std::{
     ffi::{c_ulong, c_void},
+    ptr::NonNull,
     sync::atomic::{AtomicU32, Ordering, fence},
 };
 
@@ -13,25 +14,23 @@ use sidestep_vi::{
 use crate::{
     handles::{VIS, as_handle, with_vi},
     nic::Context,
-    pointer::{answer, deadline, some, write},
+    pointer::{answer, code_of, deadline, some, write},
     types::{self, ControlSegment, DataSegment, Handle, NotifyHandler, Return},
 };
 
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn VipPostSend(vi: Handle, descriptor: *mut types::Descriptor, handle: u32) -> Return {
     answer(|| {
-        let descriptor = parse(descriptor, handle, false)?;
-        with_vi(vi, |entry| entry.vi.post_send(&descriptor))?;
-        Ok(Code::Success)
+        let descriptor = parse(some(descriptor)?, handle, false);
+        with_vi(vi, |entry| code_of(entry.vi.post_send(&descriptor)))
     })
 }
 
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn VipPostRecv(vi: Handle, descriptor: *mut types::Descriptor, handle: u32) -> Return {
     answer(|| {
-        let descriptor = parse(descriptor, handle, true)?;
-        with_vi(vi, |entry| entry.vi.post_receive(&descriptor))?;
-        Ok(Code::Success)
+        let descriptor = parse(some(descriptor)?, handle, true);
+        with_vi(vi, |entry| code_of(entry.vi.post_receive(&descriptor)))
     })
 }
 
@@ -45,7 +44,7 @@ unsafe extern "C" fn VipExtPostSend(
     timeout: c_ulong,
 ) -> Return {
     answer(|| {
-        let descriptor = parse(descriptor, handle, false)?;
+        let descriptor = parse(some(descriptor)?, handle, false);
         let entry = VIS.find(vi)?;
         entry.vi.post_send_with(&descriptor, flow_of(flow)?, deadline(timeout))?;
         Ok(Code::Success)
@@ -66,7 +65,7 @@ pub(crate) fn flow_of(flow: c_ulong) -> Result<FlowControl> {
 pub(crate) unsafe extern "C" fn VipSendDone(vi: Handle, out: *mut *mut types::Descriptor) -> Return {
     answer(|| {
         let out = some(out)?;
-        with_vi(vi, |entry| Ok(taken(entry.vi.poll_send(), out)))
+        with_vi(vi, |entry| taken(entry.vi.poll_send(), out))
     })
 }
 
@@ -74,7 +73,7 @@ pub(crate) unsafe extern "C" fn VipSendDone(vi: Handle, out: *mut *mut types::De
 pub(crate) unsafe extern "C" fn VipRecvDone(vi: Handle, out: *mut *mut types::Descriptor) -> Return {
     answer(|| {
         let out = some(out)?;
-        with_vi(vi, |entry| Ok(taken(entry.vi.poll_receive(), out)))
+        with_vi(vi, |entry| taken(entry.vi.poll_receive(), out))
     })
 }
 
@@ -121,7 +120,7 @@ fn notify(vi: Handle, queue: Queue, context: *mut c_void, handler: Option<Notify
 
 /// Hands a completed descriptor out.
 #[inline]
-fn taken(completion: Option<Completion>, out: std::ptr::NonNull<*mut types::Descriptor>) -> Code {
+fn taken(completion: Option<Completion>, out: NonNull<*mut types::Descriptor>) -> Code {
     let Some(completion) = completion else { return Code::NotDone };
     write(out, std::ptr::with_exposed_provenance_mut(completion.token as usize));
     if completion.status.is_error() { Code::DescriptorError } else { Code::Success }
@@ -161,8 +160,8 @@ const ALIGNMENT: usize = 64;
 
 /// Reads a descriptor, clears its status, and notes what is wrong with it.
 #[inline]
-fn parse(pointer: *mut types::Descriptor, handle: u32, receive: bool) -> Result<Descriptor> {
-    let pointer = some(pointer)?.as_ptr();
+fn parse(pointer: NonNull<types::Descriptor>, handle: u32, receive: bool) -> Descriptor {
+    let pointer = pointer.as_ptr();
     let token = pointer.expose_provenance();
     let control: *mut ControlSegment = pointer.cast();
     // SAFETY: C2.
@@ -195,7 +194,7 @@ fn parse(pointer: *mut types::Descriptor, handle: u32, receive: bool) -> Result<
         || remote && (count == 0 || receive)
     {
         descriptor.fault = Some(Status::FORMAT_ERROR);
-        return Ok(descriptor);
+        return descriptor;
     }
     // SAFETY: C2: the segments follow the control segment.
     let first: *const DataSegment = unsafe { control.add(1) }.cast();
@@ -222,5 +221,5 @@ fn parse(pointer: *mut types::Descriptor, handle: u32, receive: bool) -> Result<
         let remote = Remote { address, handle };
         descriptor.operation = if operation == 1 { Operation::RdmaWrite(remote) } else { Operation::RdmaRead(remote) };
     }
-    Ok(descriptor)
+    descriptor
 }

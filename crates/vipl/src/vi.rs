@@ -90,7 +90,7 @@ unsafe extern "C" fn VipQueryVi(
             let (sends, receives) = entry.vi.queues_empty();
             write_if(sends_empty, c_int::from(sends));
             write_if(receives_empty, c_int::from(receives));
-            Ok(Code::Success)
+            Code::Success
         })
     })
 }

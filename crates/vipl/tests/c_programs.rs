@@ -31,6 +31,11 @@ fn a_killed_peer_is_noticed_without_a_call() {
     assert!(!server.wait().unwrap().success(), "it was killed");
 }
 
+#[test]
+fn a_broken_nic_is_reported() {
+    one(&build("tests/c/broken.c"), &["alone"]);
+}
+
 /// The NIC called `iwarp`, at addresses of the form `HOST:PORT`.
 #[test]
 fn the_same_calls_work_over_iwarp() {

@@ -122,8 +122,11 @@ impl Fault {
 }
 
 impl Header {
+    /// Before one is read.
+    pub(crate) const EMPTY: Header = Header::new(Kind::Message, 0, 0);
+
     #[inline]
-    pub(crate) fn new(kind: Kind, line: u32, len: u32) -> Header {
+    pub(crate) const fn new(kind: Kind, line: u32, len: u32) -> Header {
         Header { kind, flags: 0, extra: 0, line, len, value: 0, remote: NOWHERE, total: len }
     }
 
@@ -221,11 +224,12 @@ impl Header {
         bytes
     }
 
-    /// Reads a head. `Ok(None)`: not all of it is here.
+    /// Reads a head to where it is used: a copy right behind the stores of its parts would wait for them. `false`: not all of
+    /// it is here.
     #[inline]
-    pub(crate) fn parse(bytes: &[u8]) -> Result<Option<Header>, &'static str> {
+    pub(crate) fn read(&mut self, bytes: &[u8]) -> Result<bool, &'static str> {
         let mut fields = Reader::new(bytes);
-        let (Ok(low), Ok(high)) = (fields.u64(), fields.u64()) else { return Ok(None) };
+        let (Ok(low), Ok(high)) = (fields.u64(), fields.u64()) else { return Ok(false) };
         let kind = *KINDS.get((low as u8 as usize).wrapping_sub(1)).ok_or("an entry of an unknown kind")?;
         let flags = (low >> 8) as u8;
         let len = high as u32;
@@ -236,7 +240,7 @@ impl Header {
             (NOWHERE, len)
         } else {
             let (Ok(address), Ok(handle), Ok(total)) = (fields.u64(), fields.u32(), fields.u32()) else {
-                return Ok(None);
+                return Ok(false);
             };
             (Remote { address, handle: MemHandle(handle) }, total)
         };
@@ -244,7 +248,8 @@ impl Header {
             return Err("a part that is longer than the whole");
         }
         let (extra, line, value) = ((low >> 16) as u16, (low >> 32) as u32, (high >> 32) as u32);
-        Ok(Some(Header { kind, flags, extra, line, len, value, remote, total }))
+        *self = Header { kind, flags, extra, line, len, value, remote, total };
+        Ok(true)
     }
 }
 
@@ -371,6 +376,11 @@ const _: () = assert!(MAX_FIXED >= QueueSpec::WIRE_LEN && MAX_FIXED >= Cookie::W
 mod tests {
     use super::*;
 
+    fn parse(bytes: &[u8]) -> Result<Option<Header>, &'static str> {
+        let mut header = Header::EMPTY;
+        Ok(header.read(bytes)?.then_some(header))
+    }
+
     #[test]
     fn headers_come_back() {
         let remote = Remote { address: 0x1234_5678_9abc_def0, handle: MemHandle(7) };
@@ -384,8 +394,8 @@ mod tests {
             Header::new(Kind::Message, 1, 4).padded(128),
         ] {
             let bytes = header.emit();
-            assert_eq!(Header::parse(&bytes[..header.size()]), Ok(Some(header)));
-            assert_eq!(Header::parse(&bytes[..header.size() - 1]), Ok(None));
+            assert_eq!(parse(&bytes[..header.size()]), Ok(Some(header)));
+            assert_eq!(parse(&bytes[..header.size() - 1]), Ok(None));
             assert_eq!(header.whole() % HEAD, 0);
         }
         for position in (0..256).step_by(HEAD) {
@@ -395,8 +405,8 @@ mod tests {
                 assert!(header.whole() - HEAD - (len as usize) < LINE + HEAD);
             }
         }
-        assert!(Header::parse(&[14; 32]).is_err() && Header::parse(&[0; 32]).is_err());
-        assert!(Header::parse(&Header::new(Kind::Read, 0, 0).emit()).is_err(), "a read must say what");
+        assert!(parse(&[14; 32]).is_err() && parse(&[0; 32]).is_err());
+        assert!(parse(&Header::new(Kind::Read, 0, 0).emit()).is_err(), "a read must say what");
     }
 
     #[test]

@@ -53,8 +53,11 @@ impl<T> Fifo<T> {
 
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<T> {
-        let next = self.rest.pop();
-        std::mem::replace(&mut self.first, next)
+        let first = self.first.take();
+        if !self.rest.is_empty() {
+            self.first = self.rest.pop_there();
+        }
+        first
     }
 
     /// All entries from that one on.

@@ -116,7 +116,10 @@ impl Inward {
             let mut head = [0; LINE];
             let here = receiver.peek(0, &mut head).map_err(|_| BAD_RING)?;
             *position = receiver.position();
-            let Some(header) = Header::parse(&head[..here])? else { return Ok(()) };
+            let mut header = Header::EMPTY;
+            if !header.read(&head[..here])? {
+                return Ok(());
+            }
             let whole = header.whole();
             if whole > here && receiver.available().map_err(|_| BAD_RING)? < whole {
                 let fits = whole <= receiver.capacity();

@@ -5,7 +5,10 @@ use std::{
     thread,
 };
 
-use sidestep_testkit::{conformance::fixture::Fixture, process::full};
+use sidestep_testkit::{
+    conformance::fixture::Fixture,
+    process::{PATIENCE_NS, full},
+};
 use sidestep_vi::{Descriptor, MemAttributes, Memory, Reliability, Segment, Status, ViState, clock};
 
 use super::pair::{Options, Pair, contents, one, pair, pattern};
@@ -65,7 +68,7 @@ pub fn the_last_word_comes_last(fixture: Fixture) {
                 thread::scope(|scope| {
                     let (begun, mut bytes) = (&begun, vec![0; end]);
                     let poller = scope.spawn(move || {
-                        let deadline = clock::now() + 10_000_000_000;
+                        let deadline = clock::now() + PATIENCE_NS;
                         begun.store(1, Ordering::Release);
                         let mut seen = 0;
                         while seen == 0 && clock::now() < deadline {

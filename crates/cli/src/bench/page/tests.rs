@@ -50,6 +50,7 @@ fn a_page_needs_nothing_from_outside() {
 #[test]
 fn a_saved_run_is_read_as_it_was() {
     let folder = std::env::temp_dir().join(format!("sidestep-page-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
     write(&folder, &run()).expect("it is written");
     let read = Saved::read(&folder).expect("it is read");
     let text = |run: &Saved| run.records.iter().map(Record::json).collect::<Vec<String>>();

@@ -58,19 +58,6 @@ fn switches_meet_a_reader_that_looks() {
     behaviour.expect_equal("pair", &launches, "", |launch| behaviour.command(launch, "pair"));
 }
 
-/// Links whose windows are always full: every answer waits for space, beside many others, and is told of it.
-#[test]
-fn small_windows_are_told_of() {
-    let behaviour = Behaviour::new("epoll_edge_many");
-    let launches = [Launch::Via(env!("CARGO_BIN_EXE_sidestep").into(), Promote::Default)];
-    let mode = behaviour.modes[0];
-    behaviour.expect_equal(mode, &launches, "", |launch| {
-        let mut command = behaviour.command(launch, mode);
-        command.env("SIDESTEP_SOVIA", "window=4,acks=2");
-        command
-    });
-}
-
 fn behaves_the_same(name: &str) {
     let behaviour = Behaviour::new(name);
     for mode in behaviour.modes {

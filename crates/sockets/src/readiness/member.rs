@@ -350,8 +350,6 @@ impl Member {
         if !ring.carrier.watch().may_rest(many) {
             return false;
         }
-        // What arrived before it was armed may be in the hands of another thread, which tells nobody.
-        ring.carrier.watch().settle();
         // The tripwires of a stream in several sets report to one of them only.
         if shared || self.ready() != 0 {
             return false;

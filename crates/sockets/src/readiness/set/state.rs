@@ -343,10 +343,10 @@ impl State {
         let mut least = None;
         watched.retain(|id| {
             let Some(member) = self.members.get_mut(*id) else { return false };
+            let was = member.ring.as_ref().map(|ring| ring.seen.read);
             let until = member.look_again();
-            // Nothing tells of one that is to be looked at again, or that has given way to TCP, where there was space before: the
-            // look before the next sleep finds what has come.
-            if until.is_some() || member.ready() != 0 {
+            // Nothing tells of one that is to be looked at again: the look before the next sleep finds what has come.
+            if until.is_some() || member.ring.as_ref().map(|ring| ring.seen.read) != was {
                 self.activate(*id);
             }
             least = least.into_iter().chain(until).min();

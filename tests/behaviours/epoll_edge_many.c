@@ -81,7 +81,9 @@ static void serve(int listener) {
     }
     while (ended < MANY) {
         struct epoll_event events[16];
-        int count = epoll_wait(set, events, 16, 20000);
+        int count = epoll_wait(set, events, 16, PATIENCE_MS);
+        if (count < 0 && errno == EINTR)
+            continue;
         if (count <= 0) {
             for (int i = 0; i < MANY; i++)
                 if (all[i].fd >= 0 && all[i].told_full)

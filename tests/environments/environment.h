@@ -1,8 +1,9 @@
 /* Hostile surroundings of a behaviour program, as far as they are made inside it. `enter` (enter.c) makes the others and sets
  * BEHAVIOUR_ENVIRONMENT to the words of all of them, separated by commas:
  *
- *   storm=restart|interrupt|fork   while a thread works in one of the parts below, a signal comes every 50 to 200 us, with or
- *                                  without SA_RESTART; its handler uses descriptors of its own, or forks (every 2 to 5 ms)
+ *   storm=restart|interrupt|fork   while a thread works in one of the parts below, a signal comes 50 to 200 us after the handler
+ *                                  of the last one has ended, with or without SA_RESTART; the handler uses descriptors of its
+ *                                  own, or forks (after 2 to 5 ms). On a busy machine, too, the thread goes on between two
  *   jump                           waits of those parts are first left by siglongjmp from a handler, several times
  *   stranger=UID                   the client of a pair becomes another user before it connects
  *   closed                         standard descriptors are closed, and transcripts go to CLOSED_OUT
@@ -69,9 +70,27 @@ static __thread struct {
     timer_t timer;
     pid_t process;
     int depth;
+    long gap_us;
 } storm;
 static __thread sigjmp_buf jump_target;
 static __thread volatile sig_atomic_t jump_allowed;
+
+/* The time until the next signal of this thread; none at all with 0. */
+static void storm_set(long us) {
+    int error = errno;
+    if (storm.process != getpid()) {
+        struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGRTMIN + 5};
+        event._sigev_un._tid = (pid_t)syscall(SYS_gettid);
+        if (timer_create(CLOCK_MONOTONIC, &event, &storm.timer) < 0) {
+            perror("timer_create");
+            exit(3);
+        }
+        storm.process = getpid();
+    }
+    struct itimerspec times = {{0, 0}, {0, us * 1000}};
+    timer_settime(storm.timer, 0, &times, NULL);
+    errno = error;
+}
 
 static void storm_handler(int number __attribute__((unused))) {
     int error = errno;
@@ -94,36 +113,21 @@ static void storm_handler(int number __attribute__((unused))) {
                 ;
         close(fd);
     }
-    errno = error;
-}
-
-/* The time until the next signal of this thread, and between the later ones; none at all with 0. */
-static void storm_set(long first_us, long every_us) {
-    int error = errno;
-    if (storm.process != getpid()) {
-        struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGRTMIN + 5};
-        event._sigev_un._tid = (pid_t)syscall(SYS_gettid);
-        if (timer_create(CLOCK_MONOTONIC, &event, &storm.timer) < 0) {
-            perror("timer_create");
-            exit(3);
-        }
-        storm.process = getpid();
-    }
-    struct itimerspec times = {{0, every_us * 1000}, {0, first_us * 1000}};
-    timer_settime(storm.timer, 0, &times, NULL);
+    if (storm.depth > 0)
+        storm_set(storm.gap_us);
     errno = error;
 }
 
 ENVIRONMENT_MAY void storm_on(void) {
     if (storm_kind == NO_STORM || storm.depth++ > 0)
         return;
-    long every = storm_kind == FORKING ? 2000 + random_below(3000) : 50 + random_below(150);
-    storm_set(every, every);
+    storm.gap_us = storm_kind == FORKING ? 2000 + random_below(3000) : 50 + random_below(150);
+    storm_set(storm.gap_us);
 }
 
 ENVIRONMENT_MAY void storm_off(void) {
     if (storm_kind != NO_STORM && --storm.depth == 0)
-        storm_set(0, 0);
+        storm_set(0);
 }
 
 /* Begins a storm for a call that never blocks, by its text. */
@@ -151,7 +155,7 @@ ENVIRONMENT_MAY void jump_out(int fd) {
             if (fd < FD_SETSIZE)
                 FD_SET(fd, &set);
             jump_allowed = 1;
-            storm_set(50 + random_below(500), 0);
+            storm_set(50 + random_below(500));
             if (way == 0)
                 poll(&entry, 1, -1);
             else if (way == 1)
@@ -160,7 +164,7 @@ ENVIRONMENT_MAY void jump_out(int fd) {
                 recv(fd, &byte, 1, way == 2 ? MSG_PEEK : MSG_PEEK | MSG_WAITALL);
             jump_allowed = 0;
         }
-        storm_set(0, 0);
+        storm_set(0);
     }
 }
 

@@ -12,6 +12,9 @@ pub struct Counters {
     pub sleeps: u64,
     /// Times that a thread of this process woke others that slept.
     pub wakes: u64,
+    /// Sleeps that ended by themselves, after ten seconds, with something there to wake up for: that wake-up was lost, or its
+    /// sender was stopped in the midst of it.
+    pub unrung: u64,
     /// Times that this process rang the doorbell of a peer that slept: a system call each.
     pub doorbells: u64,
 }
@@ -22,6 +25,7 @@ pub(crate) struct CounterSet {
     pub(crate) served_bytes: Counter,
     pub(crate) sleeps: Counter,
     pub(crate) wakes: Counter,
+    pub(crate) unrung: Counter,
 }
 
 /// Counts from any thread, in no order with anything else.

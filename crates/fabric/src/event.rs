@@ -69,9 +69,13 @@ struct EventQueueCore {
 
 #[derive(Debug)]
 struct Descriptor {
-    set: Sleeper,
+    /// Holds the bell, and what ends a sleep at the node: nobody else takes anything out of it.
+    set: Arc<Sleeper>,
     bell: Doorbell,
 }
+
+/// Token of the bell in that set, which no link and no node uses.
+const BELL: u64 = u64::MAX - 2;
 
 /// How long a wait on a polled queue looks before it sleeps, and the longest such a sleep, which bounds how late an event is
 /// found. On a loaded core the first costs others their time; the second is some thousand switches' worth of it.
@@ -261,9 +265,9 @@ impl EventQueue {
             return Err(Error::Unsupported("a descriptor of a polled event queue"));
         }
         if self.core.descriptor.get().is_none() {
-            let (set, bell) = (Sleeper::new()?, Doorbell::new()?);
-            set.add_doorbell(bell.as_fd(), 0)?;
-            set.add_level(self.node.sleep_descriptor(), 1)?;
+            let (set, bell) = (Arc::new(Sleeper::new()?), Doorbell::new()?);
+            set.add_doorbell(bell.as_fd(), BELL)?;
+            self.node.watch(&set)?;
             let _ = self.core.descriptor.set(Descriptor { set, bell });
         }
         let descriptor = self.core.descriptor.get().expect("set above, by this thread or another");
@@ -278,7 +282,6 @@ impl EventQueue {
     fn poll_descriptor(&self, descriptor: &Descriptor) -> Option<Event> {
         let mut tokens = Tokens::new();
         let _ = descriptor.set.sleep(Some(0), &mut tokens);
-        self.node.drain_sleep_descriptor();
         self.node.set_ringing();
         self.node.progress_kernel();
         self.core.take()

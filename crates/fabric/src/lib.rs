@@ -30,7 +30,7 @@ mod outbox;
 pub mod peer;
 pub mod protocol;
 pub mod queue;
-mod random;
+pub mod random;
 pub mod rdma;
 mod refusal;
 pub mod region;

@@ -11,6 +11,7 @@
 //! - All links carry messages at once.
 //! - A thread that sleeps is woken by every link.
 //! - The death of a peer on one link ends nothing on the others.
+//! - A link that has news at every poll does not hide the death of a peer on another.
 
 mod arrival;
 mod links;
@@ -73,12 +74,13 @@ pub(crate) struct NodeCore {
 
 #[derive(Debug, Default)]
 struct Poller {
-    idle: u32,
+    /// Polls since the clock was looked at, with news or without: a peer that always has some hides no other's death.
+    polls: u32,
     last_kernel_look: u64,
 }
 
-/// Polls without news before the clock is looked at, and time between looks at the kernel's descriptors.
-const IDLE_POLLS: u32 = 64;
+/// Polls before the clock is looked at, and time between looks at the kernel's descriptors.
+const CLOCK_POLLS: u32 = 64;
 const KERNEL_LOOK_NS: u64 = 1_000_000;
 /// Polls in vain because of another thread before the core is given away.
 const YIELD_AFTER: u32 = 16;
@@ -92,6 +94,11 @@ impl Node {
     /// over TCP, for processes of other hosts too, with names as `iwarp:HOST:PORT`. The scheme of a name picks the link.
     pub fn open(schemes: &[&str], options: &LinkOptions) -> Result<Node> {
         Self::with_links(schemes.iter().map(|scheme| AnyLink::open(scheme, options)).collect::<Result<_>>()?)
+    }
+
+    /// A node on a link that is not of this crate.
+    pub fn with_link(link: impl crate::link::Link + 'static) -> Result<Node> {
+        Self::with_links(vec![AnyLink::other(link)])
     }
 
     /// A node on given links, each of another scheme.
@@ -205,9 +212,6 @@ impl Node {
             if core.sleeping.is_ringing() {
                 any |= core.arm_descriptors();
             }
-            if any {
-                poller.idle = 0;
-            }
         } else if core.service.is_some() && core.contended.fetch_add(1, Ordering::Relaxed) % YIELD_AFTER == 0 {
             // The thread that serves may be in the midst of it, and wait for this very core.
             std::thread::yield_now();
@@ -289,9 +293,15 @@ impl Node {
 
     /// What has been counted since the node was made.
     pub fn counters(&self) -> Counters {
-        let CounterSet { served_bytes, sleeps, wakes } = &self.core.counters;
+        let CounterSet { served_bytes, sleeps, wakes, unrung } = &self.core.counters;
         let doorbells = self.core.links.iter().filter_map(|link| link.as_link().maps()).map(Maps::doorbells).sum();
-        Counters { served_bytes: served_bytes.value(), sleeps: sleeps.value(), wakes: wakes.value(), doorbells }
+        Counters {
+            served_bytes: served_bytes.value(),
+            sleeps: sleeps.value(),
+            wakes: wakes.value(),
+            unrung: unrung.value(),
+            doorbells,
+        }
     }
 
     /// Whether this and the other are one node.
@@ -324,11 +334,11 @@ impl NodeCore {
 
 impl Poller {
     fn kernel_is_due(&mut self) -> bool {
-        self.idle += 1;
-        if self.idle < IDLE_POLLS {
+        self.polls += 1;
+        if self.polls < CLOCK_POLLS {
             return false;
         }
-        self.idle = 0;
+        self.polls = 0;
         let now = clock::now();
         if now - self.last_kernel_look < KERNEL_LOOK_NS {
             return false;

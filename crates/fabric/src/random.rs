@@ -6,7 +6,7 @@ use sidestep_sys::process;
 
 /// A thread's store of random bytes. It has no destructor: who registers one allocates.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Random {
+pub struct Random {
     keys: [u128; BATCH],
     left: usize,
     /// A forked child must not give out what its parent gives out, too.
@@ -21,7 +21,7 @@ const BATCH: usize = 4;
 
 impl Random {
     /// A fresh 128-bit key.
-    pub(crate) fn key() -> u128 {
+    pub fn key() -> u128 {
         let mut store = STORE.get();
         if store.left == 0 || store.process != process::generation() {
             store = Random { keys: fetch(), left: BATCH, process: process::generation() };

@@ -43,10 +43,10 @@ pub enum Refusal {
 
 impl Refusal {
     /// Bytes of the form that travels.
-    pub(crate) const WIRE_LEN: usize = 17;
+    pub const WIRE_LEN: usize = 17;
 
     /// The form that travels.
-    pub(crate) fn to_bytes(self) -> [u8; Refusal::WIRE_LEN] {
+    pub fn to_bytes(self) -> [u8; Refusal::WIRE_LEN] {
         let (code, first, second) = match self {
             Refusal::Unknown => (1, 0, 0),
             Refusal::Forged => (2, 0, 0),
@@ -58,6 +58,13 @@ impl Refusal {
         let mut bytes = [0; Refusal::WIRE_LEN];
         Writer::new(&mut bytes[..]).u8(code).u64(first).u64(second);
         bytes
+    }
+
+    /// Reads the form that travels.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Refusal, &'static str> {
+        let mut fields = Reader::new(bytes);
+        let refusal = Refusal::read(&mut fields)?;
+        if bytes.len() == Refusal::WIRE_LEN { Ok(refusal) } else { Err("a refusal with more behind it") }
     }
 
     /// Reads it where it stands within a message.

@@ -38,8 +38,6 @@ struct Shared {
     attending: AtomicU32,
     /// When the program polled last, by the processor's counter.
     polled: AtomicU64,
-    /// The program has slept on the node's descriptor by itself: what this thread takes must ring.
-    outside: AtomicBool,
     /// This thread sleeps on the link's descriptors, or is about to: nobody looks after what the link holds back.
     serving: AtomicBool,
     /// It was told that it need not.
@@ -63,7 +61,6 @@ impl Service {
         let shared = Shared {
             attending: AtomicU32::new(0),
             polled: AtomicU64::new(0),
-            outside: AtomicBool::new(false),
             serving: AtomicBool::new(false),
             dismissed: AtomicBool::new(false),
             over: AtomicBool::new(false),
@@ -131,18 +128,6 @@ impl Service {
         // A thread that was dismissed looks at everything again as soon as it gets a core.
         self.shared.serving.load(Ordering::Acquire) && !self.shared.dismissed.load(Ordering::Relaxed)
     }
-
-    /// Whether the program sleeps on the node's descriptor by itself, now and then.
-    pub(crate) fn has_outside(&self) -> bool {
-        self.shared.outside.load(Ordering::SeqCst)
-    }
-
-    /// The program is about to sleep on the node's descriptor by itself. It looks once more afterwards: SeqCst here and
-    /// in `run`, so that it finds what was carried out before, or is rung for it.
-    pub(crate) fn sleeps_outside(&self) {
-        self.shared.outside.store(true, Ordering::SeqCst);
-        fence(Ordering::SeqCst);
-    }
 }
 
 impl Drop for Attending<'_> {
@@ -201,12 +186,8 @@ fn run(core: &Weak<NodeCore>, shared: &Shared, pause: &Sleeper, serve: &Sleeper)
             // Who waits or polls has seen it by now, too, and is quicker.
             if !shared.is_attended()
                 && let Some(node) = core.upgrade().map(Node::from_core)
-                && node.serve_once(Look::Served)
             {
-                fence(Ordering::SeqCst);
-                if shared.outside.load(Ordering::SeqCst) {
-                    node.core().ring();
-                }
+                node.serve_once(Look::Served);
             }
             slept
         };

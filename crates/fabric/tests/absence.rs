@@ -111,7 +111,9 @@ fn count(kind: &str) {
             assert_eq!(total, looks.unwrap_or(0), "{kind}, {who}: other calls than looks at the kernel");
         }
         assert!((total as f64) < took_ns as f64 / 1e6 * LOOKS_PER_MS + 1.0, "{kind}, {who}: too many looks");
-        assert!(total * 100 < MESSAGES, "{kind}, {who}: so many that they go with messages");
+        // A busy machine has made them last long: what goes with time is no more than a call a millisecond.
+        let with_time = took_ns / 1_000_000;
+        assert!(total.saturating_sub(with_time) * 100 < MESSAGES, "{kind}, {who}: so many that they go with messages");
     }
 }
 

@@ -17,7 +17,7 @@ conformance_suite!(traced_sim, sidestep_testkit::conformance::fixture::traced_si
 conformance_suite!(faulty_shm, sidestep_testkit::conformance::fixture::faulty_shm);
 conformance_suite!(faulty_shm_late, sidestep_testkit::conformance::fixture::faulty_shm_late);
 conformance_suite!(faulty_sim, sidestep_testkit::conformance::fixture::faulty_sim);
-// Nodes with two links pass on either while the other is in use.
+// Nodes with two links pass on either while the other carries messages and stores at every turn.
 conformance_suite!(shm_and_iwarp, sidestep_testkit::conformance::fixture::shm_and_iwarp);
 conformance_suite!(iwarp_and_shm, sidestep_testkit::conformance::fixture::iwarp_and_shm);
 conformance_suite!(two_sims, sidestep_testkit::conformance::fixture::two_sims);

@@ -199,7 +199,7 @@ fn duplicated(old: c_int, new: c_int) -> c_int {
         engine::took(new, |new| calls::duplicated(old, new));
         if new <= libc::STDERR_FILENO && engine::has(new) {
             // libc reads and writes there by itself.
-            engine::leave_whole(new);
+            engine::is_standard(new);
         }
     }
     new

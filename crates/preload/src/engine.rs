@@ -1,10 +1,12 @@
 //! The way to the engine: whether a call is for it, and `errno` around it.
 
-use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use libc::c_int;
+use libc::{c_int, ssize_t};
 use sidestep_sockets::{
-    Errno, Result, calls, kernel,
+    Errno, Result,
+    calls::{self, Found},
+    kernel,
     reason::Reason,
     signal::{self, Inside},
 };
@@ -14,7 +16,14 @@ use crate::{errno, startup};
 /// Whether a call on this descriptor is for the engine: a stream, and the engine is not itself the caller.
 #[inline]
 pub fn has(fd: c_int) -> bool {
-    calls::owns(fd) && !signal::is_inside() && !has_left(fd)
+    find(fd).is_some()
+}
+
+/// The stream that such a call is on.
+#[inline]
+pub fn find(fd: c_int) -> Option<Found> {
+    let found = calls::find(fd)?;
+    if signal::is_inside() || has_left(fd) { None } else { Some(found) }
 }
 
 /// The same for epoll sets.
@@ -38,7 +47,7 @@ pub fn has_set_alone(fd: c_int) -> bool {
 /// A call that the engine answers, and at which threads are cancelled.
 #[inline]
 pub fn ask(mut call: impl FnMut() -> Result<usize>) -> isize {
-    let before = errno::get();
+    let before = errno::Kept::new();
     loop {
         if signal::may_be_cancelled() {
             // SAFETY: ends the thread if it was cancelled; no frame from here up has anything to drop.
@@ -46,7 +55,7 @@ pub fn ask(mut call: impl FnMut() -> Result<usize>) -> isize {
         }
         match call() {
             Ok(value) => {
-                errno::set(before);
+                before.restore();
                 return value as isize;
             }
             Err(Errno::RESTART) => {}
@@ -89,9 +98,6 @@ pub fn took(fd: c_int, event: impl FnOnce(c_int)) {
     }
     startup::ensure();
     tell(|| event(fd));
-    if HIGHEST.load(Ordering::Relaxed) < fd {
-        HIGHEST.fetch_max(fd, Ordering::Relaxed);
-    }
 }
 
 /// A stream is about to be used by a call that only the kernel can carry out.
@@ -165,11 +171,36 @@ pub fn pass(fd: c_int) {
     tell(|| calls::passing(&[fd]));
 }
 
-/// The same for all that a new program will find open.
+/// A program is started in a child, which will find these open. It has been when this returns, unless that has failed.
 #[cold]
-pub fn pass_inherited() {
+pub fn start_with_inherited<T>(start: impl FnOnce() -> T, succeeded: impl FnOnce(&T) -> bool) -> T {
     let fds: Vec<c_int> = inherited().collect();
-    tell(|| calls::passing(&fds));
+    if fds.is_empty() {
+        return start();
+    }
+    tell(|| calls::starting(&fds));
+    let result = start();
+    tell(|| calls::started(succeeded(&result)));
+    result
+}
+
+/// The same for a program that takes this one's place.
+#[cold]
+pub fn execute_inherited() {
+    let fds: Vec<c_int> = inherited().collect();
+    tell(|| calls::executing(&fds));
+}
+
+/// It has not.
+#[cold]
+pub fn stay() {
+    tell(calls::stays);
+}
+
+/// A standard descriptor leads to this stream now.
+#[cold]
+pub fn is_standard(fd: c_int) {
+    tell(|| calls::is_standard(fd));
 }
 
 /// A stream is about to be read inside libc, where nothing that lies here is found.
@@ -205,9 +236,7 @@ pub fn forget(fd: c_int) {
 
 /// Streams and sets that a program executed now would inherit.
 pub fn inherited() -> impl Iterator<Item = c_int> {
-    let highest = HIGHEST.load(Ordering::Relaxed);
-    (0..=highest)
-        .filter(|fd| calls::owns(*fd) || calls::is_set(*fd))
+    calls::numbers()
         .filter(|fd| kernel::control(*fd, libc::F_GETFD, 0).is_ok_and(|flags| flags & libc::FD_CLOEXEC as usize == 0))
 }
 
@@ -223,12 +252,28 @@ pub fn is_shut_in() -> bool {
     SHUT_IN.load(Ordering::Relaxed)
 }
 
+/// A receiving call of the program's own has given this. In a process that has shut itself in it is counted, for others that
+/// hold the stream.
+#[inline]
+pub fn received(fd: c_int, flags: c_int, result: ssize_t) -> ssize_t {
+    if is_shut_in() && result > 0 && flags & libc::MSG_PEEK == 0 {
+        calls::count_alone(fd, true, result as usize);
+    }
+    result
+}
+
+/// The same of a sending call.
+#[inline]
+pub fn sent(fd: c_int, result: ssize_t) -> ssize_t {
+    if is_shut_in() && result > 0 {
+        calls::count_alone(fd, false, result as usize);
+    }
+    result
+}
+
 /// Passes this thread's calls to the kernel for as long as it lives.
 pub fn bypass() -> Inside {
     Inside::enter()
 }
 
 static SHUT_IN: AtomicBool = AtomicBool::new(false);
-
-/// No number above it has ever been a stream or a set.
-static HIGHEST: AtomicI32 = AtomicI32::new(-1);

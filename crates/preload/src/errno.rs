@@ -19,6 +19,30 @@ pub fn set(value: c_int) {
     unsafe { *place = value }
 }
 
+/// What it was before a call that may change it, in the same thread.
+#[derive(Debug)]
+pub struct Kept {
+    place: *mut c_int,
+    value: c_int,
+}
+
+impl Kept {
+    /// Keeps it.
+    #[inline]
+    pub fn new() -> Kept {
+        let place = place();
+        // SAFETY: as above.
+        Kept { place, value: unsafe { *place } }
+    }
+
+    /// Sets it again.
+    #[inline]
+    pub fn restore(self) {
+        // SAFETY: as above; a pointer stays with its thread.
+        unsafe { *self.place = self.value }
+    }
+}
+
 /// The result of a call as C has it.
 #[inline]
 pub fn answer(result: Result<usize>) -> isize {

@@ -62,5 +62,6 @@ mod set;
 mod signals;
 mod startup;
 mod transfer;
+mod variadic;
 mod vector;
 mod wait;

@@ -146,7 +146,7 @@ intercepted! {
         [rust] clone(function: *mut c_void, stack: *mut c_void, flags: c_int, argument: *mut c_void, parent: *mut c_void, local: *mut c_void, child: *mut c_void) -> c_int
             => process::clone, also __clone; handled "without CLONE_VM as `fork`; with CLONE_VFORK as `vfork`; else passed";
         [rust] execve(path: *const c_char, arguments: *const *const c_char, environment: *const *const c_char) -> c_int
-            => process::execve; passed "a stream that is kept open goes back to TCP first";
+            => process::execve; passed "a stream that is kept open goes back to TCP first; the next program goes on with it (docs/sockets.md, Custody)";
         [rust] execv(path: *const c_char, arguments: *const *const c_char) -> c_int
             => process::execv; passed "as `execve`";
         [rust] execvp(file: *const c_char, arguments: *const *const c_char) -> c_int
@@ -158,17 +158,17 @@ intercepted! {
         [rust] execveat(folder: c_int, path: *const c_char, arguments: *const *const c_char, environment: *const *const c_char, flags: c_int) -> c_int
             => process::execveat; passed "as `execve`";
         [asm] execl(path: *const c_char, argument: *const c_char) -> c_int
-            => process::execl; passed "as `execve`";
+            => variadic::execl; passed "as `execve`";
         [asm] execle(path: *const c_char, argument: *const c_char) -> c_int
-            => process::execle; passed "as `execve`";
+            => variadic::execle; passed "as `execve`";
         [asm] execlp(file: *const c_char, argument: *const c_char) -> c_int
-            => process::execlp; passed "as `execve`";
+            => variadic::execlp; passed "as `execve`";
         [rust] posix_spawn(pid: *mut pid_t, path: *const c_char, actions: *const c_void, attributes: *const c_void, arguments: *const *const c_char, environment: *const *const c_char) -> c_int
-            => process::posix_spawn; passed "as `execve`";
+            => process::posix_spawn; passed "a stream that is kept open goes back to TCP first, and may be promoted again when the program has ended (docs/sockets.md, Custody)";
         [rust] posix_spawnp(pid: *mut pid_t, file: *const c_char, actions: *const c_void, attributes: *const c_void, arguments: *const *const c_char, environment: *const *const c_char) -> c_int
-            => process::posix_spawnp; passed "as `execve`";
+            => process::posix_spawnp; passed "as `posix_spawn`";
         [rust] system(command: *const c_char) -> c_int
-            => process::system; passed "as `execve`: libc's own way to a new program is not seen";
+            => process::system; passed "as `posix_spawn`: libc's own way to a new program is not seen";
         [rust] popen(command: *const c_char, mode: *const c_char) -> *mut FILE
             => process::popen, also _IO_popen; passed "as `system`";
         [rust] posix_spawn_file_actions_adddup2(actions: *mut c_void, fd: c_int, new: c_int) -> c_int

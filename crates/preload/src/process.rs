@@ -8,34 +8,27 @@ use std::{
 use libc::{FILE, pid_t};
 use sidestep_sockets::{kernel::Errno, signal};
 
-use crate::{
-    child, engine, errno,
-    real::{Next, call, next},
-    startup,
-};
+use crate::{child, engine, errno, real::call, startup};
 
 /// # Safety
 /// P1.
 pub unsafe fn execve(path: *const c_char, arguments: *const *const c_char, environment: *const *const c_char) -> c_int {
-    before_program();
     // SAFETY: P1.
-    unsafe { call::execve(path, arguments, environment) }
+    execute(|| unsafe { call::execve(path, arguments, environment) })
 }
 
 /// # Safety
 /// P1.
 pub unsafe fn execv(path: *const c_char, arguments: *const *const c_char) -> c_int {
-    before_program();
     // SAFETY: P1.
-    unsafe { call::execv(path, arguments) }
+    execute(|| unsafe { call::execv(path, arguments) })
 }
 
 /// # Safety
 /// P1.
 pub unsafe fn execvp(file: *const c_char, arguments: *const *const c_char) -> c_int {
-    before_program();
     // SAFETY: P1.
-    unsafe { call::execvp(file, arguments) }
+    execute(|| unsafe { call::execvp(file, arguments) })
 }
 
 /// # Safety
@@ -45,17 +38,15 @@ pub unsafe fn execvpe(
     arguments: *const *const c_char,
     environment: *const *const c_char,
 ) -> c_int {
-    before_program();
     // SAFETY: P1.
-    unsafe { call::execvpe(file, arguments, environment) }
+    execute(|| unsafe { call::execvpe(file, arguments, environment) })
 }
 
 /// # Safety
 /// P1.
 pub unsafe fn fexecve(fd: c_int, arguments: *const *const c_char, environment: *const *const c_char) -> c_int {
-    before_program();
     // SAFETY: P1.
-    unsafe { call::fexecve(fd, arguments, environment) }
+    execute(|| unsafe { call::fexecve(fd, arguments, environment) })
 }
 
 /// # Safety
@@ -67,50 +58,8 @@ pub unsafe fn execveat(
     environment: *const *const c_char,
     flags: c_int,
 ) -> c_int {
-    before_program();
     // SAFETY: P1.
-    unsafe { call::execveat(folder, path, arguments, environment, flags) }
-}
-
-/// # Safety
-/// As libc's.
-#[unsafe(no_mangle)]
-#[unsafe(naked)]
-pub unsafe extern "C-unwind" fn execl(path: *const c_char, argument: *const c_char) -> c_int {
-    hook_then_go_on!(before_execl)
-}
-
-/// # Safety
-/// As libc's.
-#[unsafe(no_mangle)]
-#[unsafe(naked)]
-pub unsafe extern "C-unwind" fn execle(path: *const c_char, argument: *const c_char) -> c_int {
-    hook_then_go_on!(before_execle)
-}
-
-/// # Safety
-/// As libc's.
-#[unsafe(no_mangle)]
-#[unsafe(naked)]
-pub unsafe extern "C-unwind" fn execlp(file: *const c_char, argument: *const c_char) -> c_int {
-    hook_then_go_on!(before_execlp)
-}
-
-extern "C" fn before_execl() -> *mut c_void {
-    before_variadic(&next::execl)
-}
-
-extern "C" fn before_execle() -> *mut c_void {
-    before_variadic(&next::execle)
-}
-
-extern "C" fn before_execlp() -> *mut c_void {
-    before_variadic(&next::execlp)
-}
-
-fn before_variadic(next: &Next) -> *mut c_void {
-    before_program();
-    next.find().unwrap_or(std::ptr::null_mut())
+    execute(|| unsafe { call::execveat(folder, path, arguments, environment, flags) })
 }
 
 /// # Safety
@@ -123,9 +72,11 @@ pub unsafe fn posix_spawn(
     arguments: *const *const c_char,
     environment: *const *const c_char,
 ) -> c_int {
-    before_program();
-    // SAFETY: P1.
-    unsafe { call::posix_spawn(pid, path, actions, attributes, arguments, environment) }
+    let start = || {
+        // SAFETY: P1.
+        unsafe { call::posix_spawn(pid, path, actions, attributes, arguments, environment) }
+    };
+    start_program(start, |error| *error == 0)
 }
 
 /// # Safety
@@ -138,9 +89,11 @@ pub unsafe fn posix_spawnp(
     arguments: *const *const c_char,
     environment: *const *const c_char,
 ) -> c_int {
-    before_program();
-    // SAFETY: P1.
-    unsafe { call::posix_spawnp(pid, file, actions, attributes, arguments, environment) }
+    let start = || {
+        // SAFETY: P1.
+        unsafe { call::posix_spawnp(pid, file, actions, attributes, arguments, environment) }
+    };
+    start_program(start, |error| *error == 0)
 }
 
 /// # Safety
@@ -156,26 +109,49 @@ pub unsafe fn adddup2(actions: *mut c_void, fd: c_int, new: c_int) -> c_int {
 /// # Safety
 /// P1.
 pub unsafe fn system(command: *const c_char) -> c_int {
-    before_program();
     // SAFETY: P1.
-    unsafe { call::system(command) }
+    start_program(|| unsafe { call::system(command) }, |status| *status != -1)
 }
 
 /// # Safety
 /// P1.
 pub unsafe fn popen(command: *const c_char, mode: *const c_char) -> *mut FILE {
-    before_program();
     // SAFETY: P1.
-    unsafe { call::popen(command, mode) }
+    start_program(|| unsafe { call::popen(command, mode) }, |stream| !stream.is_null())
 }
 
-/// Streams that the new program will find open are its own from now on.
-pub fn before_program() {
+/// Takes another program in this one's place. Returns only if that fails.
+pub fn execute(call: impl FnOnce() -> c_int) -> c_int {
+    before_execution();
+    let result = call();
+    after_execution();
+    result
+}
+
+/// Streams that the next program will find open go over to it.
+pub fn before_execution() {
     if child::runs() {
         engine::inherited().for_each(child::hands_on);
-    } else if !signal::is_inside() {
-        engine::pass_inherited();
+    } else if !signal::is_inside() && !engine::is_shut_in() {
+        engine::execute_inherited();
     }
+}
+
+/// There is no next program.
+pub fn after_execution() {
+    if !child::runs() && !signal::is_inside() && !engine::is_shut_in() {
+        engine::stay();
+    }
+}
+
+/// Starts a program in a child. Streams that it will find open are its own, too.
+fn start_program<T>(start: impl FnOnce() -> T, succeeded: impl FnOnce(&T) -> bool) -> T {
+    if child::runs() {
+        engine::inherited().for_each(child::hands_on);
+    } else if !signal::is_inside() && !engine::is_shut_in() {
+        return engine::start_with_inherited(start, succeeded);
+    }
+    start()
 }
 
 /// # Safety

@@ -194,7 +194,7 @@ numbers! { |number, x|
         None
     },
     SYS_execve | SYS_execveat => {
-        process::before_program();
+        process::before_execution();
         None
     },
     // SAFETY: P1.
@@ -261,6 +261,9 @@ fn after(number: c_long, arguments: [usize; 6], result: c_long) {
     }
     if forks(number, arguments) {
         return process::after_fork(result as c_int);
+    }
+    if matches!(number, libc::SYS_execve | libc::SYS_execveat) {
+        return process::after_execution();
     }
     if result < 0 {
         return;

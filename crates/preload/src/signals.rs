@@ -136,6 +136,14 @@ pub fn broken_pipe(flags: c_int, call: impl FnOnce() -> ssize_t) -> ssize_t {
     result
 }
 
+/// After a sending call that has failed, and in which the kernel raises nothing: raises SIGPIPE if it has to be.
+#[cold]
+pub fn tell_broken_pipe(flags: c_int) {
+    if errno::get() == libc::EPIPE {
+        raise_broken_pipe(flags, handler::broken_pipes());
+    }
+}
+
 #[cold]
 fn raise_broken_pipe(flags: c_int, before: u64) {
     if flags & libc::MSG_NOSIGNAL != 0 || handler::broken_pipes() != before {

@@ -7,7 +7,10 @@ use std::{
 };
 
 use libc::{size_t, sockaddr, socklen_t, ssize_t};
-use sidestep_sockets::{Errno, calls};
+use sidestep_sockets::{
+    Errno,
+    calls::{self, Found},
+};
 
 use crate::{alone, engine, errno, real::call, signals};
 
@@ -27,14 +30,14 @@ pub const SENDS: c_int =
 /// P1.
 #[inline]
 pub unsafe fn read(fd: c_int, buffer: *mut c_void, count: size_t) -> ssize_t {
-    if !engine::has(fd) {
+    let Some(found) = engine::find(fd) else {
         // SAFETY: P1.
-        return unsafe { call::read(fd, buffer, count) };
-    }
+        return engine::received(fd, 0, unsafe { call::read(fd, buffer, count) });
+    };
     // SAFETY: P1.
     let own = |at: *mut c_void, len: size_t| unsafe { call::read(fd, at, len) };
     // SAFETY: P1.
-    let result = unsafe { read_stream(fd, buffer, count, own) };
+    let result = unsafe { read_stream(found, fd, buffer, count, own) };
     if result < 0 && engine::is_lost(fd) {
         // SAFETY: P1.
         return unsafe { call::read(fd, buffer, count) };
@@ -47,7 +50,7 @@ pub unsafe fn read(fd: c_int, buffer: *mut c_void, count: size_t) -> ssize_t {
 pub unsafe fn read_chk(fd: c_int, buffer: *mut c_void, count: size_t, room: size_t) -> ssize_t {
     if count > room || !engine::has(fd) {
         // SAFETY: P1.
-        return unsafe { call::__read_chk(fd, buffer, count, room) };
+        return engine::received(fd, 0, unsafe { call::__read_chk(fd, buffer, count, room) });
     }
     // SAFETY: P1.
     unsafe { read(fd, buffer, count) }
@@ -57,14 +60,14 @@ pub unsafe fn read_chk(fd: c_int, buffer: *mut c_void, count: size_t, room: size
 /// P1.
 #[inline]
 pub unsafe fn write(fd: c_int, buffer: *const c_void, count: size_t) -> ssize_t {
-    if !engine::has(fd) {
+    let Some(found) = engine::find(fd) else {
         // SAFETY: P1.
-        return unsafe { call::write(fd, buffer, count) };
-    }
+        return engine::sent(fd, unsafe { call::write(fd, buffer, count) });
+    };
     // SAFETY: P1.
     let own = || unsafe { call::write(fd, buffer, count) };
     // SAFETY: P1.
-    let result = unsafe { transmit(fd, buffer, count, 0, own) };
+    let result = unsafe { transmit(found, fd, buffer, count, 0, own) };
     if result < 0 && engine::is_lost(fd) {
         // SAFETY: P1.
         return unsafe { call::write(fd, buffer, count) };
@@ -76,14 +79,14 @@ pub unsafe fn write(fd: c_int, buffer: *const c_void, count: size_t) -> ssize_t 
 /// P1.
 #[inline]
 pub unsafe fn recv(fd: c_int, buffer: *mut c_void, count: size_t, flags: c_int) -> ssize_t {
-    if !engine::has(fd) || !can_receive(fd, flags) {
+    let Some(found) = engine::find(fd).filter(|_| can_receive(fd, flags)) else {
         // SAFETY: P1.
-        return unsafe { call::recv(fd, buffer, count, flags) };
-    }
+        return engine::received(fd, flags, unsafe { call::recv(fd, buffer, count, flags) });
+    };
     // SAFETY: P1.
     let own = |at: *mut c_void, len: size_t| unsafe { call::recv(fd, at, len, flags) };
     // SAFETY: P1.
-    unsafe { receive(fd, buffer, count, flags, own) }
+    unsafe { receive(found, fd, buffer, count, flags, own) }
 }
 
 /// # Safety
@@ -101,14 +104,14 @@ pub unsafe fn recv_chk(fd: c_int, buffer: *mut c_void, count: size_t, room: size
 /// P1.
 #[inline]
 pub unsafe fn send(fd: c_int, buffer: *const c_void, count: size_t, flags: c_int) -> ssize_t {
-    if !engine::has(fd) || !can_send(fd, flags) {
+    let Some(found) = engine::find(fd).filter(|_| can_send(fd, flags)) else {
         // SAFETY: P1.
-        return unsafe { call::send(fd, buffer, count, flags) };
-    }
+        return engine::sent(fd, unsafe { call::send(fd, buffer, count, flags) });
+    };
     // SAFETY: P1.
     let own = || unsafe { call::send(fd, buffer, count, flags) };
     // SAFETY: P1.
-    unsafe { transmit(fd, buffer, count, flags, own) }
+    unsafe { transmit(found, fd, buffer, count, flags, own) }
 }
 
 /// # Safety
@@ -121,14 +124,14 @@ pub unsafe fn recvfrom(
     address: *mut sockaddr,
     len: *mut socklen_t,
 ) -> ssize_t {
-    if !engine::has(fd) || !can_receive(fd, flags) {
+    let Some(found) = engine::find(fd).filter(|_| can_receive(fd, flags)) else {
         // SAFETY: P1.
         return unsafe { call::recvfrom(fd, buffer, count, flags, address, len) };
-    }
+    };
     // SAFETY: P1.
     let own = |at: *mut c_void, len: size_t| unsafe { call::recv(fd, at, len, flags) };
     // SAFETY: P1.
-    let received = unsafe { receive(fd, buffer, count, flags, own) };
+    let received = unsafe { receive(found, fd, buffer, count, flags, own) };
     // SAFETY: P1.
     unsafe { no_address(received, address, len) }
 }
@@ -163,17 +166,17 @@ pub unsafe fn sendto(
     address: *const sockaddr,
     len: socklen_t,
 ) -> ssize_t {
-    if !engine::has(fd) || !can_send(fd, flags) {
+    let Some(found) = engine::find(fd).filter(|_| can_send(fd, flags)) else {
         // SAFETY: P1.
         return unsafe { call::sendto(fd, buffer, count, flags, address, len) };
-    }
+    };
     if !address.is_null() && len as usize > size_of::<libc::sockaddr_storage>() {
         return errno::fail(libc::EINVAL);
     }
     // SAFETY: P1.
     let own = || unsafe { call::send(fd, buffer, count, flags) };
     // SAFETY: P1.
-    unsafe { transmit(fd, buffer, count, flags, own) }
+    unsafe { transmit(found, fd, buffer, count, flags, own) }
 }
 
 /// Whether the engine can receive with these flags; if not, the kernel can.
@@ -205,6 +208,7 @@ pub fn can_send(fd: c_int, flags: c_int) -> bool {
 /// P1.
 #[inline]
 unsafe fn read_stream(
+    found: Found,
     fd: c_int,
     buffer: *mut c_void,
     count: size_t,
@@ -214,7 +218,7 @@ unsafe fn read_stream(
         return 0;
     }
     // SAFETY: P1.
-    unsafe { receive(fd, buffer, count, 0, own) }
+    unsafe { receive(found, fd, buffer, count, 0, own) }
 }
 
 /// Receives into one buffer. `own` is the program's own call, for a process that makes no other.
@@ -223,6 +227,7 @@ unsafe fn read_stream(
 /// P1.
 #[inline]
 unsafe fn receive(
+    found: Found,
     fd: c_int,
     buffer: *mut c_void,
     count: size_t,
@@ -239,7 +244,12 @@ unsafe fn receive(
     }
     // SAFETY: P1.
     let bytes = unsafe { slice::from_raw_parts_mut(buffer.cast::<u8>(), count) };
-    engine::ask(|| calls::receive(fd, &mut [IoSliceMut::new(bytes)], flags))
+    let mut found = Some(found);
+    // A call that begins again finds its stream anew: a handler may have closed the descriptor.
+    engine::ask(|| {
+        let found = found.take().or_else(|| calls::find(fd));
+        calls::receive_from(found, fd, &mut [IoSliceMut::new(bytes)], flags)
+    })
 }
 
 /// Receives without a buffer: nothing, or bytes to be thrown away.
@@ -262,6 +272,7 @@ fn receive_nowhere(fd: c_int, count: usize, flags: c_int) -> ssize_t {
 /// P1.
 #[inline]
 unsafe fn transmit(
+    found: Found,
     fd: c_int,
     buffer: *const c_void,
     count: size_t,
@@ -269,7 +280,7 @@ unsafe fn transmit(
     own: impl FnOnce() -> ssize_t,
 ) -> ssize_t {
     if engine::is_shut_in() {
-        return own();
+        return engine::sent(fd, own());
     }
     let count = count.min(LIMIT);
     let nowhere = is_nowhere(buffer);
@@ -281,7 +292,15 @@ unsafe fn transmit(
         // SAFETY: P1.
         false => unsafe { slice::from_raw_parts(buffer.cast::<u8>(), count) },
     };
-    signals::broken_pipe(flags, || engine::ask(|| calls::send(fd, &[IoSlice::new(bytes)], flags | libc::MSG_NOSIGNAL)))
+    let mut found = Some(found);
+    let result = engine::ask(|| {
+        let found = found.take().or_else(|| calls::find(fd));
+        calls::send_to(found, fd, &[IoSlice::new(bytes)], flags | libc::MSG_NOSIGNAL)
+    });
+    if result < 0 {
+        signals::tell_broken_pipe(flags);
+    }
+    result
 }
 
 /// Whether nothing can be at an address: null, or so near to it that it comes of a null pointer. The kernel answers with

@@ -21,7 +21,7 @@ use crate::{
 pub unsafe fn readv(fd: c_int, parts: *const iovec, count: c_int) -> ssize_t {
     if !engine::has(fd) || !fits(parts, count) {
         // SAFETY: P1. The kernel finds the error in what does not fit.
-        return unsafe { call::readv(fd, parts, count) };
+        return engine::received(fd, 0, unsafe { call::readv(fd, parts, count) });
     }
     // SAFETY: P1.
     if unsafe { are_empty(parts, count) } {
@@ -43,7 +43,7 @@ pub unsafe fn readv(fd: c_int, parts: *const iovec, count: c_int) -> ssize_t {
 pub unsafe fn writev(fd: c_int, parts: *const iovec, count: c_int) -> ssize_t {
     if !engine::has(fd) || !fits(parts, count) {
         // SAFETY: P1. The kernel finds the error in what does not fit.
-        return unsafe { call::writev(fd, parts, count) };
+        return engine::sent(fd, unsafe { call::writev(fd, parts, count) });
     }
     // SAFETY: P1.
     let own = || unsafe { call::writev(fd, parts, count) };
@@ -139,7 +139,7 @@ pub unsafe fn transmit_parts(
     own: impl FnOnce() -> ssize_t,
 ) -> ssize_t {
     if engine::is_shut_in() {
-        return own();
+        return engine::sent(fd, own());
     }
     // SAFETY: as for this function.
     let parts = unsafe { listed(parts, count) };

@@ -41,6 +41,8 @@ pub mod digest;
 pub mod doorbell;
 pub mod error;
 #[cfg(not(loom))]
+pub mod faults;
+#[cfg(not(loom))]
 pub mod last_word;
 pub mod layout;
 #[cfg(not(loom))]
@@ -51,6 +53,8 @@ pub mod memfd;
 pub mod pair_bell;
 #[cfg(not(loom))]
 pub mod passing;
+#[cfg(not(loom))]
+mod pin;
 #[cfg(not(loom))]
 pub mod read_only;
 #[cfg(not(loom))]

@@ -55,6 +55,11 @@ pub fn create_sparse(name: &str, len: usize) -> Result<OwnedFd> {
     create_with(name, len, !budget::may_touch_later(), SIZE | SealFlags::SEAL)
 }
 
+/// The same, however little memory is left: for tables of which most is never used.
+pub fn create_untouched(name: &str, len: usize) -> Result<OwnedFd> {
+    create_with(name, len, false, SIZE | SealFlags::SEAL)
+}
+
 fn create_with(name: &str, len: usize, is_reserved: bool, seals: SealFlags) -> Result<OwnedFd> {
     let size = match u64::try_from(len) {
         Ok(size) if size > 0 && size <= i64::MAX as u64 => size,

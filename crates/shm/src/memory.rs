@@ -121,6 +121,11 @@ impl Memory {
         Self::map(memfd::create_sparse(name, len)?, len)
     }
 
+    /// The same, but that no page is there before it is touched, however little memory is left.
+    pub fn create_untouched(name: &str, len: usize) -> Result<Memory> {
+        Self::map(memfd::create_untouched(name, len)?, len)
+    }
+
     /// Fresh shared memory of which [`settle`](Self::settle) decides how peers map it.
     pub fn create_settled_later(name: &str, len: usize) -> Result<Memory> {
         Self::map(memfd::create_settled_later(name, len)?, len)
@@ -397,6 +402,15 @@ impl Words {
         let word = unsafe { self.first.add(index.min(self.count - 1)) };
         // SAFETY: M1, M2, M3: aligned, alive, and only ever seen as an atomic.
         unsafe { word.as_ref() }.load(order)
+    }
+
+    /// Writes word `index`; one beyond the last is taken as the last.
+    #[inline]
+    pub fn store(&self, index: usize, value: u64, order: Ordering) {
+        // SAFETY: M1, M3: the index is below the count that was checked.
+        let word = unsafe { self.first.add(index.min(self.count - 1)) };
+        // SAFETY: M1, M2, M3: aligned, alive, and only ever seen as an atomic.
+        unsafe { word.as_ref() }.store(value, order);
     }
 
     /// Word `index`, which must be below [`count`](Self::count); a larger one is taken as the last.

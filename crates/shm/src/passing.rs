@@ -99,11 +99,11 @@ impl Lifeline {
     pub fn connect(name: &str) -> Result<Lifeline> {
         let address = address(name)?;
         let mut lifeline = Lifeline::from_fd(socket()?);
-        lifeline.wary = AtomicBool::new(true);
         lifeline.caller = Some(bind_caller(lifeline.as_fd())?);
         loop {
             match rustix::net::connect(&lifeline, &address) {
-                Ok(()) => break,
+                // Before, nobody can have put anything into it: it is closed at once.
+                Ok(()) => break *lifeline.wary.get_mut() = true,
                 Err(Errno::INTR) => {}
                 Err(Errno::CONNREFUSED) => return Err(Error::NobodyListens(name.to_owned())),
                 // The name is bound by a socket of another type, so not by this stack.

@@ -16,10 +16,11 @@ use sidestep_testkit::process::{Child, Folder, PATIENCE, enter};
 
 const MESSAGES: u64 = 1000;
 const LEN: usize = 64;
+const ROUNDS: u64 = 3;
 
 #[test]
 fn role() {
-    enter(&[("idle", |_| idle_child()), ("reading", |_| reading_child())]);
+    enter(&[("idle", |_| idle_child()), ("reading", |_| reading_child()), ("counting", |_| counting_child())]);
 }
 
 #[test]
@@ -30,6 +31,11 @@ fn a_child_that_touches_nothing_moves_nothing() {
 #[test]
 fn a_child_that_reads_takes_over() {
     in_a_process("reading");
+}
+
+#[test]
+fn what_children_move_is_counted() {
+    in_a_process("counting");
 }
 
 fn in_a_process(role: &str) {
@@ -65,19 +71,47 @@ fn reading_child() {
     wait(child);
     send(ends[1], 4);
     receive(ends[0], 4);
-    assert_eq!(ends.map(calls::paths), [Some((false, false)); 2], "all are on TCP then");
-    exchange(ends, 5);
+    // All were on TCP then. The family has counted what went there, so this process may leave it again.
+    promote(ends);
+    close(ends);
+}
+
+/// A child moves bytes over TCP before anything is promoted.
+fn counting_child() {
+    let ends = pair();
+    for round in 0..ROUNDS {
+        let child = fork(|| {
+            exchange(ends, round);
+            0
+        });
+        wait(child);
+        exchange(ends, round);
+    }
+    promote(ends);
+    let child = fork(|| {
+        exchange(ends, ROUNDS);
+        close(ends);
+        0
+    });
+    wait(child);
+    promote(ends);
     close(ends);
 }
 
 /// Two ends of one connection that are on rings both ways.
 fn promoted() -> [i32; 2] {
-    let (ends, until) = (pair(), Instant::now() + PATIENCE);
+    let ends = pair();
+    promote(ends);
+    ends
+}
+
+/// Uses a connection until it is on rings both ways.
+fn promote(ends: [i32; 2]) {
+    let until = Instant::now() + PATIENCE;
     while ends.map(calls::paths) != [Some((true, true)); 2] {
         assert!(Instant::now() < until, "it is not promoted");
         exchange(ends, 0);
     }
-    ends
 }
 
 fn exchange(ends: [i32; 2], value: u64) {

@@ -59,10 +59,10 @@ pub fn prefetch<T>(at: *const T, bytes: usize) {
 #[inline]
 pub fn prefetch_to_write<T>(at: *const T) {
     #[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]
-    // SAFETY: as in `prefetch`; processors without this hint ignore it.
+    // The compiler makes a hint to read of `_MM_HINT_ET0`, unless it may assume a newer processor than any x86-64 one.
+    // SAFETY: a hint, which no address makes fault; processors that do not know it do nothing.
     unsafe {
-        use core::arch::x86_64::{_MM_HINT_ET0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_ET0>(at.cast());
+        std::arch::asm!("prefetchw [{at}]", at = in(reg) at, options(nostack, preserves_flags, readonly));
     }
     #[cfg(not(all(target_arch = "x86_64", not(miri), not(loom))))]
     let _ = at;

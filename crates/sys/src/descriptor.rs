@@ -56,6 +56,16 @@ pub fn keep_copy(descriptor: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {
     }
 }
 
+/// Another descriptor of the same open file, with this number, which may be above the limit. `None`: that is taken, or cannot be
+/// had.
+pub fn keep_copy_at(descriptor: BorrowedFd<'_>, number: i32) -> Option<OwnedFd> {
+    let copy = match fcntl_dupfd_cloexec(descriptor, number) {
+        Err(Errno::INVAL) => above_limit(descriptor, number),
+        copy => copy,
+    };
+    copy.ok().filter(|copy| copy.as_raw_fd() == number).map(noted)
+}
+
 fn noted(descriptor: OwnedFd) -> OwnedFd {
     let fd = descriptor.as_raw_fd();
     if let Some((word, bit)) = place(fd) {

@@ -72,6 +72,12 @@ pub fn discard(descriptors: impl IntoIterator<Item = OwnedFd>) {
     while !waiting.is_empty() && start(&mut waiting) {}
 }
 
+/// Goes on with what had to wait for a thread. For whoever looks after something now and then: else it waits for the next
+/// descriptor that is discarded.
+pub fn resume() {
+    discard([]);
+}
+
 /// What waits to be closed. `None`: a thread that is gone since a fork holds it.
 fn waiting() -> Option<MutexGuard<'static, Vec<OwnedFd>>> {
     (0..TRIES).find_map(|_| {
@@ -94,7 +100,7 @@ pub(crate) fn after_fork() {
 /// Whether more has to be closed than this process has threads for: nothing more should be taken from peers now.
 pub fn is_overwhelmed() -> bool {
     // What has waited goes first.
-    discard([]);
+    resume();
     waiting().is_none_or(|waiting| waiting.len() >= MAX_WAITING)
 }
 

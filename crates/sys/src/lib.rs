@@ -1,7 +1,7 @@
 //! What every crate stands on and what is not shared memory.
 //!
 //! **What it is.** The clock of all deadlines, the cores of the machine, locks whose order is watched, which process of a line of forks this is, descriptors
-//! that a program does not meet, threads without its signals, closing that cannot wait, the memory that is left, and an allocator of our own.
+//! that a program does not meet, threads without its signals, closing that cannot wait, the memory that is left, numbers for simulations, and an allocator of our own.
 //!
 //! **Who calls it.** Every crate but the codecs.
 //!
@@ -19,6 +19,7 @@ pub mod lock;
 pub mod process;
 pub mod procfs;
 pub mod room;
+pub mod seeded;
 pub mod signal;
 pub mod slab;
 pub mod user;

@@ -14,6 +14,8 @@
 //!   is dropped. So there is at most one guard, and it alone reaches the value.
 //! - **L2** Where a lock belongs to a thread, no other thread gets as far as `held`, so that looking and storing is one step.
 //!   Numbers of threads are given out once.
+//! - **L3** The same holds in a process that has one thread. It says so itself ([`learn_threads`]); the C library's own locks rely
+//!   on that, too.
 
 #![allow(unsafe_code)]
 
@@ -26,10 +28,12 @@ use std::{
     time::Duration,
 };
 
+mod alone;
 mod mutex;
 mod order;
 
 pub use self::{
+    alone::learn_threads,
     mutex::{Mutex, MutexGuard},
     order::{no_handler_comes, only_where},
 };
@@ -122,6 +126,9 @@ impl<T> Lock<T> {
         if self.threads != Threads::ANY {
             return self.try_own();
         }
+        if alone::is_alone() {
+            return self.try_alone();
+        }
         // Acquire pairs with the Release of `Guard::drop`: what the last holder did is visible.
         let taken = self.held.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed);
         // Not `then_some`: a guard that is made and dropped would give the lock of another thread back.
@@ -132,7 +139,13 @@ impl<T> Lock<T> {
     #[inline]
     fn try_own(&self) -> Option<Guard<'_, T>> {
         assert!(self.threads.0 == number_of_this(), "it belongs to another thread");
-        // L2: nobody comes between the two.
+        self.try_alone()
+    }
+
+    /// As `try_lock`, where no other thread can.
+    #[inline]
+    fn try_alone(&self) -> Option<Guard<'_, T>> {
+        // L2, L3: nobody comes between the two.
         if self.held.load(Ordering::Relaxed) {
             return None;
         }

@@ -31,6 +31,12 @@ pub fn generation() -> u32 {
     next(word)
 }
 
+/// Whether this program has rights that whoever executed it may not have (set-user-id, capabilities of its file).
+pub fn is_privileged() -> bool {
+    // SAFETY: it reads a list that the kernel made for this process.
+    unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
+}
+
 #[cold]
 #[inline(never)]
 fn next(mut word: *mut u32) -> u32 {

@@ -15,6 +15,7 @@ pub mod conformance;
 pub mod hosts;
 pub mod links;
 pub mod process;
-pub mod seeded;
 pub mod shared;
 pub mod sockets;
+
+pub use sidestep_sys::seeded;

@@ -11,6 +11,16 @@ pub(crate) struct Fifo<T> {
     rest: Later<T>,
 }
 
+/// First in, first out; an entry that finds it empty lies in the queue itself. No entry is moved while it is here: who takes one
+/// soon after it came would wait for its bytes on their way from place to place.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct Few<T> {
+    /// Older than all others.
+    first: Option<T>,
+    rest: Later<T>,
+}
+
 /// First in, first out; mostly empty. The entries lie elsewhere, and whether there are any is known here.
 #[derive(Debug)]
 pub(crate) struct Later<T> {
@@ -67,6 +77,41 @@ impl<T> Fifo<T> {
     }
 }
 
+/// Entries for which there is room from the beginning: a program that now and then takes one late allocates nothing for it.
+const ROOM: usize = 8;
+
+impl<T> Default for Few<T> {
+    fn default() -> Few<T> {
+        Few { first: None, rest: Later::with_room() }
+    }
+}
+
+impl<T> Few<T> {
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        usize::from(self.first.is_some()) + self.rest.len()
+    }
+
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.first.is_none() && self.rest.is_empty()
+    }
+
+    /// Where the entry lies now.
+    #[inline(always)]
+    pub(crate) fn push(&mut self, value: T) -> &T {
+        match &mut self.first {
+            first @ None if self.rest.is_empty() => first.insert(value),
+            _ => self.rest.push_there(value),
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn pop(&mut self) -> Option<T> {
+        if self.first.is_some() { self.first.take() } else { self.rest.pop() }
+    }
+}
+
 impl<T> Default for Later<T> {
     fn default() -> Later<T> {
         Later { len: 0, entries: None }
@@ -74,6 +119,11 @@ impl<T> Default for Later<T> {
 }
 
 impl<T> Later<T> {
+    /// An empty one that allocates nothing for its first few entries.
+    pub(crate) fn with_room() -> Later<T> {
+        Later { len: 0, entries: Some(Box::new(Entries(VecDeque::with_capacity(ROOM)))) }
+    }
+
     #[inline]
     pub(crate) fn len(&self) -> usize {
         self.len as usize
@@ -103,8 +153,17 @@ impl<T> Later<T> {
     }
 
     pub(crate) fn push(&mut self, value: T) {
-        self.entries.get_or_insert_with(|| Box::new(Entries(VecDeque::new()))).0.push_back(value);
+        self.push_there(value);
+    }
+
+    /// Where the entry lies now.
+    #[inline]
+    fn push_there(&mut self, value: T) -> &T {
+        let Entries(entries) = &mut **self.entries.get_or_insert_with(|| Box::new(Entries(VecDeque::new())));
+        let index = self.len as usize;
+        entries.push_back(value);
         self.len += 1;
+        &entries[index]
     }
 
     #[inline]
@@ -125,6 +184,7 @@ impl<T> Later<T> {
         self.entries.iter_mut().flat_map(|entries| &mut entries.0)
     }
 
+    #[inline]
     fn pop_there(&mut self) -> Option<T> {
         self.len -= 1;
         self.entries.as_mut()?.0.pop_front()
@@ -150,6 +210,20 @@ mod tests {
                 assert_eq!(fifo.from(index).next(), model.get(index));
                 assert!(fifo.from(index).eq(model.range(index..)), "from {index} of {}", model.len());
             }
+        }
+    }
+
+    #[test]
+    fn so_is_the_one_that_moves_nothing() {
+        let (mut few, mut model) = (Few::default(), VecDeque::new());
+        for step in 0..1000u32 {
+            if step % 7 < 4 && step % 100 < 50 {
+                assert_eq!(*few.push(step), step);
+                model.push_back(step);
+            } else {
+                assert_eq!(few.pop(), model.pop_front());
+            }
+            assert_eq!((few.len(), few.is_empty()), (model.len(), model.is_empty()));
         }
     }
 

@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-use sidestep_testkit::process::{Census, Child, Role, enter, full, resident_kb, seed};
+use sidestep_testkit::process::{Census, Child, Role, enter, full, open_files, resident_kb, seed};
 use sidestep_testkit::seeded::Seeded;
 use sidestep_vi::{NetAddress, Nic, ViAttributes, clock};
 
@@ -80,11 +80,12 @@ fn kill_rounds(device: &str, rounds: usize) {
     }
     let (census, memory) = (at_rest(&name, Some((&nic, &here)), Some(alone)), resident_kb());
     println!("before: {alone}; in the end: {census}; {warm_memory} kB, and {memory} kB in the end");
-    assert_eq!(census, alone, "something was left behind (seed {seed})");
+    assert_eq!(census, alone, "something was left behind (seed {seed}); open are {:#?}", open_files());
     let growth = memory.saturating_sub(warm_memory);
     assert!(growth < 16 * 1024, "memory grew by {growth} kB in {rounds} rounds (seed {seed})");
     drop(nic);
-    assert_eq!(at_rest(&name, None, Some(at_first)), at_first, "something was left behind by the NIC (seed {seed})");
+    let census = at_rest(&name, None, Some(at_first));
+    assert_eq!(census, at_first, "something was left behind by the NIC (seed {seed}); open are {:#?}", open_files());
 }
 
 /// Where the two meet: a name on shared memory, a socket of this process on iWARP.

@@ -325,6 +325,11 @@ pub trait Maps {
 /// The schemes of the links that [`AnyLink::open`] makes.
 pub const SCHEMES: [&str; 2] = ["shm", "iwarp"];
 
+/// A link of this process by its scheme, for one that wraps it: one of [`SCHEMES`].
+pub fn open(scheme: &str, options: &LinkOptions) -> Result<Box<dyn Link>> {
+    Ok(AnyLink::open(scheme, options)?.into_link())
+}
+
 /// Any link.
 #[derive(Debug)]
 pub enum AnyLink {
@@ -349,6 +354,15 @@ impl AnyLink {
     /// A link of another type.
     pub fn other(link: impl Link + 'static) -> AnyLink {
         AnyLink::Other(Box::new(link))
+    }
+
+    /// The link itself, for one that wraps it.
+    pub fn into_link(self) -> Box<dyn Link> {
+        match self {
+            AnyLink::Shm(link) => Box::new(link),
+            AnyLink::Iwarp(link) => link,
+            AnyLink::Other(link) => link,
+        }
     }
 
     /// The link behind the name.

@@ -8,7 +8,7 @@
 //!   condition; a dispatcher raises the epoch, and then looks at the count.
 
 use std::{
-    os::fd::{AsFd, BorrowedFd},
+    os::fd::AsFd,
     sync::{
         Arc, Condvar, Mutex, MutexGuard,
         atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence},
@@ -104,36 +104,47 @@ impl Node {
         fence(Ordering::SeqCst);
         let epoch = sleeping.epoch();
         let outcome = check().and_then(|answer| {
-            if answer.is_none() {
-                let latest = self.wait_deadline().unwrap_or_else(|| clock::now() + LONGEST_SLEEP_NS);
-                self.sleep_once(deadline.map_or(latest, |deadline| deadline.min(latest)), epoch)?;
+            if answer.is_some() {
+                return Ok(answer);
             }
-            Ok(answer)
+            let longest = clock::now() + LONGEST_SLEEP_NS;
+            let latest = self.wait_deadline().unwrap_or(longest);
+            let until = deadline.map_or(latest, |deadline| deadline.min(latest));
+            if self.sleep_once(until, epoch)? || until != longest {
+                return Ok(None);
+            }
+            let has_news = core.links.has_news();
+            let late = check()?;
+            core.counters.unrung.add(usize::from(has_news || late.is_some()));
+            Ok(late)
         });
         sleeping.sleepers.fetch_sub(1, Ordering::SeqCst);
         outcome
     }
 
-    fn sleep_once(&self, deadline: u64, epoch: u64) -> Result<()> {
+    /// `false`: nothing ended the sleep but its time.
+    fn sleep_once(&self, deadline: u64, epoch: u64) -> Result<bool> {
         let core = &**self.core();
         let sleeping = &core.sleeping;
         let mut leader = sleeping.leader();
         if leader.asleep {
-            if sleeping.epoch() == epoch {
-                leader.followers += 1;
-                core.counters.sleeps.add(1);
-                let left = Duration::from_nanos(deadline.saturating_sub(clock::now()));
-                let mut woken = sleeping.followers.wait_timeout(leader, left).expect("no panic while leading");
-                woken.0.followers -= 1;
+            if sleeping.epoch() != epoch {
+                return Ok(true);
             }
-            return Ok(());
+            leader.followers += 1;
+            core.counters.sleeps.add(1);
+            let left = Duration::from_nanos(deadline.saturating_sub(clock::now()));
+            let mut woken = sleeping.followers.wait_timeout(leader, left).expect("no panic while leading");
+            woken.0.followers -= 1;
+            return Ok(!woken.1.timed_out());
         }
         leader.asleep = true;
         drop(leader);
         core.links.set_sleeping(true);
         let mut tokens = Tokens::new();
         let mut outcome = Ok(());
-        if !core.links.has_news() && sleeping.epoch() == epoch {
+        let may_sleep = !core.links.has_news() && sleeping.epoch() == epoch;
+        if may_sleep {
             core.counters.sleeps.add(1);
             outcome = sleeping.sleeper.sleep(Some(deadline), &mut tokens);
         }
@@ -154,7 +165,8 @@ impl Node {
         } else if sleeping.is_ringing() {
             self.progress();
         }
-        Ok(outcome?)
+        outcome?;
+        Ok(!may_sleep || !tokens.is_empty() || clock::now() < deadline)
     }
 
     /// Sleeps without telling the peers, who ring only if they must. What comes to the descriptors all the same is seen to, and
@@ -209,34 +221,6 @@ impl Node {
         self.core().links.watch(sleeper)
     }
 
-    pub(crate) fn sleep_descriptor(&self) -> BorrowedFd<'_> {
-        self.core().sleeping.sleeper.as_fd()
-    }
-
-    pub(crate) fn drain_sleep_descriptor(&self) {
-        let mut tokens = Tokens::new();
-        let _ = self.core().sleeping.sleeper.sleep(Some(0), &mut tokens);
-    }
-
-    /// The next news rings. `true` if there is some already.
-    pub(crate) fn set_ringing_once(&self) -> bool {
-        let core = self.core();
-        if let Some(service) = &core.service {
-            service.sleeps_outside();
-        }
-        core.links.set_sleeping(true);
-        core.links.has_news()
-    }
-
-    /// After a sleep on the descriptor outside this node: empties it and sees to what came.
-    pub(crate) fn finish_ringing(&self) {
-        self.drain_sleep_descriptor();
-        if !self.core().sleeping.is_ringing() {
-            self.core().links.set_sleeping(false);
-        }
-        self.progress_kernel();
-    }
-
     /// From now on all news rings.
     pub(crate) fn set_ringing(&self) {
         self.core().sleeping.ringing.store(true, Ordering::Relaxed);
@@ -273,11 +257,12 @@ impl NodeCore {
     /// After a poll that found something: nothing is put off that a sleeper waits for, and while nobody sleeps the kernel
     /// need not be told what this thread finds by itself.
     pub(super) fn settle(&self) {
-        let Some(service) = &self.service else { return };
+        if self.service.is_none() {
+            return;
+        }
         if self.somebody_sleeps() {
             self.links.push();
-        } else if !self.sleeping.is_ringing() && !service.has_outside() && self.links.attend() && self.somebody_sleeps()
-        {
+        } else if !self.sleeping.is_ringing() && self.links.attend() && self.somebody_sleeps() {
             self.links.served().for_each(|link| link.set_sleeping(true));
         }
     }
@@ -307,10 +292,5 @@ impl NodeCore {
         }
         self.sleeping.bell.ring();
         any
-    }
-
-    /// Wakes whoever sleeps on the node's descriptor by itself.
-    pub(crate) fn ring(&self) {
-        self.sleeping.bell.ring();
     }
 }

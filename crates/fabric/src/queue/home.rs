@@ -1,11 +1,15 @@
 //! Where one side of a queue waits: at its node, for one word of its block.
 
-use std::{os::fd::BorrowedFd, sync::Arc};
+use std::{
+    os::fd::{AsFd, BorrowedFd},
+    sync::Arc,
+};
 
 use sidestep_shm::wait::Waiter;
 use sidestep_sys::clock;
 
 use crate::{
+    berth::Berth,
     endpoint::EndpointCore,
     error::{Error, Result},
     event::{EventQueue, SourceId},
@@ -19,9 +23,23 @@ pub(crate) struct Home {
     pub(super) node: Node,
     pub(super) endpoint: Arc<EndpointCore>,
     pub(super) tripwire: Tripwire,
+    /// Where a caller sleeps by itself. Threads that sleep at the node have another place, so neither takes a ring from the
+    /// other.
+    outside: Option<Outside>,
+}
+
+#[derive(Debug)]
+struct Outside {
+    berth: Berth,
+    /// A caller sleeps, or is about to.
+    is_occupied: bool,
 }
 
 impl Home {
+    pub(super) fn new(node: Node, endpoint: Arc<EndpointCore>, tripwire: Tripwire) -> Home {
+        Home { node, endpoint, tripwire, outside: None }
+    }
+
     /// Whether the connection is over.
     #[inline]
     pub(crate) fn check_open(&self) -> Result<()> {
@@ -63,7 +81,7 @@ impl Home {
         peer_core: &dyn Fn() -> u32,
         news: &dyn Fn() -> bool,
     ) -> Result<()> {
-        let Home { node, endpoint, tripwire } = self;
+        let Home { node, endpoint, tripwire, .. } = self;
         // Where a peer cannot reach memory by itself, news comes with a poll.
         let is_served = node.peer(endpoint.peer()).is_served();
         loop {
@@ -90,17 +108,29 @@ impl Home {
     }
 
     /// For a caller that sleeps by itself: arms, and says whether it may sleep.
-    pub(crate) fn prepare_wait(&self, news: &dyn Fn() -> bool) -> bool {
+    pub(crate) fn prepare_wait(&mut self, news: &dyn Fn() -> bool) -> Result<bool> {
         self.node.progress();
+        self.outside()?;
         self.tripwire.arm();
+        let Some(Outside { berth, is_occupied }) = &mut self.outside else { return Ok(false) };
         // What is on the way to this node has not rung, and will not.
-        !self.node.set_ringing_once() && !news()
+        let is_quiet = if *is_occupied { !self.node.has_news() } else { berth.occupy() };
+        *is_occupied = true;
+        let may_sleep = is_quiet && !news();
+        if !may_sleep {
+            self.finish_wait();
+        }
+        Ok(may_sleep)
     }
 
     /// After such a sleep.
-    pub(crate) fn finish_wait(&self) {
+    pub(crate) fn finish_wait(&mut self) {
         self.tripwire.disarm();
-        self.node.finish_ringing();
+        if let Some(outside) = &mut self.outside
+            && std::mem::take(&mut outside.is_occupied)
+        {
+            outside.berth.leave();
+        }
     }
 
     /// When a caller that sleeps by itself must look again at the latest.
@@ -108,8 +138,15 @@ impl Home {
         self.node.wait_deadline()
     }
 
-    /// The descriptors to sleep on after `prepare_wait`: readable when there may be news.
-    pub(crate) fn descriptor(&self) -> BorrowedFd<'_> {
-        self.node.sleep_descriptor()
+    /// The descriptor to sleep on after `prepare_wait`: readable when there may be news.
+    pub(crate) fn descriptor(&mut self) -> Result<BorrowedFd<'_>> {
+        Ok(self.outside()?.berth.as_fd())
+    }
+
+    fn outside(&mut self) -> Result<&mut Outside> {
+        match &mut self.outside {
+            Some(outside) => Ok(outside),
+            none => Ok(none.insert(Outside { berth: self.node.berth()?, is_occupied: false })),
+        }
     }
 }

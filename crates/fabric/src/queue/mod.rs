@@ -279,7 +279,7 @@ pub fn attach(
     let node = endpoint.node();
     let home = |at| -> Result<Home> {
         let tripwire = Tripwire::on_slice(node, &ours.slice, at, Access::Write, Mode::Once)?;
-        Ok(Home { node: node.clone(), endpoint: endpoint.core().clone(), tripwire })
+        Ok(Home::new(node.clone(), endpoint.core().clone(), tripwire))
     };
     let sender = Sender::new(home(HEAD)?, Wire::new(aperture, offset, TAIL)?, ours, theirs)?;
     let receiver = Receiver::new(home(TAIL)?, Wire::new(aperture, offset, HEAD)?, ours)?;

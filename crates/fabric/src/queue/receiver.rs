@@ -99,7 +99,11 @@ impl Receiver {
         if bytes.len() > PIECE {
             return self.receive_pieces(bytes);
         }
-        let count = ring.copy_out(bytes)?;
+        let mut count = ring.copy_out(bytes)?;
+        if count < bytes.len() && ring.has_offer() {
+            // What follows may lie in the larger ring.
+            count += ring.copy_out(&mut bytes[count..])?;
+        }
         self.tell_if_due()?;
         Ok(count)
     }
@@ -183,8 +187,7 @@ impl Receiver {
     /// Copies bytes from `skip` bytes ahead without taking them.
     #[inline]
     pub fn peek(&mut self, skip: usize, bytes: &mut [u8]) -> Result<usize> {
-        self.consumer().available_now()?;
-        Ok(self.consumer().peek(skip, bytes)?)
+        Ok(self.consumer().peek_now(skip, bytes)?)
     }
 
     /// Steps over bytes that were peeked at.
@@ -258,11 +261,18 @@ impl Receiver {
         Ok(self.consumer().available_now()?)
     }
 
-    /// Leaves word how far has been read, for a peer that may outlive this process. Costs a store.
+    /// Leaves word how far has been read, for a peer that may outlive this process, and returns it. Costs a store.
     #[inline]
-    pub fn testify(&mut self) {
+    pub fn testify(&mut self) -> u64 {
         let position = self.consumer().position();
         self.witness.store(position, Ordering::Relaxed);
+        position
+    }
+
+    /// Whether bytes are known to be there that were not taken, without a look at what the peer writes.
+    #[inline]
+    pub fn has_known(&mut self) -> bool {
+        self.consumer().has_known()
     }
 
     /// Position of the next byte to receive.
@@ -313,7 +323,9 @@ impl Receiver {
     /// Ends the queue: no more is sent than the bytes before the position that this returns, which are received as ever.
     pub fn freeze(&mut self) -> Result<u64> {
         self.check_mapped()?;
-        Ok(self.consumer().freeze()?)
+        let end = self.consumer().freeze()?;
+        self.wire.stored()?;
+        Ok(end)
     }
 
     /// The position at which the queue ends, if it has an end.
@@ -365,10 +377,10 @@ impl Receiver {
     }
 
     /// For a caller that sleeps by itself: arms, and says whether it may sleep.
-    pub fn prepare_wait(&mut self) -> bool {
+    pub fn prepare_wait(&mut self) -> Result<bool> {
         let Receiver { ring, home, .. } = self;
         let ring = ring.consumer();
-        !ring.has_news() && home.prepare_wait(&|| ring.has_news())
+        Ok(!ring.has_news() && home.prepare_wait(&|| ring.has_news())?)
     }
 
     /// When such a sleep must end at the latest, if it must.
@@ -382,8 +394,8 @@ impl Receiver {
     }
 
     /// The descriptor to sleep on after [`prepare_wait`](Self::prepare_wait): readable when there may be something, or
-    /// the connection has ended.
-    pub fn wait_descriptor(&self) -> BorrowedFd<'_> {
+    /// the connection has ended. It is this receiver's alone, and always the same.
+    pub fn wait_descriptor(&mut self) -> Result<BorrowedFd<'_>> {
         self.home.descriptor()
     }
 

@@ -130,7 +130,12 @@ impl Sender {
         }
         let count = self.push(bytes)?;
         if count > 0 {
-            self.publish_or_recall()?;
+            let is_mapped = self.current.aperture.is_none();
+            if !is_mapped || !self.ring.producer().publish(cpu::current_core()) {
+                self.publish_or_recall()?;
+            } else {
+                self.wire.swapped()?;
+            }
         }
         Ok(count)
     }
@@ -158,7 +163,7 @@ impl Sender {
     }
 
     /// Puts bytes into the ring without publishing them.
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, bytes: &[u8]) -> Result<usize> {
         let Ring::Bytes(ring) = &mut self.ring else { return Err(not("a stream")) };
         let count = ring.copy_in(bytes)?;
@@ -237,7 +242,7 @@ impl Sender {
         self.wire.swapped()
     }
 
-    #[inline]
+    #[inline(never)]
     fn publish_or_recall(&mut self) -> Result<()> {
         let outcome = self.publish();
         if outcome == Err(Error::Frozen) {
@@ -338,14 +343,14 @@ impl Sender {
             if self.poll_growth()? {
                 continue;
             }
-            let Sender { home, waiter, peer_core, head, growth, .. } = self;
-            let core = || peer_core.load(Ordering::Relaxed) as u32;
+            let Sender { home, waiter, peer_core, head, growth, ring, .. } = self;
+            let (core, ring) = (|| peer_core.load(Ordering::Relaxed) as u32, ring.producer());
             let opening = growth.as_ref().map(|(aperture, _)| aperture);
             let is_offered = || match opening {
                 Some(aperture) => aperture.is_open() != Ok(false),
                 None => home.has_larger_ring(),
             };
-            let news = || head.load(Ordering::Relaxed) != seen || is_offered();
+            let news = || head.load(Ordering::Relaxed) != seen || ring.is_ending() || is_offered();
             home.wait(waiter, deadline, "space in a queue", &core, &news)?;
             // Space that is found by looking lets the process see to nothing else.
             self.count_shortage(WAITS)?;
@@ -375,6 +380,7 @@ impl Sender {
     }
 
     /// How often the receiver waited and was told.
+    #[inline]
     pub fn alarms(&self) -> u64 {
         self.wire.alarms()
     }
@@ -481,11 +487,13 @@ impl Sender {
     }
 
     /// For a caller that sleeps by itself until there is space: arms, and says whether it may sleep.
-    pub fn prepare_wait(&mut self) -> bool {
+    pub fn prepare_wait(&mut self) -> Result<bool> {
         let seen = self.head.load(Ordering::Relaxed);
         let space = self.space().unwrap_or(1);
-        let head = &self.head;
-        space == 0 && self.home.prepare_wait(&|| head.load(Ordering::Relaxed) != seen)
+        let Sender { home, head, ring, .. } = self;
+        let ring = ring.producer();
+        let news = || head.load(Ordering::Relaxed) != seen || ring.is_ending();
+        Ok(space == 0 && home.prepare_wait(&news)?)
     }
 
     /// When such a sleep must end at the latest, if it must.
@@ -499,8 +507,8 @@ impl Sender {
     }
 
     /// The descriptor to sleep on after [`prepare_wait`](Self::prepare_wait): readable when there may be space, or the
-    /// connection has ended.
-    pub fn wait_descriptor(&self) -> BorrowedFd<'_> {
+    /// connection has ended. It is this sender's alone, and always the same.
+    pub fn wait_descriptor(&mut self) -> Result<BorrowedFd<'_>> {
         self.home.descriptor()
     }
 
@@ -560,6 +568,7 @@ impl Ring {
         }
     }
 
+    #[inline]
     fn position(&self) -> u64 {
         match self {
             Ring::Bytes(ring) => ring.position(),

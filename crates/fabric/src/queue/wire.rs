@@ -110,6 +110,7 @@ impl Wire {
     }
 
     /// How often an armed peer was told.
+    #[inline]
     pub(crate) fn alarms(&self) -> u64 {
         match self {
             Wire::Mapped { alarms, .. } => alarms.load(Ordering::Relaxed),

@@ -7,6 +7,9 @@ use crate::{
 
 use super::*;
 
+/// A producer sees by what it is told that the consumer moves: one that takes 30 MB/s moves within 8 ms, whatever the ring's size.
+const MOST_UNTOLD: u64 = 256 << 10;
+
 impl Consumer {
     /// Takes up the reading end.
     pub fn new(parts: Parts) -> Result<Consumer> {
@@ -54,24 +57,46 @@ impl Consumer {
         Ok(self.readable() as usize)
     }
 
-    /// Readable bytes after a fresh look at the producer's copy.
+    /// Bytes that have come, after a fresh look at the producer's copy; also those that lie in the next ring.
     #[inline]
     pub fn available_now(&mut self) -> Result<usize> {
         self.refresh()?;
-        Ok(self.readable() as usize)
+        if self.next.is_some() { self.available_across() } else { Ok(self.readable() as usize) }
+    }
+
+    #[cold]
+    fn available_across(&mut self) -> Result<usize> {
+        self.viewed = self.known_tail;
+        self.look_across()?;
+        Ok((self.viewed - self.read) as usize)
+    }
+
+    /// Whether bytes are known that were not read. Looks at nothing.
+    #[inline]
+    pub fn has_known(&self) -> bool {
+        self.known_tail != self.read
     }
 
     /// Whether a look at the published tail would find something new. Touches nothing.
     #[inline]
     pub fn has_news(&self) -> bool {
-        self.known_tail != self.read
-            || self.tail.load(Ordering::Relaxed) & POSITION != self.known_tail && self.end < End::Wanted
+        self.has_known() || self.tail.load(Ordering::Relaxed) & POSITION != self.known_tail && self.end < End::Wanted
     }
 
     /// The core the producer last published on.
     #[inline]
     pub fn producer_core(&self) -> u32 {
         self.core.load(Ordering::Relaxed) as u32
+    }
+
+    /// Copies bytes out from `skip` bytes ahead, without consuming them, after a fresh look; also those that lie in the next ring.
+    pub fn peek_now(&mut self, skip: usize, bytes: &mut [u8]) -> Result<usize> {
+        let count = self.available_now()?.saturating_sub(skip).min(bytes.len());
+        if count == 0 || self.next.is_none() {
+            return self.peek(skip, &mut bytes[..count]);
+        }
+        self.latest_view().copy_out(skip, &mut bytes[..count])?;
+        Ok(count)
     }
 
     /// Copies bytes out from `skip` bytes ahead, without consuming them.
@@ -193,10 +218,10 @@ impl Consumer {
         }
     }
 
-    /// Whether enough was consumed that the producer should be told: a quarter of the ring.
+    /// Whether enough was consumed that the producer should be told: a quarter of the ring, or 256 KiB.
     #[inline]
     pub fn owes_head(&self) -> bool {
-        self.untold() > self.mask >> 2
+        self.untold() > (self.mask >> 2).min(MOST_UNTOLD)
     }
 
     /// Tells the producer what has been consumed.

@@ -9,6 +9,11 @@ use crate::{
 
 use super::*;
 
+/// What processors move between their caches at a time.
+const LINE: u64 = 64;
+/// A page is in memory or not as a whole.
+const PAGE: u64 = 4096;
+
 impl Producer {
     /// Takes up the writing end.
     pub fn new(parts: Parts) -> Result<Producer> {
@@ -181,8 +186,20 @@ impl Producer {
         let is_ours = held == self.published;
         if is_ours {
             self.published = self.written;
+            self.claim_line();
         }
         is_ours
+    }
+
+    /// Writes to the next line, if it is free, so that the processor gets it from the consumer's cache before the next message
+    /// is there: the swap that publishes waits for every line written before it. A page that may not be in memory is left alone.
+    #[inline]
+    fn claim_line(&self) {
+        let next = self.written.next_multiple_of(LINE);
+        if next < self.limit && next % PAGE != 0 {
+            // B3. Within the ring, whose size is a power of two.
+            let _ = self.ring.copy_in((next & self.mask) as usize, &[0]);
+        }
     }
 
     /// Whether something was written and not published.
@@ -203,6 +220,12 @@ impl Producer {
     pub fn frozen(&mut self) -> Result<Option<Frozen>> {
         let held = self.tail.load(Ordering::Relaxed);
         self.judge(held)
+    }
+
+    /// Whether the end has come, or the consumer's memory says something that [`frozen`](Self::frozen) has to judge.
+    #[inline]
+    pub fn is_ending(&self) -> bool {
+        self.has_ended() || self.tail.load(Ordering::Relaxed) != self.published
     }
 
     /// Whether the end is known here.

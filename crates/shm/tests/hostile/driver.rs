@@ -189,7 +189,7 @@ impl Bytes {
                 1 => within(producer.frozen().map(|_| 0), 0),
                 _ => within(producer.take().map(|bytes| bytes.map_or(0, |bytes| bytes.len())), 3 * CAPACITY),
             },
-            9 => within(consumer.available_now(), 2 * CAPACITY),
+            9 => within(consumer.available_now(), 3 * CAPACITY),
             10 => {
                 let len = len(input)?;
                 within(consumer.copy_out(&mut buffer[..len]), len.min(2 * CAPACITY));
@@ -197,6 +197,7 @@ impl Bytes {
             11 => {
                 let (skip, len) = (value(input, 0)?, len(input)?);
                 within(consumer.peek(skip as usize, &mut buffer[..len]), len.min(2 * CAPACITY));
+                within(consumer.peek_now(skip as usize, &mut buffer[..len]), len.min(3 * CAPACITY));
             }
             12 => consumer.consume(len(input)?),
             13 => {

@@ -223,7 +223,14 @@ impl Ends {
             }
             Operation::Look => {
                 oracle.look();
-                assert_eq!(self.consumer.available_now(), Ok(oracle.known));
+                let all: Vec<_> = oracle.published.iter().copied().collect();
+                assert_eq!(self.consumer.available_now(), Ok(all.len()));
+                let mut bytes = vec![0; all.len() + 1];
+                assert_eq!(self.consumer.peek_now(all.len() / 3, &mut bytes), Ok(all.len() - all.len() / 3));
+                check(&bytes[..all.len() - all.len() / 3], &all[all.len() / 3..]);
+                if self.consumer.has_offer() {
+                    oracle.viewed = oracle.read + all.len() as u64;
+                }
             }
             Operation::Take(len) => {
                 let mut bytes = vec![0; len];

@@ -7,6 +7,7 @@ use crate::{
     kernel::{Result, signal::Inside},
     promotion::leaving,
     readiness::set::Set,
+    streams::{READ, WRITE},
 };
 
 /// In a process that has shut itself in: what a receiving call can give without the kernel. 0: the program's own call is to
@@ -22,6 +23,14 @@ pub fn sort_in(fd: i32, parts: &mut [IoSliceMut<'_>], count: usize, flags: i32) 
     let Some(stream) = table::stream(fd) else { return Ok(count) };
     let _inside = Inside::enter();
     stream.reader().sort_in(stream, parts, count, flags)
+}
+
+/// In a process that has shut itself in: a call of the program's own has carried so many bytes of a stream, which others may go
+/// on with.
+pub fn count_alone(fd: i32, is_read: bool, count: usize) {
+    if let Some(stream) = table::stream(fd) {
+        stream.count_alone(if is_read { READ } else { WRITE }, count);
+    }
 }
 
 /// In a process that has shut itself in: whether a receiving call would be given bytes without the kernel.

@@ -25,10 +25,13 @@ mod alone;
 pub mod io;
 mod number;
 mod process;
+mod program;
 mod unread;
 mod waits;
 
-pub use alone::{add_alone, has_bytes_alone, receive_alone, set_has_bytes_alone, set_was_controlled, sort_in};
+pub use alone::{
+    add_alone, count_alone, has_bytes_alone, receive_alone, set_has_bytes_alone, set_was_controlled, sort_in,
+};
 use number::forget_number;
 pub use number::{
     abandon, close, close_range, duplicated, first_internal, internal_closed, is_internal, is_lost, lost, replaced,
@@ -38,14 +41,21 @@ pub use process::{
     after_fork_in_child, after_fork_in_parent, at_exit, before_fork, highest_selected, keep_registry, lending, lent,
     start,
 };
+pub use program::{executing, started, starting, stays};
 pub use waits::{any_owned, cancelled, poll, select, set_control, set_created, set_wait};
 
-pub use crate::streams::reader::alone::ROOM as ROOM_ALONE;
+pub use crate::{descriptors::table::Found, streams::reader::alone::ROOM as ROOM_ALONE};
 
 /// Whether a descriptor is a stream of ours. A table look-up.
 #[inline]
 pub fn owns(fd: i32) -> bool {
     table::stream(fd).is_some()
+}
+
+/// The stream behind a descriptor, for [`receive_from`] and [`send_to`].
+#[inline]
+pub fn find(fd: i32) -> Option<Found> {
+    table::find(fd)
 }
 
 /// Whether the process has connections or sets that are ours, or has had one that left TCP.
@@ -134,8 +144,14 @@ fn track(fd: i32, nonblocking: impl FnOnce() -> bool, began: impl FnOnce(&Stream
 /// Any of the receiving calls. `flags` as for `recv`; for `read` 0. The list of parts is used up as bytes come.
 #[inline]
 pub fn receive(fd: i32, parts: &mut [IoSliceMut<'_>], flags: i32) -> Result<usize> {
-    match table::stream(fd) {
-        Some(stream) => io::receive(fd, stream, parts, flags, None),
+    receive_from(table::find(fd), fd, parts, flags)
+}
+
+/// The same for a descriptor that was just [found](find).
+#[inline]
+pub fn receive_from(found: Option<Found>, fd: i32, parts: &mut [IoSliceMut<'_>], flags: i32) -> Result<usize> {
+    match found {
+        Some(found) => io::receive(fd, found, parts, flags, None),
         None => kernel::receive(fd, parts, flags),
     }
 }
@@ -143,17 +159,23 @@ pub fn receive(fd: i32, parts: &mut [IoSliceMut<'_>], flags: i32) -> Result<usiz
 /// `recvmsg`: any of the receiving calls, with room for control messages.
 pub fn receive_message(fd: i32, parts: &mut [IoSliceMut<'_>], flags: i32, control: &mut Control<'_>) -> Result<usize> {
     control.clear();
-    let Some(stream) = table::stream(fd) else { return kernel::receive_message(fd, parts, flags, control) };
-    let count = io::receive(fd, stream, parts, flags, Some(&mut *control))?;
-    unread::tell(control, stream);
+    let Some(found) = table::find(fd) else { return kernel::receive_message(fd, parts, flags, control) };
+    let count = io::receive(fd, found, parts, flags, Some(&mut *control))?;
+    unread::tell(control, found.stream);
     Ok(count)
 }
 
 /// Any of the sending calls. On EPIPE the caller raises SIGPIPE, unless the flags say MSG_NOSIGNAL.
 #[inline]
 pub fn send(fd: i32, parts: &[IoSlice<'_>], flags: i32) -> Result<usize> {
-    match table::stream(fd) {
-        Some(stream) => io::send(fd, stream, parts, flags),
+    send_to(table::find(fd), fd, parts, flags)
+}
+
+/// The same for a descriptor that was just [found](find).
+#[inline]
+pub fn send_to(found: Option<Found>, fd: i32, parts: &[IoSlice<'_>], flags: i32) -> Result<usize> {
+    match found {
+        Some(found) => io::send(fd, found, parts, flags),
         None => kernel::send(fd, parts, flags),
     }
 }
@@ -169,8 +191,8 @@ pub fn send_file(out: i32, file: i32, offset: Option<&mut i64>, count: usize) ->
 /// `splice` between a stream of ours and a pipe.
 pub fn splice(from: i32, to: i32, count: usize, nonblocking: bool) -> Result<usize> {
     match (table::stream(from), table::stream(to)) {
-        (Some(stream), _) => io::splice_out(from, stream, to, count, nonblocking),
-        (None, Some(stream)) => io::splice_in(to, stream, from, count),
+        (Some(_), _) => io::splice_out(from, to, count, nonblocking),
+        (None, Some(_)) => io::splice_in(to, from, count),
         (None, None) => Err(Errno(libc::EINVAL)),
     }
 }
@@ -303,6 +325,17 @@ pub fn passing(fds: &[i32]) {
     let _inside = Inside::enter();
     leaving::leave_whole(&streams(fds), Reason::Passed);
     give_away(fds);
+}
+
+/// Standard input, output or error is this stream from now on: libc reads and writes it by itself. As long as it is, it stays on
+/// TCP.
+pub fn is_standard(fd: i32) {
+    leaving::leave_to_program(&streams(&[fd]));
+}
+
+/// Every number that is a stream or a set of ours.
+pub fn numbers() -> impl Iterator<Item = i32> {
+    table::numbers(0, u32::MAX)
 }
 
 /// Moves a stream back to TCP for good, before a call that only the kernel can carry out and that reads all of it.

@@ -39,11 +39,13 @@ pub fn lent() {
 pub fn start() {
     thread_end::start();
     sidestep_sys::lock::only_where(signal::puts_off);
+    sidestep_sys::lock::learn_threads();
     let _inside = Inside::enter();
     fork::check();
     complain();
     if config().promote != Promote::Never {
         numbers::start();
+        custody::program::adopt();
     }
 }
 

@@ -60,8 +60,8 @@ pub struct Config {
     pub sovia: via::Options,
     /// How long waits look before they sleep.
     pub patience: Patience,
-    /// Ring size at first, and after growth.
-    pub rings: (usize, usize),
+    /// Sizes of a ring: at first, for bulk, and for a stream that does not end or a reader that does not read.
+    pub rings: [usize; 3],
     /// The directory of the registry.
     pub directory: String,
     /// The process that reads the registry when this one has ended, if it is the parent.
@@ -108,9 +108,9 @@ impl Config {
     fn try_from_env(get: impl Fn(&str) -> Option<String>) -> Result<Config, WrongValue> {
         let text = |option: options::RunOption| option.read(&get);
         let (patience, rings) = [
-            (Patience::DEFAULT, (128 << 10, 1 << 20)),
-            (Patience::DEFAULT, (1 << 20, 4 << 20)),
-            (Patience::NONE, (64 << 10, 256 << 10)),
+            (Patience::DEFAULT, [128 << 10, 1 << 20, 4 << 20]),
+            (Patience::DEFAULT, [1 << 20, 4 << 20, 4 << 20]),
+            (Patience::NONE, [64 << 10, 256 << 10, 512 << 10]),
         ][options::PROFILE.choice(&get)?];
         Ok(Config {
             promote: Promote::parse(&text(options::PROMOTE)?).unwrap_or(Promote::Default),

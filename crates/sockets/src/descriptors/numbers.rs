@@ -9,7 +9,7 @@ use std::{
 };
 
 use rustix::{
-    fs::{Dir, Mode, OFlags, open, readlinkat},
+    fs::{self, Dir, Mode, OFlags, readlinkat},
     process::{Resource, Rlimit, getrlimit, setrlimit},
 };
 use sidestep_sys::descriptor;
@@ -50,6 +50,17 @@ pub fn choose() -> bool {
     hard >= FEW
 }
 
+/// Where a program finds what the one before has left for it. Depends on the hard limit alone.
+pub fn handed_on() -> Option<i32> {
+    let hard = getrlimit(Resource::Nofile).maximum.unwrap_or(u64::MAX);
+    (hard >= FEW).then(|| hard.min(LOW + ROOM) as i32 - 1)
+}
+
+/// The numbers that are open and not the engine's. None where there is no `/proc`.
+pub fn open() -> Vec<i32> {
+    list().ok().and_then(|folder| open_ones(&folder).map(Iterator::collect)).unwrap_or_default()
+}
+
 /// How many numbers the kernel's table would have room for without the engine, so that `select` does not look beyond.
 pub fn table() -> u32 {
     let known = TABLE.load(Ordering::Relaxed);
@@ -81,7 +92,7 @@ fn highest() -> Option<u32> {
 
 /// The folder of what is open.
 fn list() -> rustix::io::Result<OwnedFd> {
-    open("/proc/self/fd", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+    fs::open("/proc/self/fd", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
 }
 
 /// The numbers that are open, but for the folder itself and the engine's.
@@ -94,7 +105,7 @@ fn open_ones(folder: &OwnedFd) -> Option<impl Iterator<Item = i32> + use<>> {
 
 /// The length of this process's table now.
 fn measured() -> Option<u32> {
-    let file = open("/proc/self/status", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()?;
+    let file = fs::open("/proc/self/status", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()?;
     // It is among the first lines.
     let mut text = [0; 512];
     let count = rustix::io::read(&file, &mut text).ok()?;

@@ -70,11 +70,34 @@ impl Slot {
     }
 }
 
+/// A stream as it was found behind a number.
+#[derive(Debug, Clone, Copy)]
+pub struct Found {
+    /// The stream.
+    pub stream: &'static Stream,
+    slot: &'static Slot,
+}
+
+impl Found {
+    /// Whether the number still leads to it: to be asked under the lock of a direction.
+    #[inline]
+    pub fn stays(&self) -> bool {
+        self.slot.is(self.stream)
+    }
+}
+
+/// The stream behind a number, for a call that asks again whether the number leads to it.
+#[inline]
+pub fn find(fd: i32) -> Option<Found> {
+    let slot = slot(fd)?;
+    let what = slot.what.load(Ordering::Acquire);
+    if what == 0 || what >= FIRST_SET { None } else { Some(Found { stream: STREAMS.get(what - 1)?, slot }) }
+}
+
 /// The stream behind a number.
 #[inline]
 pub fn stream(fd: i32) -> Option<&'static Stream> {
-    let what = slot(fd)?.what.load(Ordering::Acquire);
-    if what == 0 || what >= FIRST_SET { None } else { STREAMS.get(what - 1) }
+    Some(find(fd)?.stream)
 }
 
 /// The set behind a number.

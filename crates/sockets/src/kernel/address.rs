@@ -2,6 +2,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
+use sidestep_wire::cursor::big;
+
 use crate::kernel::{self, Errno, Result};
 
 /// Names one end of a connection. The other end's key is [`Key::reversed`].
@@ -72,7 +74,7 @@ fn joined([high, low]: [u64; 2]) -> IpAddr {
 fn address(fd: i32, of_peer: bool) -> Result<SocketAddr> {
     let (bytes, len) = kernel::address(fd, of_peer)?;
     let family = i32::from(u16::from_ne_bytes([bytes[0], bytes[1]]));
-    let port = u16::from_be_bytes([bytes[2], bytes[3]]);
+    let port = big::Reader::new(&bytes[2..]).u16().map_err(|_| Errno(libc::EAFNOSUPPORT))?;
     match family {
         libc::AF_INET if len >= 8 => {
             Ok(SocketAddr::new(IpAddr::V4(Ipv4Addr::new(bytes[4], bytes[5], bytes[6], bytes[7])), port))

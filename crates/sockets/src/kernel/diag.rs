@@ -7,6 +7,7 @@ use std::{
 
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink};
 use sidestep_sys::descriptor;
+use sidestep_wire::cursor::big;
 
 use super::{SO_NETNS_COOKIE, TCP_ESTABLISHED, option64};
 use crate::kernel::address::Key;
@@ -74,8 +75,7 @@ fn question(key: &Key) -> [u8; REQUEST] {
     bytes[HEADER + 1] = libc::IPPROTO_TCP as u8;
     bytes[HEADER + 2] = 1 << (INET_DIAG_INFO - 1);
     bytes[HEADER + 4..ID].fill(0xff);
-    bytes[ID..ID + 2].copy_from_slice(&key.local.port().to_be_bytes());
-    bytes[ID + 2..ID + 4].copy_from_slice(&key.remote.port().to_be_bytes());
+    big::Writer::new(&mut bytes[ID..ID + 4]).u16(key.local.port()).u16(key.remote.port());
     for (at, address) in [(ID + 4, key.local.ip()), (ID + 20, key.remote.ip())] {
         match address {
             IpAddr::V4(v4) if family == libc::AF_INET => bytes[at..at + 4].copy_from_slice(&v4.octets()),

@@ -10,6 +10,7 @@
 use std::{
     arch::asm,
     io::{IoSlice, IoSliceMut},
+    sync::atomic::AtomicU64,
     time::Duration,
 };
 
@@ -206,6 +207,11 @@ pub fn seek_by(fd: i32, by: i64) -> Result<i64> {
     plain(libc::SYS_lseek, [fd as usize, by as usize, libc::SEEK_CUR as usize, 0, 0, 0]).map(|at| at as i64)
 }
 
+/// `lseek` to a position.
+pub fn seek_to(fd: i32, position: i64) -> Result<i64> {
+    plain(libc::SYS_lseek, [fd as usize, position as usize, libc::SEEK_SET as usize, 0, 0, 0]).map(|at| at as i64)
+}
+
 /// `sendfile`.
 pub fn send_file(out: i32, file: i32, offset: Option<&mut i64>, count: usize) -> Result<usize> {
     let offset = offset.map_or(0, |offset| &raw mut *offset as usize);
@@ -229,11 +235,51 @@ pub fn shutdown(fd: i32, how: i32) -> Result<()> {
 
 /// `ppoll`. The time-out is not changed.
 pub fn poll(fds: &mut [libc::pollfd], timeout: Option<Duration>, mask: Option<Mask>) -> Result<usize> {
+    poll_at(fds.as_mut_ptr() as usize, fds.len(), timeout, mask)
+}
+
+/// The same for a list that the thread keeps, of which entries from `from` on are looked at.
+pub fn poll_kept(fds: KeptList, from: usize, timeout: Option<Duration>, mask: Option<Mask>) -> Result<usize> {
+    let from = from.min(fds.len);
+    poll_at(fds.at.wrapping_add(from) as usize, fds.len - from, timeout, mask)
+}
+
+/// Where a list lies for the kernel that outlives the call, and is nobody's to drop if that is left by a jump.
+#[derive(Debug, Clone, Copy)]
+pub struct KeptList {
+    at: *const AtomicU64,
+    len: usize,
+}
+
+impl KeptList {
+    /// These words, each of which is an entry ([`to_word`]).
+    pub fn of(words: &[AtomicU64]) -> KeptList {
+        KeptList { at: words.as_ptr(), len: words.len() }
+    }
+}
+
+/// An entry of a list as a word of memory, as the kernel has it.
+pub fn to_word(entry: libc::pollfd) -> u64 {
+    let mut bytes = [0; 8];
+    bytes[..4].copy_from_slice(&entry.fd.to_ne_bytes());
+    bytes[4..6].copy_from_slice(&entry.events.to_ne_bytes());
+    bytes[6..].copy_from_slice(&entry.revents.to_ne_bytes());
+    u64::from_ne_bytes(bytes)
+}
+
+/// What the kernel has found for such an entry.
+pub fn found_in(word: u64) -> i16 {
+    let bytes = word.to_ne_bytes();
+    i16::from_ne_bytes([bytes[6], bytes[7]])
+}
+
+// K1: the list outlives the call.
+fn poll_at(fds: usize, count: usize, timeout: Option<Duration>, mask: Option<Mask>) -> Result<usize> {
     let waits = timeout != Some(Duration::ZERO);
     let mut time = timeout.map(timespec);
     let time = time.as_mut().map_or(0, |time| &raw mut *time as usize);
     let mask = mask.as_ref().map_or(0, |mask| &raw const mask.0 as usize);
-    patient(waits, libc::SYS_ppoll, [fds.as_mut_ptr() as usize, fds.len(), time, mask, KERNEL_MASK, 0])
+    patient(waits, libc::SYS_ppoll, [fds, count, time, mask, KERNEL_MASK, 0])
 }
 
 /// `epoll_pwait2`, or `epoll_pwait` on kernels without it.
@@ -299,6 +345,13 @@ pub fn copy_high(fd: i32) -> Result<std::os::fd::OwnedFd> {
     // SAFETY: K2: only a number for the kernel, which refuses one that is not open.
     let borrowed = unsafe { std::os::fd::BorrowedFd::borrow_raw(fd) };
     sidestep_sys::descriptor::keep_copy(borrowed).map_err(|errno| Errno(errno.raw_os_error()))
+}
+
+/// Another descriptor of the same open file, with this number. `None`: that is taken, or cannot be had.
+pub fn copy_at(fd: i32, number: i32) -> Option<std::os::fd::OwnedFd> {
+    // SAFETY: K2: as above.
+    let borrowed = unsafe { std::os::fd::BorrowedFd::borrow_raw(fd) };
+    sidestep_sys::descriptor::keep_copy_at(borrowed, number)
 }
 
 /// What the kernel says of a descriptor now, of these events and of errors.

@@ -134,14 +134,18 @@ pub fn before() {
     HELD.set(Some(ManuallyDrop::new(held)));
 }
 
-/// Children that run in a thread's place.
+/// Children that run in a thread's place, and programs that are about to.
 static LENT: AtomicU32 = AtomicU32::new(0);
+
+/// Nothing is promoted from here on, until [`take_back`].
+pub fn hold_promotions() {
+    LENT.fetch_add(1, Ordering::SeqCst);
+}
 
 /// Before a child runs in this thread's place.
 pub fn lend() {
     let _inside = Inside::enter();
-    // First: nothing is promoted from here on.
-    LENT.fetch_add(1, Ordering::SeqCst);
+    hold_promotions();
     let _change = table::change();
     leaving::lend();
 }

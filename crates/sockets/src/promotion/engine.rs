@@ -179,7 +179,7 @@ impl Engine {
             };
             return Err(Error::Memory(limit));
         }
-        let capacity = config().affordable_ring(config().rings.0);
+        let capacity = config().affordable_ring(config().rings[0]);
         Half::new(&self.node, peer, ChannelOptions { capacity, ..ChannelOptions::default() })
     }
 

@@ -3,7 +3,8 @@
 //!
 //! What this side writes goes over TCP at once. For the other direction this side ends its ring, and wants what it has not read
 //! to come over TCP: a message wakes the peer if it sleeps. What the peer has not taken in time is read here. The reader of a
-//! link can only ask its peer to go over. A process that shuts itself in takes what lies in its ring into memory of its own.
+//! link can only ask its peer to go over, and gives what it has not read back to it. A process that shuts itself in takes what
+//! lies in its ring into memory of its own.
 
 use std::{
     sync::atomic::{Ordering, fence},
@@ -20,7 +21,7 @@ use crate::{
     promotion::engine,
     readiness::sleep,
     registry::{self, reason::Reason},
-    streams::{READ, Stage, Stream, WRITE, lock},
+    streams::{READ, Stage, Stream, WRITE},
 };
 
 /// How long a stream that leaves waits for its peer.
@@ -41,8 +42,14 @@ pub fn leave(stream: &'static Stream, reason: Reason) {
 
 /// The same for several, which are waited for together.
 pub fn leave_these(streams: &[&'static Stream], reason: Reason) {
+    leave_within(streams, reason, LEAVE_NS);
+}
+
+/// The same, with so long for peers that have been given something back: what they do not answer to in time they leave behind.
+fn leave_within(streams: &[&'static Stream], reason: Reason, of_links: u64) {
     let _inside = Inside::enter();
-    wait(ask(streams, reason), reason, LEAVE_NS);
+    wait(ask(streams, reason), reason, |stream| if is_link(stream) { of_links } else { LEAVE_NS });
+    streams.iter().for_each(|stream| conclude(stream));
     return_inherited(streams, LEAVE_NS);
     streams.iter().for_each(|stream| stream.set_reason(reason));
 }
@@ -50,10 +57,43 @@ pub fn leave_these(streams: &[&'static Stream], reason: Reason) {
 /// As [`leave_these`], before what lies here is out of reach: as long as there is something, it is wanted again and again.
 pub fn leave_whole(streams: &[&'static Stream], reason: Reason) {
     let until = clock::now() + WHOLE_NS;
-    leave_these(streams, reason);
+    leave_within(streams, reason, WHOLE_NS);
     while clock::now() < until && streams.iter().any(|stream| has_rest(stream)) {
         let rest: Vec<_> = streams.iter().copied().filter(|stream| has_rest(stream)).collect();
         leave_these(&rest, reason);
+    }
+}
+
+/// Before a program is executed that will have these streams, or libc itself reads from them: both directions are TCP's, as before a
+/// `fork`. What lies here is wanted again and again. Later they may be promoted again, by whoever has them alone then.
+pub fn leave_to_program(streams: &[&'static Stream]) {
+    let _inside = Inside::enter();
+    let until = clock::now() + WHOLE_NS;
+    let mut rest = streams.to_vec();
+    loop {
+        leave_to_child(
+            &rest,
+            |stream| if is_link(stream) { until.saturating_sub(clock::now()) } else { patience(stream) },
+        );
+        return_inherited(&rest, CHILD_NS);
+        rest.retain(|stream| has_rest(stream));
+        if rest.is_empty() || clock::now() >= until {
+            return;
+        }
+    }
+}
+
+/// After [`leave_to_program`]: waits for a while until the peers have parted with the carriers, too, so that they look for the next
+/// program at once.
+pub fn await_parting(streams: &[&'static Stream]) {
+    let until = clock::now() + CHILD_NS;
+    let mut rest = streams.to_vec();
+    loop {
+        rest.retain(|stream| !stream.has_given_back());
+        if rest.is_empty() || clock::now() >= until {
+            return;
+        }
+        kernel::pause(LOOK);
     }
 }
 
@@ -80,7 +120,7 @@ pub fn leave_to_family() -> Vec<Legacy> {
             None => others.push(stream),
         }
     }
-    leave_to_child(&others);
+    leave_to_child(&others, patience);
     legacies.extend(others.into_iter().filter_map(Legacy::of));
     legacies
 }
@@ -94,24 +134,54 @@ pub fn all_streams() -> Vec<&'static Stream> {
 
 /// Before a `vfork`, whose child has this memory: every stream goes over to TCP both ways.
 pub fn lend() {
-    leave_to_child(&all_streams());
+    leave_to_child(&all_streams(), patience);
 }
 
-fn leave_to_child(streams: &[&'static Stream]) {
+fn leave_to_child(streams: &[&'static Stream], limit: impl Fn(&Stream) -> u64) {
     streams.iter().for_each(|stream| stream.end_sharing());
     let carried: Vec<_> = streams.iter().copied().filter(|stream| stream.stage() == Stage::Carried).collect();
     carried.iter().for_each(|stream| {
         stream.carriage.parting.store(true, Ordering::SeqCst);
-        close_inbox(stream);
+        stream.carriage.decline();
     });
     // All readers first: the peer of a stream may be another one of them, and sends anew what is wanted when it leaves.
-    let asked = carried.iter().copied().filter(|stream| stream.reader().give_back(stream)).collect();
-    for stream in &carried {
-        stream.writer().leave_to_family(stream);
-        stream.reader().say_parting();
-        tell_peer(stream);
+    let asked = carried.iter().copied().filter(|stream| stream.reader().give_back(stream, true)).collect();
+    let began = clock::now();
+    // A peer that gives something back decides when it has an answer, and may be another stream of this process.
+    let (later, at_once): (Vec<_>, Vec<_>) = carried.iter().partition(|stream| stream.writer().awaits_return(stream));
+    at_once.into_iter().for_each(leave_writing);
+    wait(asked, Reason::Demoted, limit);
+    later.into_iter().for_each(leave_writing);
+    let waited = clock::now() - began;
+    carried.iter().for_each(|stream| {
+        stream.carriage.waited.fetch_add(waited, Ordering::Relaxed);
+    });
+}
+
+/// The writing direction goes over to TCP, and the peer is told that this side parts with the carrier: behind its last switch.
+fn leave_writing(stream: &Stream) {
+    stream.writer().leave_to_family(stream);
+    stream.reader().say_parting();
+    tell_peer(stream, patience(stream).min(LEAVE_NS));
+}
+
+/// What the peer gives back while this side leaves is not left to later calls.
+fn conclude(stream: &Stream) {
+    let mut writer = stream.writer();
+    if writer.awaits_return(stream) {
+        writer.leave_to_family(stream);
     }
-    wait(asked, Reason::Demoted, CHILD_NS);
+}
+
+/// Whether only the writer of its carrier can end that.
+fn is_link(stream: &Stream) -> bool {
+    stream.carrier().is_some_and(|carrier| !carrier.capabilities().freezes)
+}
+
+/// How long a fork waits for the peer of a stream. All forks together wait so long for one carrier, else a program that forks all
+/// the time would do nothing but wait for a peer that does not look.
+fn patience(stream: &Stream) -> u64 {
+    CHILD_NS.saturating_sub(stream.carriage.waited.load(Ordering::Relaxed))
 }
 
 /// The same for every stream of the process.
@@ -124,7 +194,7 @@ pub fn leave_all(reason: Reason) {
     let numbers: Vec<i32> = table::numbers(0, u32::MAX).filter(|fd| reason != Reason::Passed || kept(*fd)).collect();
     let streams: Vec<&'static Stream> = numbers.iter().filter_map(|fd| table::stream(*fd)).collect();
     let limit = if reason == Reason::Sandboxed { SHUT_IN_NS } else { LEAVE_NS };
-    wait(ask(&streams, reason), reason, limit);
+    wait(ask(&streams, reason), reason, |_| limit);
     return_inherited(&streams, if reason == Reason::Passed { CHILD_NS } else { limit });
     streams.iter().for_each(|stream| stream.set_reason(reason));
     if reason == Reason::Sandboxed {
@@ -187,13 +257,16 @@ fn ask(streams: &[&'static Stream], reason: Reason) -> Vec<&'static Stream> {
     streams.iter().for_each(|stream| stream.end_sharing());
     let (carried, others): (Vec<_>, Vec<_>) = streams.iter().partition(|stream| stream.stage() == Stage::Carried);
     others.iter().for_each(|stream: &&Stream| stream.stay(reason));
-    carried.iter().for_each(|stream| close_inbox(stream));
+    carried.iter().for_each(|stream| drop(stream.carriage.take_inbound()));
     // As in `leave_to_child`; and before the peer is told to go over, when it sends anew what is wanted.
-    let asked = carried.iter().copied().filter(|stream: &&Stream| stream.reader().give_back(stream)).collect();
+    // Who shuts itself in takes what lies in a link into its own memory instead.
+    let of_links = reason != Reason::Sandboxed;
+    let asked =
+        carried.iter().copied().filter(|stream: &&Stream| stream.reader().give_back(stream, of_links)).collect();
     for stream in carried {
         stream.reader().leave();
         stream.writer().leave(stream);
-        tell_peer(stream);
+        tell_peer(stream, LEAVE_NS);
     }
     asked
 }
@@ -224,28 +297,24 @@ fn return_inherited(streams: &[&'static Stream], limit: u64) {
     }
 }
 
-/// What no call has taken up of a carrier yet, none takes up later.
-fn close_inbox(stream: &Stream) {
-    *lock(&stream.carriage.inbox) = None;
-}
-
 /// The peer looks. Over a link its writer announces that it enters, and looks for a word to leave once more. That lies in its memory
-/// when this returns: from then on the announcement is found here, or it finds the word.
-fn tell_peer(stream: &Stream) {
+/// when this returns, or the time is over: from then on the announcement is found here, or it finds the word.
+fn tell_peer(stream: &Stream, limit: u64) {
     if let Some(carrier) = stream.carrier() {
         carrier.watch().nudge();
         if !carrier.capabilities().freezes {
-            carrier.deliver(clock::now() + LEAVE_NS);
+            carrier.deliver(clock::now() + limit);
         }
         // Pairs with the one in the writer's `await_word`.
         fence(Ordering::SeqCst);
     }
 }
 
-/// Waits until the peers of these streams have gone over to TCP, too.
-fn wait(mut streams: Vec<&'static Stream>, reason: Reason, limit: u64) {
-    let deadline = clock::now() + limit;
+/// Waits until the peers of these streams have gone over to TCP, too, for each as long as its limit says.
+fn wait(mut streams: Vec<&'static Stream>, reason: Reason, limit: impl Fn(&Stream) -> u64) {
+    let began = clock::now();
     loop {
+        let now = clock::now();
         streams.retain(|stream| {
             let mut reader = stream.reader();
             if reason == Reason::Sandboxed {
@@ -254,18 +323,18 @@ fn wait(mut streams: Vec<&'static Stream>, reason: Reason, limit: u64) {
                 stream.carrier().iter().for_each(|carrier| carrier.watch().settle());
             }
             let decided = reader.is_given_back(stream);
-            if decided {
+            let late = now - began >= limit(stream);
+            if decided || late {
                 reader.stop_giving_back(stream);
             }
-            !decided
+            if late && !decided && reason == Reason::Sandboxed {
+                // It is read from its ring as long as nothing comes over TCP.
+                reader.prepare_alone();
+            }
+            !decided && !late
         });
-        if streams.is_empty() || clock::now() >= deadline {
-            streams.iter().for_each(|stream| stream.reader().stop_giving_back(stream));
-            // Those that have not followed are read from their rings as long as nothing comes over TCP.
-            streams.iter().filter(|_| reason == Reason::Sandboxed).for_each(|stream| stream.reader().prepare_alone());
-            return;
-        }
-        if let Some(carrier) = streams[0].carrier() {
+        let Some(first) = streams.first() else { return };
+        if let Some(carrier) = first.carrier() {
             carrier.check();
         }
         // The peer may be this process.

@@ -5,8 +5,8 @@
 //! that run in between; what a jump leaves is taken back ([`leave_to`]).
 //!
 //! **Why it is right.** A handler runs only where handlers are not put off. There the thread has no lock, and all it has
-//! counted is in the list, since counting and noting are one step for handlers: both happen inside. So a call has nothing but
-//! memory of its own besides the list. The engine itself never runs a function of the program but handlers, and never jumps:
+//! counted is in the list, since counting and noting are one step for handlers: both happen inside. Memory that a call needs
+//! where it may be left is kept by its thread (`poll/list.rs`), and noted, too. The engine itself never runs a function of the program but handlers, and never jumps:
 //! a jump that leaves a call therefore comes from a handler in the middle of it, or from one that came in the middle of a
 //! call which that one has made. From the newest handler on backwards the question is whether the jump ends in it, that is,
 //! between where the thread is and where the handler began, on one stack; if not, it leaves the handler and the call that the
@@ -26,7 +26,7 @@ use crate::{
         signal::{self, Inside},
         thread_end::{self, Kept},
     },
-    readiness::{set::Set, sleep},
+    readiness::{poll, set::Set, sleep},
     streams::Stream,
 };
 
@@ -48,6 +48,8 @@ pub enum What {
     Berth,
     /// A sleep in a set.
     Set(&'static Set),
+    /// A list of descriptors, by the number under which its thread keeps it.
+    List(u64),
 }
 
 /// The place of something in the list.
@@ -155,6 +157,7 @@ fn take_back(from: usize) {
             Some((_, What::InKernel(stream, direction))) => stream.left_kernel(direction),
             Some((_, What::Berth)) => sleep::leave_berth(),
             Some((_, What::Set(set))) => set.wakes(),
+            Some((_, What::List(number))) => poll::forget(number),
             Some((_, What::Handler { .. })) => {}
             None => return,
         }

@@ -339,6 +339,11 @@ impl Member {
         until
     }
 
+    /// Whether its peer asks for something that this side has not followed.
+    pub fn must_follow(&self) -> bool {
+        self.ring.as_ref().is_some_and(|ring| self.stream.must_follow(&ring.carrier))
+    }
+
     /// Arms its tripwires; `false` if there is news after all. Links are looked at, unless there are `many` members.
     pub fn becomes_idle(&mut self, many: bool) -> bool {
         let shared = lock(&self.stream.sets).len() > 1;
@@ -350,8 +355,10 @@ impl Member {
         if !ring.carrier.watch().may_rest(many) {
             return false;
         }
+        // What arrived before it was armed may be in the hands of another thread, which tells nobody.
+        ring.carrier.watch().settle();
         // The tripwires of a stream in several sets report to one of them only.
-        if shared || self.ready() != 0 {
+        if shared || self.ready() != 0 || self.must_follow() {
             return false;
         }
         if let Some(ring) = &mut self.ring {

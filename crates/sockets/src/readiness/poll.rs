@@ -22,7 +22,7 @@ use crate::{
 
 mod list;
 
-pub use list::LOOK_TICKS;
+pub use list::{LOOK_TICKS, forget};
 use list::{List, Ringed};
 
 /// Whether descriptors without a ring are looked at by every call, or now and then while rings are busy.
@@ -48,12 +48,16 @@ pub fn poll(
         let mut list = List::of(fds);
         let Some(node) = list.ringed.first().map(|ringed| ringed.carrier.node().clone()) else {
             if let Some(held) = hold(&list.plain) {
+                let (scarce, inherits) = (list.scarce, !list.inherited.is_empty());
+                let bed = list.lie_down(None);
                 drop(inside);
                 let left = sleep::left(deadline);
-                let at_once = sleep::is_interrupted(before, true) || !list.inherited.is_empty();
-                let left = if at_once { Some(Duration::ZERO) } else { soon(left, list.scarce) };
-                let outcome = kernel::poll(fds, left, mask).map(|count| list.add_inherited(fds, count));
-                let outcome = match outcome {
+                let at_once = sleep::is_interrupted(before, true) || inherits;
+                let left = if at_once { Some(Duration::ZERO) } else { soon(left, scarce) };
+                let outcome = kernel::poll(fds, left, mask);
+                let _inside = Inside::enter();
+                let Some(list) = List::get_up(bed) else { return outcome };
+                let outcome = match outcome.map(|count| list.add_inherited(fds, count)) {
                     Ok(0) if sleep::is_interrupted(before, true) => Err(Errno(libc::EINTR)),
                     outcome => outcome,
                 };
@@ -77,7 +81,7 @@ pub fn poll(
             if due || list.is_behind() || list.needs_kernel(fds, others) {
                 list.look_at_kernel()?;
             }
-            let count = list.report(fds);
+            let count = list.report_in_order(fds)?;
             list.put_by();
             return Ok(count);
         }
@@ -89,7 +93,7 @@ pub fn poll(
             if !list.rings_ready(fds) || list.is_due(fds) || list.is_behind() || list.needs_kernel(fds, others) {
                 list.look_at_kernel()?;
             }
-            let count = list.report(fds);
+            let count = list.report_in_order(fds)?;
             if count > 0 || expired {
                 list.put_by();
                 return Ok(count);
@@ -100,30 +104,39 @@ pub fn poll(
         }
         let Some(held) = hold(&list.plain) else { continue };
         list.arm(fds);
-        let List { ringed, fds: kernel_fds, scarce, .. } = &mut list;
+        let List { ringed, fds: kernel_fds, scarce, .. } = &list;
         let news = || ringed.iter().any(|ringed| ringed.events(fds[ringed.at].events) != 0);
         let ready = || {
             engine::see_to_links();
             ringed.iter().for_each(|ringed| ringed.carrier.watch().settle());
-            let given_up = |ringed: &Ringed| !ringed.stream.is_carried_by(&ringed.carrier);
-            news() || signal::was_cancelled(before) || ringed.iter().any(given_up)
+            let changes =
+                |Ringed { stream, carrier, .. }: &Ringed| stream.must_follow(carrier) || !stream.is_carried_by(carrier);
+            news() || signal::was_cancelled(before) || ringed.iter().any(changes)
         };
         let again = ringed.iter().filter_map(|ringed| ringed.look_again(fds[ringed.at].events));
         let until = again.chain(scarce.then(|| clock::now() + LOOK_NS)).chain(deadline).min();
-        let (news, outcome) = match &ringed[..] {
+        // Who leaves this sleep by a jump keeps nothing.
+        let (bed, (news, outcome)) = match &ringed[..] {
             // One call to the kernel instead of two.
             [only] if fds.len() == 1 && mask.is_none() => {
                 let events = u32::from(kernel_fds[1].events as u16);
-                kernel_fds[1].revents = 0;
-                sleep::announce(only.stream, &only.carrier, events, until, &ready).sleep()
+                let sleep = sleep::announce(only.stream, &only.carrier, events, until, &ready);
+                drop(node);
+                (list.lie_down(None), sleep.sleep())
             }
-            _ => (false, sleep::sleep(&node, kernel_fds, until, mask, &ready)),
+            _ => {
+                let sleep = sleep::announce_list(&node, until, &ready);
+                drop(node);
+                let bed = list.lie_down(Some(sleep.first()));
+                (bed, (false, sleep.sleep(bed.words, mask)))
+            }
         };
+        let Some(mut list) = List::get_up(bed) else { return Err(sleep::why(before, true)) };
         let_go(&list.plain, held);
         if news || list.rings_ready(fds) && list.is_behind() {
             list.look_at_kernel()?;
         }
-        let count = list.report(fds);
+        let count = list.report_in_order(fds)?;
         list.put_by();
         if count > 0 {
             return Ok(count);

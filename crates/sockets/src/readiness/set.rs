@@ -26,6 +26,7 @@ use crate::{
 use state::State;
 
 mod alone;
+mod collect;
 mod order;
 pub(crate) mod state;
 mod token;

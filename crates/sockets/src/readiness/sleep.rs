@@ -17,7 +17,7 @@ use sidestep_sys::clock;
 
 use crate::{
     kernel::{
-        self, Errno, Mask, Result,
+        self, Errno, KeptList, Mask, Result,
         signal::{self, Runs},
         stack,
         thread_end::{self, Kept},
@@ -92,36 +92,49 @@ pub fn after_fork() {
     std::mem::forget(BERTH.with(|own| own.take()));
 }
 
-/// Sleeps on a node's news and on `fds`, until `ready` (which is looked at after announcing the sleep), a deadline, or a
-/// signal. The first entry of `fds` is used for the node. The thread is inside the engine and holds none of its locks.
-pub fn sleep(
-    node: &Node,
-    fds: &mut [libc::pollfd],
+/// A sleep on a list that has been announced. It holds nothing that would be lost if a handler left it by a jump.
+#[derive(Debug)]
+pub struct ListSleep {
     deadline: Option<u64>,
-    mask: Option<Mask>,
-    ready: &dyn Fn() -> bool,
-) -> Result<usize> {
-    let Some(Bunk { berth, mut guest, .. }) = bunk(node) else {
-        return in_kernel(|| kernel::poll(&mut fds[1..], nap(deadline), mask));
-    };
-    let epoch = node.epoch();
-    let mut outcome = Ok(0);
-    let note = jump::note(What::Berth);
-    let sleeps = berth.occupy() && !ready() && node.epoch() == epoch;
-    let berth = berth.as_fd().as_raw_fd();
-    if sleeps {
-        fds[0] = libc::pollfd { fd: berth, events: libc::POLLIN, revents: 0 };
-        outcome = in_kernel(|| kernel::poll(fds, left(deadline), mask));
-    } else {
-        fds.iter_mut().for_each(|entry| entry.revents = 0);
+    /// The descriptor of this thread's berth, who lies in it, and whether there is something to sleep for.
+    at: Option<(i32, Guest, Note, bool)>,
+}
+
+/// Announces a sleep on a node's news and on a list, until `ready` (which is looked at now), a deadline, or a signal. The thread is
+/// inside the engine and holds none of its locks.
+pub fn announce_list(node: &Node, deadline: Option<u64>, ready: &dyn Fn() -> bool) -> ListSleep {
+    let at = bunk(node).map(|Bunk { berth, guest, .. }| {
+        let epoch = node.epoch();
+        let note = jump::note(What::Berth);
+        let sleeps = berth.occupy() && !ready() && node.epoch() == epoch;
+        (berth.as_fd().as_raw_fd(), guest, note, sleeps)
+    });
+    ListSleep { deadline, at }
+}
+
+impl ListSleep {
+    /// The entry of the list that stands for the node: the first.
+    pub fn first(&self) -> libc::pollfd {
+        libc::pollfd { fd: self.at.map_or(-1, |(berth, ..)| berth), events: libc::POLLIN, revents: 0 }
     }
-    if jump::strike(note)
-        && let Some(tokens) = in_berth(Berth::leave)
-        && guest.disarm(&tokens)
-    {
-        note_guest(guest);
+
+    /// Sleeps.
+    pub fn sleep(self, list: KeptList, mask: Option<Mask>) -> Result<usize> {
+        let Some((_, mut guest, note, sleeps)) = self.at else {
+            return in_kernel(|| kernel::poll_kept(list, 1, nap(self.deadline), mask));
+        };
+        let mut outcome = Ok(0);
+        if sleeps {
+            outcome = in_kernel(|| kernel::poll_kept(list, 0, left(self.deadline), mask));
+        }
+        if jump::strike(note)
+            && let Some(tokens) = in_berth(Berth::leave)
+            && guest.disarm(&tokens)
+        {
+            note_guest(guest);
+        }
+        outcome
     }
-    outcome
 }
 
 /// A sleep that has been announced. It holds nothing that would be lost if a handler left it by a jump.

@@ -15,6 +15,7 @@ use sidestep_sys::{
     lock::{Mutex, MutexGuard},
     procfs, user,
 };
+use sidestep_wire::cursor::little::{Reader, Writer};
 
 use super::{
     LEN, Registry, View,
@@ -251,15 +252,14 @@ fn read(file: &OwnedFd) -> Option<Hint> {
 impl Hint {
     fn to_bytes(self) -> [u8; HINT_LEN] {
         let mut bytes = [0; HINT_LEN];
-        let words = [MAGIC, VERSION << 32 | u64::from(self.segment.0), self.nonce, 0];
-        bytes.chunks_exact_mut(8).zip(words).for_each(|(bytes, word)| bytes.copy_from_slice(&word.to_le_bytes()));
+        Writer::new(&mut bytes[..]).u64(MAGIC).u64(VERSION << 32 | u64::from(self.segment.0)).u64(self.nonce);
         bytes
     }
 
     fn from_bytes(bytes: &[u8; HINT_LEN]) -> Option<Hint> {
-        let word = |at: usize| u64::from_le_bytes(bytes[at * 8..at * 8 + 8].try_into().expect("eight bytes"));
-        let fits = word(0) == MAGIC && word(1) >> 32 == VERSION;
-        fits.then(|| Hint { segment: SegmentId(word(1) as u32), nonce: word(2) })
+        let mut fields = Reader::new(bytes);
+        let [magic, place, nonce] = [fields.u64().ok()?, fields.u64().ok()?, fields.u64().ok()?];
+        (magic == MAGIC && place >> 32 == VERSION).then_some(Hint { segment: SegmentId(place as u32), nonce })
     }
 }
 

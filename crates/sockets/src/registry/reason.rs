@@ -120,6 +120,9 @@ reasons! {
     TurnedOff = 26: "turned off by hand",
         "A user has turned off the process at either end, or one of the two ports, with `sidestep off`.",
         "Turn it on again: `sidestep on` with the process or the port.";
+    Standard = 27: "it is a standard descriptor, which the C library reads and writes by itself",
+        "Calls such as fgets and printf go from the C library straight to the kernel.",
+        "Let the program copy the socket to another number (dup) and close 0, 1 and 2, as sshd does.";
 }
 
 impl Reason {

@@ -94,6 +94,8 @@ pub enum Stage {
 
 /// Looks for a writer that is not busy.
 const NOTICE_TRIES: u32 = 100;
+/// The highest number of a standard descriptor.
+const STANDARD: i32 = libc::STDERR_FILENO;
 /// Index of the reading direction in pairs.
 pub const READ: usize = 0;
 /// Index of the writing direction in pairs.
@@ -140,6 +142,7 @@ impl Stream {
         self.carriage.partings.store(0, Ordering::Relaxed);
         lock(&self.sets).clear();
         self.family.shared.store(false, Ordering::Relaxed);
+        self.family.set_tally(None);
         if self.grown.load(Ordering::Relaxed) {
             self.carriage.end();
             *lock(&self.place) = None;
@@ -247,13 +250,14 @@ impl Stream {
     /// The position of a direction, of whose carrier so much has been used.
     #[inline]
     pub fn position(&self, direction: usize, on_carrier: u64) -> u64 {
-        self.over_tcp(direction) + self.carried_bytes(direction, on_carrier)
+        self.over_tcp(direction).wrapping_add(self.carried_bytes(direction, on_carrier))
     }
 
-    /// Bytes of a direction that went over carriers.
+    /// Bytes of a direction that went over carriers. While bytes that were taken back count as TCP's, and what their ring has carried
+    /// is not added yet, that is less than nothing ([`forget_heirloom`](Self::forget_heirloom)): all sums of it wrap.
     #[inline]
     pub fn carried_bytes(&self, direction: usize, on_carrier: u64) -> u64 {
-        self.over_former(direction) + on_carrier
+        self.over_former(direction).wrapping_add(on_carrier)
     }
 
     /// [`keep_up`](Self::keep_up) with the carrier of now, if there is one.
@@ -272,17 +276,25 @@ impl Stream {
         {
             reader.keep_up(self);
         }
-        let reading = carrier.peer_reading();
-        if (reading.leaving || reading.parting)
+        let (asked, reading) = (carrier.asked(), carrier.peer_reading());
+        if asked != 0
             && self.on_ring(WRITE)
             && let Some(mut writer) = self.try_writer()
         {
+            // What comes later is followed later.
+            carrier.followed.store(asked, Ordering::Relaxed);
             writer.follow(self, reading.leaving);
         }
         // The sets of one without a place want to know, and this thread may have the lock of one.
         if lock(&self.place).is_some() {
             self.see_parting();
         }
+    }
+
+    /// Whether the peer asks for something that this side has not followed: nobody sleeps before that.
+    #[inline]
+    pub fn must_follow(&self, carrier: &Carrier) -> bool {
+        carrier.asks_anew() && self.on_ring(WRITE)
     }
 
     /// The kernel says that the peer's end has come. If it came without the peer's word, by its death, and bytes of ours

@@ -13,7 +13,7 @@ use crate::{
         asking,
         jump::{self, Note, What},
     },
-    streams::{READ, Stage, Stream, lock, reader::Reader, writer::Writer},
+    streams::{READ, STANDARD, Stage, Stream, lock, reader::Reader, writer::Writer},
 };
 
 /// The numbers that lead to a stream, and the calls that use it.
@@ -133,6 +133,18 @@ impl Stream {
     /// Whether a single number has led here, ever.
     pub fn had_one_number(&self) -> bool {
         !self.names.had_copies.load(Ordering::Relaxed)
+    }
+
+    /// Its number was chosen by another program, which may have copied it there.
+    pub fn set_inherited(&self) {
+        self.names.had_copies.store(true, Ordering::Relaxed);
+        *lock(&self.names.numbers) = vec![self.fd()];
+    }
+
+    /// Whether it was copied to standard input, output or error, which libc reads and writes by itself. A socket that the program
+    /// itself made there, because it had closed them, is one like others.
+    pub fn is_standard(&self) -> bool {
+        !self.had_one_number() && lock(&self.names.numbers).iter().any(|fd| *fd <= STANDARD)
     }
 
     /// A number leads here no more. `true`: it was the last one.

@@ -7,10 +7,10 @@
 
 use std::sync::{
     Arc,
-    atomic::{AtomicBool, AtomicU32, Ordering},
+    atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
 };
 
-use sidestep_stream::carrier::{Carrier, Halves, Watch};
+use sidestep_stream::carrier::{AnyInbound, Carrier, Halves, Inbound, Reading, Watch};
 use sidestep_sys::{clock, lock::Mutex};
 
 use crate::{
@@ -36,17 +36,41 @@ pub struct Carriage {
     pub parting: AtomicBool,
     /// How many were.
     pub partings: AtomicU32,
+    /// How long forks have waited for the peer to leave it, in nanoseconds.
+    pub waited: AtomicU64,
     /// A tool sees what goes over it. Beside the word above, which every write looks at.
     pub tapped: AtomicBool,
 }
 
 impl Carriage {
+    /// If no reading call has taken the carrier up yet, none does so later, and the peer, whose writer has not been let in, is told
+    /// that this side parts with it.
+    pub fn decline(&self) {
+        self.take_inbound().into_iter().for_each(decline_inbound);
+    }
+
+    /// What no reading call has taken up of the carrier yet. The writer's half stays: nothing goes over it any more but the word for
+    /// the end of the stream, without which the peer would take that for the death of this process.
+    pub fn take_inbound(&self) -> Option<AnyInbound> {
+        lock(&self.inbox).as_mut().and_then(|halves| halves.inbound.take())
+    }
+
     /// There is none any more.
     pub(super) fn end(&self) {
         *lock(&self.inbox) = None;
         *lock(&self.carrier) = None;
+        self.waited.store(0, Ordering::Relaxed);
         self.tapped.store(false, Ordering::Relaxed);
     }
+}
+
+/// A carrier that was agreed upon, and that this side will not take up: the peer parts with it, and may ask again.
+pub(super) fn decline(halves: Halves) {
+    halves.inbound.into_iter().for_each(decline_inbound);
+}
+
+fn decline_inbound(mut inbound: AnyInbound) {
+    let _ = inbound.set_note(Reading { parting: true, ..Reading::default() }.to_note());
 }
 
 impl Stream {
@@ -87,13 +111,14 @@ impl Stream {
         }
         if !lost {
             self.carriage.parting.store(true, Ordering::Relaxed);
+            self.carriage.decline();
             reader.part(self);
             writer.part(self);
         }
         // Its word comes behind its last switch: whoever has seen the one sees the other. A peer that had this side's word, too,
-        // may have gone on without the carrier. Without a word from either: what was never opened cannot bring anything, and a
+        // may have gone on without the carrier. What was never opened cannot bring anything; and without a word from either, a
         // peer from another user's time learns that the carrier is gone.
-        let agreed = carrier.peer_reading().parting && reader.has_parted(self);
+        let agreed = carrier.peer_reading().parting && (reader.is_unopened() || reader.has_parted(self));
         let unopened = !lost && reader.is_unopened() && lock(&self.place).is_none();
         let parted = (agreed || unopened) && writer.has_parted(self);
         if parted || lost && self.has_lost(&carrier) && reader.is_dry() && writer.is_dry(self) {
@@ -118,6 +143,22 @@ impl Stream {
         let _ = self.promotion.stage.compare_exchange(offered, Stage::Young as u8, Ordering::SeqCst, Ordering::SeqCst);
         self.begin_tries();
         self.part_with_carrier();
+    }
+
+    /// Before a program is executed that will have the stream: peers that look for this process do not find it any more.
+    pub fn withdraw(&self) {
+        if self.stage() == Stage::Carried {
+            return;
+        }
+        let place = lock(&self.place).take();
+        if let Some(place) = place {
+            place.engine.forget(&place.key);
+            place.engine.registry.add_totals(place.engine.process, place.entry);
+            place.engine.registry.remove(place.entry);
+        }
+        let offered = Stage::Offered as u8;
+        let _ = self.promotion.stage.compare_exchange(offered, Stage::Young as u8, Ordering::SeqCst, Ordering::SeqCst);
+        self.begin_tries();
     }
 
     /// Parts with the carrier, if there is one: at once if the peer follows, or by later calls.
@@ -145,8 +186,10 @@ impl Stream {
     /// Whether the carrier has been gone for a while, and the peer has not.
     fn has_lost(&self, carrier: &Carrier) -> bool {
         let since = carrier.lost_since();
+        // One that said before that it parts has executed a program, which goes on without the carrier.
+        let patience = if carrier.peer_reading().parting { 0 } else { LOST_NS };
         self.carriage.partings.load(Ordering::Relaxed) < MOST_LOST
-            && clock::now().saturating_sub(since) > LOST_NS
+            && clock::now().saturating_sub(since) >= patience
             && kernel::state(self.fd()) == Ok(kernel::TCP_ESTABLISHED)
             && !kernel::has_peer_ended(self.fd())
     }

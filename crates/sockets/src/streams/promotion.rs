@@ -10,7 +10,7 @@ use crate::{
     processes::{custody, fork},
     promotion::orders,
     registry::reason::Reason,
-    streams::{Place, READ, Stage, Stream, WRITE, lock},
+    streams::{Place, READ, Stage, Stream, WRITE, lock, parting},
     tap,
 };
 
@@ -236,9 +236,15 @@ impl Stream {
     pub fn carried(&self, parts: Halves) {
         // No fork and no change of user from here on: a child that has come meanwhile holds the socket, too.
         let _change = table::change();
-        let Some(place) = self.known_place().filter(|_| self.stage() == Stage::Offered) else { return };
+        let place = self.known_place().filter(|_| self.stage() == Stage::Offered);
+        let Some(place) = place else { return parting::decline(parts) };
         if !custody::is_sole_holder(place.cookie) {
-            return self.set_reason(Reason::OtherHolder);
+            self.set_reason(Reason::OtherHolder);
+            return parting::decline(parts);
+        }
+        if self.is_standard() {
+            self.set_reason(Reason::Standard);
+            return parting::decline(parts);
         }
         self.read_options();
         let prompt = kernel::option(self.fd(), libc::IPPROTO_TCP, libc::TCP_NODELAY).is_ok_and(|value| value != 0);

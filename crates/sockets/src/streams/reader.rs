@@ -28,7 +28,6 @@ mod sharing;
 mod walk;
 
 use counts::Counts;
-pub use growth::AFTER_OVERFLOW;
 use growth::Growth;
 
 /// What a try to read gave.
@@ -124,16 +123,17 @@ impl Reader {
         {
             return Ok(step);
         }
-        if self.on_ring {
+        let mut looks = patient;
+        if patient {
+            self.gather();
+        }
+        while self.on_ring {
             let count = self.take(stream, parts, flags)?;
             if count > 0 {
                 return Ok(Step::Got(count));
             }
-            if patient && self.look() {
-                let count = self.take(stream, parts, flags)?;
-                if count > 0 {
-                    return Ok(Step::Got(count));
-                }
+            if !std::mem::take(&mut looks) || !self.look() {
+                break;
             }
         }
         self.step_slowly(stream, parts, flags, anchor, control)

@@ -6,7 +6,7 @@
 
 use std::sync::{
     Arc,
-    atomic::{AtomicBool, Ordering},
+    atomic::{AtomicBool, AtomicU32, Ordering},
 };
 
 use sidestep_stream::carrier::{AnyInbound, Carrier};
@@ -36,6 +36,20 @@ pub struct Family {
     pub(super) has_heirloom: AtomicBool,
     /// A child may take its rings over, or read from them.
     pub shared: AtomicBool,
+    /// Where the family counts what goes over TCP, plus one; 0: this process counts for itself.
+    tally: AtomicU32,
+}
+
+impl Family {
+    /// Where the family counts what goes over TCP, if others have held the stream.
+    #[inline]
+    pub(super) fn tally(&self) -> Option<u32> {
+        self.tally.load(Ordering::SeqCst).checked_sub(1)
+    }
+
+    pub(super) fn set_tally(&self, tally: Option<u32>) {
+        self.tally.store(tally.map_or(0, |tally| tally + 1), Ordering::SeqCst);
+    }
 }
 
 impl Stream {
@@ -149,6 +163,28 @@ impl Stream {
             let returned = heirloom.map_or(0, |heirloom| heirloom.returned());
             self.record.reading().count_former(-(returned as i64));
         }
+    }
+
+    /// Before a program is executed, which may go on with it: how many bytes of each direction went over carriers. `None`: a
+    /// carrier is in use still, or who else has the socket is not known.
+    pub fn carried_before_program(&self) -> Option<[u64; 2]> {
+        if self.origin.foreign.load(Ordering::Relaxed) || !self.origin.connected.load(Ordering::Relaxed) {
+            return None;
+        }
+        if self.inherited_bytes() > 0 {
+            return None;
+        }
+        let returned = self.heirloom().map_or(0, |heirloom| heirloom.returned());
+        let mut carried = [0; 2];
+        if self.stage() == Stage::Carried {
+            let (mut reader, writer) = (self.reader(), self.writer());
+            if !reader.is_read_out(self) || self.on_ring(WRITE) {
+                return None;
+            }
+            carried = [reader.carried(), writer.carried()];
+        }
+        let [read, written] = [READ, WRITE].map(|direction| self.carried_bytes(direction, carried[direction]));
+        Some([read.wrapping_sub(returned), written])
     }
 
     /// The ring of the reading direction is given up. If others may read from it, its memory is kept for them.

@@ -1,10 +1,11 @@
 //! What a stream keeps in its record: where its bytes go, how many went where, and the options of its open file.
 
-use std::time::Duration;
+use std::{sync::atomic::Ordering, time::Duration};
 
 use sidestep_stream::record::{Direction, Holder, Record};
 
 use super::{READ, Stream, WRITE};
+use crate::{kernel, processes::custody};
 
 /// The place of this process among the holders of a record that it has alone.
 pub(super) fn own() -> Holder {
@@ -32,13 +33,40 @@ impl Stream {
         }
     }
 
-    /// Bytes of a direction that went over TCP.
+    /// Bytes of a direction that went over TCP: what this process has counted alone, and what its family has.
     #[inline]
     pub fn over_tcp(&self, direction: usize) -> u64 {
+        self.own_tcp(direction).wrapping_add(self.family_tcp(direction))
+    }
+
+    fn own_tcp(&self, direction: usize) -> u64 {
         match direction {
             READ => self.record.reading().tcp_taken(),
             _ => self.record.writing().tcp_sent(),
         }
+    }
+
+    fn family_tcp(&self, direction: usize) -> u64 {
+        self.family.tally().map_or(0, |tally| custody::counted(tally, direction))
+    }
+
+    /// A call that the engine has no part in has carried so many bytes, of which others will want to know.
+    pub fn count_alone(&self, direction: usize, bytes: usize) {
+        if self.family.tally().is_some() {
+            self.count_tcp(direction, bytes as u64);
+        }
+    }
+
+    /// Other processes will move bytes, too: what was counted is the family's, and so is what follows.
+    pub fn count_in_family(&self, cookie: u64) {
+        if self.family.tally().is_some() {
+            return;
+        }
+        let Some(tally) = custody::tally(cookie) else { return };
+        self.family.set_tally(Some(tally));
+        // A call that has looked before this may still count in the record: both are added up.
+        custody::count(tally, READ, self.record.reading().hand_over());
+        custody::count(tally, WRITE, self.record.writing().hand_over());
     }
 
     /// Bytes of a direction that went over carriers which were given up.
@@ -61,6 +89,9 @@ impl Stream {
     /// The kernel has carried so many bytes of a direction.
     #[inline]
     pub(super) fn count_tcp(&self, direction: usize, bytes: u64) {
+        if let Some(tally) = self.family.tally() {
+            return custody::count(tally, direction, bytes);
+        }
         match direction {
             READ => self.record.reading().count_taken(bytes),
             _ => self.record.writing().count_sent(bytes),
@@ -70,7 +101,12 @@ impl Stream {
     /// The kernel has carried so many bytes of a direction from its beginning on. Under both locks, while no call is in the
     /// kernel for it.
     pub(super) fn recover_tcp(&self, direction: usize, bytes: u64) {
-        let bytes = bytes.max(self.over_tcp(direction));
+        let family = self.family_tcp(direction);
+        if self.family.tally().is_some() && self.has_others() {
+            // What the kernel has counted may be another's.
+            return;
+        }
+        let bytes = bytes.max(self.over_tcp(direction)).wrapping_sub(family);
         match direction {
             READ => self.record.reading().recover(bytes),
             _ => self.record.writing().recover(bytes),
@@ -132,10 +168,21 @@ impl Stream {
     /// In a forked child: what the parent's stream has counted, and the options of the open file.
     pub(super) fn inherit_words(&self, from: &Stream, carried: [u64; 2]) {
         for direction in [READ, WRITE] {
-            self.count_tcp(direction, from.over_tcp(direction));
-            self.count_former(direction, from.over_former(direction) + carried[direction]);
+            self.count_tcp(direction, from.own_tcp(direction));
+            self.count_former(direction, from.carried_bytes(direction, carried[direction]));
             self.set_timeout(direction, from.timeout(direction));
         }
         self.record.shared().set_low_water(from.low_water());
+        self.family.set_tally(from.family.tally());
+    }
+
+    /// In a program that was executed with this socket: goes on where the one before was, whose family counts there. So much
+    /// went over carriers.
+    pub fn adopt(&self, fd: i32, tally: u32, former: [u64; 2]) {
+        self.begin(fd, kernel::is_nonblocking(fd));
+        self.set_inherited();
+        self.family.set_tally(Some(tally));
+        [READ, WRITE].iter().for_each(|direction| self.count_former(*direction, former[*direction]));
+        self.origin.connected.store(true, Ordering::Relaxed);
     }
 }

@@ -91,8 +91,8 @@ impl Writer {
             // The kernel knows what becomes of bytes for a closed peer.
             return Ok(Step::Kernel);
         }
-        let parting = reading.parting || stream.carriage.parting.load(Ordering::Relaxed);
-        if reading.leaving || self.left || parting || self.dice.leaves(stream) {
+        let parting = stream.carriage.parting.load(Ordering::Relaxed);
+        if reading.asks_to_leave() || self.left || parting || self.dice.leaves(stream) {
             return self.leave_ring(stream, parts, patient);
         }
         self.patience.watch(carrier);
@@ -120,6 +120,7 @@ impl Writer {
     }
 
     /// Whether the next bytes would go to the ring, or have to wait for some that went there.
+    #[inline]
     pub fn is_on_ring(&self, stream: &Stream) -> bool {
         stream.on_ring(WRITE) || !self.back.is_empty()
     }
@@ -154,9 +155,10 @@ impl Writer {
         match outcome {
             Ok(0) => Ok(Some(0)),
             Ok(count) => {
-                carrier.pushed.store(ring.position(), Ordering::Relaxed);
-                carrier.places[WRITE].store(ring.next_place().cast_mut(), Ordering::Relaxed);
-                self.counts.sent(ring);
+                let written = ring.written();
+                carrier.pushed.store(written.position, Ordering::Relaxed);
+                carrier.places[WRITE].store(written.next_place.cast_mut(), Ordering::Relaxed);
+                self.counts.sent(written);
                 Ok(Some(count))
             }
             Err(Fault::Closed) => {

@@ -1,5 +1,7 @@
 //! What a process says of a piece that it has written, in words before the bytes.
 
+use sidestep_wire::cursor::little::{Reader, Writer};
+
 use crate::kernel::address::Key;
 
 /// A piece of a stream that was written to a carrier, or its end.
@@ -48,35 +50,31 @@ impl Record {
 
     /// In the form that lies in a ring.
     pub fn to_bytes(self) -> [u8; HEADER] {
-        let mut words = [0; WORDS];
-        words[..6].copy_from_slice(&self.key.to_words());
+        let mut bytes = [0; HEADER];
+        let mut fields = Writer::new(&mut bytes[..]);
         let rest =
             [self.kind as u64, self.cookie, self.time, self.pid.into(), self.position, self.read, self.len, self.kept];
-        words[6..].copy_from_slice(&rest);
-        let mut bytes = [0; HEADER];
-        bytes.chunks_exact_mut(8).zip(words).for_each(|(bytes, word)| bytes.copy_from_slice(&word.to_le_bytes()));
+        for word in self.key.to_words().into_iter().chain(rest) {
+            fields.u64(word);
+        }
         bytes
     }
 
     /// Reads that form. `None`: no correct process writes that.
     pub fn from_bytes(bytes: &[u8; HEADER]) -> Option<Record> {
-        let word = |at: usize| u64::from_le_bytes(bytes[at * 8..at * 8 + 8].try_into().expect("eight bytes"));
-        let kind = match word(6) {
+        let mut fields = Reader::new(bytes);
+        let mut words = [0; WORDS];
+        for word in &mut words {
+            *word = fields.u64().ok()?;
+        }
+        let [a, b, c, d, e, f, kind, cookie, time, pid, position, read, len, kept] = words;
+        let kind = match kind {
             1 => Kind::Bytes,
             2 => Kind::End,
             _ => return None,
         };
-        let (len, kept) = (word(12), word(13));
-        (len <= PIECE as u64 && kept <= len).then(|| Record {
-            kind,
-            key: Key::from_words(std::array::from_fn(word)),
-            cookie: word(7),
-            time: word(8),
-            pid: word(9) as u32,
-            position: word(10),
-            read: word(11),
-            len,
-            kept,
-        })
+        let key = Key::from_words([a, b, c, d, e, f]);
+        let record = Record { kind, key, cookie, time, pid: pid as u32, position, read, len, kept };
+        (len <= PIECE as u64 && kept <= len).then_some(record)
     }
 }

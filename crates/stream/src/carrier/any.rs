@@ -5,7 +5,7 @@ use std::io::IoSlice;
 use sidestep_fabric::{EventQueue, event::SourceId, queue::Heir};
 use sidestep_shm::{byte_ring::Stopper, cached::CachedFile};
 
-use super::{Capabilities, Inbound, Outbound, Result, SharedNews, Watch, loopback, ring, via};
+use super::{Capabilities, Inbound, Outbound, Result, SharedNews, Watch, Written, loopback, ring, via};
 use crate::path::End;
 
 /// The sending half of one of them.
@@ -50,7 +50,7 @@ macro_rules! dispatch {
      $(fn $name:ident(&$self:ident $(, $argument:ident: $type:ty)*) $(-> $answer:ty)?;)*
      $(mut fn $changes:ident(&mut $this:ident $(, $given:ident: $of:ty)*) $(-> $gives:ty)?;)*) => {
         impl $contract for $any {
-            $(#[inline]
+            $(#[inline(always)]
             fn $name(&$self $(, $argument: $type)*) $(-> $answer)? {
                 match $self {
                     $any::Ring(one) => one.$name($($argument),*),
@@ -58,7 +58,7 @@ macro_rules! dispatch {
                     $any::Loopback(one) => one.$name($($argument),*),
                 }
             })*
-            $(#[inline]
+            $(#[inline(always)]
             fn $changes(&mut $this $(, $given: $of)*) $(-> $gives)? {
                 match $this {
                     $any::Ring(one) => one.$changes($($given),*),
@@ -77,13 +77,14 @@ dispatch! {
     fn has_arrived(&self, mark: &mut Option<u64>) -> bool;
     fn holds(&self) -> bool;
     fn witness(&self) -> Option<u64>;
-    fn next_place(&self) -> *const u8;
-    fn alarms(&self) -> u64;
+    fn written(&self) -> Written;
     mut fn send(&mut self, parts: &[IoSlice<'_>], patient: bool) -> Result<usize>;
     mut fn send_file(&mut self, file: &CachedFile, offset: Option<u64>, count: usize) -> Result<usize>;
     mut fn recall(&mut self) -> Result<Vec<u8>>;
     mut fn space(&mut self) -> usize;
     mut fn set_note(&mut self, which: usize, note: u64) -> Result<()>;
+    mut fn may_leave(&mut self) -> bool;
+    mut fn refuse(&mut self) -> bool;
     mut fn take_back(&mut self) -> Result<Vec<u8>>;
     mut fn is_frozen(&mut self) -> Result<bool>;
     mut fn end(&mut self) -> Result<End>;
@@ -102,7 +103,8 @@ dispatch! {
     mut fn available(&mut self) -> usize;
     mut fn has_news(&mut self) -> bool;
     mut fn position(&mut self) -> u64;
-    mut fn testify(&mut self);
+    mut fn testify(&mut self) -> (u64, *const u8);
+    mut fn has_known(&mut self) -> bool;
     mut fn set_note(&mut self, note: u64) -> Result<()>;
     mut fn capacity(&mut self) -> usize;
     mut fn grow(&mut self, bytes: usize) -> bool;
@@ -111,10 +113,11 @@ dispatch! {
     mut fn has_end(&mut self) -> bool;
     mut fn is_taken(&mut self) -> bool;
     mut fn withdraw(&mut self) -> Result<()>;
+    mut fn give(&mut self) -> Option<u64>;
+    mut fn keep(&mut self);
     mut fn is_over(&mut self) -> bool;
     mut fn heir(&mut self) -> Option<Heir>;
     mut fn skip_to_end(&mut self, end: u64);
-    mut fn next_place(&mut self) -> *const u8;
 }
 
 dispatch! {
@@ -124,11 +127,13 @@ dispatch! {
     fn read(&self) -> u64;
     fn writer_note(&self, which: usize) -> u64;
     fn reader_note(&self) -> u64;
+    fn returns(&self) -> u64;
     fn peer_core(&self) -> u32;
     fn stands(&self) -> bool;
     fn arm_arrival(&self);
     fn arm_space(&self);
     fn settle(&self);
+    fn take_in(&self);
     fn attach(&self, news: &EventQueue, token: u64) -> Vec<SourceId>;
     fn detach(&self, news: &EventQueue, source: SourceId);
     fn may_rest(&self, many: bool) -> bool;

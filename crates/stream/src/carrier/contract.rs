@@ -93,6 +93,18 @@ pub trait Outbound {
         true
     }
 
+    /// Whether the carrier may be left now: a note would go out at once, and nothing is on its way that the reader [gives
+    /// back](Inbound::give).
+    fn may_leave(&mut self) -> bool {
+        self.may_note()
+    }
+
+    /// Takes nothing back from now on that the reader gives back. `false`: the reader has been told that all of it is here, and
+    /// decides.
+    fn refuse(&mut self) -> bool {
+        true
+    }
+
     /// Whether everything that was sent, the last note too, is with the reader; the mark is the caller's to keep.
     fn has_arrived(&self, _mark: &mut Option<u64>) -> bool {
         true
@@ -141,15 +153,21 @@ pub trait Outbound {
     /// How far the peer has read by its own word, if that can be known after its death.
     fn witness(&self) -> Option<u64>;
 
-    /// Where the next byte belongs, for hints to the processor.
-    fn next_place(&self) -> *const u8 {
-        std::ptr::null()
+    /// How far it has come.
+    fn written(&self) -> Written {
+        Written { position: self.position(), next_place: std::ptr::null(), alarms: 0 }
     }
+}
 
+/// How far a sending half has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Written {
+    /// Bytes that were sent since the beginning.
+    pub position: u64,
+    /// Where the next byte belongs, for hints to the processor.
+    pub next_place: *const u8,
     /// How often the peer slept and was woken, if that is counted.
-    fn alarms(&self) -> u64 {
-        0
-    }
+    pub alarms: u64,
 }
 
 /// Where bytes are read. One thread at a time has it.
@@ -175,8 +193,14 @@ pub trait Inbound {
     /// Bytes that were read since the beginning.
     fn position(&mut self) -> u64;
 
-    /// Leaves word how far has been read, for a peer that outlives this process.
-    fn testify(&mut self);
+    /// Leaves word how far has been read, for a peer that outlives this process. Returns that position, and where the next byte
+    /// lies, or will, for hints to the processor.
+    fn testify(&mut self) -> (u64, *const u8);
+
+    /// Whether bytes are there without a look at what the peer writes. Who can only look says that they are.
+    fn has_known(&mut self) -> bool {
+        true
+    }
 
     /// Leaves the reader's note for the writer.
     fn set_note(&mut self, note: u64) -> Result<()>;
@@ -215,6 +239,16 @@ pub trait Inbound {
         Ok(())
     }
 
+    /// Where only the writer can end the carrier, after a note that says [`wanted`](super::Reading::wanted): gives what was not read
+    /// back to the writer, and what comes from now on. Nobody reads that until it is decided. To be called until the writer has
+    /// all of it, and how many bytes that is. Then a note may say [`given`](super::Reading::given).
+    fn give(&mut self) -> Option<u64> {
+        None
+    }
+
+    /// What was given back, and not said to be, is read here after all.
+    fn keep(&mut self) {}
+
     /// Whether the carrier has ended, and was read to its end.
     fn is_over(&mut self) -> bool {
         false
@@ -227,11 +261,6 @@ pub trait Inbound {
 
     /// The carrier has ended at this position, and a family of processes reads what is left of it.
     fn skip_to_end(&mut self, _end: u64) {}
-
-    /// Where the next byte lies, or will, for hints to the processor.
-    fn next_place(&mut self) -> *const u8 {
-        std::ptr::null()
-    }
 
     /// Takes bytes into several parts, or only shows or drops them.
     fn receive_parts(&mut self, parts: &mut [IoSliceMut<'_>], mode: Mode) -> Result<usize> {
@@ -278,6 +307,11 @@ pub trait Watch {
     /// The note of the peer's reader.
     fn reader_note(&self) -> u64;
 
+    /// How often the peer has given something back; to compare with an earlier answer.
+    fn returns(&self) -> u64 {
+        0
+    }
+
     /// Where the peer last ran.
     fn peer_core(&self) -> u32;
 
@@ -293,6 +327,9 @@ pub trait Watch {
     /// The last thing before a sleep, when it has been announced: what other threads are about to take is taken, and what the
     /// peer may wait for is told.
     fn settle(&self) {}
+
+    /// Takes in all that was sent before this moment, whoever is about to: what a look may leave to another thread.
+    fn take_in(&self) {}
 
     /// Lets news come to an event queue: arrivals with this token, and space with it or the next one.
     fn attach(&self, news: &EventQueue, token: u64) -> Vec<SourceId>;

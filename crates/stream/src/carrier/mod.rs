@@ -11,7 +11,8 @@
 //! - C2. What does not fit is not taken. When bytes have been read there is space again, and [`Watch::read`] changes.
 //! - C3. The last note of each kind is seen, and not before the bytes that were sent before it; also while nothing else fits.
 //! - C4. Where either end can end the carrier ([`Capabilities::freezes`]): what lies before is read, or taken back, once; what
-//!   comes later is refused with [`Fault::Frozen`], and was not sent.
+//!   comes later is refused with [`Fault::Frozen`], and was not sent. Both see the end, also if the other one goes. Elsewhere there
+//!   is no such end, and nothing comes of a try.
 //! - C5. Bytes may be held back ([`Capabilities::holds_back`]) only until the reader has read what came before, or the next call;
 //!   [`Outbound::take_back`] gives those that the reader will not find, and no others.
 //! - C6. A carrier that grows ([`Capabilities::grows`]) takes what was offered, and loses nothing on the way.
@@ -21,8 +22,13 @@
 //! - C9. When the peer is gone, [`Watch::stands`] says so, what had arrived is still read, and sends come to an end with
 //!   [`Fault::Closed`] or for lack of space.
 //! - C10. [`ENDED`] in a note is seen after the last byte, and also if the peer goes right after it.
-//! - C11. Whatever a peer writes where it can, no call panics or waits, no more bytes are given out than were asked for, and the
+//! - C11. Words that were said before, and nudges, leave room for the next word, however often they come to a peer that does not look.
+//! - C12. Whatever a peer writes where it can, no call panics or waits, no more bytes are given out than were asked for, and the
 //!   position never goes back.
+//! - C13. Where the bounds of writes are kept, each read gives one write, whole or as much of it as was asked for.
+//! - C14. Of a carrier whose packets only the writer can end ([`Capabilities::packets`]), what its reader
+//!   [gives back](Inbound::give) is taken back by the writer if the reader says so in the end, and read by the reader if not; never
+//!   both. Until then the writer neither leaves nor sends.
 //!
 //! # Notes
 //!
@@ -43,7 +49,7 @@ mod shared;
 pub mod via;
 
 pub use any::{AnyInbound, AnyOutbound, AnyWatch};
-pub use contract::{Capabilities, Fault, Inbound, Kind, Mode, Outbound, Result, Watch};
+pub use contract::{Capabilities, Fault, Inbound, Kind, Mode, Outbound, Result, Watch, Written};
 pub use host::{Host, Work};
 pub use notes::{ENDED, Reading, Switch};
 pub use shared::{Carrier, Halves, Peer};

@@ -25,6 +25,10 @@ pub struct Reading {
     pub leaving: bool,
     /// The reader wants the carrier to be given up.
     pub parting: bool,
+    /// The reader gives back what it has not read, and has not decided whether it stays so.
+    pub wanted: bool,
+    /// It stays so: the writer sends that over TCP.
+    pub given: bool,
     /// Changes while the reader is on its way to a link, with what TCP has before it.
     pub paces: u16,
 }
@@ -57,10 +61,13 @@ impl Switch {
 }
 
 impl Reading {
+    /// The bits of a note that ask something of the writer.
+    pub const ASKS: u64 = 0x3c;
+
     /// As a note.
     pub fn to_note(self) -> u64 {
         let paces = u64::from(self.paces) << 16;
-        let bits = [self.open, self.closed, self.leaving, self.parting];
+        let bits = [self.open, self.closed, self.leaving, self.parting, self.wanted, self.given];
         let bits = bits.iter().enumerate().fold(0, |bits, (at, bit)| bits | u64::from(*bit) << at);
         paces | u64::from(self.done) << 8 | bits
     }
@@ -69,7 +76,14 @@ impl Reading {
     pub fn from_note(note: u64) -> Reading {
         let bit = |at: u32| note >> at & 1 != 0;
         let (done, paces) = ((note >> 8) as u8 & 0x7f, (note >> 16) as u16);
-        Reading { done, open: bit(0), closed: bit(1), leaving: bit(2), parting: bit(3), paces }
+        let [open, closed, leaving, parting, wanted, given] = [0, 1, 2, 3, 4, 5].map(bit);
+        Reading { done, open, closed, leaving, parting, wanted, given, paces }
+    }
+
+    /// Whether the reader wants the writer to leave the carrier, for whatever reason.
+    #[inline]
+    pub fn asks_to_leave(&self) -> bool {
+        self.leaving || self.parting || self.wanted || self.given
     }
 }
 
@@ -86,10 +100,10 @@ mod tests {
                 assert_eq!(Switch::from_note(switch.to_note() | ENDED), switch);
             }
         }
-        for bits in 0..14 {
-            let [open, closed, leaving, parting] = [1, 2, 4, 8].map(|bit| bits & bit != 0);
+        for bits in 0..64 {
+            let [open, closed, leaving, parting, wanted, given] = [1, 2, 4, 8, 16, 32].map(|bit| bits & bit != 0);
             let paces = 0x101 * u16::from(bits);
-            let reading = Reading { done: bits * 9, open, closed, leaving, parting, paces };
+            let reading = Reading { done: bits * 2, open, closed, leaving, parting, wanted, given, paces };
             assert_eq!(Reading::from_note(reading.to_note()), reading);
         }
         assert_eq!(Switch::next_number(127), 0);

@@ -10,7 +10,7 @@ use sidestep_fabric::{
 };
 use sidestep_shm::{byte_ring::Stopper, cached::CachedFile};
 
-use super::{AnyInbound, AnyOutbound, AnyWatch, Capabilities, Carrier, Fault, Halves, Kind, Result};
+use super::{AnyInbound, AnyOutbound, AnyWatch, Capabilities, Carrier, Fault, Halves, Kind, Result, Written};
 use crate::path::End;
 
 /// A ring in memory of the peer.
@@ -147,18 +147,14 @@ impl super::Outbound for Outbound {
     }
 
     #[inline]
-    fn next_place(&self) -> *const u8 {
-        self.ring.next_place()
-    }
-
-    #[inline]
-    fn alarms(&self) -> u64 {
-        self.ring.alarms()
+    fn written(&self) -> Written {
+        let Outbound { ring, .. } = self;
+        Written { position: ring.position(), next_place: ring.next_place(), alarms: ring.alarms() }
     }
 }
 
 impl super::Inbound for Inbound {
-    #[inline]
+    #[inline(always)]
     fn receive(&mut self, bytes: &mut [u8]) -> Result<usize> {
         Ok(self.ring.try_receive(bytes)?)
     }
@@ -186,8 +182,13 @@ impl super::Inbound for Inbound {
     }
 
     #[inline]
-    fn testify(&mut self) {
-        self.ring.testify();
+    fn testify(&mut self) -> (u64, *const u8) {
+        (self.ring.testify(), self.ring.next_place())
+    }
+
+    #[inline]
+    fn has_known(&mut self) -> bool {
+        self.ring.has_known()
     }
 
     fn set_note(&mut self, note: u64) -> Result<()> {
@@ -247,11 +248,6 @@ impl super::Inbound for Inbound {
 
     fn skip_to_end(&mut self, end: u64) {
         self.ring.skip_to_end(end);
-    }
-
-    #[inline]
-    fn next_place(&mut self) -> *const u8 {
-        self.ring.next_place()
     }
 }
 

@@ -36,6 +36,8 @@ pub struct Carrier {
     pub kept: AtomicU64,
     /// Size of the peer's ring.
     pub capacity: AtomicU64,
+    /// What the peer's reader [asked](Carrier::asked) when this side last followed it.
+    pub followed: AtomicU64,
     /// The process at the other end.
     pub peer: OnceLock<Peer>,
     /// The connection underneath has ended.
@@ -102,6 +104,7 @@ impl Carrier {
             switched: AtomicU8::new(0),
             kept: AtomicU64::new(0),
             capacity: AtomicU64::new(capacity),
+            followed: AtomicU64::new(0),
             peer: OnceLock::new(),
             lost: AtomicBool::new(false),
             lost_since: AtomicU64::new(0),
@@ -218,6 +221,20 @@ impl Carrier {
     #[inline]
     pub fn peer_reading(&self) -> Reading {
         Reading::from_note(self.watch.reader_note())
+    }
+
+    /// What the peer's reader asks of this side's writer, to compare with an earlier answer. 0: nothing.
+    pub fn asked(&self) -> u64 {
+        let note = self.watch.reader_note();
+        let asks = Reading::from_note(note).asks_to_leave();
+        if asks { note & Reading::ASKS | self.watch.returns() << 32 } else { 0 }
+    }
+
+    /// Whether that is something which this side has not followed.
+    #[inline]
+    pub fn asks_anew(&self) -> bool {
+        let asked = self.asked();
+        asked != 0 && asked != self.followed.load(Ordering::Relaxed)
     }
 
     /// Sees to what has come for this process, and whether the connection underneath stands.

@@ -140,6 +140,11 @@ impl Writing {
         super::change(&self.tcp_sent, |held| held.wrapping_add(count));
     }
 
+    /// Gives that to who counts it from now on. What is counted here meanwhile stays.
+    pub fn hand_over(&self) -> u64 {
+        super::change(&self.tcp_sent, |_| 0)
+    }
+
     /// Sets it to what the kernel says. Under the lock, after the death of its holder (R4).
     pub fn recover(&self, kernel: u64) {
         self.tcp_sent.store(kernel, Release);

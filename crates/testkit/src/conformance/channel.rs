@@ -14,15 +14,18 @@ use super::{
 };
 
 /// Where channels are made.
-struct Place {
-    a: Node,
-    b: Node,
+pub struct Place {
+    /// The node that asks.
+    pub a: Node,
+    /// The node that accepts.
+    pub b: Node,
     listener: Listener,
     name: String,
 }
 
 impl Place {
-    fn new(fixture: Fixture) -> Place {
+    /// Two nodes, one of which listens.
+    pub fn new(fixture: Fixture) -> Place {
         let mut made = nodes(fixture, 2);
         let (b, a) = (made.remove(1), made.remove(0));
         let name = name_on(&b);
@@ -37,7 +40,8 @@ impl Place {
         (asked, Channel::begin_accept(request, small(512), b"welcome").expect("a request for a channel"))
     }
 
-    fn make(&self) -> (Channel, Channel) {
+    /// Makes a channel: the end of `a`, the end of `b`.
+    pub fn make(&self) -> (Channel, Channel) {
         let (mut asked, mut accepted) = self.begin(b"please");
         let b = drive(&[&self.a, &self.b], "a channel", || accepted.poll().expect("a peer that waits"));
         let a = drive(&[&self.a, &self.b], "a channel", || asked.poll().expect("a peer that has accepted"));

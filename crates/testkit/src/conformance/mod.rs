@@ -28,6 +28,7 @@ pub mod rdma_group;
 pub mod read_only;
 pub mod region;
 pub mod revocation;
+pub mod sleepers;
 pub mod stranger;
 pub mod stream;
 pub mod tripwire;

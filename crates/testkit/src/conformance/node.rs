@@ -163,3 +163,21 @@ pub fn a_death_on_one_link_leaves_the_others(fixture: Fixture) {
         assert!(to_b.closed().is_none());
     }
 }
+
+/// A peer that has something to say at every poll does not hide that another one, on another link, has died.
+pub fn a_busy_link_hides_no_death(fixture: Fixture) {
+    let pair = Pair::new(fixture);
+    let others = on_links(&pair.a, &pair.b, 1);
+    pair.kill_b();
+    let (error, _) = pair.until("the end of a connection", || {
+        for (to_b, to_a, _) in &others {
+            match to_a.post(b"news") {
+                Ok(()) | Err(Error::Full { .. }) => {}
+                Err(error) => panic!("the other link stands: {error}"),
+            }
+            while to_b.poll_message().expect("an open connection").is_some() {}
+        }
+        pair.to_b.closed()
+    });
+    assert!(matches!(error, Error::Closed(CloseReason::Died)), "{error:?}");
+}

@@ -1,6 +1,9 @@
 //! Nodes to test with: two that are connected, driven from one thread or from two.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{
+    Mutex,
+    atomic::{AtomicBool, Ordering},
+};
 
 use sidestep_fabric::{
     Aperture, CloseReason, Cookie, Endpoint, Listener, Node, RdmaQueue, Region, Result, Rights, rdma::RequestId,
@@ -25,7 +28,7 @@ pub struct Pair {
     /// The node that accepted.
     pub b: Node,
     kill: Option<Kill>,
-    _beside: Option<Beside>,
+    beside: Option<Beside>,
 }
 
 /// The deadline of a call that a correct link ends long before.
@@ -108,7 +111,7 @@ impl Pair {
         let (b, a) = (nodes.remove(1), nodes.remove(0));
         let (to_b, to_a, listener, name) = connect(&a, &b);
         let beside = Beside::new(&a, &b);
-        Pair { to_b, to_a, listener, name, a, b, kill, _beside: beside }
+        Pair { to_b, to_a, listener, name, a, b, kill, beside }
     }
 
     /// Another connection between the two.
@@ -117,8 +120,11 @@ impl Pair {
     }
 
     /// Drives both nodes until `found` has an answer.
-    pub fn until<T>(&self, what: &str, found: impl FnMut() -> Option<T>) -> T {
-        drive(&[&self.a, &self.b], what, found)
+    pub fn until<T>(&self, what: &str, mut found: impl FnMut() -> Option<T>) -> T {
+        drive(&[&self.a, &self.b], what, || {
+            self.beside.iter().for_each(Beside::step);
+            found()
+        })
     }
 
     /// Whether the link maps memory.
@@ -188,15 +194,24 @@ impl Pair {
     }
 }
 
-/// A connection over the second link of two nodes. Whatever happens on the first one, it carries messages and stores before and
-/// after.
+/// A connection over the second link of two nodes. Whatever happens on the first one, it carries messages and stores before,
+/// meanwhile and after.
 struct Beside {
+    /// What goes to and fro while the nodes are driven.
+    rally: Mutex<Rally>,
     to_b: Endpoint,
     to_a: Endpoint,
     region: Region,
     aperture: Aperture,
     _listener: Listener,
     nodes: [Node; 2],
+}
+
+/// How many messages have gone to and fro, and whether the next one is on its way.
+#[derive(Default)]
+struct Rally {
+    count: u64,
+    is_under_way: bool,
 }
 
 impl Beside {
@@ -208,9 +223,39 @@ impl Beside {
         let region = Region::new(b, 64).expect("memory");
         let aperture = Aperture::begin(&to_b, &region.cookie(Rights::ALL)).expect("an open connection");
         drive(&[a, b], "an aperture", || aperture.is_open().expect("a good cookie").then_some(()));
-        let beside = Beside { to_b, to_a, region, aperture, _listener: listener, nodes: [a.clone(), b.clone()] };
+        let (rally, nodes) = (Mutex::default(), [a.clone(), b.clone()]);
+        let beside = Beside { rally, to_b, to_a, region, aperture, _listener: listener, nodes };
         beside.check(1);
         Some(beside)
+    }
+
+    /// A message goes one way and then the other, and a word is stored with each. One turn at a time: others may drive, too.
+    fn step(&self) {
+        let Ok(mut rally) = self.rally.try_lock() else { return };
+        let ends = [(&self.to_b, &self.to_a), (&self.to_a, &self.to_b)];
+        let (from, to) = ends[rally.count as usize % 2];
+        if !rally.is_under_way {
+            match from.post(&rally.count.to_le_bytes()) {
+                Ok(()) => rally.is_under_way = true,
+                Err(sidestep_fabric::Error::Full { .. }) => return,
+                Err(error) => panic!("the other link stands: {error}"),
+            }
+            self.aperture.store64(24, rally.count).expect("the other link stands");
+        } else if let Some(message) = to.poll_message().expect("the other link stands") {
+            assert_eq!(message, rally.count.to_le_bytes());
+            *rally = Rally { count: rally.count + 1, is_under_way: false };
+        }
+    }
+
+    /// Ends what goes to and fro.
+    fn rest(&self) {
+        drive(&self.nodes.each_ref(), "the last message", || {
+            let is_under_way = self.rally.lock().expect("no panic in a turn").is_under_way;
+            if is_under_way {
+                self.step();
+            }
+            (!is_under_way).then_some(())
+        });
     }
 
     fn check(&self, value: u64) {
@@ -228,6 +273,7 @@ impl Beside {
 impl Drop for Beside {
     fn drop(&mut self) {
         if !std::thread::panicking() {
+            self.rest();
             self.check(2);
         }
     }

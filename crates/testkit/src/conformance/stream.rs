@@ -262,6 +262,29 @@ pub fn a_freeze_is_the_end_for_both(fixture: Fixture) {
     assert_eq!((channels.a.sender.position(), channels.b.receiver.position()), (900, 900));
 }
 
+/// A sender that sleeps because the ring is full is told of the end of the queue, whether the receiver wants the rest or not.
+pub fn an_end_wakes_a_sender_without_space(fixture: Fixture) {
+    for wants in [false, true] {
+        let mut channels = Channels::new(fixture, small(256), small(256));
+        if !channels.a.sender.can_freeze() {
+            return;
+        }
+        let Channels { a, b, nodes, .. } = &mut channels;
+        a.sender.send(&[7; 256], soon()).expect("an empty ring");
+        let slept = nodes[0].counters().sleeps;
+        std::thread::scope(|scope| {
+            let sleeper = scope.spawn(|| a.sender.send(b"more", soon()));
+            drive(&[], "a sleep", || (nodes[0].counters().sleeps > slept).then_some(()));
+            if wants {
+                assert_eq!(b.receiver.want(), Ok(true));
+            } else {
+                assert_eq!(b.receiver.freeze(), Ok(256));
+            }
+            assert_eq!(sleeper.join().expect("a thread that ends"), Err(Error::Frozen));
+        });
+    }
+}
+
 /// The sender can end a queue as well.
 pub fn a_sender_freezes(fixture: Fixture) {
     let mut channels = Channels::new(fixture, small(1024), small(1024));
@@ -296,8 +319,8 @@ pub fn bytes_on_the_way_are_not_slept_over(fixture: Fixture) {
     let mut channels = Channels::new(fixture, small(256), small(256));
     for round in 0..50u8 {
         channels.a.sender.send(&[round], soon()).expect("an empty ring");
-        if channels.b.receiver.prepare_wait() {
-            assert!(is_readable(&channels, PATIENCE_NS), "round {round}: slept over a byte");
+        if channels.b.receiver.prepare_wait().expect("a descriptor") {
+            assert!(is_readable(&mut channels, PATIENCE_NS), "round {round}: slept over a byte");
         }
         channels.b.receiver.finish_wait();
         let mut got = [0];
@@ -311,7 +334,7 @@ pub fn bytes_on_the_way_are_not_slept_over(fixture: Fixture) {
 /// Prepares to sleep at `b`, lets something happen, and sees whether the descriptor tells of it.
 fn sleeps_until(channels: &mut Channels, round: u8, happens: impl FnOnce(&mut Channels)) -> bool {
     let deadline = clock::now() + PATIENCE_NS;
-    while !channels.b.receiver.prepare_wait() || is_readable(channels, 0) {
+    while !channels.b.receiver.prepare_wait().expect("a descriptor") || is_readable(channels, 0) {
         channels.b.receiver.finish_wait();
         channels.progress();
         assert!(clock::now() < deadline, "round {round}: there is never time to sleep");
@@ -322,8 +345,8 @@ fn sleeps_until(channels: &mut Channels, round: u8, happens: impl FnOnce(&mut Ch
     woken
 }
 
-fn is_readable(channels: &Channels, patience_ns: u64) -> bool {
-    let descriptor = channels.b.receiver.wait_descriptor();
+fn is_readable(channels: &mut Channels, patience_ns: u64) -> bool {
+    let descriptor = channels.b.receiver.wait_descriptor().expect("a descriptor");
     let mut descriptors = [PollFd::new(&descriptor, PollFlags::IN)];
     let patience = Timespec { tv_sec: (patience_ns / 1_000_000_000) as i64, tv_nsec: 0 };
     poll(&mut descriptors, Some(&patience)).expect("a poll") == 1

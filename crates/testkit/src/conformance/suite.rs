@@ -194,6 +194,11 @@ macro_rules! conformance_suite {
                     all_links_carry_messages_at_once,
                     a_sleeper_is_woken_by_every_link,
                     a_death_on_one_link_leaves_the_others,
+                    a_busy_link_hides_no_death,
+                ]
+                sleepers: [
+                    sleepers_of_all_kinds_are_woken,
+                    who_gets_up_leaves_the_others_asleep,
                 ]
                 stream: [
                     bytes_arrive_in_order,
@@ -207,6 +212,7 @@ macro_rules! conformance_suite {
                     a_ring_grows,
                     a_freeze_is_the_end_for_both,
                     a_sender_freezes,
+                    an_end_wakes_a_sender_without_space,
                     the_descriptor_wakes_a_sleeper,
                     bytes_on_the_way_are_not_slept_over,
                     a_queue_fits_its_region,

@@ -1,6 +1,6 @@
 //! Counting what a process holds, so that a test can show that nothing is left behind.
 
-use std::{fmt, fs};
+use std::{fmt, fs, path::PathBuf};
 
 use rustix::time::{ClockId, clock_gettime};
 
@@ -50,6 +50,12 @@ pub fn descriptors_of(process: u32) -> usize {
     // In the own process, one of them is for this look.
     let own = usize::from(process == std::process::id());
     fs::read_dir(format!("/proc/{process}/fd")).map_or(0, |entries| entries.count() - own)
+}
+
+/// What the open descriptors of this process lead to.
+pub fn open_files() -> Vec<PathBuf> {
+    let entries = fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
+    entries.filter_map(|entry| fs::read_link(entry.path()).ok()).collect()
 }
 
 /// Memory of this process that is not shared, in KiB.

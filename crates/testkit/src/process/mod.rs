@@ -9,7 +9,7 @@ mod control;
 mod folder;
 
 pub use self::{
-    census::{Census, cpu_time_ns, descriptors_of, resident_kb, run_delay_ns, sleeps},
+    census::{Census, cpu_time_ns, descriptors_of, open_files, resident_kb, run_delay_ns, sleeps},
     control::{Control, PATIENCE, PATIENCE_NS},
     folder::Folder,
 };

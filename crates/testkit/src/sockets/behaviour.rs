@@ -20,10 +20,6 @@ pub struct Behaviour {
     pub program: PathBuf,
 }
 
-/// What a link has delivered cannot be sent anew: a program that is executed with such a connection, or is passed it, does not
-/// get what was not read. These are not run over VIA.
-const OF_RINGS: &[&str] = &["fork_exec", "pass_unread", "stdio_unread"];
-
 impl Behaviour {
     /// The names of all.
     pub fn all() -> Vec<String> {
@@ -69,15 +65,10 @@ impl Behaviour {
     /// it ends is the same.
     pub fn expect_equal(&self, mode: &str, launches: &[Launch], what: &str, made: impl Fn(&Launch) -> Command) {
         let expected = self.over_kernel(mode, what, &mut made(&Launch::Plain));
-        for launch in launches.iter().filter(|launch| self.can_be(launch)) {
+        for launch in launches {
             let compared = self.compare(mode, launch, what, &expected, &mut made(launch));
             compared.unwrap_or_else(|difference| panic!("{difference}"));
         }
-    }
-
-    /// Whether it makes sense this way.
-    pub fn can_be(&self, launch: &Launch) -> bool {
-        !matches!(launch, Launch::Via(..)) || !OF_RINGS.contains(&self.name.as_str())
     }
 
     /// Runs a command of it over kernel TCP, which must work.

@@ -4,7 +4,7 @@ use crate::{
     code::Status,
     descriptor::{Completion, List},
     entry::Fault,
-    fifo::{Fifo, Later},
+    fifo::{Few, Fifo, Later},
     memory::{MemHandle, Piece},
     vi::{
         item::{ATTACHED_MIN, DIRECT_MIN},
@@ -17,7 +17,7 @@ use crate::{
 #[repr(C)]
 pub(crate) struct ReceiveQueue {
     pub(super) posted: Fifo<Receive>,
-    pub(super) done: Fifo<Completion>,
+    pub(super) done: Few<Completion>,
     pub(super) incoming: Option<Box<Incoming>>,
     /// How many of `posted` the peer knows of.
     pub(super) told: u32,

@@ -45,6 +45,12 @@ impl Incoming {
 }
 
 impl State {
+    /// Whether a message that comes now is dropped: the VI is unreliable, and has no receive for it.
+    #[inline]
+    pub(crate) fn drops_messages(&self) -> bool {
+        self.attributes.reliability == Reliability::Unreliable && self.receives.posted.is_empty()
+    }
+
     /// Posts a receive.
     #[inline]
     pub(crate) fn post_receive(&mut self, descriptor: &Descriptor) -> Result<()> {

@@ -7,7 +7,7 @@ use crate::{
     descriptor::{Completion, Descriptor, Operation},
     entry::{CREDIT, Fault, HEAD, Header, Kind, LINE},
     error::{Error, Result},
-    fifo::{Fifo, Later},
+    fifo::{Few, Later},
     line::Line,
     memory::Piece,
     vi::{
@@ -18,10 +18,10 @@ use crate::{
     },
 };
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 #[repr(C)]
 pub(crate) struct SendQueue {
-    pub(super) done: Fifo<Completion>,
+    pub(super) done: Few<Completion>,
     pub(super) items: Later<SendItem>,
     /// Answers to reads of the peer.
     responses: Later<Response>,
@@ -50,6 +50,14 @@ const TINY: usize = 48;
 /// Cookies that a small message takes with it.
 const MAX_BESIDE: usize = 3;
 const BESIDE: usize = HEAD + CREDIT * MAX_BESIDE;
+
+impl Default for SendQueue {
+    fn default() -> SendQueue {
+        // A send waits now and then, however well a program is warmed up.
+        let items = Later::with_room();
+        SendQueue { done: Few::default(), items, responses: Later::default(), started: 0, reads: 0 }
+    }
+}
 
 impl SendQueue {
     pub(crate) fn is_empty(&self) -> bool {

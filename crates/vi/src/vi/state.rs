@@ -189,20 +189,22 @@ impl State {
 
     /// Notes a completion of a descriptor. `place` is the registration that it lies in itself, if the outcome is written
     /// there: not into memory that the program has taken back meanwhile.
-    #[inline]
+    ///
+    /// Compiled into its callers, so that the completion is put together where it stays: a copy would wait for each of its
+    /// fields to be there.
+    #[inline(always)]
     pub(crate) fn complete(&mut self, queue: Queue, mut completion: Completion, place: Option<MemHandle>) {
-        let State { recent, port, .. } = self;
+        let State { recent, port, sends, receives, .. } = self;
         let written = place.is_none_or(|place| recent.find(&port.nic.memory, place).is_some());
         if !written {
             port.report_descriptor(ErrorCode::CompletionProtection, completion.status.operation(), completion.token);
             completion.status = completion.status.and(Status::PROTECTION_ERROR);
         }
         let done = match queue {
-            Queue::Send => &mut self.sends.done,
-            Queue::Receive => &mut self.receives.done,
+            Queue::Send => &mut sends.done,
+            Queue::Receive => &mut receives.done,
         };
-        done.push(completion);
-        self.port.completed(queue, &completion, written);
+        port.completed(queue, done.push(completion), written);
     }
 
     /// Hands the next completion out.

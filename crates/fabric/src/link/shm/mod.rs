@@ -29,7 +29,10 @@ use sidestep_shm::{
     doorbell::{Doorbell, Sleeper, Tokens},
     passing::{Lifeline, Received, Rendezvous},
 };
-use sidestep_sys::{discard::discard, lock::Mutex};
+use sidestep_sys::{
+    discard::{self, discard},
+    lock::Mutex,
+};
 
 use self::{
     arrival::{event_of, handle, take_events},
@@ -259,6 +262,7 @@ impl Link for ShmLink {
         let Polling { sessions, receiving } = &mut **polling;
         let mut any = false;
         let tokens = kernel.then(|| {
+            discard::resume();
             let mut tokens = Tokens::new();
             let _ = self.kernel.sleep(Some(0), &mut tokens);
             tokens

@@ -9,6 +9,7 @@ use std::{
 use sidestep_shm::cached::CachedFile;
 
 use crate::{
+    calls::{receive, send},
     descriptors::table,
     kernel::{
         self, Errno, Result,
@@ -20,7 +21,7 @@ use crate::{
     streams::{Stream, WRITE},
 };
 
-use super::{KERNEL_PIECE, has_failed, receive, send};
+use super::{KERNEL_PIECE, has_failed};
 
 /// Bytes that are copied at a time: few enough to stay in the nearest caches between the two copies.
 const PIECE: usize = 32 << 10;
@@ -60,26 +61,26 @@ fn give_back() {
 }
 
 /// `splice` from a stream to a pipe: what the pipe takes is taken from the stream, and nothing more.
-pub fn splice_out(fd: i32, stream: &'static Stream, pipe: i32, count: usize, nonblocking: bool) -> Result<usize> {
+pub fn splice_out(fd: i32, pipe: i32, count: usize, nonblocking: bool) -> Result<usize> {
     let mut buffer = Piece::new();
     let buffer = buffer.of(count);
     let wait = if nonblocking { libc::MSG_DONTWAIT } else { 0 };
-    let seen = receive(fd, stream, &mut [IoSliceMut::new(&mut *buffer)], libc::MSG_PEEK | wait, None)?;
+    let seen = receive(fd, &mut [IoSliceMut::new(&mut *buffer)], libc::MSG_PEEK | wait)?;
     if seen == 0 {
         return Ok(0);
     }
     let taken = kernel::write_file(pipe, &buffer[..seen])?;
-    receive(fd, stream, &mut [IoSliceMut::new(&mut buffer[..taken])], libc::MSG_DONTWAIT, None)
+    receive(fd, &mut [IoSliceMut::new(&mut buffer[..taken])], libc::MSG_DONTWAIT)
 }
 
 /// `splice` from a pipe to a stream. What has left the pipe is sent, also if that must wait.
-pub fn splice_in(fd: i32, stream: &'static Stream, pipe: i32, count: usize) -> Result<usize> {
+pub fn splice_in(fd: i32, pipe: i32, count: usize) -> Result<usize> {
     let mut buffer = Piece::new();
     let buffer = buffer.of(count);
     let read = kernel::read_file(pipe, buffer, None)?;
     let mut sent = 0;
     while sent < read {
-        match send(fd, stream, &[IoSlice::new(&buffer[sent..read])], libc::MSG_NOSIGNAL) {
+        match send(fd, &[IoSlice::new(&buffer[sent..read])], libc::MSG_NOSIGNAL) {
             Ok(more) => sent += more,
             Err(Errno(libc::EAGAIN)) => {
                 let mut entry = [libc::pollfd { fd, events: libc::POLLOUT, revents: 0 }];
@@ -235,7 +236,7 @@ fn copy_piece(
         Ok(read @ 1..) => read,
         outcome => return (outcome, false),
     };
-    let sent = send(fd, stream, &[IoSlice::new(&buffer[..read])], 0);
+    let sent = send(fd, &[IoSlice::new(&buffer[..read])], 0);
     let count = *sent.as_ref().unwrap_or(&0);
     if at.is_none() && count < read {
         // What was read and not sent is read again.

@@ -6,7 +6,7 @@ use sidestep_sys::clock;
 
 use super::{NAP_NS, has_failed, peek, wait::Wait, young};
 use crate::{
-    descriptors::table,
+    descriptors::table::{self, Found},
     kernel::{
         self, Errno, Result,
         messages::Control,
@@ -23,29 +23,27 @@ use crate::{
 #[inline]
 pub fn receive(
     fd: i32,
-    stream: &'static Stream,
+    found: Found,
     parts: &mut [IoSliceMut<'_>],
     flags: i32,
     mut control: Option<&mut Control<'_>>,
 ) -> Result<usize> {
+    let stream = found.stream;
     if stream.is_young()
         && let Some(outcome) = young::receive(fd, stream, parts, flags, control.as_deref_mut())
     {
         return outcome;
     }
     let nonblocking = stream.is_nonblocking() || flags & libc::MSG_DONTWAIT != 0;
-    if flags & (libc::MSG_WAITALL | libc::MSG_PEEK) == 0
-        && !parts.iter().all(|part| part.is_empty())
-        && stream.low_water() <= 1
-    {
+    let room = room(parts);
+    if flags & (libc::MSG_WAITALL | libc::MSG_PEEK) == 0 && room > 0 && stream.low_water() <= 1 {
         let _inside = Inside::enter();
         let mut reader = stream.reader();
-        if table::slot(fd).is_some_and(|slot| slot.is(stream)) {
+        if found.stays() {
             let anchor = Anchor::before(nonblocking);
             match reader.step_with(stream, parts, flags, !nonblocking, anchor, control.as_deref_mut())? {
                 reader::Step::Got(count) => {
-                    let has_room = || parts.iter().map(|part| part.len()).sum::<usize>() > count;
-                    let more = count > 0 && has_room() && reader.goes_on(stream);
+                    let more = count > 0 && count < room && reader.goes_on(stream);
                     return Ok(if more { count + fill_up(&mut reader, stream, parts, flags, count) } else { count });
                 }
                 reader::Step::Empty if nonblocking => return Err(Errno(libc::EAGAIN)),
@@ -56,6 +54,15 @@ pub fn receive(
     match flags & libc::MSG_PEEK {
         0 => receive_slowly(fd, stream, parts, flags, nonblocking, control),
         _ => peek::peek(fd, stream, parts, flags, nonblocking, control),
+    }
+}
+
+/// How many bytes a receiving call has room for.
+#[inline]
+fn room(parts: &[IoSliceMut<'_>]) -> usize {
+    match parts {
+        [part] => part.len(),
+        parts => parts.iter().map(|part| part.len()).sum(),
     }
 }
 
@@ -97,7 +104,7 @@ fn is_next_an_error(reader: &mut reader::Reader, stream: &Stream) -> bool {
 
 /// How many bytes a receiving call has room for, and with how many a blocking one returns if there is no end before.
 pub(super) fn wanted(stream: &Stream, parts: &[IoSliceMut<'_>], flags: i32) -> (usize, usize) {
-    let all = parts.iter().map(|part| part.len()).sum();
+    let all = room(parts);
     let low_water = stream.low_water() as usize;
     (all, if flags & libc::MSG_WAITALL != 0 { all } else { all.min(low_water) })
 }

@@ -4,7 +4,7 @@ use std::io::IoSlice;
 
 use super::{KERNEL_PIECE, has_failed, wait::Wait, young};
 use crate::{
-    descriptors::table,
+    descriptors::table::{self, Found},
     kernel::{self, Errno, Result, signal::Inside},
     readiness::sleep,
     streams::{InKernel, Stage, Stream, WRITE, writer},
@@ -15,7 +15,8 @@ const FEW: usize = 8;
 
 /// Any of the sending calls.
 #[inline]
-pub fn send(fd: i32, stream: &'static Stream, parts: &[IoSlice<'_>], flags: i32) -> Result<usize> {
+pub fn send(fd: i32, found: Found, parts: &[IoSlice<'_>], flags: i32) -> Result<usize> {
+    let stream = found.stream;
     if stream.is_young()
         && let Some(outcome) = young::send(fd, stream, parts, flags)
     {
@@ -26,7 +27,7 @@ pub fn send(fd: i32, stream: &'static Stream, parts: &[IoSlice<'_>], flags: i32)
     if let [part] = parts {
         let _inside = Inside::enter();
         let mut writer = stream.writer();
-        if writer.is_on_ring(stream) && table::slot(fd).is_some_and(|slot| slot.is(stream)) {
+        if writer.is_on_ring(stream) && found.stays() {
             match writer.step(stream, parts, !nonblocking)? {
                 writer::Step::Sent(count) if count == part.len() => return Ok(count),
                 writer::Step::Sent(count) if nonblocking && !writer.may_give_way() => {

@@ -66,7 +66,8 @@ impl Wait {
         let ready = || {
             engine::see_to_links();
             carrier.watch().settle();
-            news() || signal::was_cancelled(self.before) || !stream.is_carried_by(&carrier)
+            let follows = stream.must_follow(&carrier) || !stream.is_carried_by(&carrier);
+            news() || follows || signal::was_cancelled(self.before)
         };
         let until =
             sleep::announce(stream, &carrier, (libc::EPOLLIN | libc::EPOLLRDHUP) as u32, self.until(until), &ready);
@@ -84,7 +85,7 @@ impl Wait {
             engine::see_to_links();
             carrier.watch().settle();
             let space = carrier.watch().read() != read || carrier.watch().has_other_space();
-            space || !stream.is_carried_by(&carrier)
+            space || stream.must_follow(&carrier) || !stream.is_carried_by(&carrier)
         };
         let until = sleep::announce(stream, &carrier, 0, self.until(until), &ready);
         drop(carrier);

@@ -23,6 +23,10 @@ pub fn fit(stream: &Stream, place: &Place) -> Result<(), Option<Reason>> {
         stream.set_reason(Reason::OtherHolder);
         return Err(None);
     }
+    if stream.is_standard() {
+        stream.set_reason(Reason::Standard);
+        return Err(None);
+    }
     if stream.has_odd_options() {
         return Err(Some(Reason::Option));
     }

@@ -3,7 +3,10 @@
 use std::{
     cell::{Cell, RefCell},
     mem::ManuallyDrop,
-    sync::{Arc, atomic::Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
@@ -16,10 +19,14 @@ use crate::{
     config::config,
     descriptors::table,
     kernel::{
-        self, Errno, Result,
+        self, Errno, KeptList, Result,
         thread_end::{self, Kept},
     },
-    readiness::{Here, IN, OUT, bytes_here, look_again, ring_events},
+    readiness::{
+        Here, IN, OUT, bytes_here,
+        jump::{self, Note, What},
+        look_again, ring_events,
+    },
     streams::{READ, Stream, WRITE},
 };
 
@@ -42,10 +49,24 @@ pub struct List {
     pub scarce: bool,
     /// For the kernel: the first entry is the node's, the others stand as in the program's list.
     pub fds: Vec<libc::pollfd>,
+    /// The same, where the kernel finds it while the call sleeps.
+    words: Vec<AtomicU64>,
+}
+
+/// A list that its thread keeps while the call sleeps.
+#[derive(Debug, Clone, Copy)]
+pub struct Bed {
+    note: Note,
+    number: u64,
+    /// Where the kernel finds it.
+    pub words: KeptList,
 }
 
 thread_local! {
-    static SPARE: Cell<Option<ManuallyDrop<List>>> = const { Cell::new(None) };
+    static SPARE: ManuallyDrop<RefCell<Vec<List>>> = const { ManuallyDrop::new(RefCell::new(Vec::new())) };
+    /// Lists of calls that sleep, by number, and the last number.
+    static ASLEEP: ManuallyDrop<RefCell<Vec<(u64, List)>>> = const { ManuallyDrop::new(RefCell::new(Vec::new())) };
+    static LAST: Cell<u64> = const { Cell::new(0) };
     static LOOKED: Cell<u64> = const { Cell::new(0) };
     static TOLD_ALL: Cell<u32> = const { Cell::new(0) };
     /// The last list of which the kernel was asked, and what the peers had told it before.
@@ -63,13 +84,16 @@ const REST_CALLS: u32 = 16;
 /// than a processor is mostly kept from the rest of its work.
 const HALF_TOLD_NS: u64 = 2_000_000;
 
+/// After so many questions rings with news are kept waiting no longer: peers may tell the kernel something all the time.
+const MOST_HELD: u32 = 16;
+
 /// A time that is over.
 const AT_ONCE: u64 = 0;
 
 impl List {
     pub fn of(fds: &[libc::pollfd]) -> List {
         let none = libc::pollfd { fd: -1, events: 0, revents: 0 };
-        let mut list = SPARE.take().map(ManuallyDrop::into_inner).unwrap_or_default();
+        let mut list = SPARE.with(|spare| spare.borrow_mut().pop()).unwrap_or_default();
         list.scarce = false;
         list.fds.clear();
         list.fds.resize(fds.len() + 1, none);
@@ -233,8 +257,21 @@ impl List {
         }
     }
 
-    /// Writes what is known into the program's list; returns how many entries have something.
-    pub fn report(&mut self, fds: &mut [libc::pollfd]) -> usize {
+    /// Writes what is known into the program's list; returns how many entries have something. Rings that have come since the kernel
+    /// was asked may have come after what it has now.
+    pub fn report_in_order(&mut self, fds: &mut [libc::pollfd]) -> Result<usize> {
+        for _ in 0..MOST_HELD {
+            let count = self.report(fds);
+            let by_ring = |ringed: &Ringed| fds[ringed.at].revents & !self.fds[ringed.at + 1].revents != 0;
+            if !self.ringed.iter().any(by_ring) || !self.is_behind() {
+                return Ok(count);
+            }
+            self.look_at_kernel()?;
+        }
+        Ok(self.report(fds))
+    }
+
+    fn report(&mut self, fds: &mut [libc::pollfd]) -> usize {
         for ringed in &self.ringed {
             let entry = &mut self.fds[ringed.at + 1];
             if entry.revents & libc::POLLRDHUP != 0 && !ringed.stream.ends.is_shut.swap(true, Ordering::Relaxed) {
@@ -257,15 +294,56 @@ impl List {
         fds.iter().filter(|entry| entry.revents != 0).count()
     }
 
+    /// Before a sleep, which a handler may leave by a jump: the thread keeps the list meanwhile. With the entry that stands for the
+    /// node, if the list is what the call sleeps on. Inside.
+    pub fn lie_down(mut self, first: Option<libc::pollfd>) -> Bed {
+        self.words.clear();
+        if let Some(first) = first {
+            let others = self.fds.iter().skip(1).map(|entry| libc::pollfd { revents: 0, ..*entry });
+            self.words.extend([first].into_iter().chain(others).map(|entry| AtomicU64::new(kernel::to_word(entry))));
+        }
+        let words = KeptList::of(&self.words);
+        let number = LAST.get() + 1;
+        LAST.set(number);
+        thread_end::note(Kept::Lists, give_back);
+        ASLEEP.with(|asleep| asleep.borrow_mut().push((number, self)));
+        Bed { note: jump::note(What::List(number)), number, words }
+    }
+
+    /// After it, with what the kernel has found. `None`: the call was left, and goes on all the same. Inside.
+    pub fn get_up(bed: Bed) -> Option<List> {
+        jump::strike(bed.note);
+        let mut list = take(bed.number)?;
+        for (at, entry) in list.fds.iter_mut().enumerate() {
+            entry.revents = list.words.get(at).map_or(0, |word| kernel::found_in(word.load(Ordering::Relaxed)));
+        }
+        Some(list)
+    }
+
     /// Keeps the memory of a list for the next call.
     pub fn put_by(mut self) {
         self.ringed.clear();
         self.plain.clear();
         self.inherited.clear();
         thread_end::note(Kept::Lists, give_back);
-        let before = SPARE.replace(Some(ManuallyDrop::new(self)));
-        // A handler that came meanwhile has kept one of its own.
-        drop(before.map(ManuallyDrop::into_inner));
+        // One for each call that a handler makes in the middle of another.
+        SPARE.with(|spare| spare.borrow_mut().push(self));
+    }
+}
+
+/// The list that the thread keeps under this number.
+fn take(number: u64) -> Option<List> {
+    ASLEEP.with(|asleep| {
+        let mut asleep = asleep.borrow_mut();
+        let at = asleep.iter().rposition(|(other, _)| *other == number)?;
+        Some(asleep.remove(at).1)
+    })
+}
+
+/// The call that sleeps with this list was left by a jump.
+pub fn forget(number: u64) {
+    if let Some(list) = take(number) {
+        list.put_by();
     }
 }
 
@@ -296,7 +374,7 @@ impl Ringed {
 
 /// The thread ends.
 fn give_back() {
-    drop(SPARE.take().map(ManuallyDrop::into_inner));
+    drop((SPARE.with(|spare| spare.take()), ASLEEP.with(|asleep| asleep.take())));
 }
 
 /// Whether the kernel's descriptors are due for a look by this thread.

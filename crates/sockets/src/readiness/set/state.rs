@@ -32,7 +32,7 @@ pub struct State {
     /// When the kernel was last asked, in ticks of the processor.
     pub looked: u64,
     /// Where the next look begins, so that nobody is left out.
-    next: usize,
+    pub(super) next: usize,
     /// Members for which a sleep must end in time.
     watched: Vec<u32>,
     /// Where news of members comes in that have no tripwires of their own.
@@ -46,7 +46,7 @@ pub struct State {
 
 const EXCLUSIVE: u32 = libc::EPOLLEXCLUSIVE as u32;
 /// Looks without news after which a member becomes idle, if there are many.
-const QUIET: u32 = 64;
+pub(super) const QUIET: u32 = 64;
 /// So many members are looked at without further ado.
 pub const FEW: usize = 16;
 
@@ -215,101 +215,9 @@ impl State {
         }
         let settled = |member: &Member| {
             member.ring.iter().for_each(|ring| ring.carrier.watch().settle());
-            member.ready() != 0
+            member.ready() != 0 || member.must_follow()
         };
         self.active.iter().any(|id| self.members.get(*id).is_some_and(settled))
-    }
-
-    /// Reports ready members, up to one that must wait until the kernel has been asked.
-    pub fn collect(&mut self, events: &mut [libc::epoll_event]) -> usize {
-        self.order.pass = self.order.pass.wrapping_add(1);
-        self.collect_rest(events)
-    }
-
-    /// The same, without those that this collection has reported.
-    pub fn collect_rest(&mut self, events: &mut [libc::epoll_event]) -> usize {
-        if self.carried > self.active.len() {
-            self.progress();
-        }
-        self.order.behind = false;
-        let mut count = self.report_mentioned(events);
-        // Nobody is kept back then: others may have come before those that the kernel has just told of.
-        let told_by_kernel = count > 0;
-        let many = self.active.len() > FEW;
-        let (mut at, mut last) = (0, 0);
-        let first = self.next;
-        let mut idle = false;
-        while at < self.active.len() && count < events.len() {
-            let id = self.active[(first + at) % self.active.len()];
-            let more = self.report(id, &mut events[count..], told_by_kernel);
-            if self.order.behind {
-                break;
-            }
-            at += 1;
-            if more > 0 {
-                (count, last) = (count + more, at);
-            } else if many && let Some(ring) = self.members.get_mut(id).and_then(|member| member.ring.as_mut()) {
-                ring.quiet += 1;
-                idle |= ring.quiet > QUIET;
-            }
-        }
-        // The first look at a link may only let in what has arrived for it.
-        let looked = if told_by_kernel { at } else { last.saturating_sub(1) };
-        if looked > 0 {
-            count += self.look_back(first, looked, &mut events[count..], told_by_kernel);
-        }
-        self.next = if self.active.is_empty() { 0 } else { (first + at) % self.active.len() };
-        if idle {
-            self.arm_quiet();
-        }
-        count
-    }
-
-    /// Reports those that the kernel has told of, in its order.
-    #[inline]
-    fn report_mentioned(&mut self, events: &mut [libc::epoll_event]) -> usize {
-        if self.mentioned.is_empty() {
-            return 0;
-        }
-        let mut mentioned = std::mem::take(&mut self.mentioned);
-        let mut count = 0;
-        for id in mentioned.drain(..) {
-            count += self.report(id, &mut events[count..], true);
-        }
-        self.mentioned = mentioned;
-        count
-    }
-
-    /// Reports one member, if it is ready and was not reported by this collection. Unless `at_once`, it waits until the kernel
-    /// has been asked.
-    #[inline]
-    fn report(&mut self, id: u32, events: &mut [libc::epoll_event], at_once: bool) -> usize {
-        let State { members, order, .. } = self;
-        let (Some(member), Some(event)) = (members.get_mut(id), events.first_mut()) else { return 0 };
-        if member.ring.as_ref().is_none_or(|ring| ring.pass == order.pass) {
-            return 0;
-        }
-        let ready = member.ready();
-        let Some(ring) = member.ring.as_mut().filter(|_| ready != 0) else { return 0 };
-        if !at_once && !order.is_current(&ring.carrier) {
-            order.behind = true;
-            return 0;
-        }
-        ring.pass = order.pass;
-        order.reports();
-        let ready = member.report(ready);
-        *event = libc::epoll_event { events: ready, u64: member.data };
-        1
-    }
-
-    /// Members that were looked at before one with news, and had none then, may have been written to before that one.
-    fn look_back(&mut self, first: usize, looked: usize, events: &mut [libc::epoll_event], all: bool) -> usize {
-        let mut count = 0;
-        for at in 0..looked {
-            let id = self.active[(first + at) % self.active.len()];
-            count += self.report(id, &mut events[count..], all);
-        }
-        count
     }
 
     /// Many members: those without news for long become idle.
@@ -343,10 +251,10 @@ impl State {
         let mut least = None;
         watched.retain(|id| {
             let Some(member) = self.members.get_mut(*id) else { return false };
-            let was = member.ring.as_ref().map(|ring| ring.seen.read);
             let until = member.look_again();
-            // Nothing tells of one that is to be looked at again: the look before the next sleep finds what has come.
-            if until.is_some() || member.ring.as_ref().map(|ring| ring.seen.read) != was {
+            // Nothing tells of one that is to be looked at again, or that has given way to TCP, where there was space before: the
+            // look before the next sleep finds what has come.
+            if until.is_some() || member.ready() != 0 {
                 self.activate(*id);
             }
             least = least.into_iter().chain(until).min();

@@ -31,13 +31,13 @@ impl State {
 
     /// Asks the kernel, without waiting, and adds what it has.
     pub fn add_kernel(&mut self, set: i32, events: &mut [libc::epoll_event], count: usize) -> usize {
-        self.asks_kernel();
-        self.looked = cpu::ticks();
         self.see_to_full();
         let rest = &mut events[count..];
         if rest.is_empty() {
             return count;
         }
+        self.asks_kernel();
+        self.looked = cpu::ticks();
         let mut more = 0;
         // Ours may take all the room that the program gave; then the others are still to come. Doorbells can ring anew all the time.
         for _ in 0..=self.carried + MOST_RINGS {

@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 
 use sidestep_shm::Word64;
 
+use super::growth::LONG;
 use crate::{
     registry::Field,
     streams::{READ, Stream},
@@ -16,6 +17,11 @@ pub(super) struct Counts {
     /// Bytes that were read from carriers before this one.
     pub former: u64,
     words: Option<[Word64; 4]>,
+    /// Messages that were taken since this side last wrote, how far it had, and how far the carrier had been read then, or when
+    /// it was last found to be long.
+    pub unanswered: u32,
+    pushed: u64,
+    long_from: u64,
 }
 
 impl Counts {
@@ -25,16 +31,33 @@ impl Counts {
         let field = |place: crate::streams::Place| fields.map(|field| place.engine.registry.field(place.entry, field));
         self.words = stream.known_place().map(field);
         self.former = stream.carried_bytes(READ, 0);
+        (self.unanswered, self.long_from) = (0, 0);
     }
 
-    /// A message was taken; the carrier was read so far.
+    /// A message was taken; the carrier was read so far, and this side has written so far.
     #[inline]
-    pub fn took(&mut self, position: u64) {
+    pub fn took(&mut self, position: u64, pushed: u64) {
         self.messages += 1;
+        if pushed == self.pushed {
+            self.unanswered = self.unanswered.saturating_add(1);
+        } else {
+            (self.pushed, self.unanswered, self.long_from) = (pushed, 0, position);
+        }
         if let Some([bytes, messages, ..]) = &self.words {
-            bytes.store(self.former + position, Ordering::Relaxed);
+            bytes.store(self.former.wrapping_add(position), Ordering::Relaxed);
             messages.store(self.messages, Ordering::Relaxed);
         }
+    }
+
+    /// Whether so much has come without an answer that the carrier should be larger.
+    #[inline]
+    pub fn is_long(&self, position: u64) -> bool {
+        position.wrapping_sub(self.long_from) >= LONG
+    }
+
+    /// It has been seen to.
+    pub fn count_length_from(&mut self, position: u64) {
+        self.long_from = position;
     }
 
     /// This side looks for bytes.

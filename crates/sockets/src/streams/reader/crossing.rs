@@ -6,7 +6,7 @@ use std::sync::{Arc, atomic::Ordering};
 use sidestep_shm::wait::Waiter;
 use sidestep_stream::carrier::{Carrier, Inbound, Switch, Watch};
 
-use super::{AFTER_OVERFLOW, BROKEN, Reader};
+use super::{BROKEN, Reader};
 use crate::{
     config::config,
     kernel::{self, Result},
@@ -95,7 +95,7 @@ impl Reader {
         self.tell();
         if reason == Reason::Overflow {
             // It was too small for what the peer writes before this side reads.
-            self.grow(config().rings.1 * AFTER_OVERFLOW);
+            self.grow(config().rings[2]);
         }
         Ok(true)
     }

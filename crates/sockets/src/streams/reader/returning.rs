@@ -19,9 +19,9 @@ const ARRIVAL_NS: u64 = 1_000_000_000;
 const LOOK: Duration = Duration::from_micros(50);
 
 impl Reader {
-    /// Ends the ring, and asks the peer for what was not read, or for all that follows if it is a link. `true`: it has to be
-    /// waited for.
-    pub fn give_back(&mut self, stream: &Stream) -> bool {
+    /// Ends the ring, and asks the peer for what was not read. Of a link, which only the peer can end, what was not read is given
+    /// back to it, if it is to be. `true`: it has to be waited for.
+    pub fn give_back(&mut self, stream: &Stream, of_links: bool) -> bool {
         let Some(ring) = &mut self.ring else { return false };
         if ring.is_over() {
             let _ = self.cross(stream);
@@ -40,7 +40,32 @@ impl Reader {
                 let _ = self.cross(stream);
                 false
             }
-            None => true,
+            None => {
+                if of_links {
+                    self.begin_return();
+                }
+                true
+            }
+        }
+    }
+
+    /// Gives what was not read of a link back, unless bytes that come behind it are with TCP already.
+    fn begin_return(&mut self) {
+        let switching = self.carrier.as_ref().is_some_and(|carrier| carrier.is_switching());
+        if (self.on_ring || switching) && !self.note.given && !self.follows_on_tcp() {
+            self.note.wanted = true;
+            self.tell();
+            self.go_on_returning();
+        }
+    }
+
+    /// Goes on with that. When the peer has everything, it is told to send it.
+    fn go_on_returning(&mut self) {
+        let Some(ring) = self.ring.as_mut().filter(|_| self.note.wanted && !self.note.given) else { return };
+        if let Some(bytes) = ring.give() {
+            self.wanted = bytes.min(ARRIVED);
+            self.note.given = true;
+            self.tell();
         }
     }
 
@@ -55,14 +80,32 @@ impl Reader {
     /// Whether that has been decided: the peer has taken the bytes, or cannot any more.
     pub fn is_given_back(&mut self, stream: &Stream) -> bool {
         if !self.can_freeze() {
-            return self.has_left(stream) || self.follows_on_tcp();
+            return self.is_returned(stream);
         }
         if self.ring.as_mut().is_some_and(Inbound::is_taken) {
             let _ = self.cross(stream);
-            // They were there before, and are to be there afterwards.
-            return kernel::ask(stream.fd(), libc::FIONREAD).is_ok_and(|bytes| bytes as u64 >= self.wanted);
+            return self.has_arrived(stream);
         }
         self.follows_on_tcp()
+    }
+
+    /// The same of a link.
+    fn is_returned(&mut self, stream: &Stream) -> bool {
+        let left = self.has_left(stream);
+        if self.note.given {
+            return left && self.has_arrived(stream);
+        }
+        let ended = self.carrier.as_ref().is_none_or(|carrier| carrier.has_ended());
+        if left || ended || self.follows_on_tcp() {
+            return true;
+        }
+        self.go_on_returning();
+        false
+    }
+
+    /// Whether what was wanted is with TCP: it was here before, and is to be there afterwards.
+    fn has_arrived(&self, stream: &Stream) -> bool {
+        kernel::ask(stream.fd(), libc::FIONREAD).is_ok_and(|bytes| bytes as u64 >= self.wanted)
     }
 
     /// Whether bytes have been sent over TCP that come after those of the ring: then these can only be read here.
@@ -83,6 +126,11 @@ impl Reader {
                 carrier.taken.store(ring.position(), Ordering::Relaxed);
             }
             carrier.node().wake();
+        } else if self.note.wanted && !self.note.given {
+            ring.keep();
+            carrier.node().wake();
+            self.note.wanted = false;
+            self.tell();
         }
         let _ = self.cross(stream);
     }
@@ -97,6 +145,18 @@ impl Reader {
             None => true,
         };
         over && self.kept.is_empty() && self.bytes_aside() == 0
+    }
+
+    /// Before a program is executed: whether nothing is left here, and nothing can come that the program does not find with TCP. The
+    /// writer of a link, whose peer was told to leave it, looks for that word before it sends anything more.
+    pub fn is_read_out(&mut self, stream: &Stream) -> bool {
+        if self.has_left(stream) && self.is_through(stream) {
+            return true;
+        }
+        let near = self.carrier.as_ref().is_some_and(|carrier| !carrier.capabilities().far);
+        let told = self.note.parting && !self.note.given && !self.can_freeze();
+        let empty = self.ring.as_mut().is_some_and(|ring| ring.available() == 0);
+        near && told && empty && self.kept.is_empty() && self.bytes_aside() == 0
     }
 
     /// Takes all that comes before what the kernel has: the ring to its end, and what TCP has before it.

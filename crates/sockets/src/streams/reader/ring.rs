@@ -11,6 +11,11 @@ use crate::{
     streams::{READ, Stream, WRITE},
 };
 
+/// Messages without an answer after which a stream goes one way.
+const ONE_WAY: u32 = 64;
+/// How long the reader of such a one rests before it looks again: some 300 ns.
+const GATHER_TICKS: u64 = 1_000;
+
 impl Reader {
     /// Whether the carrier is being read, and has something.
     pub(super) fn has_news(&mut self) -> bool {
@@ -27,8 +32,21 @@ impl Reader {
         self.waiter.look(None, core, || ring.has_news() || carrier.announced(done).is_some())
     }
 
-    /// Takes bytes out of the ring.
+    /// Before a look at the ring by a call that can wait. A reader that is faster than its writer looks at the tail after every
+    /// message, and takes the line from the core that is about to write to it. In a stream that goes one way nobody waits for
+    /// an answer, so it rests for a moment, and finds several messages then.
     #[inline]
+    pub(super) fn gather(&mut self) {
+        if self.counts.unanswered >= ONE_WAY && !self.ring.as_mut().is_none_or(Inbound::has_known) {
+            let before = cpu::ticks();
+            while cpu::ticks().wrapping_sub(before) < GATHER_TICKS {
+                std::hint::spin_loop();
+            }
+        }
+    }
+
+    /// Takes bytes out of the ring.
+    #[inline(always)]
     pub(super) fn take(&mut self, stream: &Stream, parts: &mut [IoSliceMut<'_>], flags: i32) -> Result<usize> {
         if self.shared.is_some() {
             return self.take_shared(stream, parts, flags);
@@ -61,14 +79,17 @@ impl Reader {
     #[inline]
     pub(super) fn took(&mut self, count: usize) {
         let (Some(ring), Some(carrier)) = (&mut self.ring, &self.carrier) else { return };
-        carrier.taken.store(ring.position(), Ordering::Relaxed);
-        carrier.places[READ].store(ring.next_place().cast_mut(), Ordering::Relaxed);
+        let (position, place) = ring.testify();
+        carrier.taken.store(position, Ordering::Relaxed);
+        carrier.places[READ].store(place.cast_mut(), Ordering::Relaxed);
         // The answer often follows.
         cpu::prefetch_to_write(carrier.places[WRITE].load(Ordering::Relaxed));
-        ring.testify();
-        self.counts.took(ring.position());
+        self.counts.took(position, carrier.pushed.load(Ordering::Relaxed));
         if self.growth.watches(count) {
             self.watch_crowding(count);
+        }
+        if self.counts.is_long(position) {
+            self.watch_length(position);
         }
     }
 }

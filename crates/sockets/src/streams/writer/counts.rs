@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use sidestep_shm::Word64;
-use sidestep_stream::carrier::{AnyOutbound, Outbound};
+use sidestep_stream::carrier::{AnyOutbound, Outbound, Written};
 
 use crate::{
     registry::Field,
@@ -37,12 +37,20 @@ impl Counts {
 
     /// A message has gone out.
     #[inline]
-    pub fn sent(&mut self, ring: &AnyOutbound) {
+    pub fn sent(&mut self, written: Written) {
         self.messages += 1;
         if let Some([bytes, messages, doorbells, _]) = &self.words {
-            bytes.store(self.former + ring.position(), Ordering::Relaxed);
+            bytes.store(self.former + written.position, Ordering::Relaxed);
             messages.store(self.messages, Ordering::Relaxed);
-            doorbells.store(ring.alarms(), Ordering::Relaxed);
+            doorbells.store(written.alarms, Ordering::Relaxed);
+        }
+    }
+
+    /// The carrier was left, and has carried no more than this: what was taken back goes over TCP. A peer that finds more bytes counted
+    /// here than it has received takes them for lost if this process dies.
+    pub fn took_back(&self, position: u64) {
+        if let Some([bytes, ..]) = &self.words {
+            bytes.store(self.former + position, Ordering::Relaxed);
         }
     }
 

@@ -77,6 +77,9 @@ impl Writer {
     /// For a program that waits for space in some other way: when TCP takes over. `None`: there is space, be it on TCP.
     pub fn stalls_until(&mut self, stream: &Stream) -> Option<u64> {
         let carrier = self.carrier.clone()?;
+        // A write that found a small ring full may have gone on in a larger one by itself: what is full of the small one is not
+        // of that, and its reader tells of space by what that takes.
+        self.adopt_larger();
         let mut reason = Reason::Demoted;
         if self.landing.is_none() {
             if !stream.record().writing().is_within() || carrier.has_space() {

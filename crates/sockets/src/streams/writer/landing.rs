@@ -4,7 +4,7 @@ use std::{sync::atomic::Ordering, time::Duration};
 
 use sidestep_shm::byte_ring::Stopper;
 use sidestep_stream::{
-    carrier::{ENDED, Outbound, Watch},
+    carrier::{ENDED, Outbound, Reading, Watch},
     path::{End, Tail},
 };
 use sidestep_sys::clock;
@@ -63,6 +63,8 @@ impl Writer {
     #[cold]
     pub(super) fn check(&mut self, stream: &Stream) -> Result<()> {
         orders::notice(stream);
+        // A reader that is fast enough never lets a small ring become full.
+        self.adopt_larger();
         let Some(carrier) = &self.carrier else { return Ok(()) };
         if carrier.check() {
             return Ok(());
@@ -96,10 +98,13 @@ impl Writer {
     }
 
     /// Whether the peer has not read all that went over the carrier, by its own word. Some carriers tell late how far they were read:
-    /// what the registry says of the peer is newer, as long as it is there.
+    /// what the registry says of the peer is newer, as long as it is there. A peer that has carried out the switch back to TCP has read
+    /// everything before it.
     pub fn has_unread(&self, stream: &Stream) -> bool {
         let Some(ring) = &self.ring else { return false };
-        let is_behind = ring.witness().is_some_and(|read| read != ring.position());
+        let done = self.carrier.as_ref().map(|carrier| carrier.peer_reading().done);
+        let followed = !stream.record().writing().is_within() && done == Some(walk::number(stream));
+        let is_behind = !followed && ring.witness().is_some_and(|read| read != ring.position());
         let has_all = || {
             let place = stream.known_place()?;
             let read = place.engine.registry.read(&place.key.reversed())?;
@@ -123,7 +128,8 @@ impl Writer {
         if self.ring.is_none() {
             self.take_up(stream);
         }
-        if self.holds(stream) {
+        self.conclude_return(stream);
+        if self.holds(stream) || self.is_given_back(stream) {
             self.end_over_tcp(stream);
         }
         self.settle(stream);
@@ -142,7 +148,7 @@ impl Writer {
     #[cold]
     fn end_over_tcp(&mut self, stream: &Stream) {
         let until = clock::now() + PAY.as_nanos() as u64;
-        while self.ring.as_ref().is_some_and(|ring| !ring.may_note()) {
+        while self.ring.as_mut().is_some_and(|ring| !ring.may_leave()) {
             if clock::now() > until {
                 // Rather an error than an end that is none.
                 return kernel::reset_at_close(stream.fd());
@@ -184,6 +190,7 @@ impl Writer {
 
     /// Before a `fork`: everything that was written is on TCP, or with the reader, when this returns.
     pub fn leave_to_family(&mut self, stream: &Stream) {
+        self.conclude_return(stream);
         if self.holds(stream) {
             self.end_over_tcp(stream);
         } else if stream.record().writing().is_within() {
@@ -210,8 +217,42 @@ impl Writer {
     /// This side wants to part with the carrier: it is left, but not for good. Not with bytes that it holds: the program may not
     /// write again, and nobody else would send them over TCP.
     pub fn part(&mut self, stream: &Stream) {
-        if stream.record().writing().is_within() && self.ring.as_ref().is_some_and(|ring| !ring.holds()) {
+        let Some(carrier) = self.carrier.as_ref().filter(|_| stream.record().writing().is_within()) else { return };
+        let reading = carrier.peer_reading();
+        // What is held goes with what the reader gives back, which whoever follows sends.
+        if reading.wanted || reading.given || self.ring.as_ref().is_some_and(|ring| !ring.holds()) {
             let _ = self.close(stream, Reason::Demoted);
+        }
+    }
+
+    /// Whether the carrier is in use, and its reader gives back what it has not read, and has not decided about that.
+    pub fn awaits_return(&self, stream: &Stream) -> bool {
+        self.peer_reading(stream).is_some_and(|reading| reading.wanted && !reading.given)
+    }
+
+    /// Whether the reader has given back what it had not read, and the carrier is in use still.
+    fn is_given_back(&self, stream: &Stream) -> bool {
+        self.peer_reading(stream).is_some_and(|reading| reading.given)
+    }
+
+    /// What the peer's reader says, while the carrier is in use.
+    fn peer_reading(&self, stream: &Stream) -> Option<Reading> {
+        let carrier = self.carrier.as_ref().filter(|_| stream.record().writing().is_within())?;
+        Some(carrier.peer_reading())
+    }
+
+    /// Before the carrier is left once and for all: what the reader gives back is taken, if that does not last long. A reader that
+    /// was told that all of it is here is waited for: it decides.
+    pub fn conclude_return(&mut self, stream: &Stream) {
+        let began = clock::now();
+        while self.awaits_return(stream) {
+            let (Some(ring), Some(carrier)) = (&mut self.ring, &self.carrier) else { return };
+            let waited = clock::now() - began;
+            if ring.may_leave() || waited > LEAVE_NS && ring.refuse() || waited > PAY.as_nanos() as u64 {
+                return;
+            }
+            carrier.check();
+            kernel::pause(LANDING);
         }
     }
 

@@ -7,14 +7,14 @@ use sidestep_shm::wait::Waiter;
 use sidestep_stream::carrier::{Carrier, Watch};
 use sidestep_sys::clock;
 
-use crate::{config::config, kernel, streams::reader::AFTER_OVERFLOW};
+use crate::{config::config, kernel};
 
 /// A full ring whose reader does not move for so long gives way to TCP. A reader whose turn it is not on a busy core moves
 /// within a few time slices.
 pub const STALL_NS: u64 = 8_000_000;
 const MOST_STALL_NS: u64 = 1_000_000_000;
-/// A large ring takes as much as most programs ever write before they read. So long its reader may rest while a program waits
-/// for space in `poll` or `epoll`: four times as long each further time.
+/// A large ring takes as much as most programs ever write before they read. So long its reader may rest, be it that it reads at
+/// some rate, or that a program waits for space in `poll` or `epoll`: four times as long each further time.
 const LARGE_STALL_NS: u64 = 200_000_000;
 /// How long a writer that does not wait looks for signs of a link's reader before it gives way, and between two looks.
 const LINK_LOOK_NS: u64 = 2_000_000;
@@ -99,10 +99,12 @@ impl Patience {
     /// can do something else meanwhile.
     pub fn limit(&self, carrier: &Carrier, patient: bool) -> u64 {
         // A link whose window has room for more than the way to the peer takes as little as a small ring.
-        if !patient && (is_large(carrier) || carrier.watch().is_choked()) {
-            return LARGE_STALL_NS << (2 * self.overflows.min(3));
+        let is_large = is_large(carrier) || !patient && carrier.watch().is_choked();
+        match (is_large, patient) {
+            (true, false) => LARGE_STALL_NS << (2 * self.overflows.min(3)),
+            (true, true) => (LARGE_STALL_NS << (2 * self.overflows.min(3))).min(MOST_STALL_NS),
+            (false, _) => (STALL_NS << (2 * self.overflows.min(5))).min(MOST_STALL_NS),
         }
-        (STALL_NS << (2 * self.overflows.min(5))).min(MOST_STALL_NS)
     }
 
     /// Looks for a while whether the reader makes space.
@@ -123,6 +125,6 @@ impl Patience {
 
 /// Whether a ring takes as much as a program may expect of a connection that nobody reads.
 pub(super) fn is_large(carrier: &Carrier) -> bool {
-    let large = (config().rings.1 * AFTER_OVERFLOW) as u64;
+    let large = config().rings[2] as u64;
     carrier.capacity.load(Ordering::Relaxed) >= large
 }

@@ -169,7 +169,7 @@ impl Writer {
     /// Whether one of the two sides wants the carrier to end, for now or for good.
     fn is_asked(&self, stream: &Stream) -> bool {
         let reading = self.carrier.as_ref().map(|carrier| carrier.peer_reading()).unwrap_or_default();
-        self.left || stream.carriage.parting.load(Ordering::Relaxed) || reading.leaving || reading.parting
+        self.left || stream.carriage.parting.load(Ordering::Relaxed) || reading.asks_to_leave()
     }
 
     /// Takes up the sending end of a carrier.
@@ -212,7 +212,7 @@ impl Writer {
         }
         let writing = stream.record().writing();
         let last = writing.entered().map_err(|_| BROKEN)?.ring;
-        writing.begin(Start { ring: last % MOST_USES + 1, after_tcp: writing.tcp_sent() });
+        writing.begin(Start { ring: last % MOST_USES + 1, after_tcp: stream.over_tcp(WRITE) });
         call.present = as_number;
         self.announce(stream)?;
         self.await_word();
@@ -236,13 +236,17 @@ impl Writer {
     /// Ends the use of the carrier, at the present position. `false`: that cannot be said now.
     pub(super) fn leave_carrier(&mut self, stream: &Stream, reason: Reason) -> Result<bool> {
         let taken_over = stream.is_taken_over();
-        let Some(ring) = self.ring.as_mut().filter(|ring| taken_over || ring.may_note()) else { return Ok(false) };
+        let Some(ring) = self.ring.as_mut() else { return Ok(false) };
+        if !taken_over && !ring.may_leave() {
+            // A peer that is gone has nothing more to say.
+            self.check(stream)?;
+            return Ok(!stream.record().writing().is_within());
+        }
         let back = ring.take_back().map_err(|_| BROKEN)?;
         let position = ring.position();
-        if !back.is_empty()
-            && let Some(carrier) = &self.carrier
-        {
-            carrier.pushed.store(position, Ordering::Relaxed);
+        if !back.is_empty() {
+            self.counts.took_back(position);
+            self.carrier.iter().for_each(|carrier| carrier.pushed.store(position, Ordering::Relaxed));
         }
         // What was read of a file comes behind it.
         self.back.splice(..0, back);

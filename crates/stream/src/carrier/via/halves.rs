@@ -68,6 +68,14 @@ impl carrier::Outbound for Outbound {
         self.0.may_note() || self.0.is_lost()
     }
 
+    fn may_leave(&mut self) -> bool {
+        !self.0.awaits_return() && self.may_note()
+    }
+
+    fn refuse(&mut self) -> bool {
+        self.0.refuse_return()
+    }
+
     fn has_arrived(&self, mark: &mut Option<u64>) -> bool {
         self.0.has_arrived(mark)
     }
@@ -77,7 +85,11 @@ impl carrier::Outbound for Outbound {
     }
 
     fn take_back(&mut self) -> Result<Vec<u8>> {
-        Ok(if self.0.flush() { Vec::new() } else { self.0.take_back() })
+        let mut bytes = self.0.take_returned();
+        if !self.0.flush() {
+            bytes.extend(self.0.take_back());
+        }
+        Ok(bytes)
     }
 
     fn witness(&self) -> Option<u64> {
@@ -152,8 +164,9 @@ impl carrier::Inbound for Inbound {
     }
 
     #[inline]
-    fn testify(&mut self) {
+    fn testify(&mut self) -> (u64, *const u8) {
         self.0.testify();
+        (self.1, std::ptr::null())
     }
 
     fn set_note(&mut self, note: u64) -> Result<()> {
@@ -162,6 +175,14 @@ impl carrier::Inbound for Inbound {
 
     fn capacity(&mut self) -> usize {
         self.0.options().window as usize * self.0.options().chunk
+    }
+
+    fn give(&mut self) -> Option<u64> {
+        self.0.give()
+    }
+
+    fn keep(&mut self) {
+        self.0.keep();
     }
 }
 
@@ -199,6 +220,10 @@ impl carrier::Watch for Watch {
         self.0.reader_note()
     }
 
+    fn returns(&self) -> u64 {
+        self.0.returns()
+    }
+
     #[inline]
     fn peer_core(&self) -> u32 {
         self.0.peer_core()
@@ -220,6 +245,10 @@ impl carrier::Watch for Watch {
 
     fn settle(&self) {
         self.0.settle();
+    }
+
+    fn take_in(&self) {
+        self.0.take_in();
     }
 
     fn attach(&self, news: &EventQueue, token: u64) -> Vec<SourceId> {

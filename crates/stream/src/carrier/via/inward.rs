@@ -2,7 +2,7 @@
 
 use std::{
     collections::VecDeque,
-    sync::atomic::{AtomicBool, AtomicU64, Ordering},
+    sync::atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering},
 };
 
 use sidestep_vi::{Completion, Descriptor};
@@ -12,6 +12,7 @@ use super::{
     offer::Offer,
     outward,
     packet::{self, Kind, NOTE, Packet},
+    returning::{Giving, Returned},
 };
 
 /// The place of bytes that came in no packet.
@@ -30,6 +31,9 @@ pub struct Inward {
     taken: usize,
     /// Receives to be posted again: when the program looks for more, not while it waits for what it has.
     free: Vec<usize>,
+    /// What goes back to the peer, and what came back from it.
+    pub(super) giving: Option<Giving>,
+    pub(super) returned: Option<Returned>,
 }
 
 /// What has come, for those who look without a lock.
@@ -51,6 +55,11 @@ pub struct Received {
     pub(super) wanted: AtomicBool,
     /// The peer's FIN has come.
     pub(super) fin: AtomicBool,
+    /// How often bytes were given back, and the last time for which the peer has all of them.
+    pub(super) round: AtomicU16,
+    pub(super) ready: AtomicU64,
+    /// Packets by which the peer gave something back.
+    pub(super) returns: AtomicU64,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -135,7 +144,14 @@ impl Link {
         self.absorb_into(&mut inward);
     }
 
-    fn absorb_into(&self, inward: &mut Inward) {
+    /// The same if there is something, or if another thread is at it.
+    pub fn take_in(&self) {
+        if self.has_arrivals() || self.inward.try_lock().is_none() {
+            self.absorb_waiting();
+        }
+    }
+
+    pub(super) fn absorb_into(&self, inward: &mut Inward) {
         self.look_at_board();
         while self.absorb_one(inward) {}
     }
@@ -170,6 +186,9 @@ impl Link {
         let slot = completion.token as usize;
         self.gains(packet.read);
         if packet.kind == Kind::Data && completion.len > 0 {
+            if let Some(giving) = &mut inward.giving {
+                return self.give_more(giving, slot, completion.len as usize);
+            }
             if packet.wants {
                 self.received.wanted.store(true, Ordering::Relaxed);
             }
@@ -191,6 +210,8 @@ impl Link {
                 self.received.fin.fetch_or(packet.kind == Kind::Fin, Ordering::Relaxed);
             }
             (Kind::Offer, Some(words)) => self.take_offer(inward, words)?,
+            (Kind::Return, _) => self.take_return(inward, slot, completion.len as usize)?,
+            (Kind::Ready, Some(words)) => self.hear_ready(words),
             (Kind::FinAck, _) => self.sent.finished.store(true, Ordering::Release),
             _ => {}
         }
@@ -199,8 +220,32 @@ impl Link {
 
     fn two_words(&self, slot: usize) -> Option<[u64; 2]> {
         let mut bytes = [0; NOTE];
-        self.line.memory.read(self.place(slot), &mut bytes).ok()?;
+        self.read_slot(slot, 0, &mut bytes)?;
         packet::read_note(&bytes)
+    }
+
+    /// Reads bytes of a packet.
+    pub(super) fn read_slot(&self, slot: usize, at: usize, bytes: &mut [u8]) -> Option<()> {
+        self.line.memory.read(self.place(slot) + at, bytes).ok()
+    }
+
+    /// Takes all that has arrived and was not read, to be given back: nothing is acknowledged.
+    pub(super) fn take_unread(&self, inward: &mut Inward) -> Vec<u8> {
+        let (mut bytes, mut taken) = (Vec::new(), std::mem::take(&mut inward.taken));
+        for arrived in std::mem::take(&mut inward.packets) {
+            let before = bytes.len();
+            bytes.resize(before + arrived.len - std::mem::take(&mut taken), 0);
+            let at = arrived.len - (bytes.len() - before);
+            if self.copy_out(inward, &arrived, at, &mut bytes[before..]).is_err() {
+                self.lose();
+            }
+            if arrived.slot != STAGED {
+                inward.free.push(arrived.slot);
+            }
+        }
+        inward.staged = Vec::new();
+        self.post_again(inward);
+        bytes
     }
 
     /// Copies bytes from `skip` bytes ahead without taking them.

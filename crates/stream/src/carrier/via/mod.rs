@@ -26,6 +26,7 @@ pub mod options;
 mod outward;
 pub mod packet;
 mod port;
+mod returning;
 mod shared;
 pub mod timer;
 
@@ -50,7 +51,7 @@ use self::{
     credit::Words,
     inward::{Inward, Received},
     notes::Notes,
-    outward::{Outward, Sent},
+    outward::{Outward, SPARED, Sent},
     packet::{Kind, Packet},
 };
 
@@ -227,14 +228,14 @@ impl Link {
             return false;
         }
         if self.notes.owed.load(Ordering::Relaxed) {
-            let _ = self.tell_notes(&mut self.notes.untold.lock(), Kind::Note);
+            let _ = self.tell_notes(&mut self.notes.own.lock(), Kind::Note);
         }
         !self.notes.owed.load(Ordering::Relaxed)
     }
 
-    /// Wakes the peer, and says nothing.
+    /// Wakes the peer, and says nothing. If it has not taken what was sent before, that wakes it as well: notes need the room.
     pub fn nudge(&self) {
-        let _ = self.push(Kind::Wakeup, &[]);
+        let _ = self.push_with(Kind::Wakeup, &[], SPARED);
     }
 
     /// Whether small writes go out one by one: TCP_NODELAY.
@@ -284,13 +285,18 @@ impl Link {
 
     /// Sends a packet that is no data, and with it what was read. `false`: no room.
     fn push(&self, kind: Kind, bytes: &[u8]) -> Result<bool, Lost> {
+        self.push_with(kind, bytes, 0)
+    }
+
+    /// The same, if so much room is left to others.
+    fn push_with(&self, kind: Kind, bytes: &[u8], spared: usize) -> Result<bool, Lost> {
         let read = self.take_owed();
         let packet = Packet { kind, wants: false, read };
-        let mut sent = self.line.vi.send_inline(bytes, packet.to_bits(), 0);
+        let mut sent = self.line.vi.send_inline(bytes, packet.to_bits(), spared);
         if sent == Ok(false) {
             // The peer may have told of more receives.
             self.line.vi.progress();
-            sent = self.line.vi.send_inline(bytes, packet.to_bits(), 0);
+            sent = self.line.vi.send_inline(bytes, packet.to_bits(), spared);
         }
         if sent != Ok(true) {
             self.give_back(read);

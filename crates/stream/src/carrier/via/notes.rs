@@ -18,9 +18,18 @@ use super::{
 pub struct Notes {
     /// The last ones that the peer left: two of its writer, one of its reader.
     pub(super) last: [AtomicU64; NOTES],
-    /// Those of this side for which there was no room, and whether there are any.
-    pub(super) untold: Lock<[Option<u64>; NOTES]>,
+    /// Those of this side, and whether there are any that were not sent for want of room.
+    pub(super) own: Lock<Own>,
     pub(super) owed: AtomicBool,
+}
+
+/// The notes of this side.
+#[derive(Debug, Default)]
+pub struct Own {
+    /// The last ones.
+    last: [Option<u64>; NOTES],
+    /// Those for which there was no room.
+    untold: [Option<u64>; NOTES],
 }
 
 impl Link {
@@ -52,11 +61,14 @@ impl Link {
         self.leave_note(READER, note, Kind::Note)
     }
 
-    /// A note goes out now, or in time: the last one of its kind is what counts.
+    /// A note goes out now, or in time: the last one of its kind is what counts. What was said before is not said again: a peer
+    /// that does not look has receives for few packets.
     pub(super) fn leave_note(self: &Arc<Self>, which: usize, note: u64, kind: Kind) -> Result<(), Lost> {
-        let mut untold = self.notes.untold.lock();
-        untold[which] = Some(note);
-        self.tell_notes(&mut untold, kind)?;
+        let mut own = self.notes.own.lock();
+        if own.last[which].replace(note) != Some(note) {
+            own.untold[which] = Some(note);
+        }
+        self.tell_notes(&mut own, kind)?;
         if self.notes.owed.load(Ordering::Relaxed) {
             timer::watch(self);
         }
@@ -64,15 +76,15 @@ impl Link {
     }
 
     /// Sends notes that wait.
-    pub(super) fn tell_notes(&self, untold: &mut [Option<u64>; NOTES], kind: Kind) -> Result<(), Lost> {
-        for (which, slot) in untold.iter_mut().enumerate() {
+    pub(super) fn tell_notes(&self, own: &mut Own, kind: Kind) -> Result<(), Lost> {
+        for (which, slot) in own.untold.iter_mut().enumerate() {
             if let Some(note) = *slot
                 && self.push(kind, &packet::note([which as u64, note]))?
             {
                 *slot = None;
             }
         }
-        self.notes.owed.store(untold.iter().any(Option::is_some), Ordering::Relaxed);
+        self.notes.owed.store(own.untold.iter().any(Option::is_some), Ordering::Relaxed);
         Ok(())
     }
 }

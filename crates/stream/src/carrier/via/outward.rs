@@ -19,10 +19,10 @@ use super::{
 #[derive(Debug, Default)]
 pub struct Outward {
     /// The slot that is filled, and how far.
-    slot: usize,
+    pub(super) slot: usize,
     held: usize,
     /// Slots whose sends have not completed.
-    busy: u32,
+    pub(super) busy: u32,
     pub(super) cache: Cache,
     pub(super) offers: Offers,
 }
@@ -46,6 +46,8 @@ pub struct Sent {
     pub(super) prompt: AtomicBool,
     /// The answer to this side's FIN has come.
     pub(super) finished: AtomicBool,
+    /// What the peer gives back is not taken any more.
+    pub(super) refuses: AtomicBool,
 }
 
 /// Places for copies of writes.
@@ -87,7 +89,7 @@ impl Link {
     #[inline]
     pub fn has_space(&self) -> bool {
         self.absorb();
-        self.credits() > self.options.window / 4 && self.line.vi.may_send(SMALL, SPARED)
+        self.credits() > self.options.window / 4 && self.line.vi.may_send(SMALL, SPARED) && !self.is_undecided()
     }
 
     /// Sends as much as there is room for; the rest is the caller's.
@@ -200,7 +202,7 @@ impl Link {
         if outward.held == 0 {
             return Ok(true);
         }
-        if !self.has_credit() {
+        if self.is_wanted_back() || !self.has_credit() {
             return Ok(false);
         }
         let segment = self.line.memory.segment(self.slot(outward.slot), outward.held);
@@ -306,13 +308,13 @@ impl Link {
         (outward.busy & 1 << outward.slot == 0).then(|| self.slot(outward.slot))
     }
 
-    fn slot(&self, slot: usize) -> usize {
+    pub(super) fn slot(&self, slot: usize) -> usize {
         PACKETS + slot * slot_len(&self.options)
     }
 
     /// Takes note of sends that have completed.
     #[inline]
-    fn finish_sends(&self, outward: &mut Outward) {
+    pub(super) fn finish_sends(&self, outward: &mut Outward) {
         while let Some(completion) = self.line.vi.poll_send() {
             if completion.token < SLOTS as u64 {
                 outward.busy &= !(1 << completion.token);

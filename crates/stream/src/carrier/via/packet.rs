@@ -27,6 +27,10 @@ pub enum Kind {
     Note = 5,
     /// Bytes that the reader may take from where they are: their address, and the number and length of the offer.
     Offer = 6,
+    /// Bytes that were not read, and go back to their writer, behind a word that says where they begin.
+    Return = 7,
+    /// All that was sent, and not read, has come back.
+    Ready = 8,
 }
 
 /// Kind and acknowledgement.
@@ -73,6 +77,8 @@ impl Packet {
             4 => Kind::FinAck,
             5 => Kind::Note,
             6 => Kind::Offer,
+            7 => Kind::Return,
+            8 => Kind::Ready,
             _ => return None,
         };
         let read = Read { packets: bits >> 5 & MOST_PACKETS, bytes: bits >> 12 };
@@ -102,7 +108,8 @@ mod tests {
 
     #[test]
     fn bits_carry_everything() {
-        for kind in [Kind::Data, Kind::Ack, Kind::Wakeup, Kind::Fin, Kind::FinAck, Kind::Note, Kind::Offer] {
+        use Kind::*;
+        for kind in [Data, Ack, Wakeup, Fin, FinAck, Note, Offer, Return, Ready] {
             for (wants, packets, bytes) in [(false, 0, 0), (true, 1, 17), (false, MOST_PACKETS, MOST_BYTES)] {
                 let packet = Packet { kind, wants, read: Read { packets, bytes } };
                 assert_eq!(Packet::from_bits(packet.to_bits()), Some(packet));

@@ -1,0 +1,174 @@
+//! A connection over a channel of the fabric: between processes of one host, or hosts by iWARP.
+//!
+//! Frames lie one behind the other in the ring of the consumer's side: the producer writes each where it is read. Word of
+//! buffers that the consumer has begun with goes back through the other queue, as totals of eight bytes.
+
+use std::sync::Arc;
+
+use sidestep_fabric::queue::{Receiver, Reserved, Sender, View};
+use sidestep_fabric::{Channel, Endpoint, Error as FabricError};
+
+use crate::error::{Error, Result};
+use crate::frame::{HEADER, Header};
+
+#[derive(Debug)]
+pub(crate) struct ChannelTx {
+    sender: Sender,
+    words: Receiver,
+    begun: u64,
+    peer: String,
+    // Dropped last: nothing is written after the close that it sends.
+    endpoint: Arc<Endpoint>,
+}
+
+#[derive(Debug)]
+pub(crate) struct ChannelRx {
+    receiver: Receiver,
+    words: Sender,
+    begun: u64,
+    capacity: usize,
+    peer: String,
+    endpoint: Arc<Endpoint>,
+}
+
+/// Bytes of the ring for words of what was begun: far more than buffers can wait.
+pub(crate) const WORDS: usize = 16 << 10;
+
+/// The ring for `queue` buffers that wait, one that is read, and what the producer does not know to be free.
+pub(crate) fn ring_for(buffer: usize, queue: usize) -> usize {
+    (2 * (queue + 1) * (HEADER + buffer)).next_power_of_two().max(4 << 10)
+}
+
+impl ChannelTx {
+    pub fn new(channel: Channel, peer: String) -> ChannelTx {
+        let Channel { sender, receiver, endpoint } = channel;
+        ChannelTx { sender, words: receiver, begun: 0, peer, endpoint: Arc::new(endpoint) }
+    }
+
+    pub fn endpoint(&self) -> Arc<Endpoint> {
+        self.endpoint.clone()
+    }
+
+    pub fn has_space(&mut self, capacity: usize) -> Result<bool> {
+        let space = self.sender.space_for(HEADER + capacity);
+        Ok(space.map_err(|error| failed(&self.peer, error))? >= HEADER + capacity)
+    }
+
+    pub fn wait_space(&mut self, capacity: usize) -> Result<()> {
+        self.sender.wait_space(HEADER + capacity, None).map_err(|error| failed(&self.peer, error))
+    }
+
+    pub fn reserve(&mut self, capacity: usize) -> Result<Reserved<'_>> {
+        let peer = &self.peer;
+        let found = self.sender.reserve(HEADER + capacity).map_err(|error| failed(peer, error))?;
+        found.ok_or(Error::Cancelled)
+    }
+
+    pub fn mark(&mut self, header: Header) -> Result<()> {
+        self.wait_space(0)?;
+        let sent = self.sender.send(&header.emit(), None);
+        sent.map_err(|error| failed(&self.peer, error))
+    }
+
+    /// Where the peer's memory is not mapped, bytes travel only if someone sees to it.
+    pub fn flush(&mut self) -> Result<()> {
+        self.sender.flush(None).map_err(|error| failed(&self.peer, error))
+    }
+
+    pub fn begun(&mut self) -> Result<u64> {
+        while self.words.has_news() {
+            let mut word = [0; 8];
+            let words = &mut self.words;
+            let Some(view) = words.view(8).map_err(|error| failed(&self.peer, error))? else { break };
+            view.copy_out(view.len() / 8 * 8 - 8, &mut word).map_err(FabricError::from)?;
+            let count = view.len() / 8 * 8;
+            words.consume(count).map_err(|error| failed(&self.peer, error))?;
+            self.begun = u64::from_le_bytes(word);
+        }
+        if self.words.is_over() { Err(Error::Gone(self.peer.clone())) } else { Ok(self.begun) }
+    }
+
+    pub fn words(&mut self) -> &mut Receiver {
+        &mut self.words
+    }
+}
+
+impl ChannelRx {
+    pub fn new(channel: Channel, capacity: usize, peer: String) -> ChannelRx {
+        let Channel { sender, receiver, endpoint } = channel;
+        ChannelRx { receiver, words: sender, begun: 0, capacity, peer, endpoint: Arc::new(endpoint) }
+    }
+
+    pub fn endpoint(&self) -> Arc<Endpoint> {
+        self.endpoint.clone()
+    }
+
+    #[inline]
+    pub fn peek(&mut self) -> Result<Option<Header>> {
+        let view = match self.receiver.view(HEADER) {
+            Ok(view) => view,
+            Err(error) => return Err(failed(&self.peer, error)),
+        };
+        let Some(view) = view else {
+            // Whatever was sent before the end is taken first.
+            return if self.receiver.is_over() { Err(Error::Gone(self.peer.clone())) } else { Ok(None) };
+        };
+        let (bytes, here) = (view.array(0).map_err(FabricError::from)?, view.len());
+        let header =
+            Header::parse(bytes, self.capacity).map_err(|what| Error::Broken { peer: self.peer.clone(), what })?;
+        if here >= header.frame_len() {
+            return Ok(Some(header));
+        }
+        // Frames are published whole, but what travels comes in pieces.
+        let whole = self.receiver.view(header.frame_len()).map_err(|error| failed(&self.peer, error))?.is_some();
+        if !whole && self.endpoint.closed().is_some() {
+            return Err(Error::Gone(self.peer.clone()));
+        }
+        Ok(whole.then_some(header))
+    }
+
+    /// Waits for a frame, where this is the only connection.
+    pub fn wait(&mut self) -> Result<()> {
+        let wanted = match self.receiver.view(HEADER) {
+            Ok(Some(view)) => {
+                let bytes = view.array(0).map_err(FabricError::from)?;
+                Header::parse(bytes, self.capacity).map_or(HEADER, Header::frame_len)
+            }
+            _ => HEADER,
+        };
+        self.receiver.wait_bytes(wanted, None).map_err(|error| failed(&self.peer, error))
+    }
+
+    #[inline]
+    pub fn payload(&mut self, header: Header) -> Result<View<'_>> {
+        let view = self.receiver.view(header.frame_len()).map_err(|error| failed(&self.peer, error))?;
+        let view = view.ok_or(Error::Cancelled)?;
+        Ok(view.part(HEADER, header.len as usize).map_err(FabricError::from)?)
+    }
+
+    #[inline]
+    pub fn consume(&mut self, header: Header) {
+        // The next call finds what is wrong.
+        let _ = self.receiver.consume(header.frame_len());
+    }
+
+    pub fn acknowledge(&mut self) -> Result<()> {
+        self.begun += 1;
+        self.words.send(&self.begun.to_le_bytes(), None).map_err(|error| failed(&self.peer, error))
+    }
+
+    pub fn receiver(&mut self) -> &mut Receiver {
+        &mut self.receiver
+    }
+
+    pub fn waiting_bytes(&mut self) -> usize {
+        self.receiver.available().unwrap_or(0)
+    }
+}
+
+fn failed(peer: &str, error: FabricError) -> Error {
+    match error {
+        FabricError::Closed(_) | FabricError::Frozen => Error::Gone(peer.to_owned()),
+        error => Error::Fabric(error),
+    }
+}

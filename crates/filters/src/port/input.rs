@@ -1,0 +1,276 @@
+//! Where a copy gets its buffers: one connection from each copy of the producer.
+//!
+//! A unit of work ends when every one of them has said so. A producer copy that is ahead is not read until the others have
+//! caught up, so units never mix, and the producer is held back.
+
+use std::os::fd::{AsFd, BorrowedFd};
+
+use sidestep_fabric::event::SourceId;
+use sidestep_shm::wait::Waiter;
+use sidestep_sys::clock;
+
+use super::sleep::{Sources, sleep};
+use super::{Buffer, Shared, Stream};
+use crate::error::{Error, Result};
+use crate::frame::{FrameKind, Header};
+use crate::link::bell::BellKind;
+use crate::link::vi::Line;
+use crate::link::{Closer, Rx};
+
+/// One input.
+#[derive(Debug)]
+pub struct Input {
+    stream: Stream,
+    links: Links,
+    /// Which connections have ended the unit of work, and how many have not.
+    ended: Vec<bool>,
+    open: usize,
+    turn: usize,
+    taken: u32,
+    unit: u64,
+    /// The next number, on an ordered stream.
+    expected: u64,
+    shared: Shared,
+    /// Outputs hand the numbers on: every buffer must be answered by one.
+    strict: bool,
+    waiter: Waiter,
+    /// Channels that report to the event queue of the bell.
+    attached: Vec<SourceId>,
+}
+
+/// Buffers between two looks at how many wait.
+const COUNTED: u32 = 16;
+
+/// All inputs of a copy, in the order in which the kind declares them.
+#[derive(Debug, Default)]
+pub struct Inputs(pub(crate) Vec<Input>);
+
+#[derive(Debug)]
+struct Links {
+    all: Vec<Rx>,
+    /// Those that had nothing at the last look.
+    empty: Vec<usize>,
+}
+
+impl Inputs {
+    /// The next buffer of the first input; `None` at the end of the unit of work.
+    pub fn take(&mut self) -> Result<Option<Buffer<'_>>> {
+        match self.0.first_mut() {
+            Some(input) => input.take(),
+            None => Ok(None),
+        }
+    }
+
+    /// The input of this name.
+    pub fn port(&mut self, name: &str) -> Result<&mut Input> {
+        let found = self.0.iter_mut().find(|input| input.stream.port == name);
+        found.ok_or_else(|| Error::Misuse(format!("the filter has no input {name:?}")))
+    }
+
+    pub(crate) fn begin(&mut self, unit: u64) {
+        self.0.iter_mut().for_each(|input| input.begin(unit));
+    }
+
+    /// Steps over what the filter did not take, so that the next unit begins where it should.
+    pub(crate) fn finish(&mut self) -> Result<()> {
+        for input in &mut self.0 {
+            while let Some((link, header)) = input.find()? {
+                input.step_over(link, header)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Input {
+    pub(crate) fn new(stream: Stream, mut links: Vec<Rx>, shared: Shared, strict: bool) -> Result<Input> {
+        let mut attached = Vec::new();
+        if let BellKind::Events(events, _) = shared.bell.kind() {
+            for (token, link) in links.iter_mut().enumerate() {
+                if let Rx::Channel(rx) = link {
+                    attached.push(events.attach_receiver(rx.receiver(), token as u64)?);
+                }
+            }
+        }
+        let (ended, empty) = (vec![false; links.len()], Vec::with_capacity(links.len()));
+        let links = Links { all: links, empty };
+        let waiter = Waiter::default();
+        Ok(Input {
+            stream,
+            links,
+            ended,
+            open: 0,
+            turn: 0,
+            taken: 0,
+            unit: 0,
+            expected: 0,
+            shared,
+            strict,
+            waiter,
+            attached,
+        })
+    }
+
+    pub(crate) fn closers(&self) -> impl Iterator<Item = Closer> {
+        self.links.all.iter().filter_map(Rx::closer)
+    }
+
+    fn begin(&mut self, unit: u64) {
+        self.ended.fill(false);
+        self.open = self.ended.len();
+        (self.unit, self.expected) = (unit, 0);
+        // What the unit before left unanswered is over.
+        self.shared.position.give();
+    }
+
+    /// The next buffer; waits for it. `None` when every copy of the producer has ended the unit of work.
+    #[inline]
+    pub fn take(&mut self) -> Result<Option<Buffer<'_>>> {
+        if self.strict && self.shared.position.owes() {
+            return Err(Error::Misuse(format!(
+                "a buffer of {} was answered by none, and a stream behind it is ordered: commit an empty one",
+                self.stream.port
+            )));
+        }
+        let Some((link, header)) = self.find()? else { return Ok(None) };
+        // A copy that always has work never waits, and is the one whose queue is full.
+        self.taken = self.taken.wrapping_add(1);
+        if self.taken % COUNTED == 0 {
+            self.count_waiting();
+        }
+        if self.stream.acknowledged {
+            self.links.all[link].acknowledge()?;
+        }
+        self.shared.position.take(header.tag);
+        self.shared.counters.took(u64::from(header.len));
+        self.expected = header.tag.wrapping_add(1);
+        Ok(Some(Buffer { rx: &mut self.links.all[link], header }))
+    }
+
+    fn step_over(&mut self, link: usize, header: Header) -> Result<()> {
+        if self.stream.acknowledged {
+            self.links.all[link].acknowledge()?;
+        }
+        self.expected = header.tag.wrapping_add(1);
+        self.links.all[link].consume(header);
+        Ok(())
+    }
+
+    /// The connection that has the next buffer, and its header.
+    #[inline]
+    fn find(&mut self) -> Result<Option<(usize, Header)>> {
+        loop {
+            if self.open == 0 {
+                return Ok(None);
+            }
+            if let Some(found) = self.look_around()? {
+                return Ok(Some(found));
+            }
+            if self.open > 0 && !self.links.empty.is_empty() {
+                self.wait()?;
+            }
+        }
+    }
+
+    /// One look at each connection. Notes the ends of work that it finds, and which connections had nothing.
+    #[inline]
+    fn look_around(&mut self) -> Result<Option<(usize, Header)>> {
+        let count = self.links.all.len();
+        self.links.empty.clear();
+        let (mut ahead, mut ended) = (false, false);
+        for step in 0..count {
+            let link = if self.turn + step < count { self.turn + step } else { self.turn + step - count };
+            if self.ended[link] {
+                continue;
+            }
+            let Some(header) = self.peek(link)? else {
+                self.links.empty.push(link);
+                continue;
+            };
+            match header.kind {
+                FrameKind::End if header.tag == self.unit => {
+                    self.links.all[link].consume(header);
+                    self.ended[link] = true;
+                    self.open -= 1;
+                    ended = true;
+                }
+                FrameKind::End => return Err(self.broken("the end of another unit of work")),
+                FrameKind::Data if self.stream.ordered && header.tag != self.expected => ahead = true,
+                FrameKind::Data => {
+                    self.turn = if link + 1 < count { link + 1 } else { 0 };
+                    return Ok(Some((link, header)));
+                }
+            }
+        }
+        if ahead && self.links.empty.is_empty() && !ended {
+            return Err(self.broken("a number is missing in an ordered stream"));
+        }
+        Ok(None)
+    }
+
+    #[inline]
+    fn peek(&mut self, link: usize) -> Result<Option<Header>> {
+        match self.links.all[link].peek() {
+            Err(_) if self.shared.bell.is_cancelled() => Err(Error::Cancelled),
+            outcome => outcome,
+        }
+    }
+
+    #[cold]
+    fn wait(&mut self) -> Result<()> {
+        let began = clock::now();
+        self.shared.counters.set_waiting(0);
+        let outcome = match &mut self.links.all[..] {
+            [Rx::Channel(rx)] => rx.wait(),
+            [Rx::Vi(rx)] => rx.wait(),
+            _ => sleep(&self.shared.bell, &mut self.waiter, &mut self.links),
+        };
+        self.shared.counters.starved(clock::now() - began);
+        self.count_waiting();
+        if self.shared.bell.is_cancelled() { Err(Error::Cancelled) } else { outcome }
+    }
+
+    /// Says how many buffers wait, for whoever watches.
+    #[cold]
+    fn count_waiting(&mut self) {
+        let capacity = self.stream.capacity;
+        let waiting = self.links.all.iter_mut().map(|link| link.waiting(capacity)).sum();
+        self.shared.counters.set_waiting(waiting);
+    }
+
+    fn broken(&self, what: &'static str) -> Error {
+        Error::Broken { peer: format!("a producer of {}", self.stream.port), what }
+    }
+}
+
+impl Drop for Input {
+    fn drop(&mut self) {
+        self.shared.bell.detach(&self.attached);
+    }
+}
+
+impl Sources for Links {
+    fn look(&mut self) -> Result<bool> {
+        for link in &self.empty {
+            if !matches!(self.all[*link].peek(), Ok(None)) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn sockets(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.empty.iter().filter_map(|link| match &self.all[*link] {
+            Rx::Socket(rx) => Some(rx.stream().as_fd()),
+            _ => None,
+        })
+    }
+
+    fn lines(&self, each: &mut dyn FnMut(&Line)) {
+        for link in &self.empty {
+            if let Rx::Vi(rx) = &self.all[*link] {
+                each(rx.line());
+            }
+        }
+    }
+}

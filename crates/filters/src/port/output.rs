@@ -1,0 +1,228 @@
+//! Where a copy gives its buffers: one connection to each copy of the consumer, chosen by the schedule.
+
+use std::os::fd::{AsFd, BorrowedFd};
+
+use sidestep_fabric::event::SourceId;
+use sidestep_shm::wait::Waiter;
+use sidestep_sys::clock;
+
+use super::sleep::{Sources, sleep};
+use super::{Filling, Shared, Stream};
+use crate::error::{Error, Result};
+use crate::frame::Header;
+use crate::link::bell::BellKind;
+use crate::link::vi::Line;
+use crate::link::{Closer, Tx};
+use crate::schedule::{Schedule, Scheduler};
+
+/// One output.
+#[derive(Debug)]
+pub struct Output {
+    stream: Stream,
+    links: Links,
+    scheduler: Scheduler,
+    /// The number of the next buffer.
+    next: u64,
+    shared: Shared,
+    waiter: Waiter,
+    /// Channels that report to the event queue of the bell.
+    attached: Vec<SourceId>,
+}
+
+/// All outputs of a copy, in the order in which the kind declares them.
+#[derive(Debug, Default)]
+pub struct Outputs(pub(crate) Vec<Output>);
+
+#[derive(Debug)]
+struct Links {
+    all: Vec<Tx>,
+    wanted: Wanted,
+    capacity: usize,
+}
+
+/// What a sleep of an output waits for.
+#[derive(Debug, Clone, Copy)]
+enum Wanted {
+    /// Space on one connection.
+    Space(usize),
+    /// More than so many buffers begun, over all connections.
+    Words(u64),
+}
+
+impl Outputs {
+    /// Space for a buffer of the first output.
+    pub fn reserve(&mut self) -> Result<Filling<'_>> {
+        let output = self.0.first_mut().ok_or_else(|| Error::Misuse("the filter has no output".into()))?;
+        output.reserve()
+    }
+
+    /// The output of this name.
+    pub fn port(&mut self, name: &str) -> Result<&mut Output> {
+        let found = self.0.iter_mut().find(|output| output.stream.port == name);
+        found.ok_or_else(|| Error::Misuse(format!("the filter has no output {name:?}")))
+    }
+
+    /// Tells every copy of every consumer that this copy has ended the unit of work.
+    pub(crate) fn finish(&mut self, unit: u64) -> Result<()> {
+        for output in &mut self.0 {
+            output.next = 0;
+            let cancelled = output.shared.bell.clone();
+            for link in &mut output.links.all {
+                link.mark(Header::end(unit)).map_err(|error| match cancelled.is_cancelled() {
+                    true => Error::Cancelled,
+                    false => error,
+                })?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Output {
+    pub(crate) fn new(stream: Stream, mut links: Vec<Tx>, shared: Shared) -> Result<Output> {
+        let mut attached = Vec::new();
+        if let BellKind::Events(events, _) = shared.bell.kind() {
+            for (token, link) in links.iter_mut().enumerate() {
+                if let Tx::Channel(tx) = link {
+                    attached.push(events.attach_receiver(tx.words(), token as u64)?);
+                }
+            }
+        }
+        let scheduler = Scheduler::new(stream.schedule, links.len(), stream.queue);
+        let links = Links { all: links, wanted: Wanted::Words(0), capacity: stream.capacity };
+        Ok(Output { stream, links, scheduler, next: 0, shared, waiter: Waiter::default(), attached })
+    }
+
+    pub(crate) fn closers(&self) -> impl Iterator<Item = Closer> {
+        self.links.all.iter().filter_map(Tx::closer)
+    }
+
+    /// Bytes that a buffer of this stream holds.
+    pub fn capacity(&self) -> usize {
+        self.stream.capacity
+    }
+
+    /// Space for a buffer; waits for it. A stream by key needs [`reserve_for`](Self::reserve_for).
+    #[inline]
+    pub fn reserve(&mut self) -> Result<Filling<'_>> {
+        if self.stream.schedule == Schedule::Keyed {
+            return Err(Error::Misuse(format!("{} is dealt by key: reserve_for says which", self.stream.port)));
+        }
+        self.reserve_at(0)
+    }
+
+    /// Space for a buffer of this key; waits for it. Where the stream is not dealt by key, the key means nothing.
+    pub fn reserve_for(&mut self, key: u64) -> Result<Filling<'_>> {
+        self.reserve_at(key)
+    }
+
+    /// Sends bytes as one buffer.
+    pub fn put(&mut self, bytes: &[u8]) -> Result<()> {
+        let mut buffer = self.reserve()?;
+        buffer.copy_in(0, bytes)?;
+        buffer.commit(bytes.len())
+    }
+
+    #[inline]
+    fn reserve_at(&mut self, key: u64) -> Result<Filling<'_>> {
+        let tag = if self.stream.tagged {
+            if !self.shared.position.owes() {
+                return Err(Error::Misuse(format!(
+                    "a second buffer of {} for one buffer, and the stream is ordered",
+                    self.stream.port
+                )));
+            }
+            self.shared.position.tag()
+        } else {
+            self.next
+        };
+        let copy = self.choose(key).map_err(|error| self.mapped(error))?;
+        let Output { stream, links, scheduler, shared, next, .. } = self;
+        let tx = &mut links.all[copy];
+        let (counters, position) = (&*shared.counters, &*shared.position);
+        Ok(Filling { tx, copy, tag, next, capacity: stream.capacity, scheduler, counters, position })
+    }
+
+    #[inline]
+    fn choose(&mut self, key: u64) -> Result<usize> {
+        loop {
+            let begun = if self.scheduler.wants_word() { self.take_words()? } else { 0 };
+            match self.scheduler.pick(key) {
+                Some(copy) if self.links.all[copy].has_space(self.stream.capacity)? => return Ok(copy),
+                Some(copy) => self.wait(Wanted::Space(copy))?,
+                None => self.wait(Wanted::Words(begun))?,
+            }
+        }
+    }
+
+    /// What the consumers have begun with; how many in all.
+    fn take_words(&mut self) -> Result<u64> {
+        let mut all = 0;
+        for (copy, link) in self.links.all.iter_mut().enumerate() {
+            let begun = link.begun()?;
+            if !self.scheduler.begun(copy, begun) {
+                let peer = format!("copy {copy} of the consumer of {}", self.stream.port);
+                return Err(Error::Broken { peer, what: "word of more buffers than it was sent" });
+            }
+            all += begun;
+        }
+        Ok(all)
+    }
+
+    #[cold]
+    fn wait(&mut self, wanted: Wanted) -> Result<()> {
+        let began = clock::now();
+        self.links.wanted = wanted;
+        let capacity = self.stream.capacity;
+        let outcome = match (wanted, &mut self.links.all[..]) {
+            (Wanted::Space(copy), all) if !matches!(all[copy], Tx::Memory(_)) => match &mut all[copy] {
+                Tx::Channel(tx) => tx.wait_space(capacity),
+                Tx::Vi(tx) => tx.wait_space(),
+                Tx::Memory(_) | Tx::Socket(_) => Ok(()),
+            },
+            _ => sleep(&self.shared.bell, &mut self.waiter, &mut self.links),
+        };
+        self.shared.counters.blocked(clock::now() - began);
+        outcome
+    }
+
+    fn mapped(&self, error: Error) -> Error {
+        if self.shared.bell.is_cancelled() { Error::Cancelled } else { error }
+    }
+}
+
+impl Drop for Output {
+    fn drop(&mut self) {
+        self.shared.bell.detach(&self.attached);
+    }
+}
+
+impl Sources for Links {
+    fn look(&mut self) -> Result<bool> {
+        match self.wanted {
+            Wanted::Space(copy) => Ok(!matches!(self.all[copy].has_space(self.capacity), Ok(false))),
+            Wanted::Words(known) => {
+                let mut all = 0;
+                for link in &mut self.all {
+                    all += link.begun()?;
+                }
+                Ok(all > known)
+            }
+        }
+    }
+
+    fn sockets(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.all.iter().filter_map(|link| match link {
+            Tx::Socket(tx) => Some(tx.stream().as_fd()),
+            _ => None,
+        })
+    }
+
+    fn lines(&self, each: &mut dyn FnMut(&Line)) {
+        for link in &self.all {
+            if let Tx::Vi(tx) = link {
+                each(tx.line());
+            }
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! A card for processes: one process is the card, and others use it through queues in shared memory.
+//!
+//! ```text
+//!   process ── words ──▶ card process ◀── packets ──▶ card process of another name
+//!      │  ◀── answers ──   │   ▲
+//!      │                   ▼   │ fills
+//!      └── memory ──▶ mapped by the card; its driver's thread locks the pages that are used
+//! ```
+//!
+//! [`Process::attach`] starts the card if none of that name is there; it ends when its last process has gone.
+
+mod entrance;
+mod lines;
+mod memory;
+mod server;
+mod standing;
+mod thread;
+mod user;
+mod words;
+
+pub use server::{CardOptions, serve};
+pub use standing::Standing;
+pub use user::{Attach, Buffer, Handle, Notice, Process, Remote};
+
+use sidestep_fabric::ChannelOptions;
+use sidestep_fabric::queue::Kind;
+
+/// Where a card of a name listens for processes and other cards.
+fn address(name: &str) -> String {
+    format!("shm:vmmc-{name}")
+}
+
+/// Where it takes their memory.
+fn memory_address(name: &str) -> String {
+    format!("vmmc-memory-{name}")
+}
+
+/// Whether a card heeds these bytes from a process: one that says anything else is dismissed.
+#[must_use]
+pub fn is_word(bytes: &[u8]) -> bool {
+    words::Word::parse(bytes).is_some()
+}
+
+/// The queue of a process, or towards it.
+fn word_queue() -> ChannelOptions {
+    ChannelOptions { capacity: 64 * 256, kind: Kind::Slots(256) }
+}
+
+/// The queue between two cards.
+fn packet_queue() -> ChannelOptions {
+    ChannelOptions { capacity: 64 * 8192, kind: Kind::Slots(8192) }
+}
+
+/// The first byte of what is said when a channel is made: a process, with the sign under which it has sent its memory.
+const PROCESS: u8 = b'p';
+/// Or a card.
+const CARD: u8 = b'c';
+
+#[cfg(test)]
+mod tests;

@@ -21,6 +21,7 @@ mod init_service;
 mod install;
 mod names;
 mod options;
+mod pipe;
 mod rpcbind;
 mod rpcinfo;
 mod rping;
@@ -62,9 +63,15 @@ fn main() -> ExitCode {
         Command::Rping(options) => rping::run(&options),
         Command::Idl(options) => idl::run(&options),
         Command::Names(options) => names::run(&options),
+        Command::Pipe(options) => return pipe::run(&options),
+        Command::PipeWorker => {
+            sidestep_filters::worker::serve(&bench::filters::kinds());
+            Ok(())
+        }
         Command::BenchWorker(options) => bench::worker::serve(&options),
         Command::SocketEnd(options) => bench::sockets::end::run(&options.job),
         Command::OrbEnd(options) => bench::orb::end::run(&options.job),
+        Command::VmmcEnd(options) => bench::vmmc::svm::end(&options.job),
         Command::Rpcbind(options) => rpcbind::run(&options),
         Command::Rpcinfo(options) => rpcinfo::run(&options),
         Command::Demo => demo::run(),

@@ -58,6 +58,11 @@ pub enum Command {
     Rpcinfo(Rpcinfo),
     /// A naming service for CORBA objects
     Names(Names),
+    /// Run a pipeline of filters that a file describes, or say what is wrong with the file
+    Pipe(Pipe),
+    /// The worker of a process of a pipeline; started by `pipe`, or by the command of a host
+    #[command(hide = true)]
+    PipeWorker,
     /// The second process of a measurement; started by `bench`, not by people
     #[command(hide = true)]
     BenchWorker(BenchWorker),
@@ -67,6 +72,9 @@ pub enum Command {
     /// One end of a measurement of calls; started by `bench orb`, not by people
     #[command(hide = true)]
     OrbEnd(SocketEnd),
+    /// A card, or a process of a kernel on it; started by `bench vmmc`, not by people
+    #[command(hide = true)]
+    VmmcEnd(SocketEnd),
     /// The same small client and server over kernel TCP and over Sidestep, side by side
     Demo,
 }
@@ -298,6 +306,54 @@ pub struct Bench {
     /// Measure between two network namespaces joined by virtual interfaces, which takes root (suite `iwarp`)
     #[arg(long, env = "SIDESTEP_BENCH_NETNS")]
     pub netns: bool,
+}
+
+/// Options of `sidestep pipe`.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+pub struct Pipe {
+    /// Something else than running it
+    #[command(subcommand)]
+    pub command: Option<PipeCommand>,
+
+    /// The description; docs/filters.md shows its form
+    #[arg(value_name = "FILE", required = true)]
+    pub file: Option<std::path::PathBuf>,
+
+    /// Print one JSON object at the end, and nothing while it runs
+    #[arg(long)]
+    pub json: bool,
+
+    /// How processes are joined, in place of what the description says
+    #[arg(long, value_enum, value_name = "WAY")]
+    pub transport: Option<PipeTransport>,
+}
+
+/// What `sidestep pipe` does besides running.
+#[derive(Debug, Subcommand)]
+pub enum PipeCommand {
+    /// Say what is wrong with a description, and draw it
+    Check {
+        /// The description
+        #[arg(value_name = "FILE")]
+        file: std::path::PathBuf,
+        /// Write the picture here
+        #[arg(long, value_name = "FILE")]
+        svg: Option<std::path::PathBuf>,
+    },
+    /// List the kinds of filters, their ports and what they do
+    Kinds,
+}
+
+/// How processes of a pipeline are joined.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum PipeTransport {
+    /// Channels of the fabric
+    Channel,
+    /// TCP sockets
+    Tcp,
+    /// VIs
+    Vi,
 }
 
 /// Options of `sidestep idl`.

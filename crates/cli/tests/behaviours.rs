@@ -20,9 +20,9 @@ behaviours! {
     bad_arguments both_ways buffers bulk cancel cancel_in_kernel change_user changed_root close_in_recv close_range close_unread
     close_unread_recv connect_nonblocking const_vectors counts dontwait dup dup_anywhere epoll_before_connect epoll_dup
     epoll_edge epoll_edge_many epoll_edge_read epoll_edge_shut epoll_edge_stream epoll_errors epoll_exclusive epoll_level epoll_mixed
-    epoll_nested epoll_oneshot epoll_threads exit_with_data fork_accept fork_daemon fork_exec fork_handlers fork_holds
-    fork_idle fork_low_water fork_reads fork_shares fork_waits fortified full_and_readable half_close inherited_set interrupted
-    interrupted_send interrupted_waits ipv6 jump_out killed_read killed_unread linger_close linger_others linger_reset
+    epoll_nested epoll_oneshot epoll_threads exec_again exec_silent exit_with_data fork_accept fork_daemon fork_exec fork_handlers fork_holds
+    fork_idle fork_low_water fork_reads fork_shares fork_shutdown fork_waits fortified full_and_readable half_close inherited_set interrupted
+    interrupted_send interrupted_waits ipv6 jump_lists jump_out killed_read killed_unread linger_close linger_others linger_reset
     lost_number low_water lowest_number many mapped message_lists messages more names nonblocking options order_across
     out_of_band own_malloc pass_unread peek pid_namespace poll poll_writable prefork prefork_epoll raw_syscalls
     readable_means_readable receive_timeout sandbox_leaves sandbox_stopped sandbox_strict sandbox_waits select select_closed
@@ -56,6 +56,19 @@ fn switches_meet_a_reader_that_looks() {
     let launch = |seed| Launch::Sidestep(env!("CARGO_BIN_EXE_sidestep").into(), Promote::Random(seed));
     let launches: Vec<Launch> = (1..=4).map(launch).collect();
     behaviour.expect_equal("pair", &launches, "", |launch| behaviour.command(launch, "pair"));
+}
+
+/// Links whose windows are always full: every answer waits for space, beside many others, and is told of it.
+#[test]
+fn small_windows_are_told_of() {
+    let behaviour = Behaviour::new("epoll_edge_many");
+    let launches = [Launch::Via(env!("CARGO_BIN_EXE_sidestep").into(), Promote::Default)];
+    let mode = behaviour.modes[0];
+    behaviour.expect_equal(mode, &launches, "", |launch| {
+        let mut command = behaviour.command(launch, mode);
+        command.env("SIDESTEP_SOVIA", "window=4,acks=2");
+        command
+    });
 }
 
 fn behaves_the_same(name: &str) {

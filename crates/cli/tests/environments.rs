@@ -59,7 +59,7 @@ environments! {
     little_address_space: "space=402653184";
     no_queued_signals: "pending=0",
         without "cancels threads, for which libc queues a signal" [cancel cancel_in_kernel],
-        without "makes timers, each of which needs a place in the queue" [jump_out signals_pending];
+        without "makes timers, each of which needs a place in the queue" [jump_lists jump_out signals_pending];
     another_user: "user=54321",
         without "is for root alone" [changed_root];
     a_client_of_another_user: "stranger=54322";

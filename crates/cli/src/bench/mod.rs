@@ -19,6 +19,7 @@ mod descriptor;
 mod duo;
 mod events;
 mod exercise;
+pub mod filters;
 mod floor;
 mod hosts;
 mod in_place;
@@ -55,6 +56,7 @@ mod unix;
 mod via;
 mod via_calls;
 mod via_server;
+pub mod vmmc;
 mod wake;
 pub mod worker;
 
@@ -220,7 +222,7 @@ impl Suite {
             let names: Vec<&str> = SUITES
                 .iter()
                 .map(|suite| suite.name)
-                .chain(["sockets", "orb", "rpc", "all", "seeds", "peers"])
+                .chain(["sockets", "orb", "rpc", "filters", "vmmc", "all", "seeds", "peers"])
                 .collect();
             anyhow!("no suite {name}; there are: {}", names.join(", "))
         })
@@ -300,6 +302,8 @@ fn measure(options: &options::Bench, sink: &mut Sink) -> Result<()> {
         "sockets" => return sockets::run(options, sink),
         "orb" => return orb::run(options, sink),
         "rpc" => return rpc::run(options, sink),
+        "filters" => return filters::run(options, sink),
+        "vmmc" => return vmmc::run(options, sink),
         "peers" => return peers::run(options, sink),
         _ => {}
     }
@@ -371,6 +375,8 @@ fn list() {
         println!("  {:<11} {}", bench.name, bench.about);
     }
     rpc::list();
+    filters::list();
+    vmmc::list();
     println!("all: the workloads of the documents as one list");
     all::WORKLOADS.iter().for_each(|workload| println!("  {:<21} {}", workload.name, workload.about));
     println!("peers: {}", peers::ABOUT);

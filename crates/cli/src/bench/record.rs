@@ -88,6 +88,12 @@ pub enum Metric {
     /// Connections made, used and closed per second.
     #[serde(rename = "connections")]
     Connections,
+    /// Bytes that something is kept in.
+    #[serde(rename = "memory")]
+    Memory,
+    /// What was looked for and not found.
+    #[serde(rename = "misses")]
+    Misses,
     /// The share of a buffer that holds bytes.
     #[serde(rename = "utilisation")]
     Utilisation,
@@ -109,7 +115,8 @@ impl Metric {
             Metric::Cycles => "cycles",
             Metric::Requests | Metric::Connections => "1/s",
             Metric::Ratio => "x",
-            Metric::Utilisation => "share",
+            Metric::Utilisation | Metric::Misses => "share",
+            Metric::Memory => "bytes",
         }
     }
 
@@ -143,6 +150,8 @@ impl Metric {
             Metric::Connections => "connections",
             Metric::Ratio => "ratio",
             Metric::Utilisation => "in use",
+            Metric::Memory => "memory",
+            Metric::Misses => "misses",
         }
     }
 
@@ -153,7 +162,8 @@ impl Metric {
             Metric::Bandwidth => format!("{} GB/s", digits(value / 1e9)),
             Metric::Cycles => digits(value),
             Metric::Requests | Metric::Connections => format!("{} k/s", digits(value / 1e3)),
-            Metric::Utilisation => format!("{} %", digits(value * 100.0)),
+            Metric::Utilisation | Metric::Misses => format!("{} %", digits(value * 100.0)),
+            Metric::Memory => format!("{} KiB", digits(value / 1024.0)),
             Metric::Ratio => format!("{} times", digits(value)),
             _ if value < 1e3 => format!("{} ns", digits(value)),
             _ if value < 1e6 => format!("{} us", digits(value / 1e3)),

@@ -194,7 +194,8 @@ fn processes(pids: &[u32]) -> Result<Answers> {
     let (census, mut tables, mut verdicts) = (Census::take(), Tables::default(), Vec::new());
     let mut all = 0;
     for pid in pids {
-        let Some(name) = of_process::program(*pid) else { bail!("there is no process {pid}") };
+        // One of several may have ended since they were listed.
+        let Some(name) = of_process::program(*pid) else { continue };
         let own: Vec<&Sighting> = census.sockets.iter().filter(|socket| socket.record.pid == *pid).collect();
         if own.is_empty() {
             verdicts.push(Verdict::of_process(format!("{name} ({pid})"), *pid));
@@ -202,6 +203,9 @@ fn processes(pids: &[u32]) -> Result<Answers> {
         all += own.len().max(1);
         let room = MOST.saturating_sub(verdicts.len());
         verdicts.extend(own.into_iter().take(room).map(|socket| sighted(&census, socket, &mut tables)));
+    }
+    if let ([pid], true) = (pids, verdicts.is_empty()) {
+        bail!("there is no process {pid}");
     }
     Ok((verdicts, all))
 }

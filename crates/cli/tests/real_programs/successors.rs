@@ -90,16 +90,73 @@ fn inherits_listener(name: &str, command: impl FnOnce(&Stage, u16) -> std::proce
     let (stage, port) = (Stage::new(name), free_port());
     stage.file("server.py", SERVER);
     let mut server = serve(&mut command(&stage, port), port);
-    let sockets = talk(&stage, &python, port);
+    // Long enough to be looked at.
+    let sockets = talk(&stage, &python, port, 20_000);
     assert!(server.is_working(), "{name} has ended");
     sockets.expect_promoted(name);
 }
 
+/// A program is executed with a connection, several times one after the other, by a child of the server and by the server itself:
+/// what it was before, and what the others have counted, goes with it. A program that cannot be executed changes nothing.
+#[test]
+pub fn a_session_is_executed() {
+    let Some(python) = program("python3") else { return };
+    let (stage, port) = (Stage::new("sessions"), free_port());
+    stage.file("session.py", SESSION);
+    let script = stage.file("server.py", SESSIONS.replace("PORT", &port.to_string()));
+    let mut server = serve(stage.run(&python).arg(script), port);
+    // Long enough to be seen on the carrier that it has in the end.
+    let sockets = talk(&stage, &python, port, 20_000);
+    assert!(server.is_working(), "the server has ended");
+    sockets.expect_promoted("a session");
+}
+
+/// A server starts programs that inherit its connection (`system`, `posix_spawn`): when they have ended it has the connection alone,
+/// and promotes it again.
+#[test]
+fn programs_are_started_beside_a_connection() {
+    let Some(python) = program("python3") else { return };
+    let (stage, port) = (Stage::new("started"), free_port());
+    let script = stage.file("server.py", STARTER.replace("PORT", &port.to_string()));
+    let mut server = serve(stage.run(&python).arg(script), port);
+    let sockets = talk(&stage, &python, port, 20_000);
+    assert!(server.is_working(), "the server has ended");
+    sockets.expect_promoted_again("a server that starts programs");
+}
+
+/// inetd gives each connection to a program as its standard descriptors, by way of another one that is not under the library. One
+/// that puts the connection elsewhere and opens others in their place has it to itself.
+#[test]
+fn inetd_and_a_program() {
+    let (Some(inetd), Some(python)) = (program("inetd").filter(|_| is_root()), program("python3")) else { return };
+    let (stage, port) = (Stage::new("inetd-program"), free_port());
+    let script = stage.file("session.py", format!("{STANDARD}{SESSION}"));
+    let run =
+        format!("{} sidestep run -- {} {} 0 3", env!("CARGO_BIN_EXE_sidestep"), python.display(), script.display());
+    let config = stage.file("inetd.conf", format!("127.0.0.1:{port} stream tcp nowait root {run}\n"));
+    let mut server = serve(stage.run(&inetd).args(["-d", "-i"]).arg(config), port);
+    let sockets = talk(&stage, &python, port, 20_000);
+    assert!(server.is_working(), "inetd has ended");
+    sockets.expect_promoted("a program of inetd");
+}
+
+/// socat forks for each connection and executes a program, whose input and output it carries to and fro.
+#[test]
+fn socat_and_a_program() {
+    let (Some(socat), Some(python)) = (program("socat"), program("python3")) else { return };
+    let (stage, port) = (Stage::new("socat"), free_port());
+    let listens = format!("TCP-LISTEN:{port},bind=127.0.0.1,reuseaddr,fork");
+    let mut server = serve(stage.run(&socat).args([&listens, "EXEC:cat"]), port);
+    let sockets = talk(&stage, &python, port, 10_000);
+    assert!(server.is_working(), "socat has ended");
+    sockets.expect_promoted("socat");
+}
+
 /// A client that gets back what it has sent, many times.
-fn talk(stage: &Stage, python: &Path, port: u16) -> Sockets {
+fn talk(stage: &Stage, python: &Path, port: u16, times: u32) -> Sockets {
     let client = stage.file("client.py", CLIENT);
     let mut command = stage.run(python);
-    command.arg(client).arg(port.to_string());
+    command.arg(client).args([port.to_string(), times.to_string()]);
     let (ended, sockets) = stage.watch(Bounded::start(&mut command, PATIENCE));
     ended.expect("the client");
     sockets
@@ -185,10 +242,74 @@ while True:
         break
 ";
 
+/// Accepts, forks, says something, and lets its child execute a session.
+const SESSIONS: &str = "
+import os, socket, sys
+listener = socket.create_server(('127.0.0.1', PORT))
+while True:
+    connection, _ = listener.accept()
+    if os.fork() == 0:
+        for _ in range(20):
+            text = connection.recv(65536)
+            if not text:
+                os._exit(0)
+            connection.sendall(text)
+        connection.set_inheritable(True)
+        try:
+            os.execv('/nowhere', ['nowhere'])
+        except FileNotFoundError:
+            pass
+        os.execv(sys.executable, [sys.executable, 'session.py', str(connection.fileno()), '3'])
+    connection.close()
+";
+
+/// Puts what it was given as standard descriptors elsewhere.
+const STANDARD: &str = "
+import os, sys
+if sys.argv[1] == '0':
+    sys.argv[1] = str(os.dup(0))
+    nothing = os.open('/dev/null', os.O_RDWR)
+    for number in range(3):
+        os.dup2(nothing, number)
+";
+
+/// Sends back what comes; after some of it, by another program.
+const SESSION: &str = "
+import os, socket, sys
+number, left = int(sys.argv[1]), int(sys.argv[2])
+connection = socket.socket(fileno=number)
+served = 0
+while text := connection.recv(65536):
+    connection.sendall(text)
+    served += 1
+    if left and served == 20:
+        os.set_inheritable(number, True)
+        os.execv(sys.executable, [sys.executable, 'session.py', str(number), str(left - 1)])
+";
+
+/// Sends back what comes, and starts programs meanwhile.
+const STARTER: &str = "
+import os, socket
+listener = socket.create_server(('127.0.0.1', PORT))
+while True:
+    connection, _ = listener.accept()
+    connection.set_inheritable(True)
+    served = 0
+    with connection:
+        while text := connection.recv(65536):
+            connection.sendall(text)
+            served += 1
+            if served in (20, 300):
+                assert os.system('true') == 0
+            if served in (100, 500):
+                program = os.posix_spawn('/bin/true', ['true'], os.environ)
+                assert os.waitpid(program, 0)[1] == 0
+";
+
 const CLIENT: &str = "
 import socket, sys
 with socket.create_connection(('127.0.0.1', int(sys.argv[1]))) as connection:
-    for number in range(3000):
+    for number in range(int(sys.argv[2])):
         text = bytes((number + at) % 251 for at in range(number % 300 + 1))
         connection.sendall(text)
         got = b''

@@ -32,23 +32,41 @@ fn sshd_and_scp() {
          MaxStartups 100\nMatch User nobody\n  ForceCommand internal-sftp\n"
     );
     let config = stage.file("sshd_config", config);
-    let file = stage.large_file("large", 12 << 20);
+    let file = stage.large_file("large", 48 << 20);
     fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).expect("a mode");
     let server = serve(stage.run(&sshd).args(["-D", "-e", "-f"]).arg(config), port);
     let given = ["-F", "none", "-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=no", "-o", "LogLevel=ERROR"];
     let known = format!("UserKnownHostsFile={at}/known");
     let copy = |from: &str, to: &str| {
         let mut client = stage.run(&scp);
-        client.args(given).args(["-o", &known, "-i", &format!("{at}/user"), "-P", &port.to_string(), from, to]);
-        Bounded::start(&mut client, PATIENCE).wait().expect("scp");
+        // Slow enough to be looked at: 25 MB/s.
+        client.args(given).args([
+            "-l",
+            "200000",
+            "-o",
+            &known,
+            "-i",
+            &format!("{at}/user"),
+            "-P",
+            &port.to_string(),
+            from,
+            to,
+        ]);
+        let (ended, sockets) = stage.watch(Bounded::start(&mut client, PATIENCE));
+        ended.expect("scp");
+        sockets
     };
     let before = descriptors(server.id());
     // To root, and to one whose part of sshd becomes another user.
     for (user, name) in [("root", "first"), ("nobody", "second"), ("root", "third")] {
-        copy(&format!("{at}/large"), &format!("{user}@127.0.0.1:{at}/{name}"));
+        let there = copy(&format!("{at}/large"), &format!("{user}@127.0.0.1:{at}/{name}"));
         expect_equal(&file, &stage.files.join(name));
-        copy(&format!("{user}@127.0.0.1:{at}/{name}"), &format!("{at}/{name}-back"));
+        let back = copy(&format!("{user}@127.0.0.1:{at}/{name}"), &format!("{at}/{name}-back"));
         expect_equal(&file, &stage.files.join(format!("{name}-back")));
+        // A process of its own has root's connection alone, once the one has ended that asked who it is.
+        if user == "root" {
+            [there, back].iter().for_each(|sockets| sockets.expect_promoted("sshd"));
+        }
     }
     stage.wait_for_quiet();
     assert!(descriptors(server.id()) <= before + 2, "{} descriptors, {before} before", descriptors(server.id()));

@@ -53,6 +53,8 @@ fn the_registry_is_whole() {
                 "sockets" => super::super::sockets::benches().any(|own| own.name == bench),
                 "orb" => super::super::orb::TABLES.iter().any(|(name, _)| *name == bench),
                 "rpc" => bench == "null" || bench == "sizes" || bench == "threads",
+                "filters" => super::super::filters::TABLES.iter().any(|(name, _)| *name == bench),
+                "vmmc" => super::super::vmmc::BENCHES.iter().any(|(name, _)| *name == bench),
                 "sovia" if bench == "ftp" || bench == "rpc" => true,
                 _ => super::super::path::Bench::ALL.iter().any(|own| own.name() == bench),
             };

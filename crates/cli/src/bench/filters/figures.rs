@@ -1,0 +1,164 @@
+//! Figures 3.8 to 3.12 of Balaji 2006 in virtual time, from what was measured between two processes here.
+//!
+//! What a node computes keeps the proportion of the document, where a block of 16 KiB over TCP takes as long as computing on it
+//! (18 ns a byte there): the same bytes are computed on for as long as they take over TCP here.
+
+use sidestep_filters::Schedule;
+use sidestep_filters::model::{Balancer, Cost, Pipeline, Query};
+
+/// A figure, simulated: how many times better each way is than TCP.
+pub struct Figure {
+    /// The bench in records.
+    pub bench: &'static str,
+    /// What of it.
+    pub what: String,
+    /// The ways and their ratios.
+    pub ratios: Vec<(&'static str, f64)>,
+}
+
+const IMAGE: usize = 16 << 20;
+const STAGES: usize = 4;
+const COPIES: usize = 3;
+/// The block of perfect pipelining over TCP in the document.
+const TCP_BLOCK: usize = 16 << 10;
+/// Blocks that are tried.
+const BLOCKS: [usize; 13] = [
+    256,
+    512,
+    1 << 10,
+    2 << 10,
+    4 << 10,
+    8 << 10,
+    16 << 10,
+    32 << 10,
+    64 << 10,
+    128 << 10,
+    256 << 10,
+    512 << 10,
+    1 << 20,
+];
+
+/// Every figure, for these ways; one of them is `tcp`.
+pub fn figures(costs: &[(&'static str, Cost)]) -> Vec<Figure> {
+    let Some((_, tcp)) = costs.iter().find(|(name, _)| *name == "tcp") else { return Vec::new() };
+    let compute = tcp.latency(TCP_BLOCK) / TCP_BLOCK as f64;
+    let each = |bench: &'static str, what: &str, of: &dyn Fn(&Cost) -> f64| {
+        let ratios = costs.iter().map(|(name, cost)| (*name, of(cost))).collect();
+        Figure { bench, what: what.to_owned(), ratios }
+    };
+    let mut found = Vec::new();
+    for (ns_per_byte, with) in [(0.0, "without computing"), (compute, "with computing")] {
+        let wanted = 0.8 * BLOCKS.iter().map(|block| rate(tcp, *block, ns_per_byte)).fold(0.0, f64::max);
+        let coarse = finest(tcp, ns_per_byte, wanted);
+        let base = partial(tcp, coarse, ns_per_byte, wanted);
+        found.push(each("filters.update", &format!("same blocks, {with}"), &|cost| {
+            base / partial(cost, coarse, ns_per_byte, wanted)
+        }));
+        found.push(each("filters.update", &format!("own blocks, {with}"), &|cost| {
+            base / partial(cost, finest(cost, ns_per_byte, wanted), ns_per_byte, wanted)
+        }));
+        let latency = |cost: &Cost, block: usize| {
+            STAGES as f64 * (cost.each(block) + cost.latency(block) + ns_per_byte * block as f64)
+        };
+        // Twice the least that TCP can promise.
+        let promise = 2.0 * BLOCKS.iter().map(|block| latency(tcp, *block)).fold(f64::MAX, f64::min);
+        let updates = |cost: &Cost| {
+            let kept = BLOCKS.iter().filter(|block| latency(cost, **block) <= promise);
+            kept.map(|block| rate(cost, *block, ns_per_byte)).fold(0.0, f64::max)
+        };
+        found.push(each("filters.rate", with, &|cost| updates(cost) / updates(tcp)));
+    }
+    // Mixes of complete updates and zooms of 64 partitions, in the mean time in which TCP answers 60 % of complete ones.
+    let limit = 0.6 * query(tcp, 64) + 0.4 * query(tcp, 4);
+    let share = |cost: &Cost| {
+        let (full, zoom) = (query(cost, 64), query(cost, 4));
+        ((limit - zoom) / (full - zoom)).clamp(0.0, 1.0)
+    };
+    found.push(each("filters.mix", "share of complete updates", &|cost| share(cost) / share(tcp)));
+    let block = |cost: &Cost| perfect(cost, compute);
+    found.push(each("filters.block", "block of perfect pipelining", &|cost| block(tcp) as f64 / block(cost) as f64));
+    for factor in [2.0, 4.0, 8.0] {
+        let reaction = |cost: &Cost| cost.latency(block(cost)) + factor * compute * block(cost) as f64;
+        let what = format!("heterogeneity {factor}");
+        found.push(each("filters.reaction", &what, &|cost| reaction(tcp) / reaction(cost)));
+    }
+    let slow = |node: usize, block: usize| if (node * 31 + block * 17) % 10 < 5 { 4.0 } else { 1.0 };
+    let demand = |cost: &Cost| {
+        let block = block(cost);
+        balancer(cost, block, vec![compute; COPIES]).run(IMAGE / block, slow)
+    };
+    found.push(each("filters.demand", "half of the blocks slow", &|cost| demand(tcp) / demand(cost)));
+    found
+}
+
+/// Complete updates a second that the pipeline can take.
+fn rate(cost: &Cost, block: usize, ns_per_byte: f64) -> f64 {
+    let blocks = IMAGE.div_ceil(block).div_ceil(COPIES) as f64;
+    1e9 / (blocks * (cost.each(block) + ns_per_byte * block as f64))
+}
+
+/// The smallest block with which so many updates a second can be had; the largest, if none does.
+fn finest(cost: &Cost, ns_per_byte: f64, wanted: f64) -> usize {
+    let fits = BLOCKS.iter().find(|block| rate(cost, **block, ns_per_byte) >= wanted);
+    *fits.unwrap_or(&BLOCKS[BLOCKS.len() - 1])
+}
+
+/// How long a partial update of one block takes, in the mean, while complete ones come at this rate.
+fn partial(cost: &Cost, block: usize, ns_per_byte: f64, updates: f64) -> f64 {
+    let (blocks, period) = (IMAGE.div_ceil(block), 1e9 / updates);
+    let apart = period / blocks as f64;
+    // A part of the blocks of an update is enough for a steady state.
+    let shown = blocks.min(3000);
+    let one = |at_ns: f64| Query { at_ns, blocks: 1, block };
+    let mut queries: Vec<Query> = (0..shown).map(|number| one(number as f64 * apart)).collect();
+    let few = 50;
+    let among = |number: usize| (number as f64 + 0.37) * apart * shown as f64 / few as f64;
+    queries.extend((0..few).map(|number| one(among(number))));
+    let pipeline = Pipeline { stages: STAGES, copies: COPIES, cost: cost.clone(), ns_per_byte };
+    let times = pipeline.answer(&queries);
+    times[shown..].iter().sum::<f64>() / few as f64
+}
+
+/// How long a query of so many of 64 partitions takes.
+fn query(cost: &Cost, blocks: usize) -> f64 {
+    let pipeline = Pipeline { stages: STAGES, copies: COPIES, cost: cost.clone(), ns_per_byte: 0.0 };
+    pipeline.answer(&[Query { at_ns: 0.0, blocks, block: IMAGE / 64 }])[0]
+}
+
+/// The smallest block that takes no longer on the way than it is computed on.
+fn perfect(cost: &Cost, ns_per_byte: f64) -> usize {
+    let fits = BLOCKS.iter().find(|block| cost.latency(**block) <= ns_per_byte * **block as f64 * (1.0 + 1e-9));
+    *fits.unwrap_or(&BLOCKS[BLOCKS.len() - 1])
+}
+
+fn balancer(cost: &Cost, block: usize, ns_per_byte: Vec<f64>) -> Balancer {
+    Balancer { ns_per_byte, cost: cost.clone(), block, window: 2, schedule: Schedule::Demand }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sidestep_filters::model::Point;
+
+    /// With the document's own figures (47 us and 510 Mbit/s against 9.5 us and 763) its own ratios come out.
+    #[test]
+    fn the_figures_of_the_document_follow_from_its_latencies() {
+        let cost = |latency: f64, ns_per_byte: f64| {
+            let point = |bytes: usize| Point {
+                bytes,
+                latency_ns: latency + ns_per_byte * bytes as f64,
+                each_ns: 0.2 * latency + ns_per_byte * bytes as f64,
+            };
+            Cost::new(BLOCKS.map(point).to_vec()).unwrap()
+        };
+        let found = figures(&[("via", cost(9_500.0, 10.5)), ("tcp", cost(47_000.0, 15.7))]);
+        let of = |bench: &str, what: &str| {
+            let figure = found.iter().find(|figure| figure.bench == bench && figure.what.contains(what)).unwrap();
+            figure.ratios[0].1
+        };
+        assert!(of("filters.block", "") >= 4.0);
+        assert!(of("filters.update", "own blocks, without") > of("filters.update", "same blocks, without"));
+        assert!(of("filters.rate", "without") > 1.0);
+        assert!((0.8..2.0).contains(&of("filters.demand", "")), "{}", of("filters.demand", ""));
+    }
+}

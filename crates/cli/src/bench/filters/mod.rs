@@ -1,0 +1,307 @@
+//! The suite `filters`: streams between processes over every transport, and the figures of chapter 3 of Balaji 2006.
+//!
+//! Two processes are measured: the time of a buffer from one to the other, and buffers one behind the other. Pipelines on more
+//! nodes than there are cores are simulated from that, and their records say so. What is promised is said beside what was found.
+
+mod balance;
+mod compress;
+mod figures;
+mod kinds;
+mod way;
+
+use anyhow::{Result, ensure};
+use serde_json::Map;
+use sidestep_filters::model::Point;
+
+use self::figures::Figure;
+use self::way::{WAYS, Way};
+use super::record::{Metric, Record, digits};
+use super::sink::Sink;
+use super::stats::median;
+use super::{options, show_progress};
+
+pub use kinds::kinds;
+
+/// What `bench list` says of the suite.
+const ABOUT: &str =
+    "streams of filters over channels, VIs, sockets under run and TCP; pipelines on many nodes, simulated";
+
+/// The tables, and what they are.
+pub const TABLES: &[(&str, &str)] = &[
+    ("latency", "a buffer from one process to another, by size (figure 3.5)"),
+    ("stream", "buffers one behind the other, by size (figure 3.5)"),
+    ("overhead", "a buffer of 2 KiB against a message of a bare channel"),
+    ("stages", "1 GiB through four stages in four processes"),
+    ("split", "dealing by demand against the best split beforehand, by how much slower one of three nodes is"),
+    ("compress", "a folder compressed by a pipeline, a loop of the shell, and xargs -P"),
+    ("update", "figure 3.8, simulated: latency of partial updates under a rate of complete ones"),
+    ("rate", "figure 3.9, simulated: complete updates a second under a latency of partial ones"),
+    ("mix", "figure 3.10, simulated: complete updates among the queries"),
+    ("block", "figure 3.11, simulated: the block of perfect pipelining"),
+    ("reaction", "figure 3.11, simulated: reaction of a balancer that takes turns"),
+    ("demand", "figure 3.12, simulated: dealing by demand"),
+];
+
+/// Tables that do not come from what two processes cost.
+const APART: [&str; 3] = ["stages", "split", "compress"];
+/// Sizes that are measured.
+const SIZES: [usize; 8] = [256, 512, 1 << 10, 2 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10];
+/// The size that is compared with a message of a bare channel.
+const COMPARED: usize = 2 << 10;
+
+/// Prints the tables of the suite.
+pub fn list() {
+    println!("filters: {ABOUT}");
+    TABLES.iter().for_each(|(name, about)| println!("  {name:<11} {about}"));
+    WAYS.iter().for_each(|way| println!("  {:<11} {}", way.name, way.about));
+}
+
+/// Runs the suite.
+pub fn run(options: &options::Bench, sink: &mut Sink) -> Result<()> {
+    let is_table = |word: &str| TABLES.iter().any(|(name, _)| *name == word);
+    let is_way = |word: &str| WAYS.iter().any(|way| way.name == word);
+    for word in &options.only {
+        ensure!(is_table(word) || is_way(word), "--only {word}: no such table or way; see `sidestep bench list`");
+    }
+    let (tables, names): (Vec<&String>, Vec<&String>) = options.only.iter().partition(|word| is_table(word));
+    let wanted = |table: &str| tables.is_empty() || tables.iter().any(|word| *word == table);
+    let ways: Vec<&Way> =
+        WAYS.iter().filter(|way| names.is_empty() || names.iter().any(|word| *word == way.name)).collect();
+    let rounds = options.rounds.map_or(if options.quick { 3 } else { 5 }, |rounds| rounds as usize);
+    let effort = if options.quick { 1 } else { 4 };
+    if TABLES.iter().any(|(table, _)| !APART.contains(table) && wanted(table)) {
+        let measured = measure(&ways, rounds, effort)?;
+        let tables = [("latency", Metric::OneWayP50), ("stream", Metric::Bandwidth)];
+        for (table, metric) in tables.into_iter().filter(|(table, _)| wanted(table)) {
+            let records: Vec<Record> =
+                measured.iter().flat_map(|(way, points)| points_of(table, metric, way.name, points)).collect();
+            if !sink.is_json() {
+                print_sizes(table, metric, &records);
+            }
+            sink.take(records);
+        }
+        if wanted("overhead") {
+            let records = overhead(&measured);
+            if !sink.is_json() {
+                print_promised("overhead", &records, Promise::AtMost(1.5));
+            }
+            sink.take(records);
+        }
+        let mut costs = Vec::new();
+        for (way, points) in measured.iter().filter(|(way, _)| way.is_stream()) {
+            costs.push((way.name, way::cost(points)?));
+        }
+        let found: Vec<Figure> =
+            figures::figures(&costs).into_iter().filter(|figure| wanted(&figure.bench["filters.".len()..])).collect();
+        if !sink.is_json() {
+            print_figures(&found);
+        }
+        sink.take(found.iter().flat_map(records_of));
+    }
+    if wanted("stages") {
+        let records = stages(&ways, rounds.min(3), if options.quick { 256 << 20 } else { 1 << 30 })?;
+        if !sink.is_json() {
+            print_sizes("stages", Metric::Bandwidth, &records);
+            print_against(&records, "tcp", "5 promised for channels");
+        }
+        sink.take(records);
+    }
+    if wanted("split") {
+        let records = split(&ways, if options.quick { 1 } else { rounds.min(3) })?;
+        if !sink.is_json() {
+            print_promised("split", &records, Promise::AtLeast(0.9));
+        }
+        sink.take(records);
+    }
+    if wanted("compress") {
+        let records = compressed(rounds.min(3), if options.quick { 100 } else { 400 })?;
+        if !sink.is_json() {
+            print_sizes("compress", Metric::Bandwidth, &records);
+            print_against(&records, "xargs", "more than 1 wanted");
+        }
+        sink.take(records);
+    }
+    Ok(())
+}
+
+/// What a ratio must be.
+enum Promise {
+    AtMost(f64),
+    AtLeast(f64),
+}
+
+impl Promise {
+    fn verdict(&self, value: f64) -> String {
+        let (is_kept, text) = match self {
+            Promise::AtMost(most) => (value <= *most, format!("at most {most}")),
+            Promise::AtLeast(least) => (value >= *least, format!("at least {least}")),
+        };
+        format!("{text} promised: {}", if is_kept { "holds" } else { "DOES NOT HOLD" })
+    }
+}
+
+/// The costs of each way: medians of rounds in which all take turns.
+fn measure<'a>(ways: &[&'a Way], rounds: usize, effort: u64) -> Result<Vec<(&'a Way, Vec<Point>)>> {
+    let mut found: Vec<Vec<Vec<Point>>> = ways.iter().map(|_| Vec::new()).collect();
+    for round in 0..rounds {
+        for (way, found) in ways.iter().zip(&mut found) {
+            show_progress(&format!("streams: round {} of {rounds}, {}", round + 1, way.name));
+            found.push(way.costs(&SIZES, effort)?);
+        }
+    }
+    show_progress("");
+    let middle =
+        |rounds: &[Vec<Point>], at: usize, of: fn(&Point) -> f64| median(rounds.iter().map(|points| of(&points[at])));
+    let points = |rounds: Vec<Vec<Point>>| {
+        let all = SIZES.iter().enumerate();
+        let point = |(at, bytes): (usize, &usize)| Point {
+            bytes: *bytes,
+            latency_ns: middle(&rounds, at, |point| point.latency_ns).unwrap_or_default(),
+            each_ns: middle(&rounds, at, |point| point.each_ns).unwrap_or_default(),
+        };
+        all.map(point).collect()
+    };
+    Ok(ways.iter().copied().zip(found.into_iter().map(points)).collect())
+}
+
+fn record(table: &str, path: &str, size: usize, metric: Metric, value: f64) -> Record {
+    Record {
+        bench: format!("filters.{table}"),
+        path: path.into(),
+        size,
+        metric,
+        value,
+        unit: metric.unit(),
+        extra: Map::new(),
+    }
+}
+
+fn points_of(table: &str, metric: Metric, path: &str, points: &[Point]) -> Vec<Record> {
+    let value = |point: &Point| match metric {
+        Metric::Bandwidth => point.bytes as f64 * 1e9 / point.each_ns.max(1.0),
+        _ => point.latency_ns,
+    };
+    points.iter().map(|point| record(table, path, point.bytes, metric, value(point))).collect()
+}
+
+fn records_of(figure: &Figure) -> Vec<Record> {
+    let one = |(path, ratio): &(&'static str, f64)| {
+        let table = &figure.bench["filters.".len()..];
+        let mut record = record(table, path, 0, Metric::Ratio, *ratio);
+        record.extra.insert("what".into(), figure.what.clone().into());
+        record.extra.insert("simulated".into(), true.into());
+        record
+    };
+    figure.ratios.iter().map(one).collect()
+}
+
+fn stages(ways: &[&Way], rounds: usize, bytes: u64) -> Result<Vec<Record>> {
+    const BUFFER: usize = 64 << 10;
+    let ways: Vec<&Way> = ways.iter().copied().filter(|way| way.is_stream()).collect();
+    let mut found: Vec<Vec<f64>> = ways.iter().map(|_| Vec::new()).collect();
+    for round in 0..rounds {
+        for (way, found) in ways.iter().zip(&mut found) {
+            show_progress(&format!("stages: round {} of {rounds}, {}", round + 1, way.name));
+            found.push(way.stages(bytes, BUFFER)?);
+        }
+    }
+    show_progress("");
+    let value = |found: Vec<f64>| median(found).unwrap_or_default();
+    let lines = ways.iter().zip(found);
+    Ok(lines.map(|(way, found)| record("stages", way.name, BUFFER, Metric::Bandwidth, value(found))).collect())
+}
+
+fn print_sizes(table: &str, metric: Metric, records: &[Record]) {
+    let about = TABLES.iter().find(|(name, _)| *name == table).map_or("", |(_, about)| about);
+    println!("filters.{table}: {about}");
+    let mut paths: Vec<&str> = records.iter().map(|record| record.path.as_str()).collect();
+    paths.dedup();
+    for path in paths {
+        let own = records.iter().filter(|record| record.path == path);
+        let cells: Vec<String> =
+            own.map(|record| format!("{} B {}", record.size, metric.shown(record.value))).collect();
+        println!("  {path:<9} {}", cells.join("   "));
+    }
+}
+
+fn print_figures(figures: &[Figure]) {
+    if figures.is_empty() {
+        return;
+    }
+    println!("simulated: pipelines on nodes of their own, how many times better than TCP");
+    for figure in figures {
+        let cells: Vec<String> =
+            figure.ratios.iter().map(|(path, ratio)| format!("{path} {}", digits(*ratio))).collect();
+        println!("  {:<17} {:<34} {}", figure.bench, figure.what, cells.join("   "));
+    }
+}
+
+/// What a stream adds to a message of a bare channel.
+fn overhead(measured: &[(&Way, Vec<Point>)]) -> Vec<Record> {
+    let of = |name: &str| {
+        let points = &measured.iter().find(|(way, _)| way.name == name)?.1;
+        points.iter().find(|point| point.bytes == COMPARED).copied()
+    };
+    let (Some(stream), Some(message)) = (of("channel"), of("message")) else { return Vec::new() };
+    let ratios = [
+        ("one behind the other", stream.each_ns / message.each_ns),
+        ("from end to end", stream.latency_ns / message.latency_ns),
+    ];
+    ratios.map(|(what, ratio)| told(record("overhead", "channel", COMPARED, Metric::Ratio, ratio), what)).into()
+}
+
+fn told(mut record: Record, what: impl Into<String>) -> Record {
+    record.extra.insert("what".into(), what.into().into());
+    record
+}
+
+/// How dealing by demand compares with the best split, really measured; medians of rounds.
+fn split(ways: &[&Way], rounds: usize) -> Result<Vec<Record>> {
+    let mut records = Vec::new();
+    for way in ways.iter().filter(|way| way.is_stream()) {
+        for factor in balance::FACTORS {
+            show_progress(&format!("split: {}, heterogeneity {factor}", way.name));
+            let found: Vec<f64> = (0..rounds).map(|_| way.balance(factor)).collect::<Result<_>>()?;
+            let ratio = median(found).unwrap_or_default();
+            let record = record("split", way.name, 0, Metric::Ratio, ratio);
+            records.push(told(record, format!("heterogeneity {factor}")));
+        }
+    }
+    show_progress("");
+    Ok(records)
+}
+
+/// A folder compressed in three ways, in turn; medians of rounds.
+fn compressed(rounds: usize, files: usize) -> Result<Vec<Record>> {
+    const FILE: usize = 16 << 10;
+    let (folder, copies) = (compress::Folder::new(files, FILE)?, std::thread::available_parallelism()?.get());
+    let mut found: Vec<Vec<f64>> = compress::WAYS.iter().map(|_| Vec::new()).collect();
+    for round in 0..rounds {
+        for (way, found) in compress::WAYS.iter().zip(&mut found) {
+            show_progress(&format!("compress: round {} of {rounds}, {way}", round + 1));
+            found.push(folder.rate(way, copies)?);
+        }
+    }
+    show_progress("");
+    let value = |found: Vec<f64>| median(found).unwrap_or_default();
+    let lines = compress::WAYS.iter().zip(found);
+    Ok(lines.map(|(way, found)| record("compress", way, FILE, Metric::Bandwidth, value(found))).collect())
+}
+
+fn print_promised(table: &str, records: &[Record], promise: Promise) {
+    let about = TABLES.iter().find(|(name, _)| *name == table).map_or("", |(_, about)| about);
+    println!("filters.{table}: {about}");
+    for record in records {
+        let what = record.extra.get("what").and_then(|what| what.as_str()).unwrap_or_default();
+        println!("  {:<9} {what:<22} {:<6} {}", record.path, digits(record.value), promise.verdict(record.value));
+    }
+}
+
+/// How many times as fast the others are.
+fn print_against(records: &[Record], baseline: &str, promised: &str) {
+    let Some(base) = records.iter().find(|record| record.path == baseline) else { return };
+    let others = records.iter().filter(|record| record.path != baseline);
+    let cells: Vec<String> =
+        others.map(|record| format!("{} {}", record.path, digits(record.value / base.value))).collect();
+    println!("  times {baseline}: {}; {promised}", cells.join(", "));
+}

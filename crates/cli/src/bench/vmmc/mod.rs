@@ -1,0 +1,271 @@
+//! The suite `vmmc`: how little memory a network card needs (Azimi 2002), on cards that are simulated under virtual time.
+//!
+//! Nothing here depends on how fast or busy this machine is, but for `svm` and `histograms`, which run real cards: other times are
+//! those of the model, and the rest is counted.
+
+pub mod svm;
+mod table;
+
+use anyhow::{Result, ensure};
+use serde_json::{Map, Value, json};
+use sidestep_vmmc::endpoints;
+use sidestep_vmmc::experiment::{self, Force};
+use sidestep_vmmc::simulation::Costs;
+use sidestep_vmmc::workload::{self, GRID, Workload};
+use sidestep_vmmc::{Bins, Budget, CacheShape, Config, Path};
+
+use super::record::{Metric, Record};
+use super::sink::Sink;
+use super::{options, show_progress};
+use table::Table;
+
+/// What `bench list` says of the suite.
+pub const ABOUT: &str = "a card with caches in front of host tables against one with static tables, under virtual time: \
+    memory, costs, misses, execution times";
+
+/// The benches, and what each is.
+pub const BENCHES: &[(&str, &str)] = &[
+    ("memory", "what the memory of the card is used for (table 1.1)"),
+    ("costs", "send and fetch of a word and a page (table 4.2)"),
+    ("vmh", "ping-pong by misses of translations and size (figure 4.1)"),
+    ("cbh", "ping-pong by misses of buffer descriptors and size (figure 4.4)"),
+    ("grid", "misses of eight programs by entries, line and ways (figure 4.2)"),
+    ("execution", "execution of eight programs, caches against tables (table 4.5)"),
+    ("endpoints", "messages a second to 1 to 100,000 endpoints by the memory of the card, simulated"),
+    ("svm", "FFT and LU of real processes on shared memory, and their page accesses against the generators'"),
+    ("histograms", "delay and processing of misses of real card processes (tables 4.6 and 4.7)"),
+    ("timing", "delay and processing of misses in the model (tables 4.6 and 4.7)"),
+];
+
+/// Runs the suite.
+pub fn run(options: &options::Bench, sink: &mut Sink) -> Result<()> {
+    for word in &options.only {
+        ensure!(
+            BENCHES.iter().any(|(name, _)| name == word),
+            "--only {word}: no such bench; see `sidestep bench list`"
+        );
+    }
+    // The programs at a quarter of their size, if it is to be quick.
+    let scale = if options.quick { 2 } else { 0 };
+    for (name, about) in BENCHES {
+        if !options.only.is_empty() && !options.only.iter().any(|word| word == name) {
+            continue;
+        }
+        show_progress(&format!("vmmc.{name}"));
+        let table = match *name {
+            "memory" => memory(),
+            "costs" => costs()?,
+            "vmh" => misses(name, Force::Vmh)?,
+            "cbh" => misses(name, Force::Cbh)?,
+            "grid" => grid(scale),
+            "execution" => execution(scale)?,
+            "endpoints" => many_endpoints()?,
+            "svm" => svm::table(options.quick)?,
+            "histograms" => svm::times(options.quick)?,
+            _ => timing(scale)?,
+        };
+        show_progress("");
+        sink.take(table.records);
+        if !sink.is_json() {
+            println!("{name}: {about}");
+            table.text.iter().for_each(|line| println!("  {line}"));
+            println!();
+        }
+    }
+    Ok(())
+}
+
+/// Prints the benches of the suite.
+pub fn list() {
+    println!("vmmc: {ABOUT}");
+    BENCHES.iter().for_each(|(name, about)| println!("  {name:<11} {about}"));
+}
+
+fn record(bench: &str, path: &str, size: usize, metric: Metric, value: f64, extra: Value) -> Record {
+    let extra = extra.as_object().cloned().unwrap_or_else(Map::new);
+    Record { bench: format!("vmmc.{bench}"), path: path.into(), size, metric, value, unit: metric.unit(), extra }
+}
+
+fn memory() -> Table {
+    let (cached, fixed) = (Budget::of(&Config::default()), Budget::of(&Config::baseline()));
+    let mut table = Table::new(&["region", "tables", "caches", "ratio"]);
+    for ((name, before), (_, after)) in fixed.rows().into_iter().zip(cached.rows()) {
+        let ratio = if before == 0 { 0.0 } else { after as f64 / before as f64 };
+        let kib = |bytes: usize| format!("{:.1} KiB", bytes as f64 / 1024.0);
+        table.row(&[name.into(), kib(before), kib(after), format!("{ratio:.3}")]);
+        for (path, bytes) in [("static", before), ("cached", after)] {
+            table.records.push(record("memory", path, 0, Metric::Memory, bytes as f64, json!({"what": name})));
+        }
+    }
+    let share = |part: fn(&Budget) -> usize| part(&cached) as f64 / part(&fixed) as f64;
+    table.promise("lookup memory against the tables", share(Budget::lookup), 0.26);
+    table.promise("all memory against that of the tables", share(Budget::total), 0.55);
+    table
+}
+
+fn costs() -> Result<Table> {
+    let mut table = Table::new(&["operation", "tables", "caches"]);
+    let [fixed, cached] =
+        [Config::baseline(), Config::default()].map(|config| experiment::basic_costs(&config, Costs::default()));
+    let (fixed, cached) = (fixed?, cached?);
+    let rows = [
+        ("send", 4, fixed.send_word, cached.send_word),
+        ("fetch", 4, fixed.fetch_word, cached.fetch_word),
+        ("send", 4096, fixed.send_page, cached.send_page),
+        ("fetch", 4096, fixed.fetch_page, cached.fetch_page),
+    ];
+    for (path, size, before, after) in rows {
+        let us = |ns: u64| format!("{:.1} us", ns as f64 / 1000.0);
+        table.row(&[format!("{path} {size} B"), us(before), us(after)]);
+        table.records.push(record("costs", path, size, Metric::Cost, before as f64, json!({})));
+        let cached = record("costs", &format!("{path}-cached"), size, Metric::Cost, after as f64, json!({}));
+        table.records.push(cached);
+    }
+    let rates = [("send", fixed.send_rate, cached.send_rate), ("fetch", fixed.fetch_rate, cached.fetch_rate)];
+    for (path, before, after) in rates {
+        let mb = |rate: f64| format!("{:.0} MB/s", rate / 1e6);
+        table.row(&[format!("{path}, long"), mb(before), mb(after)]);
+    }
+    let word = fixed.fetch_word as f64 / fixed.send_word as f64;
+    table.text.push(format!("fetch against send of a word: {word:.2} (2.75 there)"));
+    Ok(table)
+}
+
+fn misses(bench: &'static str, force: Force) -> Result<Table> {
+    let mut table = Table::new(&["bytes", "0 %", "10 %", "20 %", "30 %", "40 %", "50 %", "for a miss", "R^2", "again"]);
+    let config = Config::default();
+    for size in [4_u64, 256, 1024, 4096, 16384] {
+        let (mut cells, mut points, mut again) = (vec![size.to_string()], Vec::new(), 0.0);
+        for percent in [0_u32, 10, 20, 30, 40, 50] {
+            let run = experiment::ping_pong(&config, Costs::default(), force, f64::from(percent) / 100.0, size)?;
+            points.push((run.miss_ratio, run.one_way_ns));
+            cells.push(format!("{:.1} us", run.one_way_ns / 1000.0));
+            again = run.resent_per_miss;
+            let extra = json!({"misses": run.miss_ratio, "again": run.resent_per_miss});
+            let path = format!("{percent} %");
+            table.records.push(record(bench, &path, size as usize, Metric::OneWayP50, run.one_way_ns, extra));
+        }
+        let fit = experiment::fit(&points);
+        cells.extend([format!("{:.1} us", fit.slope / 1000.0), format!("{:.4}", fit.r_squared), format!("{again:.2}")]);
+        table.row(&cells);
+    }
+    table
+        .text
+        .push("mean time one way; for a miss: the slope of the line; again: packets sent again for a miss".into());
+    Ok(table)
+}
+
+fn many_endpoints() -> Result<Table> {
+    let mut table = Table::new(&["card", "1", "10", "100", "1000", "10000", "100000"]);
+    let cost = endpoints::MessageCost::new(4096)?;
+    for kib in [330_usize, 400, 512, 1024, 2048, 4096] {
+        let mut cells = vec![format!("{kib} KiB")];
+        for count in [1_u32, 10, 100, 1000, 10_000, 100_000] {
+            let point = endpoints::serve(kib * 1024, count, &cost)?;
+            cells.push(format!("{:.0}/s", point.rate));
+            let extra =
+                json!({"endpoints": count, "vmh": point.vmh_misses, "cbh": point.cbh_misses, "simulated": true});
+            table.records.push(record(
+                "endpoints",
+                &format!("{kib} KiB"),
+                count as usize,
+                Metric::Rate,
+                point.rate,
+                extra,
+            ));
+        }
+        table.row(&cells);
+    }
+    table.text.push("messages of 4 KiB one after the other, each to an endpoint chosen at random; simulated".into());
+    Ok(table)
+}
+
+fn grid(scale: u32) -> Table {
+    let mut table = Table::new(&["C L A", "program", "misses", "cold", "send", "receive"]);
+    let (entries, lines, ways) = GRID;
+    for workload in Workload::all(scale) {
+        show_progress(&format!("vmmc.grid: {}", workload.name));
+        for entries in entries {
+            for line in lines {
+                for ways in ways {
+                    let found = workload::grid_point(&workload, CacheShape { entries, line, ways });
+                    let shape = format!("C{}K L{line} A{ways}", entries / 1024);
+                    let share = |ratio: f64| format!("{:.2} %", ratio * 100.0);
+                    let [send, receive] = [Path::Send, Path::Receive].map(|path| found.path_ratio(path));
+                    let (all, cold) = (found.ratio(), found.cold_ratio());
+                    let cells = [share(all), share(cold), share(send), share(receive)];
+                    table.row(&[&[shape.clone(), workload.name.into()], &cells[..]].concat());
+                    let extra = json!({"what": workload.name, "cold": cold, "send": send, "receive": receive});
+                    let path = format!("{} {shape}", workload.name);
+                    table.records.push(record("grid", &path, 0, Metric::Misses, all, extra));
+                }
+            }
+        }
+    }
+    table
+}
+
+fn execution(scale: u32) -> Result<Table> {
+    let mut table = Table::new(&["program", "tables", "caches", "longer by", "misses", "again for a miss"]);
+    let (mut near, mut programs) = (0, 0);
+    for workload in Workload::all(scale) {
+        show_progress(&format!("vmmc.execution: {}", workload.name));
+        // Where the static tables are too small for the program, as for the largest of the thesis, there is nothing to compare.
+        let fixed = workload::execute(&workload, &Config::baseline(), Costs::default());
+        let cached = workload::execute(&workload, &Config::default(), Costs::default())?;
+        let ms = |ns: u64| format!("{:.0} ms", ns as f64 / 1e6);
+        let again = cached.resent as f64 / cached.misses.max(1) as f64;
+        let ratio = cached.misses as f64 / cached.hits.max(1) as f64;
+        let tail = [format!("{:.2} %", ratio * 100.0), format!("{again:.2}")];
+        let path = |kind: &str| format!("{} {kind}", workload.name);
+        let time = cached.time_ns as f64;
+        table.records.push(record("execution", &path("cached"), 0, Metric::Cost, time, json!({"misses": ratio})));
+        programs += 1;
+        match fixed {
+            Ok(fixed) => {
+                let longer = cached.time_ns as f64 / fixed.time_ns as f64 - 1.0;
+                near += usize::from(longer <= 0.05);
+                table.records.push(record(
+                    "execution",
+                    &path("static"),
+                    0,
+                    Metric::Cost,
+                    fixed.time_ns as f64,
+                    json!({}),
+                ));
+                let cells =
+                    [workload.name.into(), ms(fixed.time_ns), ms(cached.time_ns), format!("{:.1} %", longer * 100.0)];
+                table.row(&[&cells[..], &tail[..]].concat());
+            }
+            Err(error) => {
+                table.row(
+                    &[&[workload.name.into(), "-".into(), ms(cached.time_ns), "-".into()][..], &tail[..]].concat(),
+                );
+                table.text.push(format!("{}: {error}", workload.name));
+            }
+        }
+    }
+    let verdict = if near >= 5 { "met" } else { "MISSED" };
+    table.text.push(format!("{near} of {programs} programs take at most 5 % longer, 5 promised: {verdict}"));
+    Ok(table)
+}
+
+fn timing(scale: u32) -> Result<Table> {
+    let names = Bins::names();
+    let mut table = Table::new(&[&["program", "what"], &names[..]].concat());
+    for workload in Workload::all(scale.max(1)) {
+        show_progress(&format!("vmmc.timing: {}", workload.name));
+        let run = workload::execute(&workload, &Config::default(), Costs::default())?;
+        for (what, bins) in [("delay", run.timing.delay), ("processing", run.timing.processing)] {
+            let shares = bins.shares();
+            let cells = shares.map(|share| format!("{:.1}", share * 100.0));
+            table.row(&[&[workload.name.into(), what.into()], &cells[..]].concat());
+            let path = format!("{} {what}", workload.name);
+            let within: f64 = shares[..3].iter().sum();
+            let extra = json!({"what": what, "bins": shares, "names": names});
+            table.records.push(record("timing", &path, 0, Metric::Utilisation, within, extra));
+        }
+    }
+    table.text.push("percent of the misses in each bin of microseconds".into());
+    Ok(table)
+}

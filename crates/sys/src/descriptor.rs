@@ -128,6 +128,19 @@ pub fn with_still_limit<T>(call: impl FnOnce() -> T) -> T {
     outcome
 }
 
+/// The limit of descriptors that the program has set, also while a thread has it raised.
+pub fn limit() -> Rlimit {
+    with_still_limit(|| {
+        let mut limit = getrlimit(Resource::Nofile);
+        // Raised all the same if the thread that raises it was not waited for.
+        match RAISED.load(Ordering::Relaxed) {
+            0 | BUSY => {}
+            soft => limit.current = Some(soft - 1),
+        }
+        limit
+    })
+}
+
 /// In a forked child: another thread of the parent may have raised the limit just then.
 pub fn after_fork() {
     crate::discard::after_fork();

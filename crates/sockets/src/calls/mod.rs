@@ -271,7 +271,7 @@ pub fn mode_was_set(fd: i32, nonblocking: bool) {
 pub fn readable_bytes(fd: i32) -> Result<usize> {
     let Some(stream) = table::stream(fd) else { return kernel::ask(fd, libc::FIONREAD).map(|bytes| bytes as usize) };
     let _inside = Inside::enter();
-    stream.reader().available(stream)
+    stream.reader_for_call().available(stream)
 }
 
 /// SIOCOUTQ. Bytes in the ring have arrived.

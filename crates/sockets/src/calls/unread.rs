@@ -19,7 +19,7 @@ pub fn tell(control: &mut Control<'_>, stream: &Stream) {
 /// program reads on.
 fn unread(stream: &Stream) -> i32 {
     let _inside = Inside::enter();
-    let bytes = stream.reader().available(stream).unwrap_or(0);
+    let bytes = stream.reader_for_call().available(stream).unwrap_or(0);
     let ended = stream.carrier().is_some_and(|carrier| carrier.has_ended())
         // A peer that died has left no word. Who reads on finds the end; who does not must be told of it here.
         || bytes == 0 && kernel::look(stream.fd(), libc::POLLRDHUP) != 0;

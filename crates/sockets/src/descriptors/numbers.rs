@@ -40,7 +40,7 @@ pub fn choose() -> bool {
     if TABLE.load(Ordering::Relaxed) == 0 {
         let _ = TABLE.compare_exchange(0, measured().unwrap_or(u32::MAX), Ordering::Relaxed, Ordering::Relaxed);
     }
-    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    let Rlimit { current, maximum } = descriptor::limit();
     let soft = current.unwrap_or(u64::MAX);
     let hard = maximum.unwrap_or(u64::MAX);
     let below = soft.min(HIGH) - soft.min(HIGH) / 4;

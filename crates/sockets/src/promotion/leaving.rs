@@ -21,7 +21,7 @@ use crate::{
     promotion::engine,
     readiness::sleep,
     registry::{self, reason::Reason},
-    streams::{READ, Stage, Stream, WRITE},
+    streams::{READ, Stage, Stream, WRITE, Withheld},
 };
 
 /// How long a stream that leaves waits for its peer.
@@ -48,6 +48,7 @@ pub fn leave_these(streams: &[&'static Stream], reason: Reason) {
 /// The same, with so long for peers that have been given something back: what they do not answer to in time they leave behind.
 fn leave_within(streams: &[&'static Stream], reason: Reason, of_links: u64) {
     let _inside = Inside::enter();
+    let _withheld = Withheld::begin(streams);
     wait(ask(streams, reason), reason, |stream| if is_link(stream) { of_links } else { LEAVE_NS });
     streams.iter().for_each(|stream| conclude(stream));
     return_inherited(streams, LEAVE_NS);
@@ -68,6 +69,7 @@ pub fn leave_whole(streams: &[&'static Stream], reason: Reason) {
 /// `fork`. What lies here is wanted again and again. Later they may be promoted again, by whoever has them alone then.
 pub fn leave_to_program(streams: &[&'static Stream]) {
     let _inside = Inside::enter();
+    let _withheld = Withheld::begin(streams);
     let until = clock::now() + WHOLE_NS;
     let mut rest = streams.to_vec();
     loop {
@@ -120,8 +122,9 @@ pub fn leave_to_family() -> Vec<Legacy> {
             None => others.push(stream),
         }
     }
+    let _withheld = Withheld::begin(&others);
     leave_to_child(&others, patience);
-    legacies.extend(others.into_iter().filter_map(Legacy::of));
+    legacies.extend(others.iter().copied().filter_map(Legacy::of));
     legacies
 }
 
@@ -134,7 +137,9 @@ pub fn all_streams() -> Vec<&'static Stream> {
 
 /// Before a `vfork`, whose child has this memory: every stream goes over to TCP both ways.
 pub fn lend() {
-    leave_to_child(&all_streams(), patience);
+    let streams = all_streams();
+    let _withheld = Withheld::begin(&streams);
+    leave_to_child(&streams, patience);
 }
 
 fn leave_to_child(streams: &[&'static Stream], limit: impl Fn(&Stream) -> u64) {
@@ -194,6 +199,8 @@ pub fn leave_all(reason: Reason) {
     let numbers: Vec<i32> = table::numbers(0, u32::MAX).filter(|fd| reason != Reason::Passed || kept(*fd)).collect();
     let streams: Vec<&'static Stream> = numbers.iter().filter_map(|fd| table::stream(*fd)).collect();
     let limit = if reason == Reason::Sandboxed { SHUT_IN_NS } else { LEAVE_NS };
+    // Who is shut in has them in its own memory, where they can be read at once.
+    let _withheld = Withheld::begin(if reason == Reason::Sandboxed { &[] } else { &streams });
     wait(ask(&streams, reason), reason, |_| limit);
     return_inherited(&streams, if reason == Reason::Passed { CHILD_NS } else { limit });
     streams.iter().for_each(|stream| stream.set_reason(reason));

@@ -39,7 +39,7 @@ pub mod writer;
 mod young;
 
 pub use number::{InKernel, Passing};
-pub use parting::Carriage;
+pub use parting::{Carriage, Withheld};
 pub use program::{Edges, Ends, Origin};
 pub use sharing::{Family, Retired, hold_retired};
 pub use telling::Place;

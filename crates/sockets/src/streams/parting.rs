@@ -5,13 +5,19 @@
 //! it sees that. Neither goes back after its word. So an end that has the other's word, has carried out every switch, and whose
 //! own last switch has been carried out, has nothing to expect of the carrier.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
+    },
+    time::Duration,
 };
 
 use sidestep_stream::carrier::{AnyInbound, Carrier, Halves, Inbound, Reading, Watch};
-use sidestep_sys::{clock, lock::Mutex};
+use sidestep_sys::{
+    clock,
+    lock::{Guard, Mutex},
+};
 
 use crate::{
     descriptors::table,
@@ -23,6 +29,8 @@ use crate::{
 
 /// A carrier that has been lost for so long, though the anchor stands, did not go with the peer.
 const LOST_NS: u64 = 1_000_000_000;
+/// Between two looks at whether unread bytes are back.
+const WITHHELD_LOOK: Duration = Duration::from_micros(50);
 /// A stream that has lost so many gets no more.
 const MOST_LOST: u32 = 8;
 
@@ -38,6 +46,8 @@ pub struct Carriage {
     pub partings: AtomicU32,
     /// How long forks have waited for the peer to leave it, in nanoseconds.
     pub waited: AtomicU64,
+    /// Threads that give back what was not read of it, or put it elsewhere.
+    withheld: AtomicU32,
     /// A tool sees what goes over it. Beside the word above, which every write looks at.
     pub tapped: AtomicBool,
 }
@@ -64,6 +74,29 @@ impl Carriage {
     }
 }
 
+/// While it lives, this thread gives back what was not read of some streams, or puts it elsewhere. Calls of other threads that read
+/// wait for that: the program may have been told of the bytes before.
+#[derive(Debug)]
+pub struct Withheld<'a>(&'a [&'static Stream]);
+
+impl<'a> Withheld<'a> {
+    /// Of these streams, none of whose readers this thread has locked.
+    pub fn begin(streams: &'a [&'static Stream]) -> Withheld<'a> {
+        for stream in streams {
+            stream.carriage.withheld.fetch_add(1, Ordering::Relaxed);
+        }
+        Withheld(streams)
+    }
+}
+
+impl Drop for Withheld<'_> {
+    fn drop(&mut self) {
+        for stream in self.0 {
+            stream.carriage.withheld.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
 /// A carrier that was agreed upon, and that this side will not take up: the peer parts with it, and may ask again.
 pub(super) fn decline(halves: Halves) {
     halves.inbound.into_iter().for_each(decline_inbound);
@@ -74,6 +107,20 @@ fn decline_inbound(mut inbound: AnyInbound) {
 }
 
 impl Stream {
+    /// The reading direction, for a call of the program: not before another thread has put unread bytes where this one finds them
+    /// ([`Withheld`]). That thread counts itself before it locks the reader, so the lock shows the count.
+    #[inline]
+    pub fn reader_for_call(&self) -> Guard<'_, Reader> {
+        loop {
+            let reader = self.reader();
+            if self.carriage.withheld.load(Ordering::Relaxed) == 0 {
+                return reader;
+            }
+            drop(reader);
+            kernel::pause(WITHHELD_LOOK);
+        }
+    }
+
     /// Called where a call goes to the kernel: while the carrier is not used both ways, sees whether it is to be given up.
     #[inline]
     pub fn see_parting(&self) {

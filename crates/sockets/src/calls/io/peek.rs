@@ -43,7 +43,7 @@ pub fn peek(
         let (carrier, seen) = {
             let _inside = Inside::enter();
             stream.passes(READ);
-            let mut reader = stream.reader();
+            let mut reader = stream.reader_for_call();
             let flags = flags & !libc::MSG_WAITALL;
             match reader.peek(stream, parts, flags, !nonblocking, anchor, control.as_deref_mut())? {
                 reader::Step::Kernel if nonblocking => {

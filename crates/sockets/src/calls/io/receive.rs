@@ -38,7 +38,7 @@ pub fn receive(
     let room = room(parts);
     if flags & (libc::MSG_WAITALL | libc::MSG_PEEK) == 0 && room > 0 && stream.low_water() <= 1 {
         let _inside = Inside::enter();
-        let mut reader = stream.reader();
+        let mut reader = stream.reader_for_call();
         if found.stays() {
             let anchor = Anchor::before(nonblocking);
             match reader.step_with(stream, parts, flags, !nonblocking, anchor, control.as_deref_mut())? {
@@ -134,7 +134,7 @@ fn receive_slowly(
         let carrier = {
             let _inside = Inside::enter();
             stream.passes(READ);
-            let mut reader = stream.reader();
+            let mut reader = stream.reader_for_call();
             if total > 0 && is_next_an_error(&mut reader, stream) {
                 return Ok(total);
             }

@@ -112,8 +112,8 @@ impl Stream {
     #[inline]
     pub fn reader_for_call(&self) -> Guard<'_, Reader> {
         loop {
-            let reader = self.reader();
-            if self.carriage.withheld.load(Ordering::Relaxed) == 0 {
+            let mut reader = self.reader();
+            if self.carriage.withheld.load(Ordering::Relaxed) == 0 && !reader.awaits_return(self) {
                 return reader;
             }
             drop(reader);

@@ -75,8 +75,8 @@ pub struct Reader {
     /// When the anchor was looked at, in ticks of the processor.
     looked: u64,
     cut_off: bool,
-    /// Bytes that are wanted over TCP.
-    wanted: u64,
+    /// Bytes that are wanted over TCP, and have not come.
+    returning: Option<returning::Returning>,
     /// Bytes since the writer was told that this side is on its way.
     paced: usize,
     growth: Growth,

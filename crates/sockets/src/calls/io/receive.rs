@@ -86,6 +86,12 @@ fn fill_up(
                 more += count;
                 IoSliceMut::advance_slices(&mut parts, count);
             }
+            // The carrier was given up, or what was inherited is used up.
+            Ok(reader::Step::Kernel) => {
+                let count = from_kernel(stream.fd(), parts, flags | libc::MSG_DONTWAIT, None).unwrap_or(0);
+                stream.count(READ, count);
+                return more + count;
+            }
             Ok(_) => break,
             Err(errno) => {
                 reader.hold(errno);
@@ -141,9 +147,10 @@ fn receive_slowly(
             let flags = flags & !libc::MSG_WAITALL;
             let step = reader.step_with(stream, parts, flags, false, anchor, control.as_deref_mut());
             match step {
-                Ok(reader::Step::Kernel | reader::Step::Empty) if total >= target => return Ok(total),
+                Ok(reader::Step::Empty) if total >= target => return Ok(total),
                 Ok(reader::Step::Kernel) => {
-                    if nonblocking {
+                    // Also a call that has what it waits for takes what the kernel has behind that.
+                    if nonblocking || total >= target {
                         let flags = flags | libc::MSG_DONTWAIT;
                         return match from_kernel(stream.fd(), parts, flags, control) {
                             Ok(count) => {

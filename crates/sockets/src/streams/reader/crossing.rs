@@ -154,11 +154,11 @@ impl Reader {
     /// call that has bytes ends there.
     #[inline]
     pub fn goes_on(&self, stream: &Stream) -> bool {
-        let Some(carrier) = &self.carrier else { return false };
-        let follows = match carrier.announced(self.note.done) {
+        let announced = self.carrier.as_ref().and_then(|carrier| carrier.announced(self.note.done));
+        let follows = match announced {
             Some(switch) if switch.to_ring() => return true,
             Some(_) => true,
-            // No more was taken from TCP than it had before the notes were looked at.
+            // No more was taken from TCP than it had before the notes were looked at; nothing, if the bytes were inherited.
             None => !self.on_ring && kernel::ask(stream.fd(), libc::FIONREAD).is_ok_and(|count| count > 0),
         };
         follows && kernel::ask(stream.fd(), kernel::SIOCATMARK) == Ok(0)

@@ -50,6 +50,7 @@ impl Reader {
         let position = self.ring.as_mut().map_or(0, Inbound::position);
         let reader = std::mem::take(self);
         (self.counts, self.cut_off, self.looked) = (reader.counts, reader.cut_off, reader.looked);
+        self.returning = reader.returning;
         position
     }
 }

@@ -6,7 +6,10 @@ use std::{io::IoSliceMut, sync::atomic::Ordering, time::Duration};
 use sidestep_stream::carrier::{Inbound, Watch};
 use sidestep_sys::clock;
 
-use crate::{kernel, streams::Stream};
+use crate::{
+    kernel,
+    streams::{READ, Stream},
+};
 
 use super::{Anchor, Reader, Step};
 
@@ -18,7 +21,48 @@ const PIECE: usize = 64 << 10;
 const ARRIVAL_NS: u64 = 1_000_000_000;
 const LOOK: Duration = Duration::from_micros(50);
 
+/// Bytes that are given back, and that TCP does not have yet.
+#[derive(Debug)]
+pub(super) struct Returning {
+    /// So many bytes have come over TCP when they have.
+    until_tcp: u64,
+    /// So long they are waited for.
+    until: u64,
+}
+
+impl Returning {
+    /// So many bytes, after so many have come over TCP.
+    fn new(come: u64, bytes: u64) -> Returning {
+        Returning { until_tcp: come.wrapping_add(bytes.min(ARRIVED)), until: clock::now() + ARRIVAL_NS }
+    }
+
+    fn has_come(&self, stream: &Stream) -> bool {
+        come_over_tcp(stream).wrapping_sub(self.until_tcp) as i64 >= 0
+    }
+}
+
+/// Bytes that have come over TCP, whichever holder has taken them. Sums of counts wrap.
+fn come_over_tcp(stream: &Stream) -> u64 {
+    let unread = kernel::ask(stream.fd(), libc::FIONREAD).map_or(0, |bytes| bytes as u64);
+    stream.over_tcp(READ).wrapping_add(unread)
+}
+
 impl Reader {
+    /// Whether bytes that this side had, and gave back, are still on their way. A call that finds nothing meanwhile would contradict
+    /// what the program was told before.
+    #[inline]
+    pub fn awaits_return(&mut self, stream: &Stream) -> bool {
+        self.returning.is_some() && self.look_for_returning(stream)
+    }
+
+    #[cold]
+    fn look_for_returning(&mut self, stream: &Stream) -> bool {
+        let ended = || kernel::look(stream.fd(), libc::POLLRDHUP) != 0;
+        let over = |bytes: &Returning| bytes.has_come(stream) || clock::now() > bytes.until || ended();
+        self.returning.take_if(|bytes| over(bytes));
+        self.returning.is_some()
+    }
+
     /// Ends the ring, and asks the peer for what was not read. Of a link, which only the peer can end, what was not read is given
     /// back to it, if it is to be. `true`: it has to be waited for.
     pub fn give_back(&mut self, stream: &Stream, of_links: bool) -> bool {
@@ -27,11 +71,14 @@ impl Reader {
             let _ = self.cross(stream);
             return false;
         }
+        // Before the peer can send any of it.
+        let come = come_over_tcp(stream);
         match ring.want() {
             Some(Ok(true)) => {
                 // Nobody finds them until it is decided.
                 if let Some(carrier) = &self.carrier {
-                    self.wanted = carrier.watch().written().saturating_sub(ring.position()).min(ARRIVED);
+                    let bytes = carrier.watch().written().saturating_sub(ring.position());
+                    self.returning = Some(Returning::new(come, bytes));
                     carrier.taken.store(carrier.watch().written(), Ordering::Relaxed);
                 }
                 true
@@ -42,7 +89,7 @@ impl Reader {
             }
             None => {
                 if of_links {
-                    self.begin_return();
+                    self.begin_return(stream);
                 }
                 true
             }
@@ -50,20 +97,20 @@ impl Reader {
     }
 
     /// Gives what was not read of a link back, unless bytes that come behind it are with TCP already.
-    fn begin_return(&mut self) {
+    fn begin_return(&mut self, stream: &Stream) {
         let switching = self.carrier.as_ref().is_some_and(|carrier| carrier.is_switching());
         if (self.on_ring || switching) && !self.note.given && !self.follows_on_tcp() {
             self.note.wanted = true;
             self.tell();
-            self.go_on_returning();
+            self.go_on_returning(stream);
         }
     }
 
     /// Goes on with that. When the peer has everything, it is told to send it.
-    fn go_on_returning(&mut self) {
+    fn go_on_returning(&mut self, stream: &Stream) {
         let Some(ring) = self.ring.as_mut().filter(|_| self.note.wanted && !self.note.given) else { return };
         if let Some(bytes) = ring.give() {
-            self.wanted = bytes.min(ARRIVED);
+            self.returning = Some(Returning::new(come_over_tcp(stream), bytes));
             self.note.given = true;
             self.tell();
         }
@@ -84,7 +131,7 @@ impl Reader {
         }
         if self.ring.as_mut().is_some_and(Inbound::is_taken) {
             let _ = self.cross(stream);
-            return self.has_arrived(stream);
+            return !self.awaits_return(stream);
         }
         self.follows_on_tcp()
     }
@@ -93,19 +140,14 @@ impl Reader {
     fn is_returned(&mut self, stream: &Stream) -> bool {
         let left = self.has_left(stream);
         if self.note.given {
-            return left && self.has_arrived(stream);
+            return left && !self.awaits_return(stream);
         }
         let ended = self.carrier.as_ref().is_none_or(|carrier| carrier.has_ended());
         if left || ended || self.follows_on_tcp() {
             return true;
         }
-        self.go_on_returning();
+        self.go_on_returning(stream);
         false
-    }
-
-    /// Whether what was wanted is with TCP: it was here before, and is to be there afterwards.
-    fn has_arrived(&self, stream: &Stream) -> bool {
-        kernel::ask(stream.fd(), libc::FIONREAD).is_ok_and(|bytes| bytes as u64 >= self.wanted)
     }
 
     /// Whether bytes have been sent over TCP that come after those of the ring: then these can only be read here.
@@ -123,6 +165,7 @@ impl Reader {
             // A word that no correct peer leaves shows at the next read.
             let _ = ring.withdraw();
             if !ring.is_taken() {
+                self.returning = None;
                 carrier.taken.store(ring.position(), Ordering::Relaxed);
             }
             carrier.node().wake();

@@ -26,18 +26,22 @@ const LOOK: Duration = Duration::from_micros(50);
 pub(super) struct Returning {
     /// So many bytes have come over TCP when they have.
     until_tcp: u64,
+    /// So many of them were wanted last.
+    last: u64,
     /// So long they are waited for.
     until: u64,
 }
 
 impl Returning {
-    /// So many bytes, after so many have come over TCP.
-    fn new(come: u64, bytes: u64) -> Returning {
-        Returning { until_tcp: come.wrapping_add(bytes.min(ARRIVED)), until: clock::now() + ARRIVAL_NS }
+    /// So many bytes, after so many have come over TCP and behind those that were wanted before.
+    fn new(before: Option<Returning>, come: u64, bytes: u64) -> Returning {
+        let behind = before.filter(|before| !before.has_come(come)).map_or(come, |before| before.until_tcp);
+        let last = bytes.min(ARRIVED);
+        Returning { until_tcp: behind.wrapping_add(last), last, until: clock::now() + ARRIVAL_NS }
     }
 
-    fn has_come(&self, stream: &Stream) -> bool {
-        come_over_tcp(stream).wrapping_sub(self.until_tcp) as i64 >= 0
+    fn has_come(&self, come: u64) -> bool {
+        come.wrapping_sub(self.until_tcp) as i64 >= 0
     }
 }
 
@@ -58,7 +62,7 @@ impl Reader {
     #[cold]
     fn look_for_returning(&mut self, stream: &Stream) -> bool {
         let ended = || kernel::look(stream.fd(), libc::POLLRDHUP) != 0;
-        let over = |bytes: &Returning| bytes.has_come(stream) || clock::now() > bytes.until || ended();
+        let over = |bytes: &Returning| bytes.has_come(come_over_tcp(stream)) || clock::now() > bytes.until || ended();
         self.returning.take_if(|bytes| over(bytes));
         self.returning.is_some()
     }
@@ -78,7 +82,7 @@ impl Reader {
                 // Nobody finds them until it is decided.
                 if let Some(carrier) = &self.carrier {
                     let bytes = carrier.watch().written().saturating_sub(ring.position());
-                    self.returning = Some(Returning::new(come, bytes));
+                    self.returning = Some(Returning::new(self.returning.take(), come, bytes));
                     carrier.taken.store(carrier.watch().written(), Ordering::Relaxed);
                 }
                 true
@@ -110,7 +114,7 @@ impl Reader {
     fn go_on_returning(&mut self, stream: &Stream) {
         let Some(ring) = self.ring.as_mut().filter(|_| self.note.wanted && !self.note.given) else { return };
         if let Some(bytes) = ring.give() {
-            self.returning = Some(Returning::new(come_over_tcp(stream), bytes));
+            self.returning = Some(Returning::new(self.returning.take(), come_over_tcp(stream), bytes));
             self.note.given = true;
             self.tell();
         }
@@ -165,7 +169,10 @@ impl Reader {
             // A word that no correct peer leaves shows at the next read.
             let _ = ring.withdraw();
             if !ring.is_taken() {
-                self.returning = None;
+                let last = self.returning.as_mut().map(|bytes| (std::mem::take(&mut bytes.last), bytes));
+                if let Some((last, bytes)) = last {
+                    bytes.until_tcp = bytes.until_tcp.wrapping_sub(last);
+                }
                 carrier.taken.store(ring.position(), Ordering::Relaxed);
             }
             carrier.node().wake();

@@ -22,7 +22,8 @@ pub fn pattern(from: u64, len: usize) -> Vec<u8> {
 
 /// Sends bytes of the pattern until no more fit; `sent` were sent before. Returns how many were.
 fn fill(pair: &mut Pair, mut sent: u64, piece: usize) -> u64 {
-    // An acknowledgement may be on its way. On the way itself there may be room again, too, though the peer has read nothing.
+    // An acknowledgement may be on its way. And where packets fill a carrier, the way itself may be full: that has room again
+    // whenever the peer's node gets to it, though nobody reads. Only a window that is used up lasts until then.
     let mut refusals = 0;
     pair.until("a carrier that takes no more", |pair| {
         let end = &mut pair.ends[0];
@@ -33,7 +34,8 @@ fn fill(pair: &mut Pair, mut sent: u64, piece: usize) -> u64 {
                 break;
             }
         }
-        refusals = if end.out.space() < piece { refusals + 1 } else { 0 };
+        let is_full = end.out.space() < piece && (!end.capabilities().packets || end.carrier.watch().is_choked());
+        refusals = if is_full { refusals + 1 } else { 0 };
         (refusals == 3).then_some(())
     });
     sent

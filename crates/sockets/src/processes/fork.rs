@@ -77,6 +77,7 @@ impl Legacy {
             legacy.memberships = set::memberships(stream);
             return Some(legacy);
         }
+        let carrier = stream.carrier();
         let mut reader = stream.reader();
         let bytes = reader.collect(stream);
         legacy.left = reader.has_left(stream);
@@ -86,7 +87,12 @@ impl Legacy {
         if !bytes.is_empty() {
             legacy.heirloom = Heirloom::copy(&bytes);
             match legacy.heirloom.clone() {
-                Some(heirloom) => stream.inherit_bytes(heirloom),
+                Some(heirloom) => {
+                    stream.inherit_bytes(heirloom);
+                    // Threads that sleep until there is something to read have found nothing since the bytes were collected.
+                    stream.edges.stirs.fetch_add(1, Ordering::Relaxed);
+                    carrier.iter().for_each(|carrier| carrier.node().wake());
+                }
                 // Without memory to share they are the parent's, as is all that follows.
                 None => {
                     legacy.left = false;

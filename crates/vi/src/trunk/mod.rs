@@ -301,16 +301,21 @@ impl Trunk {
     /// Goes on with what waits for room.
     #[cold]
     fn go_on(&self) {
-        let owes_head = self.inward.try_lock().is_some_and(|mut inward| {
+        // Before the looks: who sets it behind one of them is not overruled.
+        self.busy.store(false, Ordering::Relaxed);
+        // Who has the lock may owe a head, and may have set the word before this call cleared it.
+        let owes_head = self.inward.try_lock().is_none_or(|mut inward| {
             inward.tell_again();
             inward.is_owing()
         });
-        let waiting = {
+        let (waiting, owes) = {
             let mut outward = self.outward();
             outward.flush();
-            self.busy.store(owes_head || outward.is_owing(), Ordering::Relaxed);
-            outward.take_waiting()
+            (outward.take_waiting(), outward.is_owing())
         };
+        if owes_head || owes {
+            self.set_busy();
+        }
         for vi in waiting.iter().filter_map(Weak::upgrade) {
             vi.go_on();
         }

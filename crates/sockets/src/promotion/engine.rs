@@ -195,6 +195,9 @@ impl Engine {
             Err(Some(reason)) => return stream.stay(reason),
         }
         let Some(proof) = notice_of(identity) else { return };
+        if clock::now() < SHORT_UNTIL.load(Ordering::Relaxed) {
+            return stream.set_reason(Reason::Memory);
+        }
         let via = self.via.as_ref().filter(|_| wants_via(stream));
         if via.is_some_and(|via| via.ask(self, place, stream, identity)) {
             return;
@@ -358,10 +361,19 @@ fn random() -> Option<[u64; 2]> {
     Some([(bits >> 64) as u64, bits as u64])
 }
 
+/// Until then this process asks nobody, since it had no memory for a carrier. A try in vain costs kernel memory for a while, too: a
+/// connection, and a thread that closes it. In a small control group many of them in a row were the end of the process.
+static SHORT_UNTIL: AtomicU64 = AtomicU64::new(0);
+/// How long that is: several times as long as an answer of `sys::budget` holds.
+const SHORT_NS: u64 = 100_000_000;
+
 /// Something is short for a stream: it may be tried again later.
 fn short_of(stream: &Stream, error: &sidestep_shm::Error) {
     if let sidestep_shm::Error::Limit { source, .. } = error {
         let of_memory = matches!(*source, rustix::io::Errno::NOSPC | rustix::io::Errno::NOMEM);
+        if of_memory {
+            SHORT_UNTIL.store(clock::now() + SHORT_NS, Ordering::Relaxed);
+        }
         stream.set_reason(if of_memory { Reason::Memory } else { Reason::Resources });
     }
 }

@@ -22,7 +22,8 @@ use sidestep_sys::{clock, cpu, lock::Mutex, signal::without_signals};
 
 use crate::{
     error::Result,
-    node::{Look, Node, NodeCore},
+    link::Link,
+    node::{Links, Look, Node, NodeCore},
 };
 
 /// What the node keeps of its thread. Dropping it ends the thread.
@@ -121,6 +122,19 @@ impl Service {
         }
     }
 
+    /// After a thread of the program has told the links that it no longer sleeps: this thread still may, and nothing would ring
+    /// for it. SeqCst here and in `run`: either this sees that it serves, or it tells the links after they were told otherwise.
+    pub(crate) fn keep_ringing(&self, links: &Links) {
+        fence(Ordering::SeqCst);
+        if !self.shared.serving.load(Ordering::Relaxed) {
+            return;
+        }
+        links.served().for_each(|link| link.set_sleeping(true));
+        if links.served().any(Link::has_news) {
+            self.shared.bell.ring();
+        }
+    }
+
     /// Whether the thread sleeps on the link, and was not rung for. Asked after a poll: SeqCst here and in `run`, so that what
     /// the poll held back is found there, or the sleep is seen here.
     pub(crate) fn is_serving(&self) -> bool {
@@ -179,14 +193,20 @@ fn run(core: &Weak<NodeCore>, shared: &Shared, pause: &Sleeper, serve: &Sleeper)
             fence(Ordering::SeqCst);
             node.core().links.served().for_each(|link| link.set_sleeping(true));
             node.core().links.push();
+            // What came before the links were told rings for nobody. A deadline that has passed lets it sleep not at all.
+            let (links, longest) = (&node.core().links, clock::now() + LONGEST_SLEEP_NS);
+            let until = if links.served().any(Link::has_news) { 0 } else { links.wait_deadline().unwrap_or(longest) };
             drop(node);
             pause_ns = SHORT_PAUSE_NS;
-            let slept = serve.sleep(Some(clock::now() + LONGEST_SLEEP_NS), &mut tokens);
+            let slept = serve.sleep(Some(until), &mut tokens);
             shared.serving.store(false, Ordering::Relaxed);
             // Who waits or polls has seen it by now, too, and is quicker.
             if !shared.is_attended()
                 && let Some(node) = core.upgrade().map(Node::from_core)
             {
+                let core = node.core();
+                let slept_out = until >= longest && tokens.is_empty() && clock::now() >= longest;
+                core.counters.unrung.add(usize::from(slept_out && core.links.served().any(Link::has_news)));
                 node.serve_once(Look::Served);
             }
             slept

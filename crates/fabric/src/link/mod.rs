@@ -260,6 +260,10 @@ pub trait Link: fmt::Debug + Send + Sync {
     fn poll(&self, target: &dyn Target, kernel: bool) -> bool;
     /// A cheap guess whether `poll` would find something that memory can tell.
     fn has_news(&self) -> bool;
+    /// Whether it holds something back until there is room underneath, which rings for nobody: it is to be polled again soon.
+    fn is_full(&self) -> bool {
+        false
+    }
     /// Whether some peer was last heard of on this core, so that spinning would keep it from running.
     fn shares_core(&self, core: u32) -> bool {
         let _ = core;

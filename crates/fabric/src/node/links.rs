@@ -3,7 +3,9 @@
 use std::{iter, sync::Arc};
 
 use sidestep_shm::doorbell::Sleeper;
+use sidestep_sys::clock;
 
+use super::sleeping::FULL_LINK_NS;
 use crate::{
     error::{Error, Result},
     link::{AnyLink, Capabilities, Link, Target},
@@ -132,6 +134,12 @@ impl Links {
     #[inline]
     pub(crate) fn has_news(&self) -> bool {
         self.iter().any(|attached| attached.as_link().has_news())
+    }
+
+    /// When to poll again at the latest: while a link waits for room underneath, of which it is not told.
+    pub(crate) fn wait_deadline(&self) -> Option<u64> {
+        let is_full = self.iter().any(|attached| attached.as_link().is_full());
+        is_full.then(|| clock::now() + FULL_LINK_NS)
     }
 
     pub(crate) fn shares_core(&self, core: u32) -> bool {

@@ -48,7 +48,7 @@ struct Leader {
 }
 
 /// The longest a sleeper stays away while the link is full.
-const FULL_LINK_NS: u64 = 50_000;
+pub(super) const FULL_LINK_NS: u64 = 50_000;
 /// The longest a sleeper stays away from its own condition.
 const LONGEST_SLEEP_NS: u64 = 10_000_000_000;
 /// Token of the node's own bell in a sleeper's set.
@@ -88,7 +88,8 @@ impl Node {
     /// When a caller that sleeps by itself must look again at the latest: while something waits for room on a full link, which
     /// does not ring when it has room again.
     pub fn wait_deadline(&self) -> Option<u64> {
-        (!self.core().outbox.is_empty()).then(|| clock::now() + FULL_LINK_NS)
+        let core = self.core();
+        if core.outbox.is_empty() { core.links.wait_deadline() } else { Some(clock::now() + FULL_LINK_NS) }
     }
 
     /// Sleeps once. An answer that was there before sleeping is returned.
@@ -151,7 +152,7 @@ impl Node {
         let mut leader = sleeping.leader();
         leader.asleep = false;
         if leader.outside == 0 && !sleeping.is_ringing() {
-            core.links.set_sleeping(false);
+            core.cancel_sleep();
         }
         if leader.followers > 0 {
             // One of them leads on.
@@ -210,7 +211,7 @@ impl Node {
         let mut leader = core.sleeping.leader();
         leader.outside -= 1;
         if leader.outside == 0 && !leader.asleep && !core.sleeping.is_ringing() {
-            core.links.set_sleeping(false);
+            core.cancel_sleep();
         }
         drop(leader);
         core.sleeping.sleepers.fetch_sub(1, Ordering::SeqCst);
@@ -244,6 +245,14 @@ impl NodeCore {
             if leader.asleep || leader.outside > 0 {
                 sleeping.bell.ring();
             }
+        }
+    }
+
+    /// No thread of the program sleeps any longer: news need not ring for one.
+    fn cancel_sleep(&self) {
+        self.links.set_sleeping(false);
+        if let Some(service) = &self.service {
+            service.keep_ringing(&self.links);
         }
     }
 

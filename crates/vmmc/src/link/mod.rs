@@ -307,7 +307,11 @@ impl Link for VmmcLink {
     }
 
     fn has_news(&self) -> bool {
-        self.link().has_news() || self.stuck.load(Ordering::Acquire)
+        self.link().has_news()
+    }
+
+    fn is_full(&self) -> bool {
+        self.stuck.load(Ordering::Acquire) || self.link().is_full()
     }
 
     fn shares_core(&self, core: u32) -> bool {

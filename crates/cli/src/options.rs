@@ -103,6 +103,10 @@ pub struct Stat {
     #[arg(long)]
     pub totals: bool,
 
+    /// Print the cards of VMMC that run, with their hit ratios, instead of sockets
+    #[arg(long, conflicts_with_all = ["totals", "sort", "filter", "metrics"])]
+    pub cards: bool,
+
     /// What to sort by, the largest first
     #[arg(long, value_enum, default_value_t = SortKey::Pid, value_name = "KEY")]
     pub sort: SortKey,

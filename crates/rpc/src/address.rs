@@ -19,7 +19,7 @@ pub enum Address {
     Rdma(String),
     /// `unix:PATH`.
     Unix(PathBuf),
-    /// `shm:NAME`, a name of the fabric on this host.
+    /// `shm:NAME`, a name of the fabric on this host; or `vmmc:NAME`, on the cards of a program that provides that link.
     Fabric(String),
     /// `vi:NAME`, a VI on this host, over shared memory.
     Vi(String),
@@ -46,7 +46,7 @@ impl FromStr for Address {
             "unix" if rest.is_empty() => Err(bad("it has no path")),
             "unix" => Ok(Address::Unix(rest.into())),
             "shm" | "vi" if rest.is_empty() => Err(bad("it has no name")),
-            "shm" => Ok(Address::Fabric(text.to_owned())),
+            "shm" | "vmmc" => Ok(Address::Fabric(text.to_owned())),
             "vi" => Ok(Address::Vi(rest.to_owned())),
             "vi-iwarp" => with_port(rest).map(Address::ViIwarp),
             _ => Err(bad(SCHEMES)),
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn addresses_are_read_and_shown() {
-        let fabric = ["shm:store", "vi:store", "vi-iwarp:host:20050"];
+        let fabric = ["shm:store", "vmmc:shm:store", "vi:store", "vi-iwarp:host:20050"];
         let sockets = ["tcp:127.0.0.1:111", "udp:[::1]:111", "rdma:host:20049", "unix:/run/rpcbind.sock"];
         for good in fabric.into_iter().chain(sockets) {
             assert_eq!(good.parse::<Address>().unwrap().to_string(), good);

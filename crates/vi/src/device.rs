@@ -17,7 +17,7 @@ pub(crate) struct Device {
 }
 
 /// The names that programs use for the first device of a host, and those of this provider.
-const KNOWN: [(&str, &str); 10] = [
+const KNOWN: [(&str, &str); 11] = [
     ("nic0", "shm"),
     ("shm", "shm"),
     ("VINIC", "shm"),
@@ -28,6 +28,8 @@ const KNOWN: [(&str, &str); 10] = [
     ("/dev/clanvi0", "shm"),
     ("iwarp", "iwarp"),
     ("iwarp0", "iwarp"),
+    // Where the program provides that link.
+    ("vmmc", "vmmc"),
 ];
 
 /// Behind the name of a device: for one thread.

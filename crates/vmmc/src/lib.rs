@@ -13,6 +13,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod board;
 mod budget;
 mod card;
 mod cbh;

@@ -1,5 +1,6 @@
 //! `sidestep stat`: every connection of every process of this user that runs under `sidestep run`; for root, of every user.
 
+mod cards;
 mod latency;
 mod metrics;
 pub mod select;
@@ -39,6 +40,9 @@ pub fn run(options: &Stat) -> Result<()> {
 }
 
 fn shown(options: &Stat) -> String {
+    if options.cards {
+        return cards::shown(options.process, options.json);
+    }
     let mut census = Census::take();
     if let Some(process) = options.process {
         census.sockets.retain(|socket| socket.record.pid == process);

@@ -23,10 +23,11 @@
 
 pub mod iwarp;
 mod options;
+mod provided;
 pub mod shm;
 pub mod traced;
 
-pub use self::options::LinkOptions;
+pub use self::{options::LinkOptions, provided::provide};
 
 use std::{fmt, os::fd::OwnedFd, sync::Arc};
 
@@ -346,12 +347,12 @@ pub enum AnyLink {
 }
 
 impl AnyLink {
-    /// A link of this process by its scheme: one of [`SCHEMES`].
+    /// A link of this process by its scheme: one of [`SCHEMES`], or one that was [provided](provide).
     pub fn open(scheme: &str, options: &LinkOptions) -> Result<AnyLink> {
         match scheme {
             "shm" => Ok(AnyLink::Shm(shm::ShmLink::new()?)),
             "iwarp" => Ok(AnyLink::Iwarp(Box::new(iwarp::IwarpLink::new(*options)?))),
-            _ => Err(Error::Scheme { scheme: scheme.into(), known: SCHEMES.join(", ").into() }),
+            _ => provided::open(scheme, options).map(AnyLink::Other),
         }
     }
 

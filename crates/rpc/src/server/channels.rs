@@ -17,7 +17,7 @@ use super::lines::{Inbound, Line, Lines};
 use super::service::Peer;
 use crate::client::lock;
 use crate::transport::Space;
-use crate::transport::channel::{Inward, failed};
+use crate::transport::channel::{self, Inward, failed};
 
 /// Names of the fabric that a server listens on, and the channels that were made. They end with it.
 pub(super) struct Channels {
@@ -70,7 +70,7 @@ impl Channels {
         if names.is_empty() {
             return Ok(None);
         }
-        let node = Node::new().map_err(failed)?;
+        let node = channel::node(names.iter().map(String::as_str))?;
         let listeners: Vec<Listener> =
             names.iter().map(|name| node.listen(name).map_err(failed)).collect::<io::Result<_>>()?;
         let events = EventQueue::new(&node);

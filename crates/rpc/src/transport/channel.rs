@@ -1,10 +1,12 @@
 //! Channels of the fabric: the same records as over TCP, in rings of shared memory.
 
 use std::cell::Cell;
+use std::collections::BTreeSet;
 use std::io;
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
+use sidestep_fabric::link::LinkOptions;
 use sidestep_fabric::queue::{Receiver, Sender};
 use sidestep_fabric::{Channel, ChannelOptions, Endpoint, Error as FabricError, Node};
 use sidestep_sys::clock;
@@ -21,13 +23,19 @@ pub(super) fn connect(
     max_message: usize,
     timeout: Duration,
 ) -> io::Result<Box<dyn Transport>> {
-    let node = Node::new().map_err(failed)?;
+    let node = node([name])?;
     let clocks = Clocks::new();
     let deadline = Some(clocks.fabric_time(clocks.instant + timeout));
     let channel = Channel::connect(&node, name, ChannelOptions::default(), &identity.to_le_bytes(), deadline);
     let Channel { sender, receiver, endpoint } = channel.map_err(failed)?;
     let inward = Lock::new(Inward::new(receiver, max_message));
     Ok(Box::new(FabricChannel { sender: Mutex::new(sender), inward, endpoint, clocks }))
+}
+
+/// A node on the links of the schemes of these names.
+pub(crate) fn node<'a>(names: impl IntoIterator<Item = &'a str>) -> io::Result<Node> {
+    let schemes: BTreeSet<&str> = names.into_iter().filter_map(|name| Some(name.split_once(':')?.0)).collect();
+    Node::open(&Vec::from_iter(schemes), &LinkOptions::default()).map_err(failed)
 }
 
 struct FabricChannel {

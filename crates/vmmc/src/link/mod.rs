@@ -23,12 +23,13 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use sidestep_fabric::Result as FabricResult;
 use sidestep_fabric::cookie::Cookie;
 use sidestep_fabric::error::CloseReason;
 use sidestep_fabric::link::{self, Capabilities, Link, LinkOptions, Outcome, PeerNumber, Request, Target, Ticket};
+use sidestep_fabric::{Error as FabricError, Result as FabricResult};
 use sidestep_shm::doorbell::Sleeper;
 
+use crate::board::{Board, Kind};
 use crate::card::Counters;
 use crate::config::Config;
 use crate::data_link::Arrival;
@@ -50,6 +51,8 @@ pub struct VmmcLink {
     /// Whether something could not be sent.
     stuck: AtomicBool,
     counters: Arc<Mutex<Counters>>,
+    /// Where they are shown to other processes; without memory for it they are not.
+    board: Option<Board>,
 }
 
 #[derive(Debug)]
@@ -68,6 +71,18 @@ impl LinkCounters {
     pub fn read(&self) -> Counters {
         *self.0.lock().expect("no panic in a link")
     }
+}
+
+/// From now on this process opens links of the scheme `vmmc` by name, each a card of these parameters over shared memory: `Node::open`
+/// with that scheme, the NIC `vmmc` of VIA, and addresses of RPC that begin with `vmmc:`. Once in a process.
+pub fn provide(config: Config) -> Result<()> {
+    config.check()?;
+    link::provide(SCHEME, move |options| {
+        let card = VmmcLink::new(link::open("shm", options)?, config);
+        let card = card.map_err(|_| FabricError::Unsupported("a card of these parameters"))?;
+        Ok(Box::new(card))
+    })?;
+    Ok(())
 }
 
 /// Whether a link heeds these bytes in a packet: a peer that says anything else has broken the protocol.
@@ -93,7 +108,8 @@ impl VmmcLink {
         config.check()?;
         let state = State { lines: BTreeMap::new(), caches: Caches::new(&config) };
         let (state, polling, stuck) = (Mutex::new(state), Mutex::new(()), AtomicBool::new(false));
-        Ok(VmmcLink { inner, config, state, polling, stuck, counters: Arc::default() })
+        let board = Board::new(Kind::Link, inner.capabilities().scheme, &config).ok();
+        Ok(VmmcLink { inner, config, state, polling, stuck, counters: Arc::default(), board })
     }
 
     /// Where hits and misses are counted.
@@ -208,7 +224,11 @@ impl VmmcLink {
 
     fn count_resent(&self) {
         let resent = self.state().lines.values().map(|line| line.link.resent()).sum();
-        self.counters.lock().expect("no panic in a link").resent = resent;
+        let mut counters = self.counters.lock().expect("no panic in a link");
+        counters.resent = resent;
+        if let Some(board) = &self.board {
+            board.show(&counters);
+        }
     }
 }
 
@@ -216,7 +236,7 @@ impl Link for VmmcLink {
     fn capabilities(&self) -> Capabilities {
         let inner = self.link().capabilities();
         // Peers wait for this side's card, and what it asks for again must be sent also while the program does not poll.
-        Capabilities { scheme: "vmmc", served: true, gathers: false, max_message: MOST_MESSAGE, ..inner }
+        Capabilities { scheme: SCHEME, served: true, gathers: false, max_message: MOST_MESSAGE, ..inner }
     }
 
     fn listen(&self, name: &str) -> FabricResult<()> {
@@ -346,6 +366,8 @@ impl Link for VmmcLink {
     }
 }
 
+/// The first part of names.
+const SCHEME: &str = "vmmc";
 /// The longest message: as long as that of the other links.
 const MOST_MESSAGE: usize = 4224;
 /// What a peer may send behind a packet that was dropped: more than any window and what is sent when a link closes.

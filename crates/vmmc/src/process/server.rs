@@ -13,6 +13,7 @@ use super::memory::Frames;
 use super::thread::{Task, Thread, Told};
 use super::words::{Answer, LONGEST, Word};
 use super::{Standing, address};
+use crate::board::{Board, Kind};
 use crate::card::{Card, Dma, Event, NotPosted, Post};
 use crate::config::Config;
 use crate::driver::{Marks, Timing};
@@ -38,6 +39,7 @@ pub fn serve(name: &str, options: CardOptions) -> Result<Timing> {
             return Ok(server.thread.stop());
         }
         if !busy {
+            server.board.show(&server.card.counters());
             server.sleep()?;
         }
     }
@@ -56,6 +58,7 @@ struct Server {
     next_process: u32,
     /// Since when nobody uses the card.
     idle_since: u64,
+    board: Board,
 }
 
 struct User {
@@ -97,6 +100,7 @@ impl Server {
             ending: HashMap::new(),
             next_process: 1,
             idle_since: clock::now() + FIRST_NS,
+            board: Board::new(Kind::Process, name, &options.config)?,
         })
     }
 

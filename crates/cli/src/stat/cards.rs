@@ -1,0 +1,82 @@
+//! `sidestep stat --cards`: the cards of VMMC that run, with their hit ratios.
+
+use serde_json::json;
+use sidestep_vmmc::board::{self, Kind, Shown};
+
+use crate::census::process;
+
+/// All cards, or those of one process: a table, or one JSON object a line.
+pub fn shown(only: Option<u32>, as_json: bool) -> String {
+    let mut cards = board::running();
+    cards.retain(|card| only.is_none_or(|pid| pid == card.pid));
+    if as_json {
+        return cards.iter().map(|card| format!("{}\n", object(card))).collect();
+    }
+    if cards.is_empty() {
+        let of = only.map_or(String::new(), |pid| format!(" of process {pid}"));
+        return format!("no cards{of}: no `sidestep-card` runs, and no node has a link `vmmc`\n");
+    }
+    let mut table = format!(
+        "{:>7} {:<15} {:<21} {:>9} {:>6} {:>4} {:>4} {:>10} {:>6} {:>10} {:>6} {:>9} {:>9}\n",
+        "PID", "PROGRAM", "CARD", "MEMORY", "C", "L", "A", "PAGES", "HITS", "BUFFERS", "HITS", "DROPPED", "RESENT"
+    );
+    for card in &cards {
+        let counters = &card.counters;
+        let (page_hits, page_misses) = pages(card);
+        table += &format!(
+            "{:>7} {:<15} {:<21} {:>9} {:>6} {:>4} {:>4} {:>10} {:>6} {:>10} {:>6} {:>9} {:>9}\n",
+            card.pid,
+            process::program(card.pid).unwrap_or_default(),
+            name(card),
+            super::table::bytes(card.memory),
+            card.vmh.entries,
+            card.vmh.line,
+            card.vmh.ways,
+            page_hits + page_misses,
+            percent(page_hits, page_misses),
+            counters.cbh_hits + counters.cbh_misses,
+            percent(counters.cbh_hits, counters.cbh_misses),
+            counters.dropped,
+            counters.resent,
+        );
+    }
+    table
+}
+
+fn object(card: &Shown) -> serde_json::Value {
+    let counters = &card.counters;
+    json!({
+        "pid": card.pid,
+        "program": process::program(card.pid).unwrap_or_default(),
+        "card": name(card),
+        "memory": card.memory,
+        "entries": card.vmh.entries,
+        "line": card.vmh.line,
+        "ways": card.vmh.ways,
+        "page_hits": pages(card).0,
+        "page_misses": pages(card).1,
+        "buffer_hits": counters.cbh_hits,
+        "buffer_misses": counters.cbh_misses,
+        "dropped": counters.dropped,
+        "resent": counters.resent,
+    })
+}
+
+fn name(card: &Shown) -> String {
+    match card.kind {
+        Kind::Process => card.name.clone(),
+        Kind::Link => format!("vmmc:{}", card.name),
+    }
+}
+
+/// Pages that were found, and lines that were not.
+fn pages(card: &Shown) -> (u64, u64) {
+    (card.counters.vmh_hits.iter().sum(), card.counters.vmh_misses.iter().sum())
+}
+
+fn percent(hits: u64, misses: u64) -> String {
+    match hits + misses {
+        0 => "-".to_owned(),
+        all => format!("{:.1}%", 100.0 * hits as f64 / all as f64),
+    }
+}

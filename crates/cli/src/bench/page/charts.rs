@@ -99,8 +99,8 @@ fn distribution(bench: &str, records: &[Record]) -> Option<Figure> {
 /// A metric by size or by number of connections, of each path at its best.
 fn by(bench: &str, metric: Metric, records: &[Record], axis: &'static str) -> Option<Figure> {
     let connections = axis == "connections";
-    // What it is of, the suite of calls of objects keeps in the place of the size.
-    let counts_in_size = bench == "orb.clients";
+    // Where these suites keep a count in the place of the size.
+    let counts_in_size = ["orb.clients", "vmmc.endpoints"].contains(&bench);
     let fits = |record: &&Record| {
         let counted = record.extra.contains_key("connections") || counts_in_size;
         record.bench == bench
@@ -131,11 +131,12 @@ fn by(bench: &str, metric: Metric, records: &[Record], axis: &'static str) -> Op
     let series = coloured(series)?;
     let (what, better) = described(metric);
     let (scale, name) = match connections {
+        true if bench == "vmmc.endpoints" => (Scale::Count, "endpoints"),
         true => (Scale::Count, "connections"),
         false => (Scale::Size, "size of a message"),
     };
     Some(Figure {
-        title: format!("{bench}: {what} by {}", if connections { "connections" } else { "size" }),
+        title: format!("{bench}: {what} by {}", if connections { name } else { "size" }),
         note: format!("{better} Each path where it is at its best."),
         plot: Plot { about: format!("{what} of {bench}"), x: (scale, name), y: scale_of(metric), series },
     })

@@ -1,5 +1,6 @@
 //! Where a running card shows its counts, and how others read them: a small memory of its process that has a name, which the kernel
-//! lists among the descriptors of that process. Nothing is asked of the card, so one that is busy or stopped is read too.
+//! lists among the descriptors of that process. Nothing is asked of the card, so one that is stopped is read too. A card process
+//! shows its counts whenever it has nothing to do.
 //!
 //! | word | what |
 //! |---|---|
@@ -97,8 +98,10 @@ pub fn running() -> Vec<Shown> {
             let path = entry.path();
             let is_board = fs::read_link(&path).is_ok_and(|to| to.to_str().is_some_and(|to| to.starts_with(TARGET)));
             // A copy of a descriptor is the same board.
+            // Whoever made it decides how long it is.
             if is_board
-                && let Ok(inode) = fs::metadata(&path).map(|data| data.ino())
+                && let Ok(data) = fs::metadata(&path)
+                && let (inode, WORD_BYTES) = (data.ino(), data.len())
                 && !seen.contains(&inode)
                 && let Ok(bytes) = fs::read(&path)
             {
@@ -143,6 +146,7 @@ const FIRST_COUNT: usize = 6;
 const FIRST_OF_NAME: usize = 14;
 const NAME_WORDS: usize = 8;
 const WORDS: usize = FIRST_OF_NAME + NAME_WORDS;
+const WORD_BYTES: u64 = 8 * WORDS as u64;
 
 #[cfg(test)]
 mod tests {

@@ -21,6 +21,11 @@ pub fn of(fd: i32) -> Result<Option<(u64, u64)>> {
     Ok(None)
 }
 
+/// Bytes that have come over a connection, whoever has read them.
+pub fn received(fd: i32) -> Result<u64> {
+    Info::of(fd).map(|info| info.received)
+}
+
 struct Info {
     received: u64,
     sent: u64,

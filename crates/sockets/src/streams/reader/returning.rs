@@ -6,10 +6,7 @@ use std::{io::IoSliceMut, sync::atomic::Ordering, time::Duration};
 use sidestep_stream::carrier::{Inbound, Watch};
 use sidestep_sys::clock;
 
-use crate::{
-    kernel,
-    streams::{READ, Stream},
-};
+use crate::{kernel, streams::Stream};
 
 use super::{Anchor, Reader, Step};
 
@@ -35,20 +32,16 @@ pub(super) struct Returning {
 impl Returning {
     /// So many bytes, after so many have come over TCP and behind those that were wanted before.
     fn new(before: Option<Returning>, come: u64, bytes: u64) -> Returning {
-        let behind = before.filter(|before| !before.has_come(come)).map_or(come, |before| before.until_tcp);
+        let behind = before.map_or(0, |before| before.until_tcp).max(come);
         let last = bytes.min(ARRIVED);
-        Returning { until_tcp: behind.wrapping_add(last), last, until: clock::now() + ARRIVAL_NS }
-    }
-
-    fn has_come(&self, come: u64) -> bool {
-        come.wrapping_sub(self.until_tcp) as i64 >= 0
+        Returning { until_tcp: behind.saturating_add(last), last, until: clock::now() + ARRIVAL_NS }
     }
 }
 
-/// Bytes that have come over TCP, whichever holder has taken them. Sums of counts wrap.
+/// Bytes that have come over TCP, whoever has read them: also libc itself, and other holders. All there is, if the kernel does not
+/// count them.
 fn come_over_tcp(stream: &Stream) -> u64 {
-    let unread = kernel::ask(stream.fd(), libc::FIONREAD).map_or(0, |bytes| bytes as u64);
-    stream.over_tcp(READ).wrapping_add(unread)
+    kernel::counts::received(stream.fd()).unwrap_or(u64::MAX)
 }
 
 impl Reader {
@@ -62,7 +55,8 @@ impl Reader {
     #[cold]
     fn look_for_returning(&mut self, stream: &Stream) -> bool {
         let ended = || kernel::look(stream.fd(), libc::POLLRDHUP) != 0;
-        let over = |bytes: &Returning| bytes.has_come(come_over_tcp(stream)) || clock::now() > bytes.until || ended();
+        let over =
+            |bytes: &Returning| come_over_tcp(stream) >= bytes.until_tcp || clock::now() > bytes.until || ended();
         self.returning.take_if(|bytes| over(bytes));
         self.returning.is_some()
     }
@@ -171,7 +165,7 @@ impl Reader {
             if !ring.is_taken() {
                 let last = self.returning.as_mut().map(|bytes| (std::mem::take(&mut bytes.last), bytes));
                 if let Some((last, bytes)) = last {
-                    bytes.until_tcp = bytes.until_tcp.wrapping_sub(last);
+                    bytes.until_tcp -= last;
                 }
                 carrier.taken.store(ring.position(), Ordering::Relaxed);
             }

@@ -31,13 +31,14 @@
 use crate::{Error, Result, Span, Word64};
 
 mod consumer;
+pub mod pieces;
 mod producer;
 mod remainder;
 mod view;
 
 pub use self::{
     remainder::{Remainder, Stopper},
-    view::{PIECE, View},
+    view::View,
 };
 
 /// The writing end.

@@ -1,6 +1,6 @@
 //! Space in a ring that is written where the bytes will lie.
 
-use sidestep_shm::byte_ring::PIECE;
+use sidestep_shm::byte_ring::pieces;
 
 use super::Sender;
 use crate::error::Result;
@@ -37,19 +37,11 @@ impl<'a> Reserved<'a> {
         Ok(self.sender.producer().copy_ahead(at, bytes)?)
     }
 
-    /// Writes `len` bytes from offset `at` on, which `make` gives in pieces of at most [`PIECE`] bytes: it gets the offset of
+    /// Writes `len` bytes from offset `at` on, which `make` gives in pieces of at most [`PIECE`](pieces::PIECE) bytes: it gets the offset of
     /// each piece from `at`, and memory of this process to write it to. No buffer of the length of a message is needed.
     #[inline]
-    pub fn fill(&mut self, at: usize, len: usize, mut make: impl FnMut(usize, &mut [u8])) -> Result<()> {
-        let mut piece = [0; PIECE];
-        let mut done = 0;
-        while done < len {
-            let count = PIECE.min(len - done);
-            make(done, &mut piece[..count]);
-            self.copy_in(at + done, &piece[..count])?;
-            done += count;
-        }
-        Ok(())
+    pub fn fill(&mut self, at: usize, len: usize, make: impl FnMut(usize, &mut [u8])) -> Result<()> {
+        pieces::fill(len, make, |done, piece| self.copy_in(at + done, piece))
     }
 
     /// Writes `len` bytes from offset `at` on, which `make` gives eight at a time, as `u64::to_le_bytes` does: it gets the offset

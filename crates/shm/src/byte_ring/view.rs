@@ -7,6 +7,7 @@
 //! aside for that.
 
 use super::copy_from_ring;
+use super::pieces::{self, PIECE};
 use crate::{Error, Result, Span};
 
 /// Readable bytes of a ring, from the next one on. They are consumed by [`Consumer::consume`](super::Consumer::consume),
@@ -23,9 +24,6 @@ pub struct View<'a> {
     pub(super) readable: usize,
     pub(super) next: Option<(&'a Span, u64)>,
 }
-
-/// Bytes that [`View::fold`] has at hand at a time: few enough for the first-level cache, enough for vector instructions.
-pub const PIECE: usize = 1024;
 
 impl<'a> View<'a> {
     /// How many bytes.
@@ -79,18 +77,14 @@ impl<'a> View<'a> {
     /// This is how a payload is checked, hashed or searched in place: the bytes cross from the ring into the first-level
     /// cache, and no buffer of their length is written.
     #[inline]
-    pub fn fold<T>(&self, begin: T, mut each: impl FnMut(T, &[u8]) -> T) -> Result<T> {
-        let mut piece = [0; PIECE];
-        let (mut value, mut at) = (begin, 0);
-        while at < self.len {
-            let count = PIECE.min(self.len - at);
-            self.copy_out(at, &mut piece[..count])?;
-            at += count;
+    pub fn fold<T>(&self, begin: T, each: impl FnMut(T, &[u8]) -> T) -> Result<T> {
+        let load = |at: usize, piece: &mut [u8]| {
+            self.copy_out(at, piece)?;
             // The next piece crosses from the other core while this one is dealt with.
-            self.prefetch(at);
-            value = each(value, &piece[..count]);
-        }
-        Ok(value)
+            self.prefetch(at + piece.len());
+            Ok(())
+        };
+        pieces::fold(self.len, begin, load, each)
     }
 
     /// Goes through all bytes in order, eight at a time; where their number is not a multiple of eight, zeros follow the last

@@ -14,6 +14,7 @@ pub(crate) struct Counters {
     starved_ns: AtomicU64,
     blocked_ns: AtomicU64,
     working_ns: AtomicU64,
+    delayed_ns: AtomicU64,
     waiting: AtomicU64,
 }
 
@@ -32,18 +33,22 @@ pub struct Counts {
     pub starved_ns: u64,
     /// Time without space in an output.
     pub blocked_ns: u64,
-    /// Time in units of work, with the two others.
+    /// Time in units of work, with the two others and the next.
     pub working_ns: u64,
+    /// Time in which it had what it needed but a processor, because other threads had them.
+    pub delayed_ns: u64,
     /// Buffers that waited at its inputs when it last looked.
     pub waiting: u64,
 }
 
 impl Counters {
+    #[inline]
     pub fn took(&self, bytes: u64) {
         add(&self.buffers_in, 1);
         add(&self.bytes_in, bytes);
     }
 
+    #[inline]
     pub fn gave(&self, bytes: u64) {
         add(&self.buffers_out, 1);
         add(&self.bytes_out, bytes);
@@ -57,8 +62,9 @@ impl Counters {
         add(&self.blocked_ns, ns);
     }
 
-    pub fn worked(&self, ns: u64) {
+    pub fn worked(&self, ns: u64, delayed_ns: u64) {
         add(&self.working_ns, ns);
+        add(&self.delayed_ns, delayed_ns);
     }
 
     pub fn set_waiting(&self, buffers: u64) {
@@ -75,15 +81,16 @@ impl Counters {
             starved_ns: value(&self.starved_ns),
             blocked_ns: value(&self.blocked_ns),
             working_ns: value(&self.working_ns),
+            delayed_ns: value(&self.delayed_ns),
             waiting: value(&self.waiting),
         }
     }
 }
 
 impl Counts {
-    /// Time in which it had what it needed.
+    /// Time in which it had what it needed, a processor too.
     pub fn busy_ns(&self) -> u64 {
-        self.working_ns.saturating_sub(self.starved_ns + self.blocked_ns)
+        self.working_ns.saturating_sub(self.starved_ns + self.blocked_ns + self.delayed_ns)
     }
 
     /// Adds those of another run of the same copy.
@@ -95,11 +102,13 @@ impl Counts {
         self.starved_ns += other.starved_ns;
         self.blocked_ns += other.blocked_ns;
         self.working_ns += other.working_ns;
+        self.delayed_ns += other.delayed_ns;
         self.waiting = other.waiting;
     }
 }
 
 /// One thread writes each counter: no step that excludes others is needed.
+#[inline]
 fn add(counter: &AtomicU64, more: u64) {
     counter.store(counter.load(Ordering::Relaxed) + more, Ordering::Relaxed);
 }

@@ -23,6 +23,7 @@ pub(crate) enum FrameKind {
 pub(crate) const HEADER: usize = 16;
 
 impl Header {
+    #[inline]
     pub fn data(tag: u64, len: usize) -> Header {
         Header { kind: FrameKind::Data, len: len as u32, tag }
     }
@@ -31,23 +32,20 @@ impl Header {
         Header { kind: FrameKind::End, len: 0, tag: unit }
     }
 
-    pub fn emit(self) -> [u8; HEADER] {
-        let kind: u32 = match self.kind {
+    #[inline]
+    pub fn words(self) -> [u64; 2] {
+        let kind: u64 = match self.kind {
             FrameKind::Data => 1,
             FrameKind::End => 2,
         };
-        let mut bytes = [0; HEADER];
-        bytes[..4].copy_from_slice(&self.len.to_le_bytes());
-        bytes[4..8].copy_from_slice(&kind.to_le_bytes());
-        bytes[8..].copy_from_slice(&self.tag.to_le_bytes());
-        bytes
+        [u64::from(self.len) | kind << 32, self.tag]
     }
 
     /// A header that a peer wrote; the reason if it cannot be one of a stream with buffers of this size.
-    pub fn parse(bytes: [u8; HEADER], capacity: usize) -> Result<Header, &'static str> {
-        let word = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
-        let (len, tag) = (word(0), u64::from(word(8)) | u64::from(word(12)) << 32);
-        let kind = match word(4) {
+    #[inline]
+    pub fn from_words([first, tag]: [u64; 2], capacity: usize) -> Result<Header, &'static str> {
+        let len = first as u32;
+        let kind = match first >> 32 {
             1 => FrameKind::Data,
             2 if len == 0 => FrameKind::End,
             _ => return Err("a frame of no known kind"),
@@ -58,7 +56,22 @@ impl Header {
         Ok(Header { kind, len, tag })
     }
 
+    pub fn emit(self) -> [u8; HEADER] {
+        let [first, second] = self.words().map(u64::to_le_bytes);
+        let mut bytes = [0; HEADER];
+        bytes[..8].copy_from_slice(&first);
+        bytes[8..].copy_from_slice(&second);
+        bytes
+    }
+
+    /// As [`from_words`](Self::from_words).
+    pub fn parse(bytes: [u8; HEADER], capacity: usize) -> Result<Header, &'static str> {
+        let ([first, second], _) = bytes.as_chunks() else { return Err("a header of no known size") };
+        Header::from_words([*first, *second].map(u64::from_le_bytes), capacity)
+    }
+
     /// Bytes of the whole frame.
+    #[inline]
     pub fn frame_len(self) -> usize {
         HEADER + self.len as usize
     }

@@ -34,6 +34,7 @@ impl Scheduler {
     }
 
     /// The copy for the next buffer; `None` if every one has as many waiting as it may.
+    #[inline]
     pub fn pick(&self, key: u64) -> Option<usize> {
         let copies = self.sent.len();
         match self.schedule {
@@ -50,14 +51,17 @@ impl Scheduler {
     }
 
     /// Whether acknowledgements matter.
+    #[inline]
     pub fn wants_word(&self) -> bool {
         self.schedule == Schedule::Demand && self.sent.len() > 1
     }
 
     /// A buffer went to this copy.
+    #[inline]
     pub fn sent(&mut self, copy: usize) {
         self.sent[copy] += 1;
-        self.next = (copy + 1) % self.sent.len();
+        // A division would take longer than all the rest.
+        self.next = if copy + 1 < self.sent.len() { copy + 1 } else { 0 };
     }
 
     /// The copy has begun with so many in all. `false`: it has not got so many.

@@ -190,6 +190,19 @@ impl Receiver {
         Ok(self.consumer().peek_now(skip, bytes)?)
     }
 
+    /// Bytes that are known to be there; looks for more only if none are. Zero, too, where [`view`](Self::view) finds an error.
+    #[inline(always)]
+    pub fn known(&mut self) -> usize {
+        self.consumer().available().unwrap_or(0)
+    }
+
+    /// Copies bytes from `skip` bytes ahead without taking them, if as many are [known](Self::known) in one ring. `false`: they
+    /// are not, and [`view`](Self::view) says what there is. A [`View`] is for larger things: it is moved through memory.
+    #[inline(always)]
+    pub fn peek_known(&mut self, skip: usize, bytes: &mut [u8]) -> bool {
+        self.consumer().peek(skip, bytes) == Ok(bytes.len())
+    }
+
     /// Steps over bytes that were peeked at.
     #[inline]
     pub fn consume(&mut self, count: usize) -> Result<()> {

@@ -525,6 +525,7 @@ impl Sender {
     }
 
     #[cold]
+    #[inline(never)]
     fn was_full(&mut self) -> Result<()> {
         if self.producer().has_ended() {
             return Err(Error::Frozen);

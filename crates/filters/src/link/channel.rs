@@ -49,30 +49,46 @@ impl ChannelTx {
         self.endpoint.clone()
     }
 
+    #[inline(always)]
     pub fn has_space(&mut self, capacity: usize) -> Result<bool> {
-        let space = self.sender.space_for(HEADER + capacity);
-        Ok(space.map_err(|error| failed(&self.peer, error))? >= HEADER + capacity)
+        match self.sender.space_for(HEADER + capacity) {
+            Ok(space) => Ok(space >= HEADER + capacity),
+            Err(error) => Err(failed(&self.peer, error)),
+        }
     }
 
     pub fn wait_space(&mut self, capacity: usize) -> Result<()> {
         self.sender.wait_space(HEADER + capacity, None).map_err(|error| failed(&self.peer, error))
     }
 
+    #[inline(always)]
     pub fn reserve(&mut self, capacity: usize) -> Result<Reserved<'_>> {
-        let peer = &self.peer;
-        let found = self.sender.reserve(HEADER + capacity).map_err(|error| failed(peer, error))?;
-        found.ok_or(Error::Cancelled)
+        match self.sender.reserve(HEADER + capacity) {
+            Ok(Some(reserved)) => Ok(reserved),
+            Ok(None) => Err(Error::Cancelled),
+            Err(error) => Err(failed(&self.peer, error)),
+        }
+    }
+
+    /// Sends a buffer that lies behind the place of its header.
+    #[inline]
+    pub fn commit(&mut self, header: Header, capacity: usize) -> Result<()> {
+        let mut reserved = self.reserve(capacity)?;
+        // By words: what is loaded as it was stored need not reach memory first.
+        let [first, second] = header.words().map(u64::to_le_bytes);
+        let written = reserved.copy_in(0, &first).and_then(|()| reserved.copy_in(8, &second));
+        let sent = written.and_then(|()| reserved.commit(header.frame_len()));
+        // Where the peer's memory is not mapped, bytes travel only if someone sees to it.
+        match sent.and_then(|()| self.sender.flush(None)) {
+            Ok(()) => Ok(()),
+            Err(error) => Err(failed(&self.peer, error)),
+        }
     }
 
     pub fn mark(&mut self, header: Header) -> Result<()> {
         self.wait_space(0)?;
         let sent = self.sender.send(&header.emit(), None);
         sent.map_err(|error| failed(&self.peer, error))
-    }
-
-    /// Where the peer's memory is not mapped, bytes travel only if someone sees to it.
-    pub fn flush(&mut self) -> Result<()> {
-        self.sender.flush(None).map_err(|error| failed(&self.peer, error))
     }
 
     pub fn begun(&mut self) -> Result<u64> {
@@ -103,22 +119,31 @@ impl ChannelRx {
         self.endpoint.clone()
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn peek(&mut self) -> Result<Option<Header>> {
-        let view = match self.receiver.view(HEADER) {
-            Ok(view) => view,
-            Err(error) => return Err(failed(&self.peer, error)),
-        };
+        let (mut first, mut second) = ([0; 8], [0; 8]);
+        if self.receiver.peek_known(0, &mut first)
+            && self.receiver.peek_known(8, &mut second)
+            && let Ok(header) = Header::from_words([first, second].map(u64::from_le_bytes), self.capacity)
+            && self.receiver.known() >= header.frame_len()
+        {
+            return Ok(Some(header));
+        }
+        self.peek_again()
+    }
+
+    /// There is no whole frame, or something is wrong.
+    #[cold]
+    #[inline(never)]
+    fn peek_again(&mut self) -> Result<Option<Header>> {
+        let view = self.receiver.view(HEADER).map_err(|error| failed(&self.peer, error))?;
         let Some(view) = view else {
             // Whatever was sent before the end is taken first.
             return if self.receiver.is_over() { Err(Error::Gone(self.peer.clone())) } else { Ok(None) };
         };
-        let (bytes, here) = (view.array(0).map_err(FabricError::from)?, view.len());
+        let bytes = view.array(0).map_err(FabricError::from)?;
         let header =
             Header::parse(bytes, self.capacity).map_err(|what| Error::Broken { peer: self.peer.clone(), what })?;
-        if here >= header.frame_len() {
-            return Ok(Some(header));
-        }
         // Frames are published whole, but what travels comes in pieces.
         let whole = self.receiver.view(header.frame_len()).map_err(|error| failed(&self.peer, error))?.is_some();
         if !whole && self.endpoint.closed().is_some() {
@@ -140,16 +165,29 @@ impl ChannelRx {
     }
 
     #[inline]
-    pub fn payload(&mut self, header: Header) -> Result<View<'_>> {
-        let view = self.receiver.view(header.frame_len()).map_err(|error| failed(&self.peer, error))?;
-        let view = view.ok_or(Error::Cancelled)?;
-        Ok(view.part(HEADER, header.len as usize).map_err(FabricError::from)?)
+    pub fn payload(&mut self, len: usize) -> Result<View<'_>> {
+        match self.receiver.view(HEADER + len) {
+            Ok(Some(view)) => Ok(view.part(HEADER, len).map_err(FabricError::from)?),
+            Ok(None) => Err(Error::Cancelled),
+            Err(error) => Err(failed(&self.peer, error)),
+        }
+    }
+
+    #[inline(always)]
+    pub fn copy_out(&mut self, len: usize, at: usize, bytes: &mut [u8]) -> Result<()> {
+        if self.receiver.peek_known(HEADER + at, bytes) { Ok(()) } else { self.copy_out_viewed(len, at, bytes) }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn copy_out_viewed(&mut self, len: usize, at: usize, bytes: &mut [u8]) -> Result<()> {
+        Ok(self.payload(len)?.copy_out(at, bytes).map_err(FabricError::from)?)
     }
 
     #[inline]
-    pub fn consume(&mut self, header: Header) {
+    pub fn consume(&mut self, len: usize) {
         // The next call finds what is wrong.
-        let _ = self.receiver.consume(header.frame_len());
+        let _ = self.receiver.consume(HEADER + len);
     }
 
     pub fn acknowledge(&mut self) -> Result<()> {
@@ -166,6 +204,8 @@ impl ChannelRx {
     }
 }
 
+#[cold]
+#[inline(never)]
 fn failed(peer: &str, error: FabricError) -> Error {
     match error {
         FabricError::Closed(_) | FabricError::Frozen => Error::Gone(peer.to_owned()),

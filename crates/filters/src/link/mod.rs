@@ -66,7 +66,7 @@ impl Tx {
         match self {
             Tx::Memory(tx) => tx.mark(header),
             Tx::Channel(tx) => tx.mark(header),
-            Tx::Socket(tx) => tx.commit(header),
+            Tx::Socket(tx) => tx.commit(header).map(drop),
             Tx::Vi(tx) => tx.commit(header),
         }
     }
@@ -92,7 +92,7 @@ impl Tx {
 }
 
 impl Rx {
-    #[inline]
+    #[inline(always)]
     pub fn peek(&mut self) -> Result<Option<Header>> {
         match self {
             Rx::Memory(rx) => rx.peek(),
@@ -102,12 +102,13 @@ impl Rx {
         }
     }
 
+    /// Steps over the frame that was peeked at, with so many bytes.
     #[inline]
-    pub fn consume(&mut self, header: Header) {
+    pub fn consume(&mut self, len: usize) {
         match self {
             Rx::Memory(rx) => rx.consume(),
-            Rx::Channel(rx) => rx.consume(header),
-            Rx::Socket(rx) => rx.consume(header),
+            Rx::Channel(rx) => rx.consume(len),
+            Rx::Socket(rx) => rx.consume(len),
             Rx::Vi(rx) => rx.consume(),
         }
     }

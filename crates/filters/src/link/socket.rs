@@ -8,6 +8,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use crate::error::{Error, Result};
 use crate::frame::{HEADER, Header};
+use crate::port::delay::Wait;
 
 #[derive(Debug)]
 pub(crate) struct SocketTx {
@@ -52,8 +53,8 @@ impl SocketTx {
         &mut self.frame[HEADER..]
     }
 
-    /// Writes all of the frame, and waits while the kernel does not take it.
-    pub fn commit(&mut self, header: Header) -> Result<()> {
+    /// Writes all of the frame, and waits while the kernel does not take it: for so many nanoseconds.
+    pub fn commit(&mut self, header: Header) -> Result<u64> {
         self.frame[..HEADER].copy_from_slice(&header.emit());
         let SocketTx { stream, frame, peer, .. } = self;
         write_all(stream, &frame[..header.frame_len()], peer)
@@ -117,17 +118,17 @@ impl SocketRx {
         }
     }
 
-    pub fn payload(&self, header: Header) -> &[u8] {
-        &self.bytes[self.from + HEADER..self.from + header.frame_len()]
+    pub fn payload(&self, len: usize) -> &[u8] {
+        &self.bytes[self.from + HEADER..self.from + HEADER + len]
     }
 
-    pub fn consume(&mut self, header: Header) {
-        self.from += header.frame_len();
+    pub fn consume(&mut self, len: usize) {
+        self.from += HEADER + len;
     }
 
     pub fn acknowledge(&mut self) -> Result<()> {
         self.begun += 1;
-        write_all(&mut self.stream, &self.begun.to_le_bytes(), &self.peer)
+        write_all(&mut self.stream, &self.begun.to_le_bytes(), &self.peer).map(drop)
     }
 
     pub fn waiting_bytes(&self) -> usize {
@@ -140,19 +141,23 @@ fn prepare(stream: &TcpStream) -> Result<()> {
     prepared.map_err(Error::system("a socket"))
 }
 
-fn write_all(stream: &mut TcpStream, mut bytes: &[u8], peer: &str) -> Result<()> {
+/// How many nanoseconds it has waited.
+fn write_all(stream: &mut TcpStream, mut bytes: &[u8], peer: &str) -> Result<u64> {
+    let mut waited = 0;
     while !bytes.is_empty() {
         match stream.write(bytes) {
             Ok(count) => bytes = &bytes[count..],
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                let wait = Wait::begin();
                 // An error of the connection is found by the next write.
                 let _ = poll(&mut [PollFd::new(stream.as_fd(), PollFlags::POLLOUT)], PollTimeout::NONE);
+                waited += wait.end();
             }
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(_) => return Err(Error::Gone(peer.to_owned())),
         }
     }
-    Ok(())
+    Ok(waited)
 }
 
 #[cfg(test)]

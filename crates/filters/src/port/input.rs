@@ -7,8 +7,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use sidestep_fabric::event::SourceId;
 use sidestep_shm::wait::Waiter;
-use sidestep_sys::clock;
 
+use super::delay::Wait;
 use super::sleep::{Sources, sleep};
 use super::{Buffer, Shared, Stream};
 use crate::error::{Error, Result};
@@ -26,6 +26,7 @@ pub struct Input {
     ended: Vec<bool>,
     open: usize,
     turn: usize,
+    pub(super) current: Current,
     taken: u32,
     unit: u64,
     /// The next number, on an ordered stream.
@@ -36,6 +37,14 @@ pub struct Input {
     waiter: Waiter,
     /// Channels that report to the event queue of the bell.
     attached: Vec<SourceId>,
+}
+
+/// The buffer that was found last: its connection, its length and its number.
+#[derive(Debug, Default)]
+pub(super) struct Current {
+    link: usize,
+    pub len: usize,
+    pub tag: u64,
 }
 
 /// Buffers between two looks at how many wait.
@@ -54,6 +63,7 @@ struct Links {
 
 impl Inputs {
     /// The next buffer of the first input; `None` at the end of the unit of work.
+    #[inline]
     pub fn take(&mut self) -> Result<Option<Buffer<'_>>> {
         match self.0.first_mut() {
             Some(input) => input.take(),
@@ -74,8 +84,10 @@ impl Inputs {
     /// Steps over what the filter did not take, so that the next unit begins where it should.
     pub(crate) fn finish(&mut self) -> Result<()> {
         for input in &mut self.0 {
-            while let Some((link, header)) = input.find()? {
-                input.step_over(link, header)?;
+            while input.find()? {
+                input.begin_current()?;
+                let len = input.current.len;
+                input.link().consume(len);
             }
         }
         Ok(())
@@ -101,6 +113,7 @@ impl Input {
             ended,
             open: 0,
             turn: 0,
+            current: Current::default(),
             taken: 0,
             unit: 0,
             expected: 0,
@@ -132,39 +145,62 @@ impl Input {
                 self.stream.port
             )));
         }
-        let Some((link, header)) = self.find()? else { return Ok(None) };
+        if !self.find()? {
+            return Ok(None);
+        }
         // A copy that always has work never waits, and is the one whose queue is full.
         self.taken = self.taken.wrapping_add(1);
         if self.taken % COUNTED == 0 {
             self.count_waiting();
         }
-        if self.stream.acknowledged {
-            self.links.all[link].acknowledge()?;
-        }
-        self.shared.position.take(header.tag);
-        self.shared.counters.took(u64::from(header.len));
-        self.expected = header.tag.wrapping_add(1);
-        Ok(Some(Buffer { rx: &mut self.links.all[link], header }))
+        self.begin_current()?;
+        self.shared.position.take(self.current.tag);
+        self.shared.counters.took(self.current.len as u64);
+        Ok(Some(Buffer { input: self }))
     }
 
-    fn step_over(&mut self, link: usize, header: Header) -> Result<()> {
-        if self.stream.acknowledged {
-            self.links.all[link].acknowledge()?;
-        }
-        self.expected = header.tag.wrapping_add(1);
-        self.links.all[link].consume(header);
-        Ok(())
-    }
-
-    /// The connection that has the next buffer, and its header.
+    /// The connection of the buffer that was found.
     #[inline]
-    fn find(&mut self) -> Result<Option<(usize, Header)>> {
+    pub(super) fn link(&mut self) -> &mut Rx {
+        &mut self.links.all[self.current.link]
+    }
+
+    /// The copy begins with the buffer that was found.
+    #[inline]
+    fn begin_current(&mut self) -> Result<()> {
+        self.expected = self.current.tag.wrapping_add(1);
+        if self.stream.acknowledged { self.link().acknowledge() } else { Ok(()) }
+    }
+
+    /// Finds the next buffer, which is then the current one; waits for it. `false`: the unit of work is over.
+    #[inline(always)]
+    fn find(&mut self) -> Result<bool> {
+        // The only producer has a buffer: nothing to look around for.
+        if self.open == 1
+            && !self.stream.ordered
+            && let [link] = &mut self.links.all[..]
+            && let Ok(Some(header)) = link.peek()
+            && header.kind == FrameKind::Data
+        {
+            self.found(0, header);
+            return Ok(true);
+        }
+        self.find_among()
+    }
+
+    #[inline(always)]
+    fn found(&mut self, link: usize, header: Header) {
+        self.current = Current { link, len: header.len as usize, tag: header.tag };
+    }
+
+    #[inline(never)]
+    fn find_among(&mut self) -> Result<bool> {
         loop {
             if self.open == 0 {
-                return Ok(None);
+                return Ok(false);
             }
-            if let Some(found) = self.look_around()? {
-                return Ok(Some(found));
+            if self.look_around()? {
+                return Ok(true);
             }
             if self.open > 0 && !self.links.empty.is_empty() {
                 self.wait()?;
@@ -174,7 +210,7 @@ impl Input {
 
     /// One look at each connection. Notes the ends of work that it finds, and which connections had nothing.
     #[inline]
-    fn look_around(&mut self) -> Result<Option<(usize, Header)>> {
+    fn look_around(&mut self) -> Result<bool> {
         let count = self.links.all.len();
         self.links.empty.clear();
         let (mut ahead, mut ended) = (false, false);
@@ -189,7 +225,7 @@ impl Input {
             };
             match header.kind {
                 FrameKind::End if header.tag == self.unit => {
-                    self.links.all[link].consume(header);
+                    self.links.all[link].consume(0);
                     self.ended[link] = true;
                     self.open -= 1;
                     ended = true;
@@ -198,40 +234,48 @@ impl Input {
                 FrameKind::Data if self.stream.ordered && header.tag != self.expected => ahead = true,
                 FrameKind::Data => {
                     self.turn = if link + 1 < count { link + 1 } else { 0 };
-                    return Ok(Some((link, header)));
+                    self.found(link, header);
+                    return Ok(true);
                 }
             }
         }
         if ahead && self.links.empty.is_empty() && !ended {
             return Err(self.broken("a number is missing in an ordered stream"));
         }
-        Ok(None)
+        Ok(false)
     }
 
     #[inline]
     fn peek(&mut self, link: usize) -> Result<Option<Header>> {
         match self.links.all[link].peek() {
-            Err(_) if self.shared.bell.is_cancelled() => Err(Error::Cancelled),
-            outcome => outcome,
+            Ok(found) => Ok(found),
+            Err(error) => Err(self.mapped(error)),
         }
     }
 
     #[cold]
+    fn mapped(&self, error: Error) -> Error {
+        if self.shared.bell.is_cancelled() { Error::Cancelled } else { error }
+    }
+
+    #[cold]
+    #[inline(never)]
     fn wait(&mut self) -> Result<()> {
-        let began = clock::now();
+        let wait = Wait::begin();
         self.shared.counters.set_waiting(0);
         let outcome = match &mut self.links.all[..] {
             [Rx::Channel(rx)] => rx.wait(),
             [Rx::Vi(rx)] => rx.wait(),
             _ => sleep(&self.shared.bell, &mut self.waiter, &mut self.links),
         };
-        self.shared.counters.starved(clock::now() - began);
+        self.shared.counters.starved(wait.end());
         self.count_waiting();
         if self.shared.bell.is_cancelled() { Err(Error::Cancelled) } else { outcome }
     }
 
     /// Says how many buffers wait, for whoever watches.
     #[cold]
+    #[inline(never)]
     fn count_waiting(&mut self) {
         let capacity = self.stream.capacity;
         let waiting = self.links.all.iter_mut().map(|link| link.waiting(capacity)).sum();

@@ -1,6 +1,7 @@
 //! The ports of a copy: buffers are taken from inputs and given to outputs, in place.
 
 mod buffer;
+pub(crate) mod delay;
 mod input;
 mod output;
 mod sleep;
@@ -51,19 +52,23 @@ pub(crate) struct Position {
 }
 
 impl Position {
+    #[inline]
     fn take(&self, tag: u64) {
         self.tag.store(tag, Ordering::Relaxed);
         self.owes.store(true, Ordering::Relaxed);
     }
 
+    #[inline]
     fn tag(&self) -> u64 {
         self.tag.load(Ordering::Relaxed)
     }
 
+    #[inline]
     fn owes(&self) -> bool {
         self.owes.load(Ordering::Relaxed)
     }
 
+    #[inline]
     fn give(&self) {
         self.owes.store(false, Ordering::Relaxed);
     }

@@ -4,8 +4,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use sidestep_fabric::event::SourceId;
 use sidestep_shm::wait::Waiter;
-use sidestep_sys::clock;
 
+use super::delay::Wait;
 use super::sleep::{Sources, sleep};
 use super::{Filling, Shared, Stream};
 use crate::error::{Error, Result};
@@ -23,10 +23,18 @@ pub struct Output {
     scheduler: Scheduler,
     /// The number of the next buffer.
     next: u64,
+    pub(super) current: Current,
     shared: Shared,
     waiter: Waiter,
     /// Channels that report to the event queue of the bell.
     attached: Vec<SourceId>,
+}
+
+/// The buffer that is being filled: its connection and its number.
+#[derive(Debug, Default)]
+pub(super) struct Current {
+    pub copy: usize,
+    tag: u64,
 }
 
 /// All outputs of a copy, in the order in which the kind declares them.
@@ -51,9 +59,12 @@ enum Wanted {
 
 impl Outputs {
     /// Space for a buffer of the first output.
+    #[inline]
     pub fn reserve(&mut self) -> Result<Filling<'_>> {
-        let output = self.0.first_mut().ok_or_else(|| Error::Misuse("the filter has no output".into()))?;
-        output.reserve()
+        match self.0.first_mut() {
+            Some(output) => output.reserve(),
+            None => Err(Error::Misuse("the filter has no output".into())),
+        }
     }
 
     /// The output of this name.
@@ -90,7 +101,8 @@ impl Output {
         }
         let scheduler = Scheduler::new(stream.schedule, links.len(), stream.queue);
         let links = Links { all: links, wanted: Wanted::Words(0), capacity: stream.capacity };
-        Ok(Output { stream, links, scheduler, next: 0, shared, waiter: Waiter::default(), attached })
+        let (current, waiter) = (Current::default(), Waiter::default());
+        Ok(Output { stream, links, scheduler, next: 0, current, shared, waiter, attached })
     }
 
     pub(crate) fn closers(&self) -> impl Iterator<Item = Closer> {
@@ -98,6 +110,7 @@ impl Output {
     }
 
     /// Bytes that a buffer of this stream holds.
+    #[inline]
     pub fn capacity(&self) -> usize {
         self.stream.capacity
     }
@@ -136,14 +149,39 @@ impl Output {
         } else {
             self.next
         };
-        let copy = self.choose(key).map_err(|error| self.mapped(error))?;
-        let Output { stream, links, scheduler, shared, next, .. } = self;
-        let tx = &mut links.all[copy];
-        let (counters, position) = (&*shared.counters, &*shared.position);
-        Ok(Filling { tx, copy, tag, next, capacity: stream.capacity, scheduler, counters, position })
+        let copy = match self.choose(key) {
+            Ok(copy) => copy,
+            Err(error) => return Err(self.mapped(error)),
+        };
+        self.current = Current { copy, tag };
+        Ok(Filling { output: self })
     }
 
+    /// The connection of the buffer that is being filled.
     #[inline]
+    pub(super) fn link(&mut self) -> &mut Tx {
+        &mut self.links.all[self.current.copy]
+    }
+
+    /// Sends the first bytes of the buffer that is being filled.
+    #[inline]
+    pub(super) fn commit(&mut self, len: usize) -> Result<()> {
+        let Output { stream, links, scheduler, shared, next, current, .. } = self;
+        let header = Header::data(current.tag, len);
+        match &mut links.all[current.copy] {
+            Tx::Memory(tx) => tx.commit(header)?,
+            Tx::Channel(tx) => tx.commit(header, stream.capacity)?,
+            Tx::Socket(tx) => shared.counters.blocked(tx.commit(header)?),
+            Tx::Vi(tx) => tx.commit(header)?,
+        }
+        *next = current.tag.wrapping_add(1);
+        scheduler.sent(current.copy);
+        shared.position.give();
+        shared.counters.gave(len as u64);
+        Ok(())
+    }
+
+    #[inline(always)]
     fn choose(&mut self, key: u64) -> Result<usize> {
         loop {
             let begun = if self.scheduler.wants_word() { self.take_words()? } else { 0 };
@@ -156,6 +194,7 @@ impl Output {
     }
 
     /// What the consumers have begun with; how many in all.
+    #[inline(never)]
     fn take_words(&mut self) -> Result<u64> {
         let mut all = 0;
         for (copy, link) in self.links.all.iter_mut().enumerate() {
@@ -170,8 +209,9 @@ impl Output {
     }
 
     #[cold]
+    #[inline(never)]
     fn wait(&mut self, wanted: Wanted) -> Result<()> {
-        let began = clock::now();
+        let wait = Wait::begin();
         self.links.wanted = wanted;
         let capacity = self.stream.capacity;
         let outcome = match (wanted, &mut self.links.all[..]) {
@@ -182,10 +222,11 @@ impl Output {
             },
             _ => sleep(&self.shared.bell, &mut self.waiter, &mut self.links),
         };
-        self.shared.counters.blocked(clock::now() - began);
+        self.shared.counters.blocked(wait.end());
         outcome
     }
 
+    #[cold]
     fn mapped(&self, error: Error) -> Error {
         if self.shared.bell.is_cancelled() { Error::Cancelled } else { error }
     }

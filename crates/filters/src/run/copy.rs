@@ -12,7 +12,7 @@ use crate::counters::Counters;
 use crate::error::{Cause, Failure};
 use crate::filter::{Filter, Kind, Settings, Unit, Work};
 use crate::graph::CopyId;
-use crate::port::{Inputs, Outputs};
+use crate::port::{Inputs, Outputs, delay};
 
 /// A copy that is about to start.
 pub(super) struct Copy {
@@ -35,8 +35,10 @@ impl Copy {
         for unit in units {
             report(Report::Began { epoch, copy, unit: unit.number });
             let began = clock::now();
+            delay::begin(began);
             let outcome = catch_unwind(AssertUnwindSafe(|| self.work(&mut filter, &unit)));
-            self.counters.worked(clock::now() - began);
+            let now = clock::now();
+            self.counters.worked(now - began, delay::end(now));
             let failure = match outcome {
                 Ok(Ok(())) => {
                     report(Report::Finished { epoch, copy, unit: unit.number });

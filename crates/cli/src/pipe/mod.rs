@@ -1,5 +1,6 @@
 //! `sidestep pipe`: runs a pipeline of filters that a file describes, and checks and draws such files.
 
+mod bottleneck;
 mod live;
 mod summary;
 

@@ -6,6 +6,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use sidestep_filters::{Counts, Group, Outcome};
 
+use super::bottleneck::bottleneck;
+
 /// A run that is over.
 pub struct Summary<'a> {
     group: &'a Group,
@@ -43,20 +45,15 @@ pub fn bytes(count: f64) -> String {
     }
 }
 
-/// The share of the time in units of work in which a filter had what it needed.
-fn busy(counts: &Counts) -> f64 {
-    if counts.working_ns == 0 { 0.0 } else { counts.busy_ns() as f64 / counts.working_ns as f64 }
-}
-
 impl<'a> Summary<'a> {
     pub fn new(group: &'a Group, outcomes: &'a [Outcome], elapsed: Duration) -> Summary<'a> {
         Summary { group, outcomes, elapsed }
     }
 
-    /// The filter that waited least.
-    fn bottleneck(&self) -> Option<(String, f64)> {
-        let busiest = per_filter(self.group).into_iter().map(|(name, counts)| (name, busy(&counts)));
-        busiest.max_by(|one, two| one.1.total_cmp(&two.1)).filter(|(_, busy)| *busy > 0.0)
+    /// The filter that held the others up, and its share of the time.
+    fn bottleneck(&self) -> Option<(&'a str, f64)> {
+        let (filter, share) = bottleneck(&self.group.counts())?;
+        Some((&self.group.graph().filters[filter].name, share))
     }
 
     /// For people.
@@ -72,25 +69,27 @@ impl<'a> Summary<'a> {
             if self.outcomes.len() == 1 { "unit" } else { "units" },
             failed.len()
         );
-        let heads = ("filter", "taken", "given", "rate", "busy", "no input", "no space");
-        let (name, taken, given, rate, busy_head, starved, blocked) = heads;
-        let _ =
-            writeln!(out, "  {name:<15} {taken:>10} {given:>10} {rate:>12} {busy_head:>6} {starved:>9} {blocked:>9}");
+        let _ = writeln!(
+            out,
+            "  {:<15} {:>10} {:>10} {:>12} {:>6} {:>9} {:>9} {:>8}",
+            "filter", "taken", "given", "rate", "worked", "no input", "no space", "no core"
+        );
         for (name, counts) in per_filter(self.group) {
             let share = |ns: u64| 100.0 * ns as f64 / counts.working_ns.max(1) as f64;
             let rate = bytes(counts.bytes_in.max(counts.bytes_out) as f64 / seconds.max(1e-9));
             let _ = writeln!(
                 out,
-                "  {name:<15} {:>10} {:>10} {rate:>10}/s {:>4.0} % {:>7.0} % {:>7.0} %",
+                "  {name:<15} {:>10} {:>10} {rate:>10}/s {:>4.0} % {:>7.0} % {:>7.0} % {:>6.0} %",
                 bytes(counts.bytes_in as f64),
                 bytes(counts.bytes_out as f64),
-                100.0 * busy(&counts),
+                share(counts.busy_ns()),
                 share(counts.starved_ns),
-                share(counts.blocked_ns)
+                share(counts.blocked_ns),
+                share(counts.delayed_ns)
             );
         }
-        if let Some((name, busy)) = self.bottleneck() {
-            let _ = writeln!(out, "  the bottleneck is {name}: it had work {:.0} % of the time", 100.0 * busy);
+        if let Some((name, share)) = self.bottleneck() {
+            let _ = writeln!(out, "  the bottleneck is {name}: it worked for {:.0} % of the time", 100.0 * share);
         }
         for outcome in failed {
             if let Err(error) = &outcome.result {
@@ -106,7 +105,8 @@ impl<'a> Summary<'a> {
             .into_iter()
             .zip(&self.group.graph().filters)
             .map(|((_, counts), filter)| {
-                json!({"filter": filter.name, "kind": filter.kind, "copies": filter.copies, "busy": busy(&counts),
+                let busy = counts.busy_ns() as f64 / counts.working_ns.max(1) as f64;
+                json!({"filter": filter.name, "kind": filter.kind, "copies": filter.copies, "busy": busy,
                        "counts": counts})
             })
             .collect();

@@ -1,4 +1,4 @@
-//! Figures 3.8 to 3.12 of Balaji 2006 in virtual time, from what was measured between two processes here.
+//! Figures 3.8 to 3.12 and 8.7 of Balaji 2006 in virtual time, from what was measured between two processes here.
 //!
 //! What a node computes keeps the proportion of the document, where a block of 16 KiB over TCP takes as long as computing on it
 //! (18 ns a byte there): the same bytes are computed on for as long as they take over TCP here.
@@ -88,7 +88,34 @@ pub fn figures(costs: &[(&'static str, Cost)]) -> Vec<Figure> {
         balancer(cost, block, vec![compute; COPIES]).run(IMAGE / block, slow)
     };
     found.push(each("filters.demand", "half of the blocks slow", &|cost| demand(tcp) / demand(cost)));
+    for application in &APPLICATIONS {
+        let what = format!("{}, {} MB", application.name, application.bytes >> 20);
+        found.push(each("filters.application", &what, &|cost| {
+            application.time(tcp, compute) / application.time(cost, compute)
+        }));
+    }
     found
+}
+
+/// An application of section 8.4: a data set goes through stages once, in blocks.
+struct Application {
+    name: &'static str,
+    bytes: usize,
+    block: usize,
+    stages: usize,
+}
+
+/// With the blocks of the pipelines in `examples/`.
+const APPLICATIONS: [Application; 2] = [
+    Application { name: "virtual microscope", bytes: 16 << 20, block: 8 << 10, stages: 4 },
+    Application { name: "isosurface", bytes: 64 << 20, block: 64 << 10, stages: 3 },
+];
+
+impl Application {
+    fn time(&self, cost: &Cost, ns_per_byte: f64) -> f64 {
+        let pipeline = Pipeline { stages: self.stages, copies: COPIES, cost: cost.clone(), ns_per_byte };
+        pipeline.answer(&[Query { at_ns: 0.0, blocks: self.bytes / self.block, block: self.block }])[0]
+    }
 }
 
 /// Complete updates a second that the pipeline can take.
@@ -160,5 +187,10 @@ mod tests {
         assert!(of("filters.update", "own blocks, without") > of("filters.update", "same blocks, without"));
         assert!(of("filters.rate", "without") > 1.0);
         assert!((0.8..2.0).contains(&of("filters.demand", "")), "{}", of("filters.demand", ""));
+        // Most of the time of an application is spent computing.
+        for name in ["microscope", "isosurface"] {
+            let ratio = of("filters.application", name);
+            assert!((1.0..2.0).contains(&ratio), "{name}: {ratio}");
+        }
     }
 }

@@ -40,6 +40,7 @@ pub const TABLES: &[(&str, &str)] = &[
     ("block", "figure 3.11, simulated: the block of perfect pipelining"),
     ("reaction", "figure 3.11, simulated: reaction of a balancer that takes turns"),
     ("demand", "figure 3.12, simulated: dealing by demand"),
+    ("application", "figure 8.7, simulated: a virtual microscope and isosurfaces, with computing"),
 ];
 
 /// Tables that do not come from what two processes cost.

@@ -246,6 +246,10 @@ impl Stream {
             self.set_reason(Reason::Standard);
             return parting::decline(parts);
         }
+        if !self.had_one_number() && !matches!(self.counts_all_bytes(), Ok(Some(true))) {
+            // It may have been standard input since both ends agreed, and libc has read from it. Perhaps later.
+            return parting::decline(parts);
+        }
         self.read_options();
         let prompt = kernel::option(self.fd(), libc::IPPROTO_TCP, libc::TCP_NODELAY).is_ok_and(|value| value != 0);
         parts.carrier.watch().set_prompt(prompt);

@@ -98,6 +98,21 @@ impl Stream {
         }
     }
 
+    /// Whether the calls that were seen here moved all the bytes that the kernel has moved. `None`: calls are under way, or bytes
+    /// keep coming.
+    pub fn counts_all_bytes(&self) -> kernel::Result<Option<bool>> {
+        let own = || (self.over_tcp(READ), self.over_tcp(WRITE));
+        let before = own();
+        let Some(kernel) = kernel::counts::of(self.fd())? else { return Ok(None) };
+        if own() != before {
+            return Ok(None);
+        }
+        let quiet = || {
+            self.try_both().is_some() && [READ, WRITE].iter().all(|direction| self.calls_in_kernel(*direction) == 0)
+        };
+        Ok(if kernel == before { Some(true) } else { quiet().then_some(false) })
+    }
+
     /// The kernel has carried so many bytes of a direction from its beginning on. Under both locks, while no call is in the
     /// kernel for it.
     pub(super) fn recover_tcp(&self, direction: usize, bytes: u64) {

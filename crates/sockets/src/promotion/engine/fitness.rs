@@ -4,7 +4,7 @@ use crate::{
     kernel,
     processes::{custody, fork},
     registry::reason::Reason,
-    streams::{Place, READ, Stream, WRITE},
+    streams::{Place, Stream},
 };
 
 /// Whether a stream may be promoted now. `Err(None)`: perhaps later.
@@ -30,20 +30,10 @@ pub fn fit(stream: &Stream, place: &Place) -> Result<(), Option<Reason>> {
     if stream.has_odd_options() {
         return Err(Some(Reason::Option));
     }
-    let before = counts(stream);
-    let Ok(kernel) = kernel::counts::of(fd) else { return Err(Some(Reason::SocketType)) };
-    // Bytes keep coming.
-    let Some(kernel) = kernel else { return Err(None) };
-    if kernel == before && counts(stream) == before {
-        return Ok(());
+    match stream.counts_all_bytes() {
+        Ok(Some(true)) => Ok(()),
+        Ok(Some(false)) => Err(Some(Reason::ForeignBytes)),
+        Ok(None) => Err(None),
+        Err(_) => Err(Some(Reason::SocketType)),
     }
-    let busy = counts(stream) != before
-        || stream.try_both().is_none()
-        || [READ, WRITE].iter().any(|direction| stream.calls_in_kernel(*direction) != 0);
-    Err(if busy { None } else { Some(Reason::ForeignBytes) })
-}
-
-fn counts(stream: &Stream) -> (u64, u64) {
-    let [read, written] = [READ, WRITE].map(|direction| stream.over_tcp(direction));
-    (read, written)
 }

@@ -291,6 +291,12 @@ impl Stream {
         }
     }
 
+    /// The carrier, if this side has written to it and may be asked for what the peer has not read: who waits then does not do so
+    /// in the kernel, where it would not hear of that.
+    pub fn written_carrier(&self) -> Option<Arc<Carrier>> {
+        self.carrier().filter(|_| self.on_ring(WRITE))
+    }
+
     /// Whether the peer asks for something that this side has not followed: nobody sleeps before that.
     #[inline]
     pub fn must_follow(&self, carrier: &Carrier) -> bool {

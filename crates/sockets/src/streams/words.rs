@@ -107,9 +107,8 @@ impl Stream {
         if own() != before {
             return Ok(None);
         }
-        let quiet = || {
-            self.try_both().is_some() && [READ, WRITE].iter().all(|direction| self.calls_in_kernel(*direction) == 0)
-        };
+        let quiet =
+            || self.try_both().is_some() && [READ, WRITE].iter().all(|direction| self.calls_in_kernel(*direction) == 0);
         Ok(if kernel == before { Some(true) } else { quiet().then_some(false) })
     }
 

@@ -49,6 +49,15 @@ pub fn peek(
                 reader::Step::Kernel if nonblocking => {
                     return from_kernel(stream.fd(), parts, flags | libc::MSG_DONTWAIT, control);
                 }
+                reader::Step::Kernel if let Some(carrier) = stream.written_carrier() => {
+                    match from_kernel(stream.fd(), parts, flags | libc::MSG_DONTWAIT, control.as_deref_mut()) {
+                        Ok(count) if count == 0 || count >= target || ended => return Ok(count),
+                        Ok(count) => (Some(carrier), count),
+                        // It waits where it hears of what the peer asks for.
+                        Err(Errno(libc::EAGAIN)) => (Some(carrier), 0),
+                        Err(errno) => return Err(errno),
+                    }
+                }
                 reader::Step::Kernel => {
                     // S3: counted before the lock is given back.
                     call = Some(stream.in_kernel(READ));

@@ -149,22 +149,30 @@ fn receive_slowly(
             match step {
                 Ok(reader::Step::Empty) if total >= target => return Ok(total),
                 Ok(reader::Step::Kernel) => {
+                    let written = stream.written_carrier();
                     // Also a call that has what it waits for takes what the kernel has behind that.
-                    if nonblocking || total >= target {
+                    if nonblocking || total >= target || written.is_some() {
                         let flags = flags | libc::MSG_DONTWAIT;
-                        return match from_kernel(stream.fd(), parts, flags, control) {
-                            Ok(count) => {
-                                stream.count(READ, count);
-                                Ok(total + count)
+                        let outcome = from_kernel(stream.fd(), parts, flags, control.as_deref_mut());
+                        let count = outcome.unwrap_or(0);
+                        stream.count(READ, count);
+                        total += count;
+                        match outcome {
+                            // It waits where it hears of what the peer asks for.
+                            Err(Errno(libc::EAGAIN)) if total < target && written.is_some() && !nonblocking => written,
+                            Ok(count @ 1..) if total < target && written.is_some() && !nonblocking => {
+                                IoSliceMut::advance_slices(&mut parts, count);
+                                continue;
                             }
                             // What was taken before it is the caller's.
-                            Err(_) if total > 0 => Ok(total),
-                            Err(errno) => Err(errno),
-                        };
+                            Err(errno) if total == 0 => return Err(errno),
+                            _ => return Ok(total),
+                        }
+                    } else {
+                        // S3: counted before the lock is given back.
+                        call = Some(stream.in_kernel(READ));
+                        None
                     }
-                    // S3: counted before the lock is given back.
-                    call = Some(stream.in_kernel(READ));
-                    None
                 }
                 Ok(reader::Step::Got(count)) => {
                     total += count;

@@ -33,6 +33,7 @@ pub fn starting(fds: &[i32]) {
 pub fn started(succeeded: bool) {
     let _inside = Inside::enter();
     let _change = table::change();
+    custody::rest::take_back();
     if succeeded { custody::program::started() } else { custody::program::take_back() }
 }
 
@@ -53,9 +54,7 @@ fn hand_on(fds: &[i32], place: Place) {
         .filter(|(fd, stream)| is_first(**fd, stream, fds))
         .map(|(_, stream)| *stream)
         .collect();
-    if place == Place::Here {
-        custody::rest::leave(&once);
-    }
+    custody::rest::leave(&once);
     custody::program::hand_on(&once, place);
 }
 

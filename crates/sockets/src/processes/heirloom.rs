@@ -11,6 +11,7 @@
 
 use std::{
     io::IoSliceMut,
+    os::fd::{AsRawFd, OwnedFd},
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
@@ -73,8 +74,11 @@ const UNKNOWN: u64 = u64::MAX;
 /// So long a holder that asked the peer may take; longer only if it has died.
 const DECISION_NS: u64 = 1_500_000_000;
 const LOOK: Duration = Duration::from_micros(50);
-/// Bytes of the family's memory for each stream, so that two do not share a line.
-const WORD: usize = 64;
+/// Bytes of the family's memory before those of the stream, so that the words of two do not share a line.
+pub const HEAD: usize = 64;
+/// Where a copy says, for a program that is executed, that it is one, and of which socket.
+const MARKS: [usize; 2] = [16, 24];
+const MARK: u64 = 0x7369_6465_7374_7202;
 
 /// Whether some stream has one.
 #[inline]
@@ -100,16 +104,42 @@ pub fn after_fork() {
 impl Heirloom {
     /// Puts bytes where the children of this process will see them. `None`: there is no memory.
     pub fn copy(bytes: &[u8]) -> Option<Arc<Heirloom>> {
-        let memory = Memory::create("sidestep-heirloom", WORD + bytes.len()).ok()?;
-        let span = memory.span(WORD, bytes.len()).ok()?;
+        let memory = Memory::create("sidestep-heirloom", HEAD + bytes.len()).ok()?;
+        let span = memory.span(HEAD, bytes.len()).ok()?;
         span.copy_in(0, bytes).ok()?;
         let [word, returned] = words(&memory)?;
         Some(Arc::new(Heirloom { word, returned, source: Source::Copy(span) }))
     }
 
+    /// A copy that the program before has left for the socket with this cookie.
+    pub fn attach(file: OwnedFd, len: usize, cookie: u64) -> Option<Arc<Heirloom>> {
+        let memory = Memory::attach(file, len).ok()?;
+        let span = memory.span(HEAD, len.checked_sub(HEAD)?).ok()?;
+        let marks = MARKS.map(|at| memory.word64(at).map(|word| word.load(Ordering::Acquire)));
+        if marks != [Ok(MARK), Ok(cookie)] {
+            return None;
+        }
+        let [word, returned] = words(&memory)?;
+        Some(Arc::new(Heirloom { word, returned, source: Source::Copy(span) }))
+    }
+
+    /// The file of a copy, in which a program that is executed recognises what belongs to the socket with this cookie.
+    pub fn named(&self, cookie: u64) -> Option<Arc<OwnedFd>> {
+        let Source::Copy(span) = &self.source else { return None };
+        for (at, word) in MARKS.into_iter().zip([MARK, cookie]) {
+            span.memory().store64(at, word, Ordering::Release).ok()?;
+        }
+        span.memory().descriptor()
+    }
+
+    /// Whether it is a copy.
+    pub fn is_copy(&self) -> bool {
+        matches!(self.source, Source::Copy(_))
+    }
+
     /// Of the rings that this process goes on using, one of which it has read so far. `None`: there is no memory.
     pub fn rings(inward: Option<Heir>, outward: Option<Stopper>, read: u64) -> Option<Arc<Heirloom>> {
-        let [word, returned] = words(&Memory::family(WORD).ok()?)?;
+        let [word, returned] = words(&Memory::family(HEAD).ok()?)?;
         word.store(read, Ordering::Release);
         let ends = [const { AtomicU64::new(UNKNOWN) }; 2];
         let rings = Rings { inward, outward, ends, counted: AtomicBool::new(false) };
@@ -275,8 +305,8 @@ impl Heirloom {
     /// The descriptor of the parent's that a child needs for it.
     pub fn descriptor(&self) -> Option<i32> {
         match &self.source {
-            Source::Ring(Rings { inward: Some(inward), .. }) => inward.descriptor(),
-            _ => None,
+            Source::Ring(rings) => rings.inward.as_ref().and_then(Heir::descriptor),
+            Source::Copy(span) => span.memory().descriptor().map(|file| file.as_raw_fd()),
         }
     }
 }
@@ -303,5 +333,22 @@ mod tests {
         assert_eq!(heirloom.take(&mut [IoSliceMut::new(&mut rest)], 0), 9);
         assert_eq!(&rest[..9], b"byte once");
         assert_eq!((heirloom.left(), heirloom.take(&mut [IoSliceMut::new(&mut rest)], 0)), (0, 0));
+    }
+    #[test]
+    fn a_program_that_is_executed_shares_what_is_left() {
+        const COOKIE: u64 = 77;
+        let heirloom = Heirloom::copy(b"shared by two").unwrap();
+        let len = HEAD + 13;
+        let file = || heirloom.named(COOKIE).unwrap().try_clone().unwrap();
+        let mut bytes = [0; 7];
+        assert_eq!(heirloom.take(&mut [IoSliceMut::new(&mut bytes)], 0), 7);
+        assert!(Heirloom::attach(file(), len, COOKIE + 1).is_none(), "another socket's");
+        assert!(Heirloom::attach(file(), len + 1, COOKIE).is_none(), "another length");
+        let executed = Heirloom::attach(file(), len, COOKIE).unwrap();
+        let mut rest = [0; 20];
+        assert_eq!(executed.take(&mut [IoSliceMut::new(&mut rest[..3])], 0), 3);
+        assert_eq!(&rest[..3], b"by ");
+        assert_eq!(heirloom.take(&mut [IoSliceMut::new(&mut rest)], 0), 3);
+        assert_eq!((&rest[..3], executed.left()), (&b"two"[..], 0));
     }
 }

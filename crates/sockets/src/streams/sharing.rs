@@ -154,6 +154,16 @@ impl Stream {
         lock(&self.family.heirloom).clone()
     }
 
+    /// Takes out a copy that the family shares, if something of it is left, for a program that goes on with it. What of it is
+    /// read here must be inherited again.
+    pub fn lend_heirloom(&self) -> Option<Arc<Heirloom>> {
+        let mut reader = self.reader();
+        let heirloom = self.heirloom().filter(|heirloom| heirloom.is_copy() && heirloom.left() > 0)?;
+        reader.disinherit();
+        self.forget_heirloom();
+        Some(heirloom)
+    }
+
     /// All of it was read, or nobody shares it any more.
     pub fn forget_heirloom(&self) {
         let heirloom = lock(&self.family.heirloom).take();

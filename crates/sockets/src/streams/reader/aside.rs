@@ -40,6 +40,14 @@ impl Reader {
         self.aside.get_or_insert_default().heirloom = Some(heirloom);
     }
 
+    /// What the family shares is not read here any more.
+    pub fn disinherit(&mut self) {
+        if let Some(aside) = &mut self.aside {
+            aside.heirloom = None;
+            self.aside.take_if(|aside| aside.bytes.is_empty() && aside.error.is_none());
+        }
+    }
+
     /// Bytes that were collected are read here after all, before everything else.
     pub fn put_back(&mut self, bytes: Vec<u8>) {
         let aside = self.aside.get_or_insert_default();

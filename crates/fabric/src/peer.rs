@@ -101,6 +101,11 @@ impl<'a> Peer<'a> {
         self.link().caller(self.number)
     }
 
+    /// The user of its process, where the kernel tells that.
+    pub fn user(&self) -> Option<u32> {
+        self.link().user(self.number)
+    }
+
     /// Ends everything with it. Its connections report that.
     pub fn close(&self, reason: CloseReason) {
         self.link().close(self.number, reason);

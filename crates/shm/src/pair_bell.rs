@@ -11,7 +11,7 @@ use std::{
 };
 
 use rustix::{
-    fs::OFlags,
+    fs::{Mode, OFlags, fchmod},
     io::Errno,
     pipe::{PipeFlags, pipe_with},
 };
@@ -49,6 +49,11 @@ impl PairBell {
     /// What the peer needs to ring.
     pub fn for_peer(&self) -> BorrowedFd<'_> {
         self.writer.as_fd()
+    }
+
+    /// Lets a peer of another user open it again, who has its descriptor; nobody else can.
+    pub fn admit_others(&self) -> Result<()> {
+        fchmod(&self.writer, Mode::from_raw_mode(0o666)).map_err(|errno| Error::from_errno("share a doorbell", errno))
     }
 
     /// Called before each sleep: empties the pipe now and then. An edge that is taken out with its byte was there before

@@ -4,8 +4,8 @@
 //! `SOCK_SEQPACKET`, because one send is one message: there is no framing to get wrong, and descriptors
 //! stay with the message they came with. Meeting by name uses the *abstract* namespace: a dead process
 //! leaves nothing behind. Abstract names have no permissions, so the effective user id is a part of the
-//! name and [`Lifeline::connect`] refuses a listener of another user. Whom to serve is decided in
-//! [`Rendezvous::accept`], by who has connected.
+//! name, unless that begins with [`COMMON`]. Whom to speak with is decided in [`Lifeline::connect`] by who
+//! listens, and in [`Rendezvous::accept`] by who has connected.
 //!
 //! # What strangers can send
 //!
@@ -38,7 +38,7 @@ use rustix::net::{
 };
 
 use crate::{Error, Result};
-use sidestep_sys::{descriptor::keep, discard::discard, user};
+use sidestep_sys::{descriptor::keep, discard::discard};
 
 /// One end of a lifeline. Never blocks.
 #[derive(Debug)]
@@ -93,10 +93,10 @@ impl Lifeline {
         Ok((Lifeline::from_fd(a), Lifeline::from_fd(b)))
     }
 
-    /// Connects to the process of this user that listens under `name`.
+    /// Connects to the process that listens under `name`, if that is welcome.
     ///
     /// A listener whose queue is full gives [`Error::System`] with `EAGAIN`: try again later.
-    pub fn connect(name: &str) -> Result<Lifeline> {
+    pub fn connect(name: &str, is_welcome: impl FnOnce(&Credentials) -> bool) -> Result<Lifeline> {
         let address = address(name)?;
         let mut lifeline = Lifeline::from_fd(socket()?);
         lifeline.caller = Some(bind_caller(lifeline.as_fd())?);
@@ -111,8 +111,10 @@ impl Lifeline {
                 Err(errno) => return Err(Error::from_errno("connect a lifeline", errno)),
             }
         }
-        if !user::is_own(lifeline.peer()?.uid) {
-            return Err(Error::Peer("the process that listens under this name belongs to another user"));
+        if !is_welcome(&lifeline.peer()?) {
+            return Err(Error::Peer(
+                "the process that listens under this name belongs to a user with whom nothing is shared",
+            ));
         }
         Ok(lifeline)
     }
@@ -370,7 +372,10 @@ fn address(name: &str) -> Result<SocketAddrUnix> {
     if name.is_empty() {
         return Err(Error::Size { what: "the length of a name", must: "at least 1", value: 0 });
     }
-    let full = format!("sidestep-fabric/{}/{name}", own_uid());
+    let full = match name.starts_with(COMMON) {
+        true => format!("sidestep-fabric/{name}"),
+        false => format!("sidestep-fabric/{}/{name}", own_uid()),
+    };
     SocketAddrUnix::new_abstract_name(full.as_bytes()).map_err(|_| Error::Size {
         what: "the length of a name",
         must: "at most 107 bytes with the prefix sidestep-fabric/<uid>/",
@@ -380,6 +385,9 @@ fn address(name: &str) -> Result<SocketAddrUnix> {
 
 /// The most descriptors one message carries.
 pub const MAX_DESCRIPTORS: usize = 8;
+
+/// What names begin with that mean the same to all users.
+pub const COMMON: &str = "any/";
 
 /// The largest number of a caller.
 pub const MAX_NUMBER: u64 = (1 << 61) - 1;

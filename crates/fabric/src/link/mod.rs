@@ -293,6 +293,11 @@ pub trait Link: fmt::Debug + Send + Sync {
         let _ = peer;
         None
     }
+    /// The user of a peer's process, where the kernel tells that.
+    fn user(&self, peer: PeerNumber) -> Option<u32> {
+        let _ = peer;
+        None
+    }
     /// Ends the connection with a peer. `closed` follows.
     fn close(&self, peer: PeerNumber, reason: CloseReason);
 }
@@ -350,7 +355,7 @@ impl AnyLink {
     /// A link of this process by its scheme: one of [`SCHEMES`], or one that was [provided](provide).
     pub fn open(scheme: &str, options: &LinkOptions) -> Result<AnyLink> {
         match scheme {
-            "shm" => Ok(AnyLink::Shm(shm::ShmLink::new()?)),
+            "shm" => Ok(AnyLink::Shm(shm::ShmLink::new(options.admits)?)),
             "iwarp" => Ok(AnyLink::Iwarp(Box::new(iwarp::IwarpLink::new(*options)?))),
             _ => provided::open(scheme, options).map(AnyLink::Other),
         }

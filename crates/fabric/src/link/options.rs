@@ -4,10 +4,12 @@ use std::time::Duration;
 
 use crate::error::{Error, Result};
 
-/// The parameters of links between hosts; others take no notice of them. What the peer wants may differ; see each field
-/// for what is agreed then.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The parameters of links. All but the first are of links between hosts, and others take no notice of them. What the peer wants
+/// may differ; see each field for what is agreed then.
+#[derive(Debug, Clone, Copy)]
 pub struct LinkOptions {
+    /// On one host: whether processes of the user with this number may be peers. Asked at each connection, of either side.
+    pub admits: fn(u32) -> bool,
     /// Ask for a checksum over every frame. It is used if either end asks.
     pub crc: bool,
     /// Ask the peer for markers so many bytes apart, a multiple of four from 16 to 65532; 512 is the standard. Each
@@ -26,6 +28,7 @@ pub struct LinkOptions {
 impl Default for LinkOptions {
     fn default() -> Self {
         LinkOptions {
+            admits: sidestep_sys::user::is_own,
             crc: true,
             markers: None,
             frame: FRAME,

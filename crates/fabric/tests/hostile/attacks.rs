@@ -91,7 +91,7 @@ pub fn babble(name: &str, seed: u64, until: u64) {
     while clock::now() < until {
         let bell = PairBell::new().unwrap();
         let line = if random.chance(300) {
-            let Ok(line) = Lifeline::connect(name) else { continue };
+            let Ok(line) = Lifeline::connect(name, |_| true) else { continue };
             line
         } else {
             let Some(raw) = Raw::connect(name, bell.for_peer()) else { continue };
@@ -116,7 +116,7 @@ pub fn flood(name: &str, seed: u64, until: u64) {
         let bell = PairBell::new().unwrap();
         match random.below(4) {
             0 => {
-                let lines: Vec<_> = (0..60).filter_map(|_| Lifeline::connect(name).ok()).collect();
+                let lines: Vec<_> = (0..60).filter_map(|_| Lifeline::connect(name, |_| true).ok()).collect();
                 drop(lines);
             }
             1 => {

@@ -199,11 +199,11 @@ fn the_death_of_a_process_is_seen() {
 #[test]
 fn processes_meet_by_name() {
     let name = unique("meet");
-    assert!(matches!(Lifeline::connect(&name), Err(Error::NobodyListens(found)) if found == name));
+    assert!(matches!(Lifeline::connect(&name, |_| true), Err(Error::NobodyListens(found)) if found == name));
     let rendezvous = Rendezvous::listen(&name).unwrap();
     assert!(matches!(Rendezvous::listen(&name), Err(Error::NameTaken(found)) if found == name));
     assert!(matches!(rendezvous.accept(|_| true).unwrap(), Accepted::Nobody));
-    let client = Lifeline::connect(&name).unwrap();
+    let client = Lifeline::connect(&name, |_| true).unwrap();
     let server = welcome(&rendezvous);
     assert!(client.send(b"hello", &[]).unwrap());
     assert_eq!(server.receive(&mut [0; 16], &mut Vec::new()).unwrap(), Received::Message(5));
@@ -215,7 +215,7 @@ fn processes_meet_by_name() {
     assert_eq!(client.peer().unwrap(), own);
 
     drop(rendezvous);
-    assert!(eventually(|| matches!(Lifeline::connect(&name), Err(Error::NobodyListens(_)))));
+    assert!(eventually(|| matches!(Lifeline::connect(&name, |_| true), Err(Error::NobodyListens(_)))));
     assert!(client.send(b"still there", &[]).unwrap());
     assert!(eventually(|| Rendezvous::listen(&name).is_ok()));
 }
@@ -223,7 +223,7 @@ fn processes_meet_by_name() {
 #[test]
 fn names_that_do_not_fit_are_refused() {
     let long = "n".repeat(108);
-    assert!(matches!(Lifeline::connect(&long), Err(Error::Size { .. })));
+    assert!(matches!(Lifeline::connect(&long, |_| true), Err(Error::Size { .. })));
     assert!(matches!(Rendezvous::listen(&long), Err(Error::Size { .. })));
     assert!(matches!(Rendezvous::listen(""), Err(Error::Size { .. })));
     let room = 107 - format!("sidestep-fabric/{}/", own_uid()).len();
@@ -238,7 +238,7 @@ fn descriptors_are_close_on_exec_and_do_not_block() {
     let name = unique("flags");
     let (a, b) = Lifeline::pair().unwrap();
     let rendezvous = Rendezvous::listen(&name).unwrap();
-    let client = Lifeline::connect(&name).unwrap();
+    let client = Lifeline::connect(&name, |_| true).unwrap();
     let server = welcome(&rendezvous);
     for fd in [a.as_fd(), b.as_fd(), client.as_fd(), server.as_fd(), rendezvous.as_fd()] {
         assert!(rustix::io::fcntl_getfd(fd).unwrap().contains(rustix::io::FdFlags::CLOEXEC));
@@ -257,7 +257,7 @@ fn both_sides_know_the_number_of_a_lifeline() {
     let _alone = alone();
     let name = unique("numbers");
     let rendezvous = Rendezvous::listen(&name).unwrap();
-    let callers: Vec<Lifeline> = (0..3).map(|_| Lifeline::connect(&name).unwrap()).collect();
+    let callers: Vec<Lifeline> = (0..3).map(|_| Lifeline::connect(&name, |_| true).unwrap()).collect();
     let numbers: Vec<_> = callers.iter().map(|caller| caller.caller().unwrap()).collect();
     for number in &numbers {
         assert_eq!(welcome(&rendezvous).caller(), Some(*number));
@@ -288,7 +288,7 @@ fn descriptors_are_let_in_after_a_look_at_their_sender() {
     let _alone = alone();
     let name = unique("rights");
     let rendezvous = Rendezvous::listen(&name).unwrap();
-    let (early, late) = (Lifeline::connect(&name).unwrap(), Lifeline::connect(&name).unwrap());
+    let (early, late) = (Lifeline::connect(&name, |_| true).unwrap(), Lifeline::connect(&name, |_| true).unwrap());
     let passed = file();
     let sent = early.send(b"x", &[passed.as_fd()]);
     if rendezvous.guarded {
@@ -321,7 +321,7 @@ fn the_end_of_a_named_lifeline_is_told_from_an_empty_message() {
     let _alone = alone();
     let name = unique("end");
     let rendezvous = Rendezvous::listen(&name).unwrap();
-    let caller = Lifeline::connect(&name).unwrap();
+    let caller = Lifeline::connect(&name, |_| true).unwrap();
     let server = welcome(&rendezvous);
     rustix::net::send(&caller, b"", SendFlags::empty()).unwrap();
     drop(caller);

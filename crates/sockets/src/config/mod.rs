@@ -10,9 +10,11 @@ use crate::kernel::{self, address::Key};
 
 pub mod options;
 mod rule;
+mod users;
 
 pub use options::WrongValue;
 pub use rule::Rule;
+pub use users::Users;
 
 /// When streams are offered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,6 +64,8 @@ pub struct Config {
     pub patience: Patience,
     /// Sizes of a ring: at first, for bulk, and for a stream that does not end or a reader that does not read.
     pub rings: [usize; 3],
+    /// With whose processes memory is shared.
+    pub users: Users,
     /// The directory of the registry.
     pub directory: String,
     /// The process that reads the registry when this one has ended, if it is the parent.
@@ -119,6 +123,7 @@ impl Config {
             sovia: via::Options::parse(&text(options::SOVIA)?).unwrap_or(via::Options::BEST),
             patience,
             rings,
+            users: Users::parse(&text(options::USERS)?).unwrap_or(Users::Same),
             directory: text(options::DIRECTORY)?,
             watcher: get(WATCHER).and_then(|pid| pid.parse().ok()),
             wrong: None,

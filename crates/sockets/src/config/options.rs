@@ -5,7 +5,7 @@ use std::fmt;
 
 use sidestep_stream::carrier::via;
 
-use super::{Promote, Rule};
+use super::{Promote, Rule, Users};
 
 /// One option.
 #[derive(Debug, Clone, Copy)]
@@ -192,6 +192,21 @@ pub const PROMOTE: RunOption = RunOption {
            (at once), `never`, or `random[:SEED]` (to and fro, for tests)",
 };
 
+/// With whose programs memory is shared.
+pub const USERS: RunOption = RunOption {
+    name: "users",
+    variable: "SIDESTEP_USERS",
+    values: Values::Text {
+        name: "USERS",
+        allowed: "same, any, or names and numbers of users with commas between them",
+        check: |users| Users::parse(users).map(drop),
+        repeats: false,
+    },
+    default: "any",
+    help: "With whose programs connections are accelerated: `same` (this user's alone), `any`, or this user's and those of the \
+           users that are listed; both ends must allow it, and so must /etc/sidestep/users, if it is there",
+};
+
 /// Where programs meet.
 pub const DIRECTORY: RunOption = RunOption {
     name: "directory",
@@ -206,7 +221,7 @@ pub const DIRECTORY: RunOption = RunOption {
         repeats: false,
     },
     default: "/dev/shm/sidestep",
-    help: "Where programs meet: only those with the same folder are accelerated",
+    help: "Where programs of one user meet: only those with the same folder are accelerated",
 };
 
 /// Whether to print a summary.
@@ -219,7 +234,7 @@ pub const VERBOSE: RunOption = RunOption {
 };
 
 /// All of them, in the order of help.
-pub const ALL: [RunOption; 8] = [PROFILE, RULE, CARRIER, NIC, SOVIA, PROMOTE, DIRECTORY, VERBOSE];
+pub const ALL: [RunOption; 9] = [PROFILE, RULE, USERS, CARRIER, NIC, SOVIA, PROMOTE, DIRECTORY, VERBOSE];
 
 /// The table in words for people, as `docs/operating.md` has it.
 pub fn table() -> String {

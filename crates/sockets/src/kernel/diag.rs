@@ -19,6 +19,15 @@ pub struct Diag {
     namespace: u64,
 }
 
+/// What it tells of one end of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Told {
+    /// SO_MAX_PACING_RATE.
+    pub rate: u64,
+    /// The user that the process was which made or accepted the socket.
+    pub user: u32,
+}
+
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
 const NLM_F_REQUEST: u16 = 1;
 const INET_DIAG_INFO: u16 = 2;
@@ -31,6 +40,8 @@ const ID: usize = HEADER + 8;
 const ANSWER_ID: usize = HEADER + 4;
 /// Ports and addresses.
 const ID_LEN: usize = 36;
+/// Where an answer names the user.
+const USER: usize = HEADER + 64;
 /// `tcpi_max_pacing_rate`.
 const MAX_PACING_RATE: usize = 112;
 
@@ -49,16 +60,16 @@ impl Diag {
         self.namespace == key.namespace
     }
 
-    /// SO_MAX_PACING_RATE of the established connection whose local end is that of the key.
-    pub fn pacing_rate(&self, key: &Key) -> Option<u64> {
+    /// Of the established connection whose local end is that of the key.
+    pub fn ask(&self, key: &Key) -> Option<Told> {
         let question = question(key);
         rustix::net::send(&self.socket, &question, SendFlags::empty()).ok()?;
         // The kernel has answered by now. An answer to an earlier question may lie before this one's.
         let mut answer = [0; 2048];
         for _ in 0..8 {
             let (len, _) = rustix::net::recv(&self.socket, &mut answer, RecvFlags::DONTWAIT).ok()?;
-            if let Some(rate) = rate_in(&answer[..len.min(answer.len())], &question[ID..ID + ID_LEN]) {
-                return Some(rate);
+            if let Some(told) = told_in(&answer[..len.min(answer.len())], &question[ID..ID + ID_LEN]) {
+                return Some(told);
             }
         }
         None
@@ -88,21 +99,22 @@ fn question(key: &Key) -> [u8; REQUEST] {
     bytes
 }
 
-/// The rate in an answer, if that is about the connection with this identity.
-fn rate_in(answer: &[u8], id: &[u8]) -> Option<u64> {
+/// What an answer says, if it is about the connection with this identity.
+fn told_in(answer: &[u8], id: &[u8]) -> Option<Told> {
     let kind = u16::from_ne_bytes(answer.get(4..6)?.try_into().ok()?);
     let state = *answer.get(HEADER + 1)?;
     if kind != SOCK_DIAG_BY_FAMILY || state != TCP_ESTABLISHED || !same(answer.get(ANSWER_ID..ANSWER_ID + ID_LEN)?, id)
     {
         return None;
     }
+    let user = u32::from_ne_bytes(answer.get(USER..USER + 4)?.try_into().ok()?);
     let mut rest = answer.get(ANSWER..)?;
     loop {
         let len = usize::from(u16::from_ne_bytes(rest.get(..2)?.try_into().ok()?));
         let kind = u16::from_ne_bytes(rest.get(2..4)?.try_into().ok()?);
         if kind == INET_DIAG_INFO {
             let rate = rest.get(4..len)?.get(MAX_PACING_RATE..MAX_PACING_RATE + 8)?;
-            return Some(u64::from_ne_bytes(rate.try_into().ok()?));
+            return Some(Told { rate: u64::from_ne_bytes(rate.try_into().ok()?), user });
         }
         rest = rest.get(len.max(4).next_multiple_of(4)..)?;
     }
@@ -151,14 +163,15 @@ mod tests {
                 for (end, stream) in [&pair.0, &pair.1].into_iter().enumerate() {
                     let key = Key::of(stream.as_raw_fd()).unwrap();
                     assert!(diag.covers(&key));
-                    assert_eq!(diag.pacing_rate(&key), Some(1 << 62 | (at * 2 + end) as u64), "{listen}");
-                    let other = diag.pacing_rate(&key.reversed());
-                    assert_eq!(other, Some(1 << 62 | (at * 2 + 1 - end) as u64), "{listen}");
+                    let user = rustix::process::geteuid().as_raw();
+                    let told = |number: usize| Some(Told { rate: 1 << 62 | number as u64, user });
+                    assert_eq!(diag.ask(&key), told(at * 2 + end), "{listen}");
+                    assert_eq!(diag.ask(&key.reversed()), told(at * 2 + 1 - end), "{listen}");
                 }
             }
             let gone = Key::of(pairs[0].0.as_raw_fd()).unwrap();
             drop(pairs);
-            assert_eq!(diag.pacing_rate(&gone), None);
+            assert_eq!(diag.ask(&gone), None);
         }
     }
 
@@ -166,7 +179,7 @@ mod tests {
     fn any_bytes_are_an_answer_or_not() {
         for len in 0..300 {
             for fill in [0, 1, 2, 20, 0xff] {
-                let _ = rate_in(&vec![fill; len], &[fill; ID_LEN]);
+                let _ = told_in(&vec![fill; len], &[fill; ID_LEN]);
             }
         }
     }

@@ -34,6 +34,7 @@ use crate::{
 
 mod current;
 mod fitness;
+mod guests;
 mod notices;
 pub mod proof;
 mod via;
@@ -103,6 +104,7 @@ impl Engine {
             return None;
         }
         let user = user::own()?;
+        guests::begin();
         if !numbers::choose() {
             return None;
         }
@@ -136,9 +138,10 @@ impl Engine {
     }
 
     /// A stream waits to be asked.
-    pub fn await_peer(&self, place: &Place, stream: u32) {
-        lock(&self.awaited).insert(place.key, stream);
+    pub fn await_peer(&self, place: &Place, stream: &Stream) {
+        lock(&self.awaited).insert(place.key, stream.index);
         self.registry.set_willing(place.entry, true);
+        self.expect_guest(place, stream);
     }
 
     /// A stream waits no more.
@@ -188,7 +191,8 @@ impl Engine {
         if lock(&self.asked).iter().any(|asked| asked.key == place.key) {
             return;
         }
-        let Some(identity) = self.registry.find(&place.key.reversed()) else { return };
+        let known = self.registry.find(&place.key.reversed());
+        let Some(identity) = known.or_else(|| self.find_guest(&place.key)) else { return };
         match fit(stream, place) {
             Ok(()) => {}
             Err(None) => return,
@@ -198,18 +202,21 @@ impl Engine {
         if clock::now() < SHORT_UNTIL.load(Ordering::Relaxed) {
             return stream.set_reason(Reason::Memory);
         }
-        let via = self.via.as_ref().filter(|_| wants_via(stream));
+        let via = self.via.as_ref().filter(|_| known.is_some() && wants_via(stream));
         if via.is_some_and(|via| via.ask(self, place, stream, identity)) {
             return;
         }
         let mut own = None;
-        let started = self.node.begin_connect_with(&format!("shm:{}", identity.name()), |peer| {
-            self.put_notice(peer, stream)?;
-            let half = self.lend(peer)?;
-            let hello = words::hello(&place.key, &half.spec());
-            own = Some(half);
-            Ok(hello)
-        });
+        let mut connect = || {
+            self.node.begin_connect_with(&format!("shm:{}", identity.name()), |peer| {
+                self.put_notice(peer, stream)?;
+                let half = self.lend(peer)?;
+                let hello = words::hello(&place.key, &half.spec());
+                own = Some(half);
+                Ok(hello)
+            })
+        };
+        let started = if known.is_some() { connect() } else { guests::while_asking(connect) };
         let (endpoint, half) = match (started, own) {
             (Ok(endpoint), Some(half)) => (endpoint, half),
             (failed, _) => {
@@ -307,7 +314,9 @@ impl Engine {
 
     /// Someone asks for a link.
     fn answer_for_via(&self, request: Request, key: &Key) {
-        let answer = match &self.via {
+        let is_guest =
+            request.peer().and_then(|peer| self.node.peer(peer).user()).is_none_or(|user| !user::is_own(user));
+        let answer = match self.via.as_ref().filter(|_| !is_guest) {
             None => words::NO_NIC.to_vec(),
             Some(via) => self.proven(&request, &key.reversed()).and_then(|_| via.ticket(key)).unwrap_or_default(),
         };

@@ -21,7 +21,11 @@ use std::sync::atomic::{
     fence,
 };
 
-use sidestep_shm::{Memory, Word64, memory::Words, passing::Rendezvous};
+use sidestep_shm::{
+    Memory, Word64,
+    memory::Words,
+    passing::{COMMON, Rendezvous},
+};
 use sidestep_stream::carrier::{Capabilities, Kind, Peer};
 use sidestep_sys::clock;
 
@@ -366,9 +370,9 @@ impl Process {
 }
 
 impl Identity {
-    /// The name of its rendezvous on the fabric.
+    /// The name of its rendezvous on the fabric, which means the same to all users.
     pub fn name(self) -> String {
-        format!("sockets-{:016x}{:016x}", self.0[0], self.0[1])
+        format!("{COMMON}sockets-{:016x}{:016x}", self.0[0], self.0[1])
     }
 
     fn is_alive(self) -> bool {

@@ -162,7 +162,7 @@ impl Stream {
     /// An offer stands: if the other end is to ask, it may from now on.
     pub(super) fn await_peer(&self, place: &Place) {
         if !place.key.asks() {
-            place.engine.await_peer(place, self.index);
+            place.engine.await_peer(place, self);
         }
     }
 

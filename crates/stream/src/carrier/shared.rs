@@ -211,6 +211,13 @@ impl Carrier {
         self.announced(self.switched.load(Ordering::Relaxed)).is_some()
     }
 
+    /// How far the peer has come with what it tells by way of the kernel, as far as this process can know: of one whose count it
+    /// does not see, every byte that it writes may come after something of that kind.
+    #[inline]
+    pub fn kernel_news(&self) -> u64 {
+        self.peer.get().map_or_else(|| self.watch.written(), Peer::kernel_news)
+    }
+
     /// Whether the peer says that it writes no more.
     #[inline]
     pub fn has_ended(&self) -> bool {

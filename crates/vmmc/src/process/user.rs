@@ -116,7 +116,7 @@ impl Process {
         let memory = Memory::create_sparse("sidestep-vmmc", how.memory)?;
         let descriptor = memory.descriptor().ok_or(Error::Protocol("memory without a descriptor"))?;
         let sign = Random::key().to_ne_bytes();
-        let line = Lifeline::connect(&memory_address(how.name))?;
+        let line = Lifeline::connect(&memory_address(how.name), |who| sidestep_sys::user::is_own(who.uid))?;
         let said = [&sign[..], &(how.memory as u64).to_le_bytes()].concat();
         let node = Node::new()?;
         let private = [&[PROCESS][..], &sign].concat();

@@ -1,4 +1,5 @@
-//! The shared-memory link: processes of one host and one user, who find each other by name without a daemon.
+//! The shared-memory link: processes of one host, of one user or of users that are admitted, who find each other by name without
+//! a daemon.
 //! What strangers and hostile peers can do is in `docs/security.md`.
 //!
 //! A name is an address in the abstract UNIX namespace: it vanishes with the process. Each pair of processes has one
@@ -65,6 +66,8 @@ pub struct ShmLink {
     doorbells: Counter,
     /// A descriptor in reserve, for turning peers away when there are no others.
     spare: Mutex<Option<Doorbell>>,
+    /// Whose processes may be peers.
+    admits: fn(u32) -> bool,
 }
 
 /// What only the thread that polls needs.
@@ -89,8 +92,8 @@ const LONGEST_SILENCE_NS: u64 = 30_000_000_000;
 const NAMES: u64 = u64::MAX;
 
 impl ShmLink {
-    /// A link for this process.
-    pub fn new() -> Result<ShmLink> {
+    /// A link for this process, with peers of the users that are admitted.
+    pub fn new(admits: fn(u32) -> bool) -> Result<ShmLink> {
         Ok(ShmLink {
             sessions: Roster::new(),
             names: Mutex::default(),
@@ -99,6 +102,7 @@ impl ShmLink {
             sleepers: Mutex::default(),
             doorbells: Counter::default(),
             spare: Mutex::new(Some(Doorbell::new()?)),
+            admits,
             polling: Mutex::new(Box::new(Polling {
                 sessions: Seen::new(),
                 receiving: Receiving { buffer: [0; MAX_FRAME], read: Vec::new(), descriptors: Vec::new() },
@@ -225,7 +229,7 @@ impl Link for ShmLink {
         match known {
             Some(peer) => Ok(peer),
             None => {
-                let lifeline = Lifeline::connect(name).map_err(|error| match error {
+                let lifeline = Lifeline::connect(name, |who| (self.admits)(who.uid)).map_err(|error| match error {
                     shm::Error::NobodyListens(name) => Error::NobodyListens(name),
                     error => error.into(),
                 })?;
@@ -317,6 +321,10 @@ impl Link for ShmLink {
 
     fn caller(&self, peer: PeerNumber) -> Option<u64> {
         self.sessions.find(peer).ok()?.lifeline.caller()
+    }
+
+    fn user(&self, peer: PeerNumber) -> Option<u32> {
+        Some(self.sessions.find(peer).ok()?.who.uid)
     }
 
     fn close(&self, peer: PeerNumber, reason: CloseReason) {

@@ -23,6 +23,7 @@ use sidestep_shm::{
 use sidestep_sys::{
     clock,
     lock::{Guard, Mutex, MutexGuard},
+    user,
 };
 
 use super::{
@@ -61,7 +62,10 @@ impl Session {
     /// A session with the process at the other end of a lifeline. Who accepted it greets; who connected answers the
     /// greeting, since descriptors are let through to the other side only when that has looked who is here.
     pub(super) fn open(id: PeerNumber, name: Option<String>, lifeline: Lifeline) -> Result<Session> {
-        let ours = Ours::new()?;
+        let (ours, who) = (Ours::new()?, lifeline.peer()?);
+        if !user::is_own(who.uid) {
+            ours.doorbell.admit_others()?;
+        }
         let accepted = name.is_none().then(clock::now);
         if accepted.is_some() {
             greet(&lifeline, &ours)?;
@@ -69,7 +73,7 @@ impl Session {
         Ok(Session {
             id,
             name: Mutex::new(name),
-            who: lifeline.peer()?,
+            who,
             accepted,
             lifeline,
             ours,

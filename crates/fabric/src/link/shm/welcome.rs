@@ -1,4 +1,4 @@
-//! Who is let in: processes of this user, so many of each, and not too many that say nothing.
+//! Who is let in: processes of this user and of others that are admitted, so many of each, and not too many that say nothing.
 
 use sidestep_shm::{
     doorbell::Doorbell,
@@ -15,6 +15,9 @@ const MAX_OF_PROCESS: usize = 512;
 const MAX_SILENT_OF_PROCESS: usize = 16;
 /// Sessions with all processes that may wait for a greeting: for another one the oldest makes room.
 const MAX_SILENT: usize = 128;
+/// Sessions with all processes of one other user, and those of them that may wait for a greeting.
+const MAX_OF_USER: usize = 4096;
+const MAX_SILENT_OF_USER: usize = 32;
 /// Connections accepted in one poll.
 const ACCEPTS_A_POLL: usize = 16;
 
@@ -39,13 +42,19 @@ impl ShmLink {
         any
     }
 
-    /// Whether a process that has connected may have a session: one of this user, which has not too many already.
+    /// Whether a process that has connected may have a session: one of a user that is admitted, which has not too many already.
     fn is_welcome(&self, who: &Credentials) -> bool {
         let sessions = self.sessions.all();
         let of_process = || sessions.iter().filter(|session| session.who.pid == who.pid);
-        user::is_own(who.uid)
+        let of_user = || sessions.iter().filter(|session| session.who.uid == who.uid);
+        let crowds = || {
+            of_user().count() >= MAX_OF_USER
+                || of_user().filter(|session| session.is_silent()).count() >= MAX_SILENT_OF_USER
+        };
+        (self.admits)(who.uid)
             && of_process().count() < MAX_OF_PROCESS
             && of_process().filter(|session| session.is_silent()).count() < MAX_SILENT_OF_PROCESS
+            && (user::is_own(who.uid) || !crowds())
             && !discard::is_overwhelmed()
     }
 

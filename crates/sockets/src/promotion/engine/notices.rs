@@ -8,11 +8,11 @@ use std::{
 use sidestep_sys::lock::Mutex;
 
 use super::{
-    of_key,
+    guests, of_key,
     proof::{self, Board, Notice},
 };
 use crate::{
-    kernel::address::Key,
+    kernel::{address::Key, diag::Told},
     streams::{READ, Stage, Stream, WRITE, lock},
 };
 
@@ -23,8 +23,8 @@ const CLEAR_NS: u64 = 10_000_000;
 #[derive(Debug, Default)]
 pub struct Notices {
     board: Board,
-    /// Streams of this process that have a notice which the other side may not have seen yet.
-    posted: Mutex<HashMap<u32, Key>>,
+    /// Streams of this process that have a notice which the other side may not have seen yet, and whether that is of another user.
+    posted: Mutex<HashMap<u32, (Key, bool)>>,
     /// When they were last gone through.
     cleared: AtomicU64,
 }
@@ -35,9 +35,21 @@ impl Notices {
         self.board.has(key, notice)
     }
 
+    /// What the kernel tells of the socket with this key.
+    pub fn look(&self, key: &Key) -> Option<Told> {
+        self.board.look(key)
+    }
+
     /// A stream of this process has a notice now, for whoever asked.
     pub fn posted(&self, stream: &Stream, own: &Key) {
-        lock(&self.posted).insert(stream.index, *own);
+        lock(&self.posted).entry(stream.index).or_insert((*own, false)).0 = *own;
+    }
+
+    /// A stream of this process has a notice now, for a process of another user, which is expected to ask.
+    pub fn posted_for_guest(&self, stream: &Stream, own: &Key) {
+        let mut posted = lock(&self.posted);
+        posted.insert(stream.index, (*own, true));
+        guests::expect(&posted);
     }
 
     /// Goes through all of them, unless that was done just now.
@@ -50,7 +62,8 @@ impl Notices {
 
     /// Takes notices back that the other side has acted upon, or never will.
     fn clear(&self) {
-        lock(&self.posted).retain(|index, key| {
+        let mut posted = lock(&self.posted);
+        posted.retain(|index, (key, _)| {
             let Some(stream) = of_key(*index, key) else { return false };
             let waits = match stream.stage() {
                 Stage::Offered => true,
@@ -63,5 +76,6 @@ impl Notices {
             }
             waits
         });
+        guests::expect(&posted);
     }
 }

@@ -18,7 +18,11 @@ use sidestep_shm::passing::MAX_NUMBER;
 use sidestep_sys::lock::Mutex;
 
 use crate::{
-    kernel::{self, SO_MAX_PACING_RATE, address::Key, diag::Diag},
+    kernel::{
+        self, SO_MAX_PACING_RATE,
+        address::Key,
+        diag::{Diag, Told},
+    },
     streams::lock,
 };
 
@@ -50,6 +54,13 @@ impl Notice {
         (number <= MAX_NUMBER).then_some(MARK | bit | number)
     }
 
+    /// What a rate says, if it is a notice.
+    pub fn of_rate(rate: u64) -> Option<Notice> {
+        let number = rate & MAX_NUMBER;
+        let notice = if rate & ASKED != 0 { Notice::Asked(number) } else { Notice::Asker(number) };
+        (notice.rate() == Some(rate)).then_some(notice)
+    }
+
     /// Puts it on a socket of this process. `false`: the program uses what it would be written to.
     pub fn put(self, fd: i32) -> bool {
         let Some(rate) = self.rate() else { return false };
@@ -66,15 +77,19 @@ pub fn take_back(fd: i32) {
 }
 
 impl Board {
-    /// Whether the socket with this key, which is another process's, has this notice.
-    pub fn has(&self, key: &Key, notice: Notice) -> bool {
+    /// What the kernel tells of the socket with this key, which is another process's.
+    pub fn look(&self, key: &Key) -> Option<Told> {
         let mut diag = lock(&self.diag);
         if !diag.as_ref().is_some_and(|diag| diag.covers(key)) {
             // The first question, or a thread that is in another network namespace than the one before.
             *diag = Diag::open().filter(|diag| diag.covers(key));
         }
-        let rate = diag.as_ref().and_then(|diag| diag.pacing_rate(key));
-        rate.is_some() && rate == notice.rate()
+        diag.as_ref().and_then(|diag| diag.ask(key))
+    }
+
+    /// Whether the socket with this key, which is another process's, has this notice.
+    pub fn has(&self, key: &Key, notice: Notice) -> bool {
+        self.look(key).is_some_and(|told| Some(told.rate) == notice.rate())
     }
 }
 
@@ -105,6 +120,7 @@ mod tests {
         assert!(!board.has(&key, Notice::Asker(7)));
         assert!(Notice::Asker(7).put(near.as_raw_fd()));
         assert!(board.has(&key, Notice::Asker(7)));
+        assert_eq!(board.look(&key).and_then(|told| Notice::of_rate(told.rate)), Some(Notice::Asker(7)));
         assert!(!board.has(&key, Notice::Asked(7)) && !board.has(&key, Notice::Asker(8)));
         assert!(!board.has(&key.reversed(), Notice::Asker(7)), "the other end has none");
         take_back(near.as_raw_fd());
@@ -120,5 +136,6 @@ mod tests {
         take_back(near.as_raw_fd());
         assert_eq!(kernel::option64(near.as_raw_fd(), libc::SOL_SOCKET, SO_MAX_PACING_RATE), Ok(1_000_000));
         assert!(!Notice::Asker(MAX_NUMBER + 1).put(near.as_raw_fd()));
+        assert_eq!([1_000_000, NO_RATE, 0].map(Notice::of_rate), [None; 3]);
     }
 }

@@ -22,7 +22,7 @@ use sidestep_stream::carrier::{
 };
 
 use super::{
-    Engine, notice_of, of_key,
+    Engine, guests, notice_of, of_key,
     proof::{self, Notice},
     random, short_of,
     words::{self, Ticket},
@@ -287,12 +287,13 @@ fn any_number(random: u64) -> via::Place {
 /// A node of the fabric for an engine: on shared memory, where processes find each other, and on the link of the NIC if that
 /// is another.
 pub fn node() -> Option<Node> {
+    let options = LinkOptions { admits: guests::admits, ..LinkOptions::default() };
     let other = Some(scheme()).filter(|scheme| config().carrier != config::Carrier::Ring && *scheme != RENDEZVOUS_LINK);
     let with_other = other.and_then(|other| {
-        let options = LinkOptions { setup_timeout: SETUP, ..LinkOptions::default() };
+        let options = LinkOptions { setup_timeout: SETUP, ..options };
         Node::open(&[RENDEZVOUS_LINK, other], &options).ok()
     });
-    with_other.or_else(|| Node::new().ok())
+    with_other.or_else(|| Node::open(&[RENDEZVOUS_LINK], &options).ok())
 }
 
 /// The scheme of the link that the NIC is on.

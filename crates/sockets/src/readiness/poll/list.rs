@@ -179,8 +179,7 @@ impl List {
         let mix = |hash: u64, entry: &libc::pollfd| {
             (hash ^ (entry.fd as u64) << 16 ^ entry.events as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)
         };
-        let peers = self.ringed.iter().filter_map(|ringed| ringed.carrier.peer.get());
-        let news = peers.fold(0, |sum: u64, peer| sum.wrapping_add(peer.kernel_news()));
+        let news = self.ringed.iter().fold(0, |sum: u64, ringed| sum.wrapping_add(ringed.carrier.kernel_news()));
         (self.fds[1..].iter().fold(1, mix), news)
     }
 

@@ -93,7 +93,7 @@ impl State {
         }
         let ready = member.ready();
         let Some(ring) = member.ring.as_mut().filter(|_| ready != 0) else { return 0 };
-        if !at_once && !order.is_current(&ring.carrier) {
+        if !at_once && !order.is_current(ring) {
             order.behind = true;
             return 0;
         }

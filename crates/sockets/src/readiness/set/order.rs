@@ -4,17 +4,18 @@
 //!
 //! A process counts what it tells by way of the kernel, where its peers can see it ([`Peer::kernel_news`]). A set that finds
 //! bytes in a ring compares the count of their writer with that at its last question to the kernel: one load of a word that
-//! stays in the cache while it does not change. If it has changed, the kernel is asked first.
+//! stays in the cache while it does not change. If it has changed, the kernel is asked first. The count of a process of another
+//! user cannot be seen: of such a peer's bytes one must have been there when the kernel was last asked.
 //!
 //! [`Peer::kernel_news`]: sidestep_stream::carrier::Peer::kernel_news
 
-use std::time::Duration;
+use std::{sync::atomic::Ordering, time::Duration};
 
-use sidestep_stream::carrier::{Carrier, Peer};
+use sidestep_stream::carrier::{Peer, Watch};
 use sidestep_sys::cpu;
 
 use super::state::State;
-use crate::kernel;
+use crate::{kernel, readiness::member::Ring};
 
 /// What the kernel has been asked about.
 #[derive(Debug, Default)]
@@ -43,15 +44,22 @@ const NEVER: u64 = u64::MAX;
 impl Order {
     /// Whether the kernel has been asked since the peer told it something.
     #[inline]
-    pub fn is_current(&self, carrier: &Carrier) -> bool {
-        let Some(peer) = carrier.peer.get() else { return true };
-        let is_known = self.asked.get(peer.index) == Some(&peer.kernel_news());
+    pub fn is_current(&self, ring: &Ring) -> bool {
+        let is_known = match ring.carrier.peer.get() {
+            Some(peer) => self.asked.get(peer.index) == Some(&peer.kernel_news()),
+            None => {
+                let first = ring.carrier.taken.load(Ordering::Relaxed).saturating_add(1);
+                ring.asked.get() >= first.min(ring.carrier.watch().written())
+            }
+        };
         is_known && !self.more || self.held >= MOST_HELD
     }
 
     /// The kernel is about to be asked.
-    pub fn asks(&mut self, carrier: &Carrier) {
-        let Some(peer) = carrier.peer.get() else { return };
+    pub fn asks(&mut self, ring: &Ring) {
+        let Some(peer) = ring.carrier.peer.get() else {
+            return ring.asked.set(ring.carrier.watch().written());
+        };
         let index = peer.index;
         if self.asked.len() <= index {
             self.asked.resize(index + 1, NEVER);
@@ -87,7 +95,7 @@ impl State {
     pub fn asks_kernel(&mut self) {
         let State { members, active, order, .. } = self;
         for ring in active.iter().filter_map(|id| members.get(*id)?.ring.as_ref()) {
-            order.asks(&ring.carrier);
+            order.asks(ring);
         }
     }
 

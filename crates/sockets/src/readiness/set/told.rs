@@ -144,7 +144,7 @@ impl State {
                 return false;
             }
             *looked = now;
-            active.iter().filter_map(ring).for_each(|ring| order.asks(&ring.carrier));
+            active.iter().filter_map(ring).for_each(|ring| order.asks(ring));
             found = kernel::epoll_wait(set, events, Some(Duration::ZERO), None).unwrap_or(0);
             found > 0
         });

@@ -16,14 +16,30 @@ static void receive(int fd, int length) {
         note("level %d, type %d, length %zu", one->cmsg_level, one->cmsg_type, one->cmsg_len);
 }
 
+/* The kernel begins to stamp packets a moment after the first socket wants it: sends some, on a connection that wants it, too. */
+static void await_stamps(void) {
+    int port, listener = listen_somewhere(AF_INET, &port), yes = 1, stamped = 0;
+    int near = dial(AF_INET, port), far = accept_one(listener);
+    if (setsockopt(far, SOL_SOCKET, SO_TIMESTAMP, &yes, sizeof yes) < 0)
+        die("setsockopt");
+    for (int tries = 0; tries < 10000 && !stamped; tries++) {
+        char byte, control[256];
+        struct iovec part = {&byte, 1};
+        struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
+        if (send(near, "s", 1, 0) != 1 || recvmsg(far, &message, MSG_WAITALL) != 1)
+            die("a stamped byte");
+        stamped = CMSG_FIRSTHDR(&message) != NULL;
+    }
+    close(near), close(far), close(listener);
+}
+
 static void server(int fd) {
     static const int options[] = {SO_TIMESTAMP, SO_TIMESTAMPNS};
     if (LATE)
         warm(fd);
     for (int i = 0; i < 2; i++) {
         set_int(fd, SOL_SOCKET, options[i], 1);
-        /* The kernel begins to stamp packets a moment after the first socket wants it. */
-        pause_ms(20);
+        await_stamps();
         meet();
         receive(fd, 100);
         warm(fd);

@@ -3,6 +3,7 @@
 #define OWN_ROLES
 #include "../behaviours/behaviour.h"
 #include <dirent.h>
+#include <sys/epoll.h>
 
 enum { OTHER = 65533 };
 
@@ -145,9 +146,47 @@ static void enter_namespace(void) {
     }
 }
 
+/* One end of a connection that another user's program has the other one of: answers each byte with itself. With an argument it
+ * waits by epoll. */
+static void answer(int waits) {
+    printf("ready %d\n", port);
+    fflush(stdout);
+    int fd = accept_one(listener), set = epoll_create1(0);
+    struct epoll_event event = {.events = EPOLLIN};
+    epoll_ctl(set, EPOLL_CTL_ADD, fd, &event);
+    for (char byte;;) {
+        if (waits && epoll_wait(set, &event, 1, -1) < 1)
+            die("epoll_wait");
+        ssize_t got = recv(fd, &byte, 1, 0);
+        if (got == 0)
+            return;
+        if (got != 1 || send(fd, &byte, 1, 0) != 1)
+            die("answer");
+    }
+}
+
+/* The other one: says when it can be looked at. */
+static void ask(int fd, int rounds) {
+    for (int i = 0; i < rounds; i++) {
+        char byte = i;
+        if (send(fd, &byte, 1, 0) != 1 || recv(fd, &byte, 1, 0) != 1 || byte != (char)i)
+            die("ask");
+    }
+}
+
+static void call(int where) {
+    int fd = dial(AF_INET, where);
+    ask(fd, 200);
+    printf("ready %d\n", getpid());
+    fflush(stdout);
+    for (char byte; read(0, &byte, 1) > 0;)
+        ask(fd, 10);
+    close(fd);
+}
+
 static void behaviour(void) {}
 
-static void role(const char *name, int argument UNUSED) {
+static void role(const char *name, int argument) {
     listener = listen_somewhere(AF_INET, &port);
     if (!strcmp(name, "often"))
         change_often(), exchange_anew(100);
@@ -166,6 +205,10 @@ static void role(const char *name, int argument UNUSED) {
         be_looked_at();
     } else if (!strcmp(name, "nobody"))
         enter_namespace(), be_looked_at();
+    else if (!strcmp(name, "answer"))
+        answer(argument);
+    else if (!strcmp(name, "call"))
+        call(argument);
     else if (!strcmp(name, "once"))
         exchange_anew(100);
     else

@@ -4,7 +4,10 @@
 use std::{
     fs,
     io::{BufRead, BufReader, Write},
-    os::unix::fs::{PermissionsExt, symlink},
+    os::unix::{
+        fs::{PermissionsExt, symlink},
+        process::CommandExt,
+    },
     path::{Path, PathBuf},
     process::{Child, ChildStdin, Command, Stdio},
 };
@@ -15,6 +18,9 @@ use sidestep_testkit::{
 };
 
 const SIDESTEP: &str = env!("CARGO_BIN_EXE_sidestep");
+/// Two users without a name.
+const USER: u32 = 65532;
+const OTHER: u32 = 65533;
 
 #[test]
 fn a_thousand_changes_of_user() {
@@ -59,6 +65,69 @@ fn a_process_is_promoted_as_the_user_that_it_has_become() {
         let names: Vec<String> = names(&folder);
         assert!(names.iter().any(|name| name.starts_with("65533-")), "{names:?}");
         watched.end();
+    }
+}
+
+/// Two users, and what each end allows.
+#[test]
+fn connections_between_users_are_promoted_if_both_ends_allow_it() {
+    if !is_root() {
+        return;
+    }
+    let [one, other] = [USER, OTHER].map(|user| user.to_string());
+    let listed = format!("{one},{other}");
+    let cases = [
+        ([USER, OTHER], ["any", "any"], true),
+        ([0, OTHER], ["any", "any"], true),
+        ([OTHER, 0], ["any", "any"], true),
+        ([USER, OTHER], [&listed, &listed], true),
+        ([USER, OTHER], [other.as_str(), one.as_str()], true),
+        ([USER, OTHER], ["same", "any"], false),
+        ([USER, OTHER], ["any", "same"], false),
+        ([USER, OTHER], ["any", other.as_str()], false),
+        ([USER, USER], ["same", "same"], true),
+    ];
+    for (users, allowed, promoted) in cases {
+        for waits in ["0", "1"] {
+            let folder = Folder::for_all("between");
+            let server = Watched::begin(folder.command(users[0], &["--users", allowed[0]], &["answer", waits]));
+            let client = Watched::begin(folder.command(users[1], &["--users", allowed[1]], &["call", &server.pid]));
+            let said = stat(&folder, &client.pid);
+            assert_eq!(said.contains(r#""writes_to":"ring""#), promoted, "{users:?} {allowed:?}: {said}");
+            client.end();
+            server.end();
+        }
+    }
+}
+
+/// The administrator's word stands above those of the programs.
+#[test]
+fn a_host_can_forbid_connections_between_users() {
+    if !is_root() {
+        return;
+    }
+    for (word, promoted) in [("same", false), ("any", true), ("what is this?", false)] {
+        let folder = Folder::for_all("forbidden");
+        let etc = folder.0.join("etc");
+        fs::create_dir_all(etc.join("sidestep")).expect("a folder");
+        fs::write(etc.join("sidestep/users"), word).expect("a file");
+        for file in ["passwd", "ld.so.cache"] {
+            fs::copy(Path::new("/etc").join(file), etc.join(file)).expect("a file of /etc");
+        }
+        let server = Watched::begin(folder.command(USER, &[], &["answer", "0"]));
+        let inner = folder.command(OTHER, &[], &["call", &server.pid]);
+        let mut command = Command::new("unshare");
+        let script = format!(
+            "mount --bind {} /etc && exec setpriv --reuid {OTHER} --regid {OTHER} --clear-groups \"$@\"",
+            etc.display()
+        );
+        command.args(["--mount", "sh", "-c", &script, "sh"]).arg(inner.get_program()).args(inner.get_args());
+        command.env("SIDESTEP_DIR", &folder.0);
+        let client = Watched::begin(command);
+        let said = stat(&folder, &client.pid);
+        assert_eq!(said.contains(r#""writes_to":"ring""#), promoted, "{word}: {said}");
+        client.end();
+        server.end();
     }
 }
 
@@ -158,9 +227,16 @@ impl Watched {
         Watched::try_start(folder, role).expect("it is ready")
     }
 
+    fn begin(command: Command) -> Watched {
+        Watched::try_begin(command).expect("it is ready")
+    }
+
     /// `None`: it says that it may not do what it should.
     fn try_start(folder: &Folder, role: &str) -> Option<Watched> {
-        let mut command = command(folder, role);
+        Watched::try_begin(command(folder, role))
+    }
+
+    fn try_begin(mut command: Command) -> Option<Watched> {
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts");
         let mut line = String::new();
         let mut output = BufReader::new(child.stdout.take().expect("its output"));
@@ -207,6 +283,25 @@ impl Folder {
         let folder = Path::new("/dev/shm").join(format!("sidestep-users-{name}-{}", std::process::id()));
         fs::create_dir(&folder).expect("a folder");
         Folder(folder)
+    }
+
+    /// One that all users can use, with a copy of the programs, since others may not reach the build folder.
+    fn for_all(name: &str) -> Folder {
+        let folder = Folder::new(name);
+        fs::set_permissions(&folder.0, fs::Permissions::from_mode(0o1777)).expect("a folder");
+        let library = Path::new(SIDESTEP).with_file_name("libsidestep.so");
+        for (file, name) in [(Path::new(SIDESTEP), "sidestep"), (&library, "libsidestep.so"), (&program(), "users")] {
+            fs::copy(file, folder.0.join(name)).expect("a copy");
+        }
+        folder
+    }
+
+    /// A role of such a copy, as this user, with these options of `run`.
+    fn command(&self, user: u32, options: &[&str], role: &[&str]) -> Command {
+        let mut command = Command::new(self.0.join("sidestep"));
+        command.arg("run").args(options).arg("--").arg(self.0.join("users")).args(role);
+        command.env("SIDESTEP_DIR", &self.0).uid(user).gid(user);
+        command
     }
 }
 

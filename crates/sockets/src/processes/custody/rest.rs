@@ -11,7 +11,7 @@ use std::{
 };
 
 use rustix::fs::fstat;
-use sidestep_sys::lock::Mutex;
+use sidestep_sys::{descriptor, lock::Mutex};
 
 use super::{drop_token, is_sole_holder, program::is_trusted};
 use crate::{
@@ -61,11 +61,11 @@ pub fn take_back() {
 /// At the start of a program: the one before has left these for this socket.
 pub fn adopt(stream: &Stream, cookie: u64) {
     let Some(highest) = numbers::handed_on() else { return };
-    for number in (1..=MOST).map(|below| highest - below) {
-        if let Some(bytes) = find(number, cookie) {
-            let _ = kernel::close(number);
-            stream.inherit_bytes(bytes);
-        }
+    let mut numbers = (1..=MOST).map(|below| highest - below);
+    // The first one alone: this process's own copy of the descriptor may have a number below it.
+    if let Some((number, bytes)) = numbers.find_map(|number| Some((number, find(number, cookie)?))) {
+        let _ = kernel::close(number);
+        stream.inherit_bytes(bytes);
     }
 }
 
@@ -106,9 +106,11 @@ fn find(number: i32, cookie: u64) -> Option<Arc<Heirloom>> {
     kernel::control(number, libc::F_GET_SEALS, 0).ok().filter(|seals| *seals != 0)?;
     let file = kernel::copy_high(number).ok()?;
     let len = fstat(&file).map_or(0, |status| status.st_size as usize);
-    if is_trusted(&file) && (heirloom::HEAD..=heirloom::HEAD + MOST_BYTES).contains(&len) {
-        return Heirloom::attach(file, len, cookie);
+    let fits = is_trusted(&file) && (heirloom::HEAD..=heirloom::HEAD + MOST_BYTES).contains(&len);
+    let copy = file.as_raw_fd();
+    let found = Some(file).filter(|_| fits).and_then(|file| Heirloom::attach(file, len, cookie));
+    if found.is_none() {
+        descriptor::closed(copy);
     }
-    drop_token(file.into_raw_fd());
-    None
+    found
 }

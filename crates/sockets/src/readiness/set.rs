@@ -246,6 +246,10 @@ impl Set {
 
     fn can_carry(&self, stream: &Stream) -> bool {
         let mut state = lock(&self.state);
+        if self.is_exported() {
+            // What woke a wait of ours would be news to whoever looks at the set.
+            return false;
+        }
         let Some(carrier) = stream.carrier().filter(|carrier| state.serves(carrier.node())) else { return false };
         state.give_berth(self.fd.load(Ordering::Relaxed), carrier.node());
         if state.berth.is_none() {

@@ -147,11 +147,12 @@ impl Stream {
         if !lost && !self.carriage.parting.load(Ordering::Relaxed) && !carrier.peer_reading().parting {
             return;
         }
+        let Some((mut reader, mut writer)) = self.try_both() else { return };
+        // Under the lock: a fork lists its child, and then shares what is here.
         if self.family.shared.load(Ordering::Relaxed) && self.has_others() {
             // What a child may take over stays where it is.
             return;
         }
-        let Some((mut reader, mut writer)) = self.try_both() else { return };
         reader.unshare(self);
         if self.ends.any() || carrier.has_ended() || carrier.peer_reading().closed {
             return;

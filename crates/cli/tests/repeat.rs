@@ -53,6 +53,7 @@ const BEHAVIOURS: &[(&str, &[&str])] = &[
             "fork_reads",
             "fork_shares",
             "fork_shutdown",
+            "fork_twice",
             "fork_waits",
             "pid_namespace",
             "prefork",

@@ -79,7 +79,9 @@ impl Legacy {
         }
         let carrier = stream.carrier();
         let mut reader = stream.reader();
-        let bytes = reader.collect(stream);
+        // What the family shares already is handed on as it is: another child may be about to read it.
+        let shared = stream.inherited_bytes() > 0;
+        let bytes = if shared { Vec::new() } else { reader.collect(stream) };
         legacy.left = reader.has_left(stream);
         legacy.carried[READ] = reader.carried();
         drop(reader);

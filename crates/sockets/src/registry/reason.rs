@@ -49,8 +49,8 @@ reasons! {
         "No process that runs under Sidestep has entered the other end of this connection.",
         "Start the program at the other end with `sidestep run --`, too; one that runs already must be restarted.";
     OtherUser = 3: "the program at the other end belongs to another user",
-        "Programs meet in a registry that only one user can read, so that users cannot look into each other's memory.",
-        "Run both programs as the same user.";
+        "Either end, or this host, does not let its users share memory; or that program does not run under Sidestep, which only its user and root can see.",
+        "Run both programs under Sidestep with --users any, or with each other's users, and see /etc/sidestep/users.";
     OtherHolder = 4: "another process holds this socket, too",
         "After a fork the kernel decides which process gets which byte, so the bytes stay with the kernel.",
         "It is offered again when one process has it alone: let the others close it.";

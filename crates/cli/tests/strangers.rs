@@ -27,6 +27,8 @@ use sidestep_testkit::{
 
 /// The second user: nobody.
 const OTHER_USER: u32 = 65_534;
+/// One that can be told from others.
+const GUEST: u32 = 65_531;
 /// Longer than one exchange or one answer takes on a busy machine; a victim that is held is held for a thousand seconds.
 const PATIENCE: Duration = Duration::from_secs(200);
 /// Exchanges that a victim must make after each attack, while what the attacker has left is still there.
@@ -61,6 +63,16 @@ fn a_hostile_process_of_the_same_user_harms_nobody_else() {
     }
 }
 
+/// One of the connections of the server waits for a process of another user, so that such a one is let in: it is no better than one
+/// of the same user.
+#[test]
+fn a_hostile_process_of_a_user_that_is_expected_harms_nobody_else() {
+    if !rustix::process::geteuid().is_root() {
+        return println!("left out: only root can become a second user");
+    }
+    siege("ring", GUEST, &["descriptors", "greet", "silence", "garbage", "stop"]);
+}
+
 /// All the attacks, one after the other, on one pair.
 fn siege(carrier: &str, user: u32, attacks: &[&str]) {
     let folder = Folder::new("strangers");
@@ -68,7 +80,7 @@ fn siege(carrier: &str, user: u32, attacks: &[&str]) {
     let port = server.line("port");
     let mut client = Victim::start(folder.path(), carrier, &["client", &port]);
     // Connections whose other ends are not under Sidestep: their offers stand, so that somebody else may answer them.
-    let mut plain_client = PlainClient::connect(&port);
+    let mut plain_client = PlainClient::connect(&port, user);
     let plain_port = plain_server();
     let mut prey = Victim::start(folder.path(), carrier, &["client", &plain_port]);
     let began = client.exchanges_after(0, 4 * ENOUGH);
@@ -128,13 +140,17 @@ fn until_promoted(client: &mut Victim, folder: &Path, port: &str, mut done: u64)
 struct PlainClient(TcpStream);
 
 impl PlainClient {
-    fn connect(port: &str) -> PlainClient {
+    /// With a socket of this user's, if that is not root.
+    fn connect(port: &str, user: u32) -> PlainClient {
         let port: u16 = port.parse().expect("a port");
-        let connect = || TcpStream::connect(("127.0.0.1", port)).expect("a connection");
+        let connect = move || TcpStream::connect(("127.0.0.1", port)).expect("a connection");
         // Who has the smaller port makes the offer: the server.
-        let stream = std::iter::repeat_with(connect)
-            .find(|stream| stream.local_addr().expect("an address").port() > port)
-            .expect("without end");
+        let find = move || {
+            become_user(user);
+            let mut streams = std::iter::repeat_with(connect);
+            streams.find(|stream| stream.local_addr().expect("an address").port() > port).expect("without end")
+        };
+        let stream = thread::spawn(find).join().expect("a connection");
         stream.set_nodelay(true).expect("an option");
         stream.set_read_timeout(Some(PATIENCE)).expect("an option");
         let mut client = PlainClient(stream);
@@ -287,15 +303,19 @@ fn program() -> PathBuf {
 /// The hostile process: attacks, says so, and stays until it is told to end.
 fn attack(role: Role) {
     let [how, _, port, plain_port, directory, names @ ..] = &role.arguments[..] else { panic!("more arguments") };
-    let user = role.number(1) as u32;
-    if user != 0 {
-        rustix::thread::set_thread_groups(&[]).expect("no groups");
-        let user = rustix::process::Uid::from_raw(user);
-        rustix::thread::set_thread_res_uid(user, user, user).expect("the rights of root");
-    }
+    become_user(role.number(1) as u32);
     let ports = [port, plain_port].map(|port| port.parse().expect("a port"));
     let held = attacks::begin(how, ports, directory, names);
     role.control.say("attacked");
     role.control.hear_any_time();
     drop(held);
+}
+
+/// This thread is another user's from now on, unless that is root.
+fn become_user(user: u32) {
+    if user != 0 {
+        rustix::thread::set_thread_groups(&[]).expect("no groups");
+        let user = rustix::process::Uid::from_raw(user);
+        rustix::thread::set_thread_res_uid(user, user, user).expect("the rights of root");
+    }
 }

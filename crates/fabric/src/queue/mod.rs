@@ -54,7 +54,10 @@ pub use self::{
     sender::Sender,
 };
 
-use std::sync::{Arc, atomic::Ordering};
+use std::sync::{
+    Arc,
+    atomic::{Ordering, fence},
+};
 
 use sidestep_shm::{Word64, byte_ring::POSITION, slot_ring};
 use sidestep_wire::cursor::little::{Reader, Writer};
@@ -78,6 +81,7 @@ sidestep_shm::layout! {
         pub(crate) SWITCH = 0x10, "`switch`: position + 1 from which bytes lie in the next ring", "peer's `Sender`";
         FIRST_NOTE = 0x18, "a word of the program's own, for whoever reads", "peer's `Sender`";
         SECOND_NOTE = 0x20, "another one", "peer's `Sender`";
+        pub(crate) COUNT = 0x28, "a count of the program's own, which comes with the bytes behind it", "peer's `Sender`";
         pub(crate) HEAD = 0x80, "`head`: bytes the peer has read of what we sent", "peer's `Receiver`";
         pub(crate) HEAD_CORE = 0x88, "core the peer published on", "peer's `Receiver`";
         pub(crate) HEAD_NOTE = 0x90, "a word of the program's own, for whoever writes", "peer's `Receiver`";
@@ -201,6 +205,7 @@ impl QueueBlock {
             core: self.slice.word64(TAIL_CORE)?,
             head: self.slice.word64(HEAD)?,
             sender_notes: [self.slice.word64(TAIL_NOTES[0])?, self.slice.word64(TAIL_NOTES[1])?],
+            sender_count: self.slice.word64(COUNT)?,
             receiver_note: self.slice.word64(HEAD_NOTE)?,
             arrival: tripwire(TAIL)?,
             space: tripwire(HEAD)?,
@@ -219,6 +224,7 @@ pub struct Monitor {
     core: Word64,
     head: Word64,
     sender_notes: [Word64; 2],
+    sender_count: Word64,
     receiver_note: Word64,
     arrival: Tripwire,
     space: Tripwire,
@@ -242,6 +248,14 @@ impl Monitor {
     #[inline]
     pub fn sender_note(&self, which: usize) -> u64 {
         self.sender_notes[which & 1].load(Ordering::Acquire)
+    }
+
+    /// The count that the peer's sender left ([`Sender::set_count`]): at least the one that came with bytes which were seen before.
+    #[inline]
+    pub fn sender_count(&self) -> u64 {
+        // Pairs with the Release of the publication behind it: the look at the tail comes first.
+        fence(Ordering::Acquire);
+        self.sender_count.load(Ordering::Acquire)
     }
 
     /// The note that the peer's receiver left ([`Receiver::set_note`]).

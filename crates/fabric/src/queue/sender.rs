@@ -13,7 +13,7 @@ use sidestep_shm::{
 use sidestep_sys::cpu;
 
 use super::{
-    BLOCK_HEADER, HEAD, HEAD_CORE, HEAD_NOTE, Kind, QueueBlock, QueueSpec, Reserved, SWITCH, TAIL, TAIL_CORE,
+    BLOCK_HEADER, COUNT, HEAD, HEAD_CORE, HEAD_NOTE, Kind, QueueBlock, QueueSpec, Reserved, SWITCH, TAIL, TAIL_CORE,
     TAIL_NOTES, WITNESS,
     home::Home,
     wire::{Wire, send_ring},
@@ -274,6 +274,15 @@ impl Sender {
         self.wire.word(at)?.store(note, Ordering::Release);
         self.wire.send_other(at)?;
         self.wire.stored()
+    }
+
+    /// Leaves a count for the receiver ([`super::Monitor::sender_count`]), where memory is mapped: whoever sees bytes that are sent
+    /// from now on sees it, or a later one. Wakes nobody.
+    #[inline]
+    pub fn set_count(&mut self, count: u64) -> Result<()> {
+        // The publication of what follows is a Release.
+        self.wire.word(COUNT)?.store(count, Ordering::Relaxed);
+        Ok(())
     }
 
     /// The word that the peer's receiver has left ([`super::Receiver::set_note`]). A note that is left wakes who waits for

@@ -275,7 +275,10 @@ impl Engine {
                 continue;
             }
             match ring::Joined::new(&asked.endpoint, asked.half, &theirs) {
-                Ok(joined) => stream.carried(joined.with(asked.endpoint)),
+                Ok(joined) => {
+                    let guest = Some(asked.endpoint.peer()).filter(|peer| self.is_guest(*peer));
+                    stream.carried(joined.with(asked.endpoint), guest);
+                }
                 Err(_) => stream.stay(Reason::Resources),
             }
         }
@@ -314,8 +317,7 @@ impl Engine {
 
     /// Someone asks for a link.
     fn answer_for_via(&self, request: Request, key: &Key) {
-        let is_guest =
-            request.peer().and_then(|peer| self.node.peer(peer).user()).is_none_or(|user| !user::is_own(user));
+        let is_guest = request.peer().is_none_or(|peer| self.is_guest(peer));
         let answer = match self.via.as_ref().filter(|_| !is_guest) {
             None => words::NO_NIC.to_vec(),
             Some(via) => self.proven(&request, &key.reversed()).and_then(|_| via.ticket(key)).unwrap_or_default(),
@@ -345,7 +347,8 @@ impl Engine {
         match (accepted, parts) {
             (Ok(endpoint), Some(joined)) => {
                 self.forget(&own);
-                stream.carried(joined.with(endpoint));
+                let guest = Some(endpoint.peer()).filter(|peer| self.is_guest(*peer));
+                stream.carried(joined.with(endpoint), guest);
             }
             (Err(Error::Memory(error)), _) => short_of(stream, &error),
             _ => {}

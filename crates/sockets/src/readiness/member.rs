@@ -42,7 +42,7 @@ pub struct Ring {
     pub quiet: u32,
     /// The last collection that has reported it.
     pub pass: u32,
-    /// How far a peer whose count is not known had written when the kernel was last asked.
+    /// How far a peer whose count is neither seen nor told had written when the kernel was last asked.
     pub asked: Cell<u64>,
     /// What the kernel said of the anchor.
     pub anchor: u32,

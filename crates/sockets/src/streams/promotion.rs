@@ -1,5 +1,6 @@
 //! How a stream comes to its carrier: offered after a while, found by its peer or looking for it, carried; or staying on TCP.
 
+use sidestep_fabric::PeerId;
 use sidestep_stream::carrier::{ENDED, Halves, Outbound, Switch, Watch};
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering, fence};
 
@@ -232,8 +233,8 @@ impl Stream {
         self.tells_unread.store(tells_unread, Ordering::Relaxed);
     }
 
-    /// A carrier has been made: the directions take it up at their next calls.
-    pub fn carried(&self, parts: Halves) {
+    /// A carrier has been made: the directions take it up at their next calls. `guest`: who is at its other end, if of another user.
+    pub fn carried(&self, parts: Halves, guest: Option<PeerId>) {
         // No fork and no change of user from here on: a child that has come meanwhile holds the socket, too.
         let _change = table::change();
         let place = self.known_place().filter(|_| self.stage() == Stage::Offered);
@@ -257,6 +258,9 @@ impl Stream {
             && let Some(peer) = place.engine.registry.peer_of(&place.key.reversed())
         {
             let _ = parts.carrier.peer.set(peer);
+        }
+        if let Some(guest) = guest {
+            let _ = parts.carrier.teller.set(guest);
         }
         *lock(&self.carriage.carrier) = Some(parts.carrier.clone());
         *lock(&self.carriage.inbox) = Some(parts);

@@ -9,6 +9,7 @@ use std::{
     sync::{Arc, atomic::Ordering},
 };
 
+use sidestep_shm::Word64;
 use sidestep_stream::carrier::{AnyOutbound, Carrier, Fault, Outbound};
 use sidestep_sys::cpu;
 
@@ -60,6 +61,8 @@ pub struct Writer {
     patience: Patience,
     counts: Counts,
     dice: Dice,
+    /// What this process counts for a peer that cannot see it, and what the peer was told last.
+    news: Option<(Word64, u64)>,
 }
 
 /// Messages between two looks at the clock, and
@@ -140,12 +143,25 @@ impl Writer {
 
     #[inline]
     fn push(&mut self, stream: &Stream, parts: &[IoSlice<'_>], patient: bool) -> Result<usize> {
+        if self.news.is_some() {
+            self.tell_news();
+        }
         let Some(ring) = &mut self.ring else { return Ok(0) };
         let outcome = ring.send(parts, patient);
         // What follows a frozen one goes over TCP.
         let count = self.pushed(outcome)?.unwrap_or(0);
         tap::wrote(stream, parts, count);
         Ok(count)
+    }
+
+    /// Before bytes are written: a peer of another user learns how often this process has told something by way of the kernel.
+    fn tell_news(&mut self) {
+        let (Some((count, told)), Some(ring)) = (&mut self.news, &mut self.ring) else { return };
+        let now = count.load(Ordering::Acquire);
+        if now != *told {
+            *told = now;
+            ring.set_count(now);
+        }
     }
 
     /// Counts what was written. `None`: the carrier has ended.

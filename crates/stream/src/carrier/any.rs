@@ -83,6 +83,7 @@ dispatch! {
     mut fn recall(&mut self) -> Result<Vec<u8>>;
     mut fn space(&mut self) -> usize;
     mut fn set_note(&mut self, which: usize, note: u64) -> Result<()>;
+    mut fn set_count(&mut self, count: u64);
     mut fn may_leave(&mut self) -> bool;
     mut fn refuse(&mut self) -> bool;
     mut fn take_back(&mut self) -> Result<Vec<u8>>;
@@ -126,6 +127,7 @@ dispatch! {
     fn written(&self) -> u64;
     fn read(&self) -> u64;
     fn writer_note(&self, which: usize) -> u64;
+    fn writer_count(&self) -> u64;
     fn reader_note(&self) -> u64;
     fn returns(&self) -> u64;
     fn peer_core(&self) -> u32;

@@ -93,6 +93,9 @@ pub trait Outbound {
         true
     }
 
+    /// Leaves a count for the reader: who sees bytes that are sent from now on sees it, or a later one.
+    fn set_count(&mut self, _count: u64) {}
+
     /// Whether the carrier may be left now: a note would go out at once, and nothing is on its way that the reader [gives
     /// back](Inbound::give).
     fn may_leave(&mut self) -> bool {
@@ -303,6 +306,11 @@ pub trait Watch {
 
     /// A note of the peer's writer. Bytes that were sent before it are there.
     fn writer_note(&self, which: usize) -> u64;
+
+    /// The count that the peer's writer left ([`Outbound::set_count`]); how far it has written, if it leaves none.
+    fn writer_count(&self) -> u64 {
+        self.written()
+    }
 
     /// The note of the peer's reader.
     fn reader_note(&self) -> u64;

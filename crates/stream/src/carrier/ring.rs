@@ -107,6 +107,12 @@ impl super::Outbound for Outbound {
         Ok(self.ring.set_note(which, note)?)
     }
 
+    #[inline]
+    fn set_count(&mut self, count: u64) {
+        // A ring is mapped.
+        let _ = self.ring.set_count(count);
+    }
+
     fn take_back(&mut self) -> Result<Vec<u8>> {
         Ok(self.ring.take()?.unwrap_or_default())
     }
@@ -277,6 +283,11 @@ impl super::Watch for Watch {
     #[inline]
     fn writer_note(&self, which: usize) -> u64 {
         self.0.monitor.sender_note(which)
+    }
+
+    #[inline]
+    fn writer_count(&self) -> u64 {
+        self.0.monitor.sender_count()
     }
 
     #[inline]

@@ -9,7 +9,7 @@ use std::{
 };
 
 use rustix::thread::Timespec;
-use sidestep_fabric::Node;
+use sidestep_fabric::{Node, PeerId};
 use sidestep_shm::Word64;
 use sidestep_sys::clock;
 
@@ -38,8 +38,10 @@ pub struct Carrier {
     pub capacity: AtomicU64,
     /// What the peer's reader [asked](Carrier::asked) when this side last followed it.
     pub followed: AtomicU64,
-    /// The process at the other end.
+    /// The process at the other end, if this one sees its count of what it tells by way of the kernel.
     pub peer: OnceLock<Peer>,
+    /// One whose count cannot be seen: it tells that with its bytes, and wants to be told this process's.
+    pub teller: OnceLock<PeerId>,
     /// The connection underneath has ended.
     pub lost: AtomicBool,
     /// Since when that is known; 0: nobody has asked.
@@ -106,6 +108,7 @@ impl Carrier {
             capacity: AtomicU64::new(capacity),
             followed: AtomicU64::new(0),
             peer: OnceLock::new(),
+            teller: OnceLock::new(),
             lost: AtomicBool::new(false),
             lost_since: AtomicU64::new(0),
         }
@@ -211,11 +214,15 @@ impl Carrier {
         self.announced(self.switched.load(Ordering::Relaxed)).is_some()
     }
 
-    /// How far the peer has come with what it tells by way of the kernel, as far as this process can know: of one whose count it
-    /// does not see, every byte that it writes may come after something of that kind.
+    /// How far the peer has come with what it tells by way of the kernel, as far as this process can know. If it neither sees that
+    /// nor is told, every byte that comes may come after something of that kind.
     #[inline]
     pub fn kernel_news(&self) -> u64 {
-        self.peer.get().map_or_else(|| self.watch.written(), Peer::kernel_news)
+        match self.peer.get() {
+            Some(peer) => peer.kernel_news(),
+            None if self.teller.get().is_some() => self.watch.writer_count(),
+            None => self.watch.written(),
+        }
     }
 
     /// Whether the peer says that it writes no more.

@@ -12,6 +12,8 @@ use std::{
     sync::atomic::{AtomicUsize, Ordering},
 };
 
+use sidestep_fabric::PeerId;
+use sidestep_shm::Word64;
 use sidestep_sys::user;
 
 use super::{Engine, RENDEZVOUS, notice_of, proof::Notice};
@@ -66,6 +68,16 @@ impl Engine {
             Notice::Asked(number) => Some(Identity([RENDEZVOUS, number])),
             Notice::Asker(_) => None,
         }
+    }
+
+    /// Whether a peer is a process of another user.
+    pub(super) fn is_guest(&self, peer: PeerId) -> bool {
+        self.node.peer(peer).user().is_none_or(|user| !user::is_own(user))
+    }
+
+    /// What this process counts for its peers: how often it has told one something by way of the kernel.
+    pub fn kernel_news(&self) -> Word64 {
+        self.kernel_news.clone()
     }
 
     /// A stream waits to be asked: if its other end is a socket of another user's, that one is told where.

@@ -216,7 +216,7 @@ impl Exchange {
         let Step::Connected(link) = &pending.step else { return Some(pending) };
         if link.is_ready() {
             engine.forget(&pending.key);
-            stream.carried(via::carry(&engine.node, link));
+            stream.carried(via::carry(&engine.node, link), None);
             return None;
         }
         link.check().then_some(pending)

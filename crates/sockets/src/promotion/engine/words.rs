@@ -15,7 +15,7 @@ use sidestep_wire::cursor::little::{Reader, Writer};
 use crate::kernel::address::Key;
 
 /// Raised by every change of what two ends say to each other.
-pub const HANDSHAKE: u64 = 2;
+pub const HANDSHAKE: u64 = 3;
 /// The second words.
 const HELLO: u64 = 0;
 const QUESTION: u64 = 1;

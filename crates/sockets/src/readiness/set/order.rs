@@ -4,14 +4,15 @@
 //!
 //! A process counts what it tells by way of the kernel, where its peers can see it ([`Peer::kernel_news`]). A set that finds
 //! bytes in a ring compares the count of their writer with that at its last question to the kernel: one load of a word that
-//! stays in the cache while it does not change. If it has changed, the kernel is asked first. The count of a process of another
-//! user cannot be seen: of such a peer's bytes one must have been there when the kernel was last asked.
+//! stays in the cache while it does not change. If it has changed, the kernel is asked first. A process of another user, whose
+//! count cannot be seen, tells it with its bytes; of those the kernel is asked first in each collection.
 //!
 //! [`Peer::kernel_news`]: sidestep_stream::carrier::Peer::kernel_news
 
-use std::{sync::atomic::Ordering, time::Duration};
+use std::time::Duration;
 
-use sidestep_stream::carrier::{Peer, Watch};
+use sidestep_fabric::PeerId;
+use sidestep_stream::carrier::Peer;
 use sidestep_sys::cpu;
 
 use super::state::State;
@@ -24,22 +25,27 @@ pub struct Order {
     asked: Vec<u64>,
     /// The processes that are known there.
     peers: Vec<Peer>,
+    /// The counts that others had told before the last question.
+    told: Vec<(PeerId, u64)>,
     /// The kernel may have more than there was room for: it is asked again.
     pub more: bool,
     /// Questions for which members with news were kept waiting.
     held: u32,
     /// A member has news which must wait for the kernel's.
     pub behind: bool,
-    /// The number of the last collection.
+    /// The number of the last collection, and of the one for which the kernel was last asked while a peer that tells was known.
     pub pass: u32,
+    questioned: u32,
 }
 
 /// After so many questions members with news are kept waiting no longer: the kernel may always have something.
 const MOST_HELD: u32 = 16;
 /// So many peers are looked at before each sleep.
 const FEW: usize = 16;
+/// So many that tell their counts are remembered.
+const MOST_TELLERS: usize = 1024;
 /// No count of any process.
-const NEVER: u64 = u64::MAX;
+pub const NEVER: u64 = u64::MAX;
 
 impl Order {
     /// Whether the kernel has been asked since the peer told it something.
@@ -47,19 +53,28 @@ impl Order {
     pub fn is_current(&self, ring: &Ring) -> bool {
         let is_known = match ring.carrier.peer.get() {
             Some(peer) => self.asked.get(peer.index) == Some(&peer.kernel_news()),
-            None => {
-                let first = ring.carrier.taken.load(Ordering::Relaxed).saturating_add(1);
-                ring.asked.get() >= first.min(ring.carrier.watch().written())
-            }
+            None => self.is_told(ring),
         };
         is_known && !self.more || self.held >= MOST_HELD
     }
 
+    /// The same of a peer that tells its count with its bytes. A ring may have an older one than another, and bytes that come over
+    /// TCP come without it: so the kernel must have been asked for this collection, and after the count was seen.
+    #[cold]
+    fn is_told(&self, ring: &Ring) -> bool {
+        let news = ring.carrier.kernel_news();
+        match ring.carrier.teller.get() {
+            Some(teller) => {
+                let is_heard = |(other, count): &(PeerId, u64)| other == teller && news <= *count;
+                self.questioned == self.pass && self.told.iter().any(is_heard)
+            }
+            None => ring.asked.get() == news,
+        }
+    }
+
     /// The kernel is about to be asked.
     pub fn asks(&mut self, ring: &Ring) {
-        let Some(peer) = ring.carrier.peer.get() else {
-            return ring.asked.set(ring.carrier.watch().written());
-        };
+        let Some(peer) = ring.carrier.peer.get() else { return self.hears(ring) };
         let index = peer.index;
         if self.asked.len() <= index {
             self.asked.resize(index + 1, NEVER);
@@ -68,6 +83,22 @@ impl Order {
             self.peers.push(peer.clone());
         }
         self.asked[index] = peer.kernel_news();
+    }
+
+    #[cold]
+    fn hears(&mut self, ring: &Ring) {
+        let news = ring.carrier.kernel_news();
+        let Some(teller) = ring.carrier.teller.get() else { return ring.asked.set(news) };
+        self.questioned = self.pass;
+        match self.told.iter_mut().find(|(other, _)| other == teller) {
+            Some((_, count)) => *count = news.max(*count),
+            None => {
+                if self.told.len() >= MOST_TELLERS {
+                    self.told.clear();
+                }
+                self.told.push((*teller, news));
+            }
+        }
     }
 
     /// Before a sleep, which may ask the kernel: how far the peers have come, unless there are many.

@@ -12,7 +12,7 @@ use crate::{
 };
 
 use super::{
-    order::Order,
+    order::{NEVER, Order},
     token::{berth_mark, token},
 };
 
@@ -120,7 +120,7 @@ impl State {
             active: true,
             quiet: 0,
             pass: 0,
-            asked: Cell::new(0),
+            asked: Cell::new(NEVER),
             anchor,
             seen: Seen::NOTHING,
         });

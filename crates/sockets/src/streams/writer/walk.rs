@@ -114,16 +114,19 @@ impl Writer {
             Ask::Opened => Answer::Count(self.opened(call).into()),
             Ask::Enter(number) => yes(self.enter(call, number)?),
             Ask::Head(_) => Answer::Count(self.head(call)),
-            Ask::Publish { .. } => match self.ring.as_mut().map(|ring| ring.send(call.parts, call.patient)) {
-                Some(outcome) => match self.pushed(outcome)? {
-                    Some(count) => {
-                        tap::wrote(call.stream, call.parts, count);
-                        Answer::Count(count as u64)
-                    }
-                    None => Answer::No,
-                },
-                None => Answer::Broken,
-            },
+            Ask::Publish { .. } => {
+                self.tell_news();
+                match self.ring.as_mut().map(|ring| ring.send(call.parts, call.patient)) {
+                    Some(outcome) => match self.pushed(outcome)? {
+                        Some(count) => {
+                            tap::wrote(call.stream, call.parts, count);
+                            Answer::Count(count as u64)
+                        }
+                        None => Answer::No,
+                    },
+                    None => Answer::Broken,
+                }
+            }
             // Of what was taken back, so much is with TCP.
             Ask::Recover => {
                 let tail = writing.end().map_err(|_| BROKEN)?;
@@ -180,6 +183,9 @@ impl Writer {
         let Some(sender) = sender else { return false };
         self.patience.begin();
         self.counts.begin(stream);
+        let tells = carrier.teller.get().is_some();
+        let count = stream.known_place().filter(|_| tells).map(|place| place.engine.kernel_news());
+        self.news = count.map(|count| (count, 0));
         self.ring = Some(sender);
         self.carrier = Some(carrier);
         true

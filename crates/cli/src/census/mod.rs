@@ -14,6 +14,7 @@ use sidestep_sockets::{
 };
 use sidestep_sys::clock;
 
+mod diag;
 pub mod owner;
 pub mod process;
 pub mod tables;
@@ -53,13 +54,18 @@ pub struct Program {
 impl Census {
     /// Looks at everything now.
     pub fn take() -> Census {
-        let (registries, mut tables) = (Registry::look_at_all(&config().directory), Tables::default());
+        Census::take_with(&mut Tables::default())
+    }
+
+    /// The same, for who has asked the kernel already, or will.
+    pub fn take_with(tables: &mut Tables) -> Census {
+        let registries = Registry::look_at_all(&config().directory);
         let mut records: Vec<SocketRecord> = registries.iter().flat_map(View::sockets).collect();
         // The records of a process that was killed stay until another one needs them.
         let mut living = HashMap::new();
         records.retain(|record| *living.entry(record.pid).or_insert_with(|| lives(&registries, record.pid)));
-        unlisted::add(&mut records, &mut tables);
-        explain(&mut records, &mut tables);
+        unlisted::add(&mut records, tables);
+        explain(&mut records, tables);
         let ends = ends(&records);
         let peer = |record: &SocketRecord| ends.get(&(record.key.remote, record.key.local)).copied();
         let mut sockets: Vec<Sighting> =

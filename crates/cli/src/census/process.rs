@@ -34,14 +34,25 @@ pub fn settings(pid: u32) -> Config {
     Config::from_env(value)
 }
 
-/// The sockets that it has open: number and inode.
-pub fn sockets(pid: u32) -> Vec<(u32, u64)> {
-    let entries = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
-    let socket = |entry: fs::DirEntry| {
-        let target = fs::read_link(entry.path()).ok()?;
-        Some((entry.file_name().to_str()?.parse().ok()?, inode(target.to_str()?)?))
-    };
-    entries.filter_map(socket).collect()
+/// What a process has open.
+#[derive(Debug, Default)]
+pub struct Descriptors {
+    /// How many descriptors.
+    pub open: u64,
+    /// The sockets among them: number and inode.
+    pub sockets: Vec<(u32, u64)>,
+}
+
+/// What it has open; nothing if this user may not know.
+pub fn descriptors(pid: u32) -> Descriptors {
+    let mut descriptors = Descriptors::default();
+    for entry in fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten() {
+        descriptors.open += 1;
+        let inode = fs::read_link(entry.path()).ok().and_then(|target| inode(target.to_str()?));
+        let fd = entry.file_name().to_str().and_then(|name| name.parse().ok());
+        descriptors.sockets.extend(fd.zip(inode));
+    }
+    descriptors
 }
 
 /// The inode of a socket, from what its descriptor is a link to.

@@ -22,16 +22,20 @@ use super::{
 /// Adds those of all processes that use this registry.
 pub fn add(sockets: &mut Vec<SocketRecord>, tables: &mut Tables) {
     let known: HashSet<_> = sockets.iter().map(|socket| (socket.pid, socket.key.local, socket.key.remote)).collect();
+    // Who has left word in the registry has the library. To find it among the mappings of a process takes long, if that has many.
+    let under_sidestep: HashSet<u32> = sockets.iter().map(|socket| socket.pid).collect();
+    let has_library = |pid: &u32| under_sidestep.contains(pid) || process::has_library(*pid) == Some(true);
     let (first, mut processes) = (sockets.len(), HashMap::new());
-    for pid in process::all().filter(|pid| process::has_library(*pid) == Some(true)) {
+    for pid in process::all().filter(has_library) {
         let settings = process::settings(pid);
         if settings.directory != config().directory {
             continue;
         }
+        let descriptors = tables.descriptors(pid);
         // Asked while it lives.
-        processes.insert(pid, (settings, is_short(pid, true)));
+        processes.insert(pid, (settings, descriptors.open, is_short(pid, descriptors.open, true)));
         let table = tables.of_process(pid);
-        for (fd, inode) in process::sockets(pid) {
+        for (fd, inode) in descriptors.sockets.iter().copied() {
             let Some(row) = table.with_inode(inode).filter(|row| row.state != State::Listening) else { continue };
             if !known.contains(&(pid, row.local, row.remote)) {
                 let key = Key { namespace: 0, local: row.local, remote: row.remote };
@@ -45,15 +49,15 @@ pub fn add(sockets: &mut Vec<SocketRecord>, tables: &mut Tables) {
     let mut reasons = HashMap::new();
     for socket in &mut sockets[first..] {
         socket.reason = *reasons.entry(socket.pid).or_insert_with(|| {
-            let (settings, short) = &processes[&socket.pid];
-            let said = reason(&registries, socket.pid, settings);
+            let (settings, open, short) = &processes[&socket.pid];
+            let said = reason(&registries, socket.pid, *open, settings);
             if *short && said == Reason::Young { Reason::Resources } else { said }
         });
     }
 }
 
 /// Why connections of this process are not in the registry.
-fn reason(registries: &[View], pid: u32, settings: &Config) -> Reason {
+fn reason(registries: &[View], pid: u32, open: u64, settings: &Config) -> Reason {
     if settings.wrong.is_some() {
         return Reason::WrongOption;
     }
@@ -61,19 +65,18 @@ fn reason(registries: &[View], pid: u32, settings: &Config) -> Reason {
         return Reason::Rule;
     }
     let excuse = super::said(registries, pid).and_then(|said| said.excuse);
-    let is_short = || is_short(pid, !registries.is_empty()) || registries.is_empty() && !can_be_made();
+    let is_short = || is_short(pid, open, !registries.is_empty()) || registries.is_empty() && !can_be_made();
     excuse.unwrap_or_else(|| if is_short() { Reason::Resources } else { Reason::Young })
 }
 
-/// Whether a process has no descriptors or no address space left for the registry, where it would leave word, or cannot make
-/// one if it is not there.
-fn is_short(pid: u32, is_there: bool) -> bool {
+/// Whether a process with so many descriptors open has none, or no address space, left for the registry, where it would leave
+/// word, or cannot make one if it is not there.
+fn is_short(pid: u32, open: u64, is_there: bool) -> bool {
     let limits = fs::read_to_string(format!("/proc/{pid}/limits")).unwrap_or_default();
     let limit = |name: &str| {
         let line = limits.lines().find_map(|line| line.strip_prefix(name));
         line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok()).unwrap_or(u64::MAX)
     };
-    let open = fs::read_dir(format!("/proc/{pid}/fd")).map_or(0, |entries| entries.count()) as u64;
     let sizes = fs::read_to_string(format!("/proc/{pid}/statm")).unwrap_or_default();
     let pages: u64 = sizes.split(' ').next().and_then(|pages| pages.parse().ok()).unwrap_or(0);
     let mapped = pages * rustix::param::page_size() as u64;

@@ -3,7 +3,7 @@
 
 mod verdict;
 
-use std::{ffi::OsStr, fs, net::SocketAddr, process};
+use std::{collections::HashMap, ffi::OsStr, fs, net::SocketAddr, process};
 
 use anyhow::{Result, bail};
 use sidestep_sockets::{config::config, reason::Reason};
@@ -78,7 +78,7 @@ fn descriptor(pid: u32, fd: u32) -> Result<Verdict> {
     if row.state == State::Listening {
         return Ok(listener(who, row, pid));
     }
-    Ok(of_row(&Census::take(), pid, who, row, &mut tables))
+    Ok(of_row(&Census::take_with(&mut tables), pid, who, row, &mut tables))
 }
 
 /// A listening socket: what it accepts may be accelerated.
@@ -155,7 +155,8 @@ fn other_end(census: &Census, socket: &Sighting, tables: &mut Tables) -> String 
 
 /// Connections from and to an address, or who listens there.
 fn connections(address: Option<std::net::IpAddr>, port: u16) -> Result<Answers> {
-    let (census, mut tables) = (Census::take(), Tables::default());
+    let mut tables = Tables::default();
+    let census = Census::take_with(&mut tables);
     let fits = |end: SocketAddr| {
         end.port() == port && address.is_none_or(|address| end.ip() == address || end.ip().is_unspecified())
     };
@@ -172,6 +173,8 @@ fn connections(address: Option<std::net::IpAddr>, port: u16) -> Result<Answers> 
     if rows.is_empty() {
         bail!("nothing listens at {shown} or is connected there, in this network namespace");
     }
+    // One answer for all connections of a process, which may have very many.
+    let mut known = HashMap::new();
     let mut verdict = |row: &&Row| {
         let who = |name: &str| match row.state {
             State::Listening => format!("{name}, which listens at {}", row.local),
@@ -179,8 +182,12 @@ fn connections(address: Option<std::net::IpAddr>, port: u16) -> Result<Answers> 
         };
         match tables.holder(row.inode) {
             Some(pid) => {
-                let name = of_process::program(pid).unwrap_or_default();
-                Verdict::of_process(who(&format!("{name} ({pid})")), pid)
+                let found = || {
+                    let name = of_process::program(pid).unwrap_or_default();
+                    (format!("{name} ({pid})"), Verdict::of_process(String::new(), pid))
+                };
+                let (name, verdict) = known.entry(pid).or_insert_with(found);
+                verdict.clone().of(who(name))
             }
             None => Verdict::new(who(&format!("a process of user {}", row.user)), Reason::NotLoaded)
                 .fact("", "this user may not look at it; ask as root"),
@@ -191,8 +198,8 @@ fn connections(address: Option<std::net::IpAddr>, port: u16) -> Result<Answers> 
 
 /// Whole processes.
 fn processes(pids: &[u32]) -> Result<Answers> {
-    let (census, mut tables, mut verdicts) = (Census::take(), Tables::default(), Vec::new());
-    let mut all = 0;
+    let mut tables = Tables::default();
+    let (census, mut verdicts, mut all) = (Census::take_with(&mut tables), Vec::new(), 0);
     for pid in pids {
         // One of several may have ended since they were listed.
         let Some(name) = of_process::program(*pid) else { continue };

@@ -7,7 +7,7 @@ use sidestep_sockets::{config::config, reason::Reason};
 use crate::{census::process, run::program::Program};
 
 /// Why something is where it is.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Verdict {
     who: String,
     reason: Reason,
@@ -19,6 +19,11 @@ impl Verdict {
     /// Who is on its path for this reason.
     pub fn new(who: String, reason: Reason) -> Verdict {
         Verdict { who, reason, sentence: reason.sentence(), facts: Vec::new() }
+    }
+
+    /// The same of somebody else.
+    pub fn of(self, who: String) -> Verdict {
+        Verdict { who, ..self }
     }
 
     /// With another sentence than that of the reason.

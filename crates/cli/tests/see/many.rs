@@ -1,12 +1,13 @@
-//! The tools before a process with ten thousand sockets. How long they take depends on the machine, so what is limited here is the
-//! processor time that they use. A build that is not optimised takes three times as much of it as one that is, and more.
+//! The tools before a process with ten thousand sockets. How long they take depends on the machine, so what is limited here is
+//! what they ask the kernel for, and the processor time that they use. A build that is not optimised takes three times as much of
+//! it as one that is, and more.
 
-use std::{io::Write, process::Command, time::Duration};
+use std::{fs, io::Write, process::Command, time::Duration};
 
 use rustix::process::{Resource, getrlimit};
 
 use super::{
-    stage::{Killed, Pair, Stage, Work, many_program, processor_time, wait_until},
+    stage::{Killed, Pair, SIDESTEP, Stage, Work, many_program, processor_time, wait_until},
     terminal::Terminal,
 };
 
@@ -33,6 +34,29 @@ fn said(stage: &Stage, arguments: &[&str]) -> String {
     output
 }
 
+/// What a tool asks of the kernel: each descriptor of the process once, and the connections of the host in a few long answers,
+/// not in lines of text, which also list connections that have ended.
+fn asks_little(stage: &Stage, crowd: &Pair, arguments: &[&str]) {
+    let log = stage.0.join("calls");
+    let mut strace = Command::new("strace");
+    strace.args(["-f", "-qq", "-y", "-e", "trace=readlink,readlinkat,read,recvfrom", "-o"]).arg(&log);
+    let traced = strace.arg(SIDESTEP).args(arguments).env("SIDESTEP_DIR", &stage.0).output();
+    let calls = fs::read_to_string(&log).unwrap_or_default();
+    if !traced.is_ok_and(|output| output.status.success()) || calls.is_empty() {
+        return eprintln!("left out: strace is not here or may not trace");
+    }
+    let count = |words: &[&str]| calls.lines().filter(|line| words.iter().all(|word| line.contains(word))).count();
+    let own = format!("/proc/{}/", crowd.pid);
+    let links = count(&["readlink", &format!("{own}fd/")]);
+    let (answers, texts, own) = (count(&["recvfrom("]), count(&["read(", "/net/tcp"]), count(&["read(", &own]));
+    eprintln!(
+        "{arguments:?}: {links} links, {answers} answers, {texts} pieces of text, {own} pieces of text of the process"
+    );
+    assert!(links < DESCRIPTORS as usize, "{arguments:?} looks at {links} descriptors");
+    assert!(answers < SOCKETS / 50, "{arguments:?} takes {answers} answers of the kernel");
+    assert!(texts == 0 && own < SOCKETS / 50, "{arguments:?} reads {texts} and {own} pieces of text");
+}
+
 #[test]
 fn tools_answer_for_ten_thousand_promoted_sockets() {
     let stage = Stage::new("many");
@@ -46,6 +70,9 @@ fn tools_answer_for_ten_thousand_promoted_sockets() {
     assert!(said(&stage, &["why", &crowd.pid, &crowd.fd]).contains("promoted"));
     for several in [crowd.pid.clone(), format!(":{}", crowd.port), "many".to_owned()] {
         assert!(said(&stage, &["why", &several]).contains("... and 9980 more"), "{several}");
+    }
+    for question in [&["stat", "--totals"][..], &["why", &crowd.pid], &["why", &crowd.pid, &crowd.fd]] {
+        asks_little(&stage, &crowd, question);
     }
     top_answers(&stage, &crowd);
 
@@ -85,12 +112,18 @@ fn tools_answer_for_ten_thousand_young_sockets() {
         let json = said(&stage, &["stat", "--json"]);
         assert_eq!(json.matches(&format!("\"reason\":\"{reason}\"")).count(), SOCKETS);
         assert!(said(&stage, &["why", &crowd.pid, &crowd.fd]).contains(reason));
-        assert!(said(&stage, &["why", &format!(":{}", crowd.port)]).contains("... and 9980 more"));
+        let port = format!(":{}", crowd.port);
+        assert!(said(&stage, &["why", &port]).contains("... and 9980 more"));
+        for question in [&["stat", "--totals"][..], &["why", &port], &["why", &crowd.pid, &crowd.fd]] {
+            asks_little(&stage, &crowd, question);
+        }
     }
     // Without Sidestep.
     let mut command = Command::new(many_program());
     command.args([CONNECTIONS, "0"]);
     let crowd = stage.start(command);
     assert!(said(&stage, &["stat"]).contains("no sockets"));
-    assert!(said(&stage, &["why", &format!(":{}", crowd.port)]).contains("NotLoaded"));
+    let port = format!(":{}", crowd.port);
+    assert!(said(&stage, &["why", &port]).contains("NotLoaded"));
+    asks_little(&stage, &crowd, &["why", &port]);
 }

@@ -18,8 +18,8 @@ pub fn find() -> Result<PathBuf, String> {
     let found = places.iter().filter(|place| place.is_file()).max_by_key(|place| modified(place));
     let found = found.ok_or_else(|| {
         format!(
-            "{NAME} is neither beside {} nor in ../lib/sidestep: build it with `cargo build --package sidestep-preload`, \
-             or install with `./sidestep install`",
+            "{NAME} is neither beside {} nor in ../lib/sidestep: in the source tree, build it with `cargo build --release \
+             --package sidestep-preload` and copy it there, or install everything with `./sidestep install`",
             program.display()
         )
     })?;

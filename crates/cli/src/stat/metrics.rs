@@ -6,6 +6,8 @@ use std::{
     fmt::Write as _,
     io::{self, Read, Write},
     net::{SocketAddr, TcpListener, TcpStream},
+    sync::atomic::{AtomicUsize, Ordering::Relaxed},
+    thread,
     time::{Duration, Instant},
 };
 
@@ -20,14 +22,31 @@ pub fn serve(address: SocketAddr, latency: bool) -> Result<()> {
     let latencies = if latency { Some(Latencies::start()?) } else { None };
     let listener = TcpListener::bind(address).with_context(|| format!("cannot listen at {address}"))?;
     eprintln!("sidestep: serving http://{}/metrics", listener.local_addr()?);
-    for stream in listener.incoming() {
-        // One that breaks, or is too slow, is its own affair.
-        let _ = stream.and_then(|stream| answer(stream, latencies.as_ref()));
-    }
+    let (served, latencies) = (AtomicUsize::new(0), latencies.as_ref());
+    thread::scope(|scope| {
+        for stream in listener.incoming().flatten() {
+            // Beyond the limit a client is turned away: it has no thread, and no other waits for it.
+            if served.fetch_add(1, Relaxed) >= MOST_CLIENTS {
+                served.fetch_sub(1, Relaxed);
+                continue;
+            }
+            let served = &served;
+            let serve = move || {
+                // One that breaks, or is too slow, is its own affair.
+                let _ = answer(stream, latencies);
+                served.fetch_sub(1, Relaxed);
+            };
+            if thread::Builder::new().spawn_scoped(scope, serve).is_err() {
+                served.fetch_sub(1, Relaxed);
+            }
+        }
+    });
     Ok(())
 }
 
-/// For one request. No client keeps others waiting for longer.
+/// More than any number of collectors.
+const MOST_CLIENTS: usize = 64;
+/// For one request: a client that is slower is left.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Longer than any head that a collector sends.
 const MOST_HEAD: usize = 8 << 10;

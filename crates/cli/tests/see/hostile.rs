@@ -12,7 +12,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use sidestep_testkit::{process::seed, sockets::judge::Random};
 
 use super::{
-    stage::{Killed, Pair, Stage, wait_until},
+    metrics::Metrics,
+    stage::{Killed, Pair, Stage, Two, wait_until},
     terminal::Terminal,
 };
 
@@ -33,8 +34,9 @@ fn ends(question: &[&str], tool: Child) {
     assert!(is_told || matches!(status.code(), Some(0 | 1)), "{question:?}: {status}");
 }
 
-/// Each tool once, about a process.
-fn ask_everything(stage: &Stage, pair: &Pair) {
+/// Each tool once, about a process, and the metrics, which are always whole.
+fn ask_everything(stage: &Stage, pair: &Pair, metrics: &Metrics) {
+    metrics.body();
     let port = format!(":{}", pair.port);
     let questions: [&[&str]; 10] = [
         &["stat", "--json"],
@@ -65,7 +67,7 @@ fn tools_do_not_wait_for_a_process_that_is_stopped() {
     let pid = Pid::from_raw(pair.pid.parse().expect("a number")).expect("not 0");
     kill_process(pid, Signal::STOP).expect("it lives");
     assert_eq!(stage.sockets(&[&pair.pid]).len(), 2);
-    ask_everything(&stage, &pair);
+    ask_everything(&stage, &pair, &Metrics::start(&stage, &[]));
     let said = stage.said(&["off", &pair.pid]);
     assert!(said.contains("2 connections have not moved yet"), "{said}");
     stage.said(&["on", &pair.pid]);
@@ -84,7 +86,7 @@ fn tools_work_while_processes_die() {
     let stay = stage.pair(&[], &["promoted"]);
     let terminal = Terminal::start(&stage, 80, 24, "top --interval 0.1");
     let mut tap = Killed(stage.spawn(&["tap", "-w", "/dev/null"]));
-    let over = AtomicBool::new(false);
+    let (over, metrics) = (AtomicBool::new(false), Metrics::start(&stage, &[]));
     thread::scope(|scope| {
         scope.spawn(|| {
             while !over.load(Relaxed) {
@@ -92,7 +94,7 @@ fn tools_work_while_processes_die() {
                 pair.child.kill().expect("it lives");
             }
         });
-        (0..3).for_each(|_| ask_everything(&stage, &stay));
+        (0..3).for_each(|_| ask_everything(&stage, &stay, &metrics));
         over.store(true, Relaxed);
     });
     assert_eq!(stage.sockets(&[]).len(), 2, "the dead are not shown");
@@ -111,9 +113,10 @@ fn tools_stand_rubbish_in_the_registry() {
     println!("SIDESTEP_SEED={seed}");
     let mut random = Random::new(seed);
     let victim = stage.pair(&[], &["promoted"]);
-    let Some(segment) = Segment::of(&victim.pid) else {
+    let Some(segment) = Segment::all(&victim.pid).pop() else {
         return eprintln!("left out: /proc/PID/mem may not be written");
     };
+    let metrics = Metrics::start(&stage, &[]);
     let terminal = Terminal::start(&stage, 80, 24, "top --interval 0.1");
     // At last the first page, too, which says that it is a registry at all.
     for first in [1, 1, 0] {
@@ -124,10 +127,10 @@ fn tools_stand_rubbish_in_the_registry() {
                     segment.scribble(first, &mut random);
                 }
             });
-            ask_everything(&stage, &victim);
+            ask_everything(&stage, &victim, &metrics);
             over.store(true, Relaxed);
         });
-        ask_everything(&stage, &victim);
+        ask_everything(&stage, &victim, &metrics);
     }
     if let Some(terminal) = terminal {
         assert!(terminal.runs(), "top has ended");
@@ -136,7 +139,35 @@ fn tools_stand_rubbish_in_the_registry() {
     }
 }
 
-/// The registry, as a process has it mapped that may write it.
+/// Rubbish in what a tapped process hands over, while a capture runs, and while latencies are measured.
+#[test]
+fn taps_stand_rubbish_in_their_buffer() {
+    let (stage, seed) = (Stage::new("lanes"), seed());
+    println!("SIDESTEP_SEED={seed}");
+    let mut random = Random::new(seed);
+    let two = Two::start(&stage, &[], "pingpong");
+    wait_until("a promotion", || stage.all(2, |socket| socket["reason"] == "Promoted"));
+    let before: Vec<u64> = Segment::all(&two.client).iter().map(|segment| segment.begin).collect();
+    if before.is_empty() {
+        return eprintln!("left out: /proc/PID/mem may not be written");
+    }
+    // The buffer of a tap is what was not there before.
+    let buffer = || Segment::all(&two.client).into_iter().find(|segment| !before.contains(&segment.begin));
+    let mut scribble = || {
+        wait_until("a tap", || buffer().is_some());
+        let buffer = buffer().expect("it is tapped");
+        (0..20_000).for_each(|_| buffer.scribble(1, &mut random));
+    };
+    let tap = stage.spawn(&["tap", "-w", "/dev/null"]);
+    scribble();
+    ends(&["tap"], tap);
+    wait_until("the end of the tap", || buffer().is_none());
+    let metrics = Metrics::start(&stage, &["--latency"]);
+    scribble();
+    assert!(metrics.body().contains("sidestep_response_lost_total"));
+}
+
+/// Memory that a process shares with the tools, as one has it mapped that may write it.
 struct Segment {
     memory: File,
     begin: u64,
@@ -144,13 +175,15 @@ struct Segment {
 }
 
 impl Segment {
-    fn of(pid: &str) -> Option<Segment> {
-        let maps = fs::read_to_string(format!("/proc/{pid}/maps")).ok()?;
-        let line = maps.lines().find(|line| line.contains(" rw-s ") && line.contains("/SYSV"))?;
-        let (begin, end) = line.split(' ').next()?.split_once('-')?;
-        let [begin, end] = [begin, end].map(|word| u64::from_str_radix(word, 16).expect("an address"));
-        let memory = File::options().write(true).open(format!("/proc/{pid}/mem")).ok()?;
-        Some(Segment { memory, begin, end })
+    fn all(pid: &str) -> Vec<Segment> {
+        let maps = fs::read_to_string(format!("/proc/{pid}/maps")).expect("it lives");
+        let segment = |line: &str| {
+            let (begin, end) = line.split(' ').next()?.split_once('-')?;
+            let [begin, end] = [begin, end].map(|word| u64::from_str_radix(word, 16).expect("an address"));
+            let memory = File::options().write(true).open(format!("/proc/{pid}/mem")).ok()?;
+            Some(Segment { memory, begin, end })
+        };
+        maps.lines().filter(|line| line.contains(" rw-s ") && line.contains("/SYSV")).filter_map(segment).collect()
     }
 
     /// One word of any sort, or a page of it, anywhere from this page on.

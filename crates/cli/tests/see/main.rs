@@ -2,6 +2,7 @@
 
 mod hostile;
 mod many;
+mod metrics;
 mod reasons;
 mod stage;
 mod tap;
@@ -10,8 +11,8 @@ mod turn;
 
 use std::{
     fs,
-    io::{BufRead, BufReader, Read, Write},
-    net::{TcpListener, TcpStream},
+    io::{Read, Write},
+    net::TcpListener,
     process::{Command, Stdio},
     thread,
 };
@@ -19,7 +20,7 @@ use std::{
 use serde_json::Value;
 use sidestep_sockets::reason::Reason;
 
-use stage::{Killed, Pair, SIDESTEP, Stage, library, program, static_program};
+use stage::{Pair, SIDESTEP, Stage, library, program, static_program};
 use terminal::Terminal;
 
 #[test]
@@ -201,44 +202,6 @@ fn doctor_finds_what_is_wrong() {
     fs::write(&left, words.map(u64::to_le_bytes).concat()).expect("writable");
     assert!(stage.said(&["doctor"]).contains("limited  leftovers"));
     assert!(stage.said(&["doctor", "--fix"]).contains("removed ") && !left.exists());
-}
-
-#[test]
-fn metrics_are_served() {
-    let stage = Stage::new("metrics");
-    let _pair = stage.pair(&[], &["promoted"]);
-    let mut command = Command::new(SIDESTEP);
-    command.args(["stat", "--metrics", "127.0.0.1:0"]).env("SIDESTEP_DIR", &stage.0).stderr(Stdio::piped());
-    let mut server = Killed(command.spawn().expect("it starts"));
-    let mut line = String::new();
-    BufReader::new(server.0.stderr.take().expect("a pipe")).read_line(&mut line).expect("a line");
-    let address = line.trim().split("http://").nth(1).and_then(|rest| rest.split('/').next()).expect("an address");
-    let ask = |request: &str| {
-        let mut stream = TcpStream::connect(address).expect("it listens");
-        stream.write_all(request.as_bytes()).expect("it reads");
-        let mut text = String::new();
-        stream.read_to_string(&mut text).expect("an answer");
-        text
-    };
-    let answer = ask("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
-    let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
-    assert!(head.starts_with("HTTP/1.1 200") && head.contains("application/openmetrics-text; version=1.0.0"), "{head}");
-    assert!(body.contains("path=\"ring\"} 2\n") && body.ends_with("# EOF\n"), "{body}");
-    assert!(ask("GET /other HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 404"));
-    assert!(ask("POST /metrics HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 405"));
-    // As a collector reads it.
-    let script = "import sys\nfrom prometheus_client.openmetrics.parser import text_string_to_metric_families as parse\n\
-                  print(sorted(family.name for family in parse(sys.stdin.read())))";
-    let mut python = Command::new("python3");
-    python.args(["-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let Ok(mut python) = python.spawn() else { return eprintln!("left out: no Python") };
-    python.stdin.take().expect("a pipe").write_all(body.as_bytes()).expect("it reads");
-    let output = python.wait_with_output().expect("it ends");
-    let (said, complaint) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    if complaint.contains("ModuleNotFoundError") {
-        return eprintln!("left out: python3-prometheus-client is not installed");
-    }
-    assert!(output.status.success() && said.contains("sidestep_transferred_bytes"), "{said}{complaint}\n{body}");
 }
 
 /// In a real terminal of 80 columns and 24 lines.

@@ -82,8 +82,12 @@ pub enum Command {
 impl Command {
     /// Whether it writes to nothing but files and its standard output.
     pub fn only_prints(&self) -> bool {
-        use Command::{Completions, Doctor, Idl, InitService, Install, Off, On, Why};
-        matches!(self, Completions(_) | Doctor(_) | Idl(_) | InitService(_) | Install(_) | Off(_) | On(_) | Why(_))
+        use Command::{Bench, Completions, Doctor, Idl, InitService, Install, Off, On, Why};
+        match self {
+            Completions(_) | Doctor(_) | Idl(_) | InitService(_) | Install(_) | Off(_) | On(_) | Why(_) => true,
+            Bench(options) => options.suite == "list",
+            _ => false,
+        }
     }
 }
 

@@ -175,7 +175,7 @@ fn why_knows_programs_that_are_not_under_sidestep() {
 /// As in `sidestep why PROGRAM | head -1`.
 #[test]
 fn tools_end_quietly_when_nobody_reads() {
-    for tool in [&["why", "sh"][..], &["doctor"], &["stat"], &["completions", "bash"]] {
+    for tool in [&["why", "sh"][..], &["doctor"], &["stat"], &["completions", "bash"], &["bench", "list"]] {
         let (reader, writer) = std::io::pipe().expect("a pipe");
         drop(reader);
         let mut command = Command::new(SIDESTEP);

@@ -295,6 +295,10 @@ pub struct Bench {
     )]
     pub rounds: Option<u32>,
 
+    /// The part of the default rounds that there is time for
+    #[arg(skip = 1.0)]
+    pub share: f64,
+
     /// Measure only these paths or benches, e.g. `tcp,ring` or `latency,ring`
     #[arg(long, value_name = "FILTER", env = "SIDESTEP_BENCH_ONLY", value_delimiter = ',')]
     pub only: Vec<String>,
@@ -314,6 +318,14 @@ pub struct Bench {
     /// Measure between two network namespaces joined by virtual interfaces, which takes root (suite `iwarp`)
     #[arg(long, env = "SIDESTEP_BENCH_NETNS")]
     pub netns: bool,
+}
+
+impl Bench {
+    /// How many rounds to take, where these are the defaults in full and with `--quick`.
+    pub fn rounds_or(&self, full: usize, quick: usize) -> usize {
+        let default = if self.quick { quick } else { full };
+        self.rounds.map_or(((default as f64 * self.share) as usize).max(1), |rounds| rounds as usize)
+    }
 }
 
 /// Options of `sidestep pipe`.

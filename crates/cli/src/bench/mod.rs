@@ -348,12 +348,11 @@ fn measure(options: &options::Bench, sink: &mut Sink) -> Result<()> {
 }
 
 fn effort(options: &options::Bench) -> Effort {
-    let (rounds, budget, patience) = match options.quick {
-        true => (9, Duration::from_millis(5), Duration::from_secs(25)),
-        false => (25, Duration::from_millis(10), Duration::from_secs(240)),
+    let (budget, patience) = match options.quick {
+        true => (Duration::from_millis(5), Duration::from_secs(25)),
+        false => (Duration::from_millis(10), Duration::from_secs(240)),
     };
-    let rounds = options.rounds.map_or(rounds, |rounds| rounds as usize);
-    Effort { rounds, budget, patience }
+    Effort { rounds: options.rounds_or(25, 9), budget, patience: patience.mul_f64(options.share) }
 }
 
 fn list() {

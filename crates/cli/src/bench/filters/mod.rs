@@ -68,7 +68,7 @@ pub fn run(options: &options::Bench, sink: &mut Sink) -> Result<()> {
     let wanted = |table: &str| tables.is_empty() || tables.iter().any(|word| *word == table);
     let ways: Vec<&Way> =
         WAYS.iter().filter(|way| names.is_empty() || names.iter().any(|word| *word == way.name)).collect();
-    let rounds = options.rounds.map_or(if options.quick { 3 } else { 5 }, |rounds| rounds as usize);
+    let rounds = options.rounds_or(5, 3);
     let effort = if options.quick { 1 } else { 4 };
     if TABLES.iter().any(|(table, _)| !APART.contains(table) && wanted(table)) {
         let measured = measure(&ways, rounds, effort)?;

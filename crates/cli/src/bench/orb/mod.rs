@@ -60,7 +60,7 @@ pub fn run(options: &options::Bench, sink: &mut Sink) -> Result<()> {
         ensure!(known, "--only {word}: no such table or way; see `sidestep bench list`");
     }
     let effort = Effort {
-        rounds: options.rounds.map_or(if options.quick { 3 } else { 7 }, |rounds| rounds as usize),
+        rounds: options.rounds_or(7, 3),
         millis: if options.quick { 60 } else { 200 },
         quick: options.quick,
         cores: Cores::choose(&options.cores)?,

@@ -130,7 +130,7 @@ pub fn run(options: &options::Bench, sink: &mut Sink) -> Result<()> {
     let named = |peer: &&Peer| options.only.is_empty() || options.only.iter().any(|word| word == peer.name);
     let (there, missing): (Vec<&Peer>, Vec<&Peer>) =
         PEERS.iter().filter(named).partition(|peer| peer.lacks().is_none());
-    let rounds = options.rounds.map_or(if options.quick { 3 } else { 7 }, |rounds| rounds as usize);
+    let rounds = options.rounds_or(7, 3);
     let millis = if options.quick { 60 } else { 200 };
     let kit = Kit::new(Cores::choose(&options.cores)?, millis)?;
     let mut found: Vec<Vec<Figures>> = vec![Vec::new(); there.len()];

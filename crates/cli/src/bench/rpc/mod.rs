@@ -100,7 +100,7 @@ pub fn run(options: &options::Bench, sink: &mut Sink) -> Result<()> {
         ensure!(is_bench(word) || is_way(word), "--only {word}: no such bench or way; see `sidestep bench list`");
     }
     let (benches, ways): (Vec<&String>, Vec<&String>) = options.only.iter().partition(|word| is_bench(word));
-    let rounds = options.rounds.map_or(if options.quick { 3 } else { 9 }, |rounds| rounds as usize);
+    let rounds = options.rounds_or(9, 3);
     let run_ms = if options.quick { 40 } else { 150 };
     let effort = Effort { rounds, run_ms, cores: Cores::choose(&options.cores)? };
     let mut ways: Vec<&Way> =

@@ -77,7 +77,7 @@ pub fn run_these(
     sink: &mut Sink,
 ) -> Result<()> {
     let begin = Instant::now();
-    let rounds = options.rounds.map_or(if options.quick { 5 } else { 9 }, |rounds| rounds as usize);
+    let rounds = options.rounds_or(9, 5);
     let effort = Effort {
         rounds,
         run_ms: if options.quick { 60 } else { 150 },

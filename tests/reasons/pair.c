@@ -88,6 +88,10 @@ int main(int count, char **arguments) {
         exchange(100);
     } else if (strcmp(state, "young") == 0) {
         exchange(1);
+    } else if (strcmp(state, "titled") == 0) {
+        /* As programs do that write their title there. */
+        for (char **variable = environ; *variable; variable++)
+            memset(*variable, 0, strlen(*variable));
     } else if (strcmp(state, "option") == 0) {
         int on = 1;
         check(setsockopt(client, SOL_SOCKET, SO_TIMESTAMP, &on, sizeof on) == 0);

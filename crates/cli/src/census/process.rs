@@ -3,7 +3,7 @@
 use std::fs;
 
 use rustix::time::{ClockId, clock_gettime};
-use sidestep_sockets::config::Config;
+use sidestep_sockets::config::{Config, config};
 
 /// The numbers of all processes.
 pub fn all() -> impl Iterator<Item = u32> {
@@ -23,7 +23,8 @@ pub fn has_library(pid: u32) -> Option<bool> {
     Some(fs::read_to_string(format!("/proc/{pid}/maps")).ok()?.contains("/libsidestep.so"))
 }
 
-/// What the library read from its environment when it started.
+/// What the library read from its environment when it started. Some programs, such as Redis, write their title over that
+/// memory. Then nothing is known, and they are taken to meet others where this program looks.
 pub fn settings(pid: u32) -> Config {
     let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
     let value = |name: &str| {
@@ -31,7 +32,12 @@ pub fn settings(pid: u32) -> Config {
         let value = entries.find_map(|entry| entry.strip_prefix(name.as_bytes())?.strip_prefix(b"="))?;
         Some(String::from_utf8_lossy(value).into_owned())
     };
-    Config::from_env(value)
+    let is_whole = value("LD_PRELOAD").is_some_and(|libraries| libraries.contains("libsidestep.so"));
+    let mut settings = Config::from_env(value);
+    if !is_whole {
+        settings.directory.clone_from(&config().directory);
+    }
+    settings
 }
 
 /// What a process has open.

@@ -12,13 +12,15 @@ pub struct Verdict {
     who: String,
     reason: Reason,
     sentence: &'static str,
+    /// What would change it, where the reason does not say that.
+    remedy: Option<&'static str>,
     facts: Vec<(&'static str, String)>,
 }
 
 impl Verdict {
     /// Who is on its path for this reason.
     pub fn new(who: String, reason: Reason) -> Verdict {
-        Verdict { who, reason, sentence: reason.sentence(), facts: Vec::new() }
+        Verdict { who, reason, sentence: reason.sentence(), remedy: None, facts: Vec::new() }
     }
 
     /// The same of somebody else.
@@ -31,6 +33,11 @@ impl Verdict {
         Verdict { sentence, ..self }
     }
 
+    /// Something that has no name among the reasons of connections, and what would change it.
+    fn nameless(who: String, sentence: &'static str, remedy: &'static str) -> Verdict {
+        Verdict { sentence, remedy: Some(remedy), ..Verdict::new(who, Reason::Young) }
+    }
+
     /// What can be said of something of a process that no connection under Sidestep is known of.
     pub fn of_process(who: String, pid: u32) -> Verdict {
         let settings = process::settings(pid);
@@ -39,18 +46,26 @@ impl Verdict {
                 let wrong = settings.wrong.map(|wrong| wrong.to_string()).unwrap_or_default();
                 Verdict::new(who, Reason::WrongOption).fact("wrong is", wrong)
             }
-            Some(true) if settings.directory != config().directory => Verdict::new(who, Reason::Young)
-                .sentence("runs under Sidestep with another directory")
-                .fact("directory", settings.directory),
-            Some(true) => {
-                Verdict::new(who, Reason::Young).sentence("runs under Sidestep, and nothing is connected yet")
-            }
+            Some(true) if settings.directory != config().directory => Verdict::nameless(
+                who,
+                "runs under Sidestep with another directory",
+                "Start both programs, and ask, with the same --directory (SIDESTEP_DIR).",
+            )
+            .fact("directory", settings.directory),
+            Some(true) => Verdict::nameless(
+                who,
+                "runs under Sidestep, so its connections with programs that do, too, are accelerated",
+                "Nothing has to be changed; connect a program that runs under Sidestep.",
+            ),
             Some(false) => match (Program { path: format!("/proc/{pid}/exe").into() }).loading().why_not() {
                 Some(why) => Verdict::new(who, Reason::NotLoadable).fact("it", why),
                 None => Verdict::new(who, Reason::NotLoaded),
             },
-            None => Verdict::new(who, Reason::NotLoaded)
-                .sentence("belongs to another user, who alone can see whether it runs under Sidestep"),
+            None => Verdict::nameless(
+                who,
+                "belongs to another user, who alone can see whether it runs under Sidestep",
+                "Ask as that user or as root.",
+            ),
         }
     }
 
@@ -67,7 +82,9 @@ impl fmt::Display for Verdict {
         for (name, fact) in &self.facts {
             writeln!(out, "  {name:<10} {fact}")?;
         }
-        writeln!(out, "  {:<10} {} ({})", "reason", self.reason.name(), self.reason.detail())?;
-        writeln!(out, "  {:<10} {}", "to change", self.reason.remedy())
+        if self.remedy.is_none() {
+            writeln!(out, "  {:<10} {} ({})", "reason", self.reason.name(), self.reason.detail())?;
+        }
+        writeln!(out, "  {:<10} {}", "to change", self.remedy.unwrap_or_else(|| self.reason.remedy()))
     }
 }

@@ -76,6 +76,7 @@ fn why_names_the_reason() {
     let states = [
         ("promoted", "Promoted"),
         ("young", "Young"),
+        ("titled", "Young"),
         ("option", "Option"),
         ("demoted", "Demoted"),
         ("holder", "OtherHolder"),
@@ -160,6 +161,13 @@ fn why_knows_programs_that_are_not_under_sidestep() {
     let wrong = stage.start(command);
     let said = stage.said(&["why", &wrong.pid, &wrong.fd]);
     assert!(said.contains("WrongOption") && said.contains("SIDESTEP_CARRIER=pigeon"), "{said}");
+
+    // One that meets others elsewhere, where nothing but its directory keeps it from being seen.
+    let (elsewhere, listening) = (Stage::new("elsewhere"), stage.pair(&[], &["young"]));
+    let said = elsewhere.said(&["why", &listening.pid, &listening.fd]);
+    assert!(said.contains("another directory") && said.contains("the same --directory"), "{said}");
+    let said = stage.said(&["why", &listening.pid, &listening.listener]);
+    assert!(said.contains("are accelerated") && !said.contains("Young"), "{said}");
 
     // What does not run, what cannot, and what is not there.
     assert!(stage.said(&["why", "sha256sum"]).contains("could be accelerated"));

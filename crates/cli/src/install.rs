@@ -69,16 +69,20 @@ pub fn run(options: &Install) -> Result<()> {
     Ok(())
 }
 
-/// Two lines for a shell: one compiles an example, the other runs it.
+/// Lines for a shell: they find the program, compile an example of VIA, and run it.
 fn instructions(prefix: &Path) -> String {
     let quoted = |folder: &str| {
         let path = prefix.join(folder).display().to_string();
         let plain = path.chars().all(|c| c.is_alphanumeric() || "/._-+".contains(c));
         if plain { path } else { format!("'{}'", path.replace('\'', "'\\''")) }
     };
+    let bin = prefix.join("bin");
+    let is_found = env::var_os("PATH").is_some_and(|path| env::split_paths(&path).any(|folder| folder == bin));
+    let find = if is_found { String::new() } else { format!("export PATH={}:$PATH\n", quoted("bin")) };
     let (source, include, lib) = (quoted(&format!("{EXAMPLES_FOLDER}/pingpong.c")), quoted("include"), quoted("lib"));
     format!(
-        "cc {source} -I {include} -L {lib} -lvipl -Wl,-rpath,{lib} -o pingpong\n\
+        "# Programs, unchanged: both ends with it.\n{find}sidestep run -- PROGRAM\n\n# Programs in C for VIA.\n\
+         cc {source} -I {include} -L {lib} -lvipl -Wl,-rpath,{lib} -o pingpong\n\
          ./pingpong server point & ./pingpong client point"
     )
 }

@@ -215,7 +215,8 @@ fn what_install_says_about_libvipl_works() {
     assert!(size(&prefix.join("lib/libvipl.so.1")) < size(&library) / 2, "it is stripped");
     let printed = text(&output.stdout);
     let (_, lines) = printed.rsplit_once("\n\n").expect("a paragraph at the end");
-    assert_eq!(lines.lines().count(), 2, "{lines}");
+    assert_eq!(lines.lines().count(), 3, "{lines}");
+    assert!(printed.contains("\nexport PATH='") && printed.contains("\nsidestep run -- PROGRAM\n"), "{printed}");
     let output = Command::new("sh").arg("-ec").arg(lines).current_dir(&work).output().unwrap();
     assert!(output.status.success() && text(&output.stdout).contains("half a round trip"), "{output:?}");
     check_pages(&prefix, &work);

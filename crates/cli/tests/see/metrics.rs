@@ -1,8 +1,11 @@
 //! `sidestep stat --metrics`, with the parser of a collector as the judge.
 
 use std::{
+    collections::BTreeSet,
+    fs,
     io::{BufRead, BufReader, ErrorKind, Read, Write},
     net::TcpStream,
+    path::Path,
     process::{Command, Stdio},
 };
 
@@ -110,6 +113,17 @@ fn latencies_are_histograms_of_sockets() {
         assert!(families.contains("sidestep_response_seconds histogram seconds"), "{families}");
     }
     two.end();
+
+    // The dashboard asks for nothing else.
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("crates/cli");
+    let dashboard = fs::read_to_string(root.join("docs/grafana.json")).expect("a dashboard");
+    serde_json::from_str::<serde_json::Value>(&dashboard).expect("JSON");
+    let words = dashboard.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
+    let asked: BTreeSet<&str> = words.filter(|word| word.starts_with("sidestep_")).collect();
+    assert!(asked.len() >= 5, "{asked:?}");
+    for name in asked {
+        assert!(body.contains(&format!("\n{name}{{")), "{name} is not served:\n{body}");
+    }
 }
 
 /// Clients that connect and say nothing keep no other waiting.

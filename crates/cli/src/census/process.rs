@@ -3,7 +3,7 @@
 use std::fs;
 
 use rustix::time::{ClockId, clock_gettime};
-use sidestep_sockets::config::{Config, config};
+use sidestep_sockets::config::Config;
 
 /// The numbers of all processes.
 pub fn all() -> impl Iterator<Item = u32> {
@@ -23,21 +23,26 @@ pub fn has_library(pid: u32) -> Option<bool> {
     Some(fs::read_to_string(format!("/proc/{pid}/maps")).ok()?.contains("/libsidestep.so"))
 }
 
-/// What the library read from its environment when it started. Some programs, such as Redis, write their title over that
-/// memory. Then nothing is known, and they are taken to meet others where this program looks.
+/// What the library read from its environment when it started. Of a program that has written over that memory, as Redis does
+/// with its title, nothing is known: see [`shows_settings`].
 pub fn settings(pid: u32) -> Config {
-    let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-    let value = |name: &str| {
-        let mut entries = environment.split(|byte| *byte == 0);
-        let value = entries.find_map(|entry| entry.strip_prefix(name.as_bytes())?.strip_prefix(b"="))?;
-        Some(String::from_utf8_lossy(value).into_owned())
-    };
-    let is_whole = value("LD_PRELOAD").is_some_and(|libraries| libraries.contains("libsidestep.so"));
-    let mut settings = Config::from_env(value);
-    if !is_whole {
-        settings.directory.clone_from(&config().directory);
-    }
-    settings
+    let environment = environment(pid);
+    Config::from_env(|name| value(&environment, name))
+}
+
+/// Whether its environment is as it was when the library was loaded.
+pub fn shows_settings(pid: u32) -> bool {
+    value(&environment(pid), "LD_PRELOAD").is_some_and(|libraries| libraries.contains("libsidestep.so"))
+}
+
+fn environment(pid: u32) -> Vec<u8> {
+    fs::read(format!("/proc/{pid}/environ")).unwrap_or_default()
+}
+
+fn value(environment: &[u8], name: &str) -> Option<String> {
+    let mut entries = environment.split(|byte| *byte == 0);
+    let value = entries.find_map(|entry| entry.strip_prefix(name.as_bytes())?.strip_prefix(b"="))?;
+    Some(String::from_utf8_lossy(value).into_owned())
 }
 
 /// What a process has open.

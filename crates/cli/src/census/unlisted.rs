@@ -28,7 +28,7 @@ pub fn add(sockets: &mut Vec<SocketRecord>, tables: &mut Tables) {
     let (first, mut processes) = (sockets.len(), HashMap::new());
     for pid in process::all().filter(has_library) {
         let settings = process::settings(pid);
-        if settings.directory != config().directory {
+        if settings.directory != config().directory && !under_sidestep.contains(&pid) {
             continue;
         }
         let descriptors = tables.descriptors(pid);

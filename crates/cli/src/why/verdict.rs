@@ -46,12 +46,14 @@ impl Verdict {
                 let wrong = settings.wrong.map(|wrong| wrong.to_string()).unwrap_or_default();
                 Verdict::new(who, Reason::WrongOption).fact("wrong is", wrong)
             }
-            Some(true) if settings.directory != config().directory => Verdict::nameless(
-                who,
-                "runs under Sidestep with another directory",
-                "Start both programs, and ask, with the same --directory (SIDESTEP_DIR).",
-            )
-            .fact("directory", settings.directory),
+            Some(true) if settings.directory != config().directory && process::shows_settings(pid) => {
+                Verdict::nameless(
+                    who,
+                    "runs under Sidestep with another directory",
+                    "Start both programs, and ask, with the same --directory (SIDESTEP_DIR).",
+                )
+                .fact("directory", settings.directory)
+            }
             Some(true) => Verdict::nameless(
                 who,
                 "runs under Sidestep, so its connections with programs that do, too, are accelerated",

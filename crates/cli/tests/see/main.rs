@@ -76,7 +76,6 @@ fn why_names_the_reason() {
     let states = [
         ("promoted", "Promoted"),
         ("young", "Young"),
-        ("titled", "Young"),
         ("option", "Option"),
         ("demoted", "Demoted"),
         ("holder", "OtherHolder"),
@@ -166,6 +165,10 @@ fn why_knows_programs_that_are_not_under_sidestep() {
     let (elsewhere, listening) = (Stage::new("elsewhere"), stage.pair(&[], &["young"]));
     let said = elsewhere.said(&["why", &listening.pid, &listening.fd]);
     assert!(said.contains("another directory") && said.contains("the same --directory"), "{said}");
+    // One that has written over its environment, as Redis does, shows no directory.
+    let titled = stage.pair(&[], &["titled"]);
+    let said = stage.said(&["why", &titled.pid, &titled.listener]);
+    assert!(said.contains("are accelerated") && !said.contains("another directory"), "{said}");
     let said = stage.said(&["why", &listening.pid, &listening.listener]);
     assert!(said.contains("are accelerated") && !said.contains("Young"), "{said}");
 

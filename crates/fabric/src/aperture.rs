@@ -14,7 +14,7 @@ mod table;
 
 use std::sync::{
     Arc, OnceLock,
-    atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
+    atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence},
 };
 
 use sidestep_shm::{Word64, wait::Waiter};
@@ -143,6 +143,27 @@ impl Aperture {
         }
         self.fire(offset, bytes.len(), Access::Write);
         Ok(())
+    }
+
+    /// Reads bytes into memory of the caller: an RDMA read in one step, without a queue. `false` where the region is not mapped
+    /// here; then a queue reads it ([`RdmaQueue::read`](crate::RdmaQueue::read)).
+    #[inline]
+    pub fn read(&self, offset: usize, bytes: &mut [u8]) -> Result<bool> {
+        self.check(offset, bytes.len(), Rights::READ)?;
+        match self.core.state.get() {
+            Some(State::Mapped(mapped)) => {
+                mapped.data.copy_out(offset, bytes)?;
+                // Reads stay in order. Pairs with the owner's Release stores.
+                fence(Ordering::Acquire);
+                self.fire(offset, bytes.len(), Access::Read);
+            }
+            Some(State::Readable(readable)) => {
+                readable.copy_out(offset, bytes)?;
+                self.report_reads(offset, bytes.len());
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
     }
 
     /// Stores one aligned 32-bit word; everything stored before is visible before it.

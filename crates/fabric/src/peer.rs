@@ -106,6 +106,11 @@ impl<'a> Peer<'a> {
         self.link().user(self.number)
     }
 
+    /// Its process, on links of one host: see [`Link::process`].
+    pub fn process(&self) -> Option<u32> {
+        self.link().process(self.number)
+    }
+
     /// Ends everything with it. Its connections report that.
     pub fn close(&self, reason: CloseReason) {
         self.link().close(self.number, reason);

@@ -90,6 +90,17 @@ impl ReadOnlyMemory {
         Ok(())
     }
 
+    /// Copies bytes from `at` on out; what they are is said at [`copy_to`](Self::copy_to).
+    #[inline]
+    pub fn copy_out(&self, at: usize, bytes: &mut [u8]) -> Result<()> {
+        let source = self.part(at, bytes.len())?;
+        // SAFETY: R1, R2: the source is in bounds, and no Rust slice lies in this memory, so the two do not overlap.
+        unsafe { copy(bytes.as_mut_ptr(), source.as_ptr().cast_const(), bytes.len()) };
+        // As in `copy_to`.
+        fence(Ordering::Acquire);
+        Ok(())
+    }
+
     /// The aligned 64-bit word at `at`.
     pub fn load64(&self, at: usize) -> Result<u64> {
         if at % size_of::<u64>() != 0 {

@@ -46,6 +46,12 @@ impl Readable {
         Ok(self.memory.copy_to(offset, into, at, len)?)
     }
 
+    /// As `copy_to`, into memory of the caller.
+    #[inline]
+    pub(crate) fn copy_out(&self, offset: usize, bytes: &mut [u8]) -> Result<()> {
+        Ok(self.memory.copy_out(offset, bytes)?)
+    }
+
     /// The words among these bytes whose reads the owner watches: by line of armed bits, from the first of them to the last,
     /// as offset and length.
     pub(super) fn watched(&self, offset: usize, len: usize) -> impl Iterator<Item = (usize, (usize, usize))> {

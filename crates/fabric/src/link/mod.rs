@@ -298,6 +298,11 @@ pub trait Link: fmt::Debug + Send + Sync {
         let _ = peer;
         None
     }
+    /// The process at the other end, as the kernel told when the line to it was made; `None` where it cannot tell.
+    fn process(&self, peer: PeerNumber) -> Option<u32> {
+        let _ = peer;
+        None
+    }
     /// Ends the connection with a peer. `closed` follows.
     fn close(&self, peer: PeerNumber, reason: CloseReason);
 }

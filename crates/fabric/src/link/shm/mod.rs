@@ -327,6 +327,10 @@ impl Link for ShmLink {
         Some(self.sessions.find(peer).ok()?.who.uid)
     }
 
+    fn process(&self, peer: PeerNumber) -> Option<u32> {
+        Some(self.sessions.find(peer).ok()?.who.pid).filter(|pid| *pid != 0)
+    }
+
     fn close(&self, peer: PeerNumber, reason: CloseReason) {
         if let Ok(session) = self.sessions.find(peer) {
             session.close(reason);

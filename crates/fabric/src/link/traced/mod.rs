@@ -200,6 +200,10 @@ impl Link for TracedLink {
         self.inner.as_link().user(peer)
     }
 
+    fn process(&self, peer: PeerNumber) -> Option<u32> {
+        self.inner.as_link().process(peer)
+    }
+
     fn local_name(&self, peer: PeerNumber, name: &str) -> Option<String> {
         self.inner.as_link().local_name(peer, name)
     }

@@ -243,6 +243,10 @@ impl Link for FaultyLink {
         self.link().caller(peer)
     }
 
+    fn process(&self, peer: PeerNumber) -> Option<u32> {
+        self.link().process(peer)
+    }
+
     fn local_name(&self, peer: PeerNumber, name: &str) -> Option<String> {
         self.link().local_name(peer, name)
     }

@@ -26,6 +26,8 @@ pub struct Told {
     pub rate: u64,
     /// The user that the process was which made or accepted the socket.
     pub user: u32,
+    /// Which socket it is: its SO_COOKIE, and the number of its file.
+    pub identity: (u64, u32),
 }
 
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
@@ -40,8 +42,10 @@ const ID: usize = HEADER + 8;
 const ANSWER_ID: usize = HEADER + 4;
 /// Ports and addresses.
 const ID_LEN: usize = 36;
-/// Where an answer names the user.
+/// Where an answer names the socket by its cookie, the user, and the file.
+const COOKIE: usize = ANSWER_ID + 40;
 const USER: usize = HEADER + 64;
+const INODE: usize = HEADER + 68;
 /// `tcpi_max_pacing_rate`.
 const MAX_PACING_RATE: usize = 112;
 
@@ -53,6 +57,11 @@ impl Diag {
         let socket = descriptor::keep(socket.ok()?);
         let namespace = option64(socket.as_raw_fd(), libc::SOL_SOCKET, SO_NETNS_COOKIE).unwrap_or(0);
         Some(Diag { socket, namespace })
+    }
+
+    /// Which socket is the local end of the established connection with this key ([`Told::identity`]).
+    pub fn identity(&self, key: &Key) -> Option<(u64, u32)> {
+        self.ask(key).map(|told| told.identity)
     }
 
     /// Whether it can tell of this connection.
@@ -107,14 +116,16 @@ fn told_in(answer: &[u8], id: &[u8]) -> Option<Told> {
     {
         return None;
     }
-    let user = u32::from_ne_bytes(answer.get(USER..USER + 4)?.try_into().ok()?);
+    let half = |at: usize| Some(u32::from_ne_bytes(answer.get(at..at + 4)?.try_into().ok()?));
+    let cookie = u64::from_ne_bytes(answer.get(COOKIE..COOKIE + 8)?.try_into().ok()?);
+    let (user, identity) = (half(USER)?, (cookie, half(INODE)?));
     let mut rest = answer.get(ANSWER..)?;
     loop {
         let len = usize::from(u16::from_ne_bytes(rest.get(..2)?.try_into().ok()?));
         let kind = u16::from_ne_bytes(rest.get(2..4)?.try_into().ok()?);
         if kind == INET_DIAG_INFO {
             let rate = rest.get(4..len)?.get(MAX_PACING_RATE..MAX_PACING_RATE + 8)?;
-            return Some(Told { rate: u64::from_ne_bytes(rate.try_into().ok()?), user });
+            return Some(Told { rate: u64::from_ne_bytes(rate.try_into().ok()?), user, identity });
         }
         rest = rest.get(len.max(4).next_multiple_of(4)..)?;
     }
@@ -164,9 +175,14 @@ mod tests {
                     let key = Key::of(stream.as_raw_fd()).unwrap();
                     assert!(diag.covers(&key));
                     let user = rustix::process::geteuid().as_raw();
-                    let told = |number: usize| Some(Told { rate: 1 << 62 | number as u64, user });
-                    assert_eq!(diag.ask(&key), told(at * 2 + end), "{listen}");
-                    assert_eq!(diag.ask(&key.reversed()), told(at * 2 + 1 - end), "{listen}");
+                    let told = |stream: &TcpStream, number: usize| {
+                        let inode = rustix::fs::fstat(stream).unwrap().st_ino as u32;
+                        let identity = (crate::kernel::cookie(stream.as_raw_fd()).unwrap(), inode);
+                        Some(Told { rate: 1 << 62 | number as u64, user, identity })
+                    };
+                    let other = [&pair.1, &pair.0][end];
+                    assert_eq!(diag.ask(&key), told(stream, at * 2 + end), "{listen}");
+                    assert_eq!(diag.ask(&key.reversed()), told(other, at * 2 + 1 - end), "{listen}");
                 }
             }
             let gone = Key::of(pairs[0].0.as_raw_fd()).unwrap();

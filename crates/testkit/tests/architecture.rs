@@ -21,7 +21,9 @@ const DIRECTIONS: &[(&str, &[&str])] = &[
     ("stream", &["fabric", "vi", "shm", "sys", "wire"]),
     // `shm` for the waiting policy and mapped files.
     ("sockets", &["stream", "fabric", "shm", "sys", "wire"]),
-    ("preload", &["sockets"]),
+    // `sockets` for what the kernel says of a connection, `shm` for memory of the program.
+    ("extended", &["fabric", "sockets", "shm", "sys", "wire"]),
+    ("preload", &["sockets", "extended"]),
     ("idl", &[]),
     // `iwarp` for RPC over RDMA, whose peers are not of the fabric.
     ("rpc", &["fabric", "vi", "iwarp", "wire", "sys"]),

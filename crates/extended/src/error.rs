@@ -1,0 +1,131 @@
+//! What can go wrong, and which `errno` says so to a C program.
+
+use sidestep_fabric as fabric;
+use sidestep_fabric::{CloseReason, Refusal};
+
+/// A result of this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why an operation was not done.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The descriptor is not what an extended socket is made of.
+    #[error("descriptor {fd} is not a connected TCP socket (errno {errno}); connect it first")]
+    NotConnected {
+        /// Which.
+        fd: i32,
+        /// What the kernel said.
+        errno: i32,
+    },
+    /// The other end is where shared memory does not reach.
+    #[error(
+        "the other end of the connection is not in this network namespace of this host; its memory cannot be shared"
+    )]
+    Elsewhere,
+    /// The other end has not enabled its socket.
+    #[error("the other end did not enable its socket in time; both ends must, and the socket is as it was")]
+    Unanswered,
+    /// Whoever answered does not hold the other end of the connection, or it cannot be seen whether it does.
+    #[error("whoever answers is not seen to hold the other end of the connection (see /proc/PID/fd); it is refused")]
+    Unproven,
+    /// The other end speaks another version of the protocol.
+    #[error("the other end speaks another version of this protocol; use the same version of Sidestep at both ends")]
+    Version,
+    /// Another process that has the same socket enables it, or has.
+    #[error("this end of the connection is being enabled already, by another thread or process")]
+    Taken,
+    /// The object was made before a fork, by the parent.
+    #[error("this belongs to the parent process; enable the socket in this one, or use it there")]
+    Forked,
+    /// The region is the source or target of an operation that has not ended.
+    #[error("the region is still used by an operation; take its completion first")]
+    Busy,
+    /// The region was registered with fewer rights.
+    #[error("the region was registered for {held}, not for {wanted}")]
+    Rights {
+        /// What it was registered for.
+        held: fabric::Rights,
+        /// What was asked.
+        wanted: fabric::Rights,
+    },
+    /// The remote region came over another socket.
+    #[error("the remote region was imported over another socket")]
+    OtherSocket,
+    /// A message is longer than the receive that was posted for it.
+    #[error("a message of {len} bytes came for a receive of {room}; it is lost")]
+    TooLong {
+        /// Of the message.
+        len: usize,
+        /// Of the receive.
+        room: usize,
+    },
+    /// Too much waits to be sent or received.
+    #[error("{what}: there are {limit} already; take completions first")]
+    Full {
+        /// What.
+        what: &'static str,
+        /// How many there can be.
+        limit: usize,
+    },
+    /// An operation before it, of the same socket, has failed.
+    #[error("not carried out, since an operation posted before it on the same socket has failed")]
+    Cancelled,
+    /// The fabric says why.
+    #[error(transparent)]
+    Fabric(fabric::Error),
+}
+
+impl From<fabric::Error> for Error {
+    fn from(error: fabric::Error) -> Error {
+        match error {
+            fabric::Error::Flushed(_) => Error::Cancelled,
+            error => Error::Fabric(error),
+        }
+    }
+}
+
+impl From<CloseReason> for Error {
+    fn from(reason: CloseReason) -> Error {
+        Error::Fabric(fabric::Error::Closed(reason))
+    }
+}
+
+impl Error {
+    /// The `errno` that says it to a C program.
+    pub fn errno(&self) -> i32 {
+        match self {
+            Error::NotConnected { errno, .. } => *errno,
+            Error::Elsewhere => libc::EHOSTUNREACH,
+            Error::Unanswered => libc::ETIMEDOUT,
+            Error::Unproven | Error::Rights { .. } => libc::EACCES,
+            Error::Version => libc::EPROTO,
+            Error::Taken | Error::Busy => libc::EBUSY,
+            Error::Forked => libc::EPERM,
+            Error::OtherSocket => libc::EINVAL,
+            Error::TooLong { .. } => libc::EMSGSIZE,
+            Error::Full { .. } => libc::EAGAIN,
+            Error::Cancelled => libc::ECANCELED,
+            Error::Fabric(error) => errno_of(error),
+        }
+    }
+}
+
+fn errno_of(error: &fabric::Error) -> i32 {
+    match error {
+        fabric::Error::Cookie(Refusal::Rights { .. } | Refusal::Forged) => libc::EACCES,
+        fabric::Error::Cookie(Refusal::Range { .. }) | fabric::Error::Size { .. } => libc::EINVAL,
+        fabric::Error::Cookie(_) => libc::ESTALE,
+        fabric::Error::Closed(CloseReason::Here) => libc::ENOTCONN,
+        fabric::Error::Closed(CloseReason::Violation(_)) => libc::EPROTO,
+        fabric::Error::Closed(_) => libc::ECONNRESET,
+        fabric::Error::Refused { .. } | fabric::Error::NobodyListens(_) => libc::ECONNREFUSED,
+        fabric::Error::TimedOut(_) => libc::ETIMEDOUT,
+        fabric::Error::Full { .. } => libc::EAGAIN,
+        fabric::Error::Flushed(_) => libc::ECANCELED,
+        fabric::Error::Unsupported(_) => libc::EOPNOTSUPP,
+        fabric::Error::Memory(sidestep_shm::Error::Range { .. } | sidestep_shm::Error::Size { .. }) => libc::EINVAL,
+        fabric::Error::Memory(_) => libc::ENOMEM,
+        _ => libc::EIO,
+    }
+}

@@ -1,0 +1,92 @@
+//! The extended sockets of a process: its node on the fabric, and what is made there.
+
+use std::{
+    os::fd::BorrowedFd,
+    sync::atomic::{AtomicU64, Ordering},
+};
+
+use sidestep_fabric::{self as fabric, Node, Rights};
+use sidestep_shm::Memory;
+use sidestep_sys::process;
+
+use crate::{
+    completion::CompletionQueue,
+    error::{Error, Result},
+    meeting,
+    region::Region,
+    socket::Socket,
+};
+
+/// The extended sockets of this process. One is enough; clones are the same.
+#[derive(Debug, Clone)]
+pub struct Stack {
+    node: Node,
+    /// The process that made it: a forked child has the parent's memory, and none of its connections.
+    generation: u32,
+}
+
+/// Numbers of sockets, each given out once in a process.
+static NEXT_SOCKET: AtomicU64 = AtomicU64::new(1);
+
+impl Stack {
+    /// A stack of its own.
+    pub fn new() -> Result<Stack> {
+        let generation = process::generation();
+        Ok(Stack { node: Node::new()?, generation })
+    }
+
+    /// The node that everything goes through.
+    pub fn node(&self) -> &Node {
+        &self.node
+    }
+
+    /// Whether this process made it, and not its parent.
+    #[inline]
+    pub fn is_own(&self) -> bool {
+        self.generation == process::generation()
+    }
+
+    #[inline]
+    pub(crate) fn check(&self) -> Result<()> {
+        if self.is_own() { Ok(()) } else { Err(Error::Forked) }
+    }
+
+    /// A queue for completions.
+    pub fn completion_queue(&self) -> Result<CompletionQueue> {
+        self.check()?;
+        Ok(CompletionQueue::new(&self.node))
+    }
+
+    /// Asks the other end of a connected TCP socket to extend it, and waits until it has done the same, at most until the
+    /// deadline (nanoseconds of `sys::clock::now`). Completions go to `queue`.
+    ///
+    /// The bytes of the connection are not touched, whether that succeeds or not, and neither is the descriptor, which may be
+    /// used meanwhile.
+    pub fn enable(&self, socket: BorrowedFd<'_>, queue: &CompletionQueue, deadline: u64) -> Result<Socket> {
+        self.check()?;
+        let met = meeting::meet(&self.node, socket, deadline)?;
+        Socket::new(self.clone(), NEXT_SOCKET.fetch_add(1, Ordering::Relaxed), met, queue)
+    }
+
+    /// Registers fresh memory, which peers with all rights, or with the right to read, map: their operations need nothing of
+    /// this process.
+    pub fn register(&self, len: usize, rights: Rights) -> Result<Region> {
+        self.check()?;
+        Ok(Region::new(fabric::Region::new(&self.node, len)?, rights))
+    }
+
+    /// Registers memory of the program. Peers copy through the kernel, if it lets them; else this process's calls serve them.
+    ///
+    /// The `unsafe` step is [`Memory::from_raw`], which makes the `memory`.
+    pub fn register_over(&self, memory: Memory, rights: Rights) -> Result<Region> {
+        self.check()?;
+        Ok(Region::new(fabric::Region::over(&self.node, memory)?, rights))
+    }
+
+    /// Serves peers whose operations need this process. Every call does that, too.
+    pub fn progress(&self) {
+        if self.is_own() {
+            self.node.progress_kernel();
+        }
+    }
+}

@@ -1,5 +1,6 @@
 //! `sidestep install`: what was built, into the folders of a prefix.
 
+mod calls;
 mod manual;
 
 use std::{
@@ -50,8 +51,11 @@ pub fn run(options: &Install) -> Result<()> {
     link(SONAME, &prefix.join("lib/libvipl.so"))?;
     write(HEADER, &prefix.join("include/vipl.h"))?;
     write(&described, &prefix.join("lib/pkgconfig/vipl.pc"))?;
+    write(calls::HEADER, &prefix.join("include/sidestep.h"))?;
+    let described = EXTENDED_PKG_CONFIG.replace("@PREFIX@", &named.display().to_string());
+    write(&described, &prefix.join("lib/pkgconfig/sidestep.pc"))?;
     write(MANUAL, &prefix.join("share/man/man3/vipl.3"))?;
-    for (name, text) in manual::pages() {
+    for (name, text) in manual::pages().into_iter().chain(calls::pages()) {
         write(&text, &prefix.join("share/man/man3").join(name))?;
     }
     for (name, text) in completions::pages()? {
@@ -140,10 +144,12 @@ fn put(bytes: &[u8], to: &Path, mode: u32) -> Result<()> {
 /// The name that programs are bound to; `crates/vipl/build.rs` writes it into the library.
 const SONAME: &str = "libvipl.so.1";
 const EXAMPLES_FOLDER: &str = "share/doc/sidestep/examples";
-const EXAMPLES: [(&str, &str); 2] = [
+const EXAMPLES: [(&str, &str); 3] = [
     ("pingpong.c", include_str!("../../vipl/examples/pingpong.c")),
     ("cq_server.c", include_str!("../../vipl/examples/cq_server.c")),
+    ("prices.c", include_str!("../../preload/examples/prices.c")),
 ];
 const HEADER: &str = include_str!("../../vipl/include/vipl.h");
 const MANUAL: &str = include_str!("../../vipl/man/vipl.3");
+const EXTENDED_PKG_CONFIG: &str = include_str!("../../preload/sidestep.pc.in");
 const PKG_CONFIG: &str = include_str!("../../vipl/vipl.pc.in");

@@ -29,5 +29,7 @@ pub use completion::{Completion, CompletionQueue, Kind};
 pub use error::{Error, Result};
 pub use region::{Piece, Region, Remote};
 pub use sidestep_fabric::Rights;
+pub use sidestep_shm::Memory;
+pub use sidestep_sys::process::generation;
 pub use socket::Socket;
-pub use stack::Stack;
+pub use stack::{Stack, in_milliseconds};

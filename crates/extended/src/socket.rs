@@ -231,6 +231,13 @@ impl Socket {
     }
 }
 
+impl Socket {
+    /// Whether these bytes lie in a remote region: for callers that move them in parts, all or none.
+    pub fn check_range(&self, remote: &Remote, offset: usize, len: usize) -> Result<()> {
+        check_range(remote, offset, len)
+    }
+}
+
 fn check_range(remote: &Remote, offset: usize, len: usize) -> Result<()> {
     let inside = offset.checked_add(len).is_some_and(|end| end <= remote.len());
     let refusal = fabric::Refusal::Range { offset: offset as u64, len: len as u64 };

@@ -7,7 +7,7 @@ use std::{
 
 use sidestep_fabric::{self as fabric, Node, Rights};
 use sidestep_shm::Memory;
-use sidestep_sys::process;
+use sidestep_sys::{clock, process};
 
 use crate::{
     completion::CompletionQueue,
@@ -27,6 +27,11 @@ pub struct Stack {
 
 /// Numbers of sockets, each given out once in a process.
 static NEXT_SOCKET: AtomicU64 = AtomicU64::new(1);
+
+/// A deadline for calls that wait: so many milliseconds from now.
+pub fn in_milliseconds(milliseconds: u64) -> u64 {
+    clock::now().saturating_add(milliseconds.saturating_mul(1_000_000))
+}
 
 impl Stack {
     /// A stack of its own.

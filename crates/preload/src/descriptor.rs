@@ -4,11 +4,12 @@ use std::ffi::{c_int, c_uint};
 
 use sidestep_sockets::{calls, kernel::Errno, signal};
 
-use crate::{engine, errno, real::call};
+use crate::{engine, errno, extended::table as extended, real::call};
 
 /// # Safety
 /// P4.
 pub unsafe fn close(fd: c_int) -> c_int {
+    extended::closed(fd);
     if engine::has_any(fd) {
         if !engine::is_shut_in() {
             return engine::ask_unit(|| calls::close(fd));
@@ -41,6 +42,7 @@ pub unsafe fn close_range(first: c_uint, last: c_uint, flags: c_int) -> c_int {
         }
     }
     let before = errno::get();
+    extended::closed_range(first, last);
     match calls::close_range(first, last) {
         Ok(()) => {
             errno::set(before);
@@ -56,6 +58,7 @@ pub unsafe fn close_range(first: c_uint, last: c_uint, flags: c_int) -> c_int {
 /// P4.
 pub unsafe fn closefrom(first: c_int) {
     let before = errno::get();
+    extended::closed_range(first.max(0) as c_uint, c_uint::MAX);
     if !signal::is_inside() && calls::close_range(first.max(0) as c_uint, c_uint::MAX).is_ok() {
         errno::set(before);
         return;
@@ -191,6 +194,7 @@ fn prepare(old: c_int, new: c_int) -> Result<(), Errno> {
         sidestep_sockets::kernel::control(old, libc::F_GETFD, 0)?;
         engine::forget(new);
     }
+    extended::closed(new);
     Ok(())
 }
 

@@ -3,9 +3,10 @@
 //! **What it is.** One list of calls (`list.rs`), a wrapper for each, and the next function of that name behind it.
 //! A wrapper decides whether the call is for a descriptor of the engine, and hands it over or passes it on.
 //!
-//! **Who calls it.** Programs that never heard of it, through the dynamic linker (`LD_PRELOAD`).
+//! **Who calls it.** Programs that never heard of it, through the dynamic linker (`LD_PRELOAD`); and those that call extended sockets
+//! (`include/sidestep.h`).
 //!
-//! **What it calls.** `sidestep-sockets`, and whatever function of the same name comes next: libc's, or that of another
+//! **What it calls.** `sidestep-sockets`, `sidestep-extended`, and whatever function of the same name comes next: libc's, or that of another
 //! preloaded library.
 //!
 //! **What it never does.** It holds no stream, no protocol and no policy, starts no thread, opens no descriptor, and
@@ -47,6 +48,7 @@ mod connection;
 mod descriptor;
 mod engine;
 mod errno;
+mod extended;
 mod file;
 mod handler;
 mod jump;

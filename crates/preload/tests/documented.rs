@@ -14,9 +14,20 @@ fn the_library_exports_the_list_and_nothing_else() {
     let exported: BTreeSet<&str> = text.lines().filter_map(|line| line.split_whitespace().nth(2)).collect();
     let listed: BTreeSet<&str> =
         CALLS.iter().flat_map(|call| [call.name].into_iter().chain(call.aliases.iter().copied())).collect();
+    let header = header();
+    let listed: BTreeSet<&str> = listed.into_iter().chain(header.iter().map(String::as_str)).collect();
     let missing: Vec<_> = listed.difference(&exported).collect();
     let surplus: Vec<_> = exported.difference(&listed).collect();
     assert!(missing.is_empty() && surplus.is_empty(), "not exported: {missing:?}; not in the list: {surplus:?}");
+}
+
+/// The calls that `sidestep.h` declares.
+fn header() -> Vec<String> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("include/sidestep.h");
+    let text = fs::read_to_string(path).expect("sidestep.h");
+    let declared = text.lines().filter(|line| line.ends_with(");") && !line.starts_with(' '));
+    let names = declared.filter_map(|line| line.split('(').next()?.rsplit([' ', '*']).next().map(str::to_owned));
+    names.filter(|name| name.starts_with("ss_")).collect()
 }
 
 #[test]

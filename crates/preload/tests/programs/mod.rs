@@ -11,15 +11,44 @@ use std::{
 
 /// Compiles `tests/c/NAME.c`.
 pub fn compile(name: &str) -> PathBuf {
+    compile_with(&source("tests/c", name), &[])
+}
+
+/// The same, for a program that calls the library by its own names (`sidestep.h`).
+pub fn compile_linked(name: &str) -> PathBuf {
+    link(&source("tests/c", name))
+}
+
+/// The same, for a program in `examples`.
+pub fn compile_example(name: &str) -> PathBuf {
+    link(&source("examples", name))
+}
+
+fn source(folder: &str, name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(folder).join(name).with_extension("c")
+}
+
+fn link(source: &Path) -> PathBuf {
+    let library = library();
+    // Before LD_LIBRARY_PATH, in which cargo may have an older one.
+    let folder = library.parent().expect("a folder").display();
+    let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("include");
+    let [include, folder, search] =
+        [format!("-I{}", include.display()), format!("-L{folder}"), format!("-Wl,--disable-new-dtags,-rpath,{folder}")];
+    compile_with(source, &[&include, &folder, "-lsidestep", &search])
+}
+
+fn compile_with(source: &Path, linked: &[&str]) -> PathBuf {
     static NEXT: AtomicU32 = AtomicU32::new(0);
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c").join(name).with_extension("c");
+    let name = source.file_stem().expect("a name").display();
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     let out = profile().join("preload").join(format!("{name}-{}-{number}", std::process::id()));
     fs::create_dir_all(out.parent().expect("a folder")).expect("a folder");
     let output = Command::new("cc")
         .args(["-O1", "-g", "-Wall", "-Wextra", "-Werror", "-D_GNU_SOURCE", "-pthread", "-o"])
         .arg(&out)
-        .arg(&source)
+        .arg(source)
+        .args(linked)
         .output()
         .expect("a C compiler");
     assert!(output.status.success(), "{}:\n{}", source.display(), String::from_utf8_lossy(&output.stderr));

@@ -1,0 +1,547 @@
+//! The calls of `sidestep.h`: extended sockets for C programs. What each does is said there.
+//!
+//! Memory of the program is read and written through a buffer of this thread, never by a Rust reference: it may be a registered
+//! region, which peers write at any time.
+
+use std::{
+    cell::Cell,
+    ffi::{c_char, c_int, c_void},
+    os::fd::{AsRawFd, IntoRawFd},
+    ptr::NonNull,
+    sync::Arc,
+};
+
+use sidestep_extended::{
+    Completion, CompletionQueue, Error, Kind, Memory, Piece, Region, Remote, Rights, Socket, in_milliseconds,
+};
+use sidestep_sockets::signal::Inside;
+
+use crate::errno;
+
+pub mod table;
+
+use table::{Table, borrowed, table};
+
+/// `struct ss_piece`.
+#[repr(C)]
+pub struct CPiece {
+    region: u64,
+    offset: usize,
+    length: usize,
+}
+
+/// `struct ss_imported`.
+#[repr(C)]
+pub struct CImported {
+    tag: u64,
+    length: u64,
+    rights: i32,
+    direct: i32,
+}
+
+/// `struct ss_completion`.
+#[repr(C)]
+pub struct CCompletion {
+    token: u64,
+    length: u64,
+    kind: i32,
+    error: i32,
+    fd: i32,
+    unused: i32,
+}
+
+const _: () = assert!(size_of::<CPiece>() == 24 && size_of::<CImported>() == 24 && size_of::<CCompletion>() == 32);
+
+/// Why a call failed: what the fabric says, or a number that names nothing.
+enum Failure {
+    Stack(Error),
+    /// With an errno.
+    Argument(c_int, &'static str),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        Failure::Stack(error)
+    }
+}
+
+type Result<T> = std::result::Result<T, Failure>;
+
+const NO_SOCKET: Failure =
+    Failure::Argument(libc::ENOTCONN, "the descriptor is not an extended socket; call ss_enable first");
+const NO_QUEUE: Failure =
+    Failure::Argument(libc::EBADF, "the descriptor is no completion queue; make one by ss_queue_create");
+const NO_REGION: Failure = Failure::Argument(libc::EINVAL, "no region has this number, or it was deregistered");
+const NO_REMOTE: Failure = Failure::Argument(libc::EINVAL, "no imported region has this number, or it was released");
+const BAD_ARGUMENT: Failure = Failure::Argument(libc::EINVAL, "an argument is null, negative, or not among its values");
+
+/// Room for what `ss_error` says.
+const TEXT: usize = 256;
+/// Bytes that are moved at a time between memory of the program and memory of a peer.
+const CHUNK: usize = 8192;
+const SMALL: usize = 128;
+
+thread_local! {
+    static SAID: Cell<[u8; TEXT]> = const { Cell::new([0; TEXT]) };
+}
+
+/// Carries out a call: inside the engine, so that no handler interrupts it, and with `errno` as C has it.
+fn answer<T>(failed: T, call: impl FnOnce(&'static Table) -> Result<T>) -> T {
+    let before = errno::get();
+    let outcome = {
+        let _inside = Inside::enter();
+        call(table())
+    };
+    match outcome {
+        Ok(value) => {
+            errno::set(before);
+            value
+        }
+        Err(failure) => {
+            say(&failure);
+            failed
+        }
+    }
+}
+
+#[cold]
+fn say(failure: &Failure) {
+    let _inside = Inside::enter();
+    let (number, text) = match failure {
+        Failure::Stack(error) => (error.errno(), error.to_string()),
+        Failure::Argument(number, text) => (*number, (*text).to_string()),
+    };
+    let mut said = [0; TEXT];
+    let len = text.len().min(TEXT - 1);
+    said[..len].copy_from_slice(&text.as_bytes()[..len]);
+    SAID.with(|place| place.set(said));
+    errno::set(number);
+}
+
+fn unit(call: impl FnOnce(&'static Table) -> Result<()>) -> c_int {
+    answer(-1, |table| call(table).map(|()| 0))
+}
+
+fn socket(table: &Table, fd: c_int) -> Result<Arc<Socket>> {
+    table.read().sockets.get(&fd).cloned().ok_or(NO_SOCKET)
+}
+
+fn queue(table: &Table, fd: c_int) -> Result<CompletionQueue> {
+    table.read().queues.get(&fd).cloned().ok_or(NO_QUEUE)
+}
+
+/// An operation on a remote region, with the table locked for reading: nobody but `ss_enable`, `ss_register` and their like waits for it.
+fn on_remote<T>(
+    table: &Table,
+    (fd, remote): (c_int, u64),
+    act: impl FnOnce(&Socket, &Remote) -> std::result::Result<T, Error>,
+) -> Result<T> {
+    let entries = table.read();
+    let (socket, remote) = (entries.sockets.get(&fd).ok_or(NO_SOCKET)?, entries.remotes.get(&remote).ok_or(NO_REMOTE)?);
+    if remote.reads_directly() {
+        return Ok(act(socket, remote)?);
+    }
+    // It may wait for the owner.
+    let (socket, remote) = (socket.clone(), remote.clone());
+    drop(entries);
+    Ok(act(&socket, &remote)?)
+}
+
+fn rights(bits: c_int) -> Result<Rights> {
+    let known = [(1, Rights::READ), (2, Rights::WRITE), (4, Rights::ATOMIC)];
+    if bits & !7 != 0 {
+        return Err(BAD_ARGUMENT);
+    }
+    let held = known.iter().filter(|(bit, _)| bits & bit != 0);
+    Ok(held.fold(Rights::NONE, |all, (_, right)| all.and(*right)))
+}
+
+fn bits(rights: Rights) -> i32 {
+    let known = [(1, Rights::READ), (2, Rights::WRITE), (4, Rights::ATOMIC)];
+    known.iter().filter(|(_, right)| rights.allow(*right)).map(|(bit, _)| bit).sum()
+}
+
+fn deadline(timeout_ms: c_int) -> Option<u64> {
+    u64::try_from(timeout_ms).ok().map(in_milliseconds)
+}
+
+/// # Safety
+/// P1: `pieces` is valid for `count` reads.
+unsafe fn gathered(table: &Table, pieces: *const CPiece, count: c_int) -> Result<Vec<Piece>> {
+    let count = usize::try_from(count).map_err(|_| BAD_ARGUMENT)?;
+    if pieces.is_null() && count > 0 {
+        return Err(BAD_ARGUMENT);
+    }
+    let entries = table.read();
+    let mut gathered = Vec::with_capacity(count.min(64));
+    for at in 0..count {
+        // SAFETY: P1.
+        let piece = unsafe { pieces.wrapping_add(at).read() };
+        let region = entries.regions.get(&piece.region).ok_or(NO_REGION)?;
+        gathered.push(region.piece(piece.offset, piece.length)?);
+    }
+    Ok(gathered)
+}
+
+fn offset(offset: u64) -> Result<usize> {
+    usize::try_from(offset).map_err(|_| BAD_ARGUMENT)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn ss_queue_create() -> c_int {
+    answer(-1, |table| {
+        let queue = table.stack()?.completion_queue()?;
+        let copy = queue.descriptor()?.try_clone_to_owned();
+        // A number of the program's own: it closes it.
+        let fd = copy.map_err(|_| Failure::Argument(libc::EMFILE, "no descriptor is left for a queue"))?.into_raw_fd();
+        table.add_queue(fd, queue);
+        Ok(fd)
+    })
+}
+
+/// # Safety
+/// P1: `into` is valid for `most` writes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ss_queue_poll(fd: c_int, into: *mut CCompletion, most: c_int) -> c_int {
+    answer(-1, |table| {
+        let most = usize::try_from(most).map_err(|_| BAD_ARGUMENT)?;
+        if into.is_null() && most > 0 {
+            return Err(BAD_ARGUMENT);
+        }
+        let mut taken = Vec::new();
+        queue(table, fd)?.poll(&mut taken, most);
+        for (at, completion) in taken.iter().enumerate() {
+            // SAFETY: P1: no more than `most`.
+            unsafe { into.wrapping_add(at).write(told(table, completion)) };
+        }
+        Ok(taken.len() as c_int)
+    })
+}
+
+/// # Safety
+/// As for `ss_queue_poll`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ss_queue_wait(fd: c_int, into: *mut CCompletion, most: c_int, timeout_ms: c_int) -> c_int {
+    let until = deadline(timeout_ms);
+    loop {
+        // SAFETY: as for this function.
+        let taken = unsafe { ss_queue_poll(fd, into, most) };
+        if taken != 0 || most == 0 {
+            return taken;
+        }
+        let left = until.map(|until| until.saturating_sub(in_milliseconds(0)));
+        if left == Some(0) {
+            return 0;
+        }
+        // Outside the engine: a handler runs at once, and ends the wait.
+        let Some(descriptor) = borrowed(fd) else { return errno::fail(libc::EBADF) as c_int };
+        let left = left.map(|left| rustix::event::Timespec {
+            tv_sec: (left / 1_000_000_000) as i64,
+            tv_nsec: (left % 1_000_000_000) as i64,
+        });
+        let mut fds = [rustix::event::PollFd::new(&descriptor, rustix::event::PollFlags::IN)];
+        if let Err(error) = rustix::event::poll(&mut fds, left.as_ref()) {
+            return errno::fail(error.raw_os_error()) as c_int;
+        }
+    }
+}
+
+fn told(table: &Table, completion: &Completion) -> CCompletion {
+    let kind = match completion.kind {
+        Kind::Put => 1,
+        Kind::Get => 2,
+        Kind::Send => 3,
+        Kind::Receive => 4,
+        Kind::Notice => 5,
+        Kind::Export => 6,
+        Kind::Closed => 7,
+    };
+    let (length, error) = match &completion.outcome {
+        Ok(length) => (*length as u64, 0),
+        Err(error) => (0, error.errno()),
+    };
+    CCompletion { token: completion.token, length, kind, error, fd: table.fd_of(completion), unused: 0 }
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn ss_enable(fd: c_int, queue_fd: c_int, timeout_ms: c_int) -> c_int {
+    unit(|table| {
+        let queue = queue(table, queue_fd)?;
+        if table.read().sockets.contains_key(&fd) {
+            return Err(Failure::Argument(libc::EBUSY, "the socket is extended already; ss_disable ends that"));
+        }
+        let descriptor = borrowed(fd).ok_or(Failure::Argument(libc::EBADF, "no descriptor has this number"))?;
+        let socket = table.stack()?.enable(descriptor, &queue, deadline(timeout_ms).unwrap_or(u64::MAX))?;
+        table.add_socket(descriptor.as_raw_fd(), socket);
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn ss_disable(fd: c_int) -> c_int {
+    let known = unit(|table| socket(table, fd).map(drop));
+    if known == 0 {
+        table::closed(fd);
+    }
+    known
+}
+
+/// # Safety
+/// `address .. address + length` is readable and writable until the region is deregistered, or `address` is null.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ss_register(address: *mut c_void, length: usize, bits: c_int) -> u64 {
+    answer(0, |table| {
+        let (stack, rights) = (table.stack()?, rights(bits)?);
+        if length == 0 || length > isize::MAX as usize {
+            return Err(BAD_ARGUMENT);
+        }
+        let region = match NonNull::new(address.cast::<u8>()) {
+            None => stack.register(length, rights)?,
+            Some(base) => {
+                // SAFETY: as for this function.
+                let memory = unsafe { Memory::from_raw(base, length) };
+                stack.register_over(memory, rights)?
+            }
+        };
+        Ok(table.write().add_region(region))
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn ss_address(region: u64) -> *mut c_void {
+    answer(std::ptr::null_mut(), |table| with_region(table, region, |region| Ok(region.base().as_ptr().cast())))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn ss_revoke(region: u64) -> c_int {
+    unit(|table| with_region(table, region, |region| Ok(region.revoke()?)))
+}
+
+fn with_region<T>(table: &Table, number: u64, act: impl FnOnce(&Region) -> Result<T>) -> Result<T> {
+    act(table.read().regions.get(&number).ok_or(NO_REGION)?)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn ss_deregister(number: u64) -> c_int {
+    unit(|table| {
+        let mut entries = table.write();
+        let region = entries.regions.remove(&number).ok_or(NO_REGION)?;
+        if let Err((region, error)) = region.deregister() {
+            entries.regions.insert(number, region);
+            return Err(error.into());
+        }
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn ss_export(fd: c_int, region: u64, bits: c_int, tag: u64) -> c_int {
+    unit(|table| {
+        let (socket, rights) = (socket(table, fd)?, rights(bits)?);
+        with_region(table, region, |region| Ok(socket.export(region, rights, tag)?))
+    })
+}
+
+/// # Safety
+/// P1: `about` is null or valid for a write.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ss_import(fd: c_int, about: *mut CImported, timeout_ms: c_int) -> u64 {
+    answer(0, |table| {
+        let remote = socket(table, fd)?.import(deadline(timeout_ms))?;
+        if !about.is_null() {
+            let direct = i32::from(remote.reads_directly());
+            let rights = bits(remote.rights());
+            // SAFETY: P1.
+            unsafe { about.write(CImported { tag: remote.tag(), length: remote.len() as u64, rights, direct }) };
+        }
+        Ok(table.write().add_remote(remote))
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn ss_release(remote: u64) -> c_int {
+    unit(|table| {
+        let gone = table.write().remotes.remove(&remote);
+        gone.map(drop).ok_or(NO_REMOTE)
+    })
+}
+
+/// # Safety
+/// P1: `from` is valid for `length` reads.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ss_put(fd: c_int, remote: u64, at: u64, from: *const c_void, length: usize) -> c_int {
+    unit(|table| {
+        let at = offset(at)?;
+        if from.is_null() && length > 0 {
+            return Err(BAD_ARGUMENT);
+        }
+        on_remote(table, (fd, remote), |socket, remote| {
+            socket.check_range(remote, at, length)?;
+            in_parts(length, |done, part| {
+                let source = from.cast::<u8>().wrapping_add(done);
+                // SAFETY: P1: as many bytes from `done` on are the caller's; the part is this thread's.
+                unsafe { std::ptr::copy_nonoverlapping(source, part.as_mut_ptr(), part.len()) };
+                socket.put(remote, at.saturating_add(done), part)
+            })
+        })
+    })
+}
+
+/// # Safety
+/// P1: `into` is valid for `length` writes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ss_get(fd: c_int, remote: u64, at: u64, into: *mut c_void, length: usize) -> c_int {
+    unit(|table| {
+        let at = offset(at)?;
+        if into.is_null() && length > 0 {
+            return Err(BAD_ARGUMENT);
+        }
+        on_remote(table, (fd, remote), |socket, remote| {
+            socket.check_range(remote, at, length)?;
+            in_parts(length, |done, part| {
+                socket.get(remote, at.saturating_add(done), part)?;
+                let target = into.cast::<u8>().wrapping_add(done);
+                // SAFETY: P1: as many bytes from `done` on are the caller's; the part is this thread's.
+                unsafe { std::ptr::copy_nonoverlapping(part.as_ptr(), target, part.len()) };
+                Ok(())
+            })
+        })
+    })
+}
+
+/// Calls `act` for every part of a transfer, with where it begins and a buffer as long as it is. No part: an empty one.
+#[inline]
+fn in_parts(
+    length: usize,
+    mut act: impl FnMut(usize, &mut [u8]) -> std::result::Result<(), Error>,
+) -> std::result::Result<(), Error> {
+    if length <= SMALL {
+        // Clearing a large buffer would take longer than the operation.
+        return act(0, &mut [0; SMALL][..length]);
+    }
+    let mut buffer = [0; CHUNK];
+    (0..length).step_by(CHUNK).try_for_each(|done| act(done, &mut buffer[..(length - done).min(CHUNK)]))
+}
+
+/// # Safety
+/// P1: `old` is null or valid for a write.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ss_compare_swap(
+    fd: c_int,
+    remote: u64,
+    at: u64,
+    expected: u64,
+    desired: u64,
+    old: *mut u64,
+) -> c_int {
+    unit(|table| {
+        let at = offset(at)?;
+        let held = on_remote(table, (fd, remote), |socket, remote| socket.compare_swap(remote, at, expected, desired))?;
+        // SAFETY: P1.
+        unsafe { give(old, held) };
+        Ok(())
+    })
+}
+
+/// # Safety
+/// P1: `old` is null or valid for a write.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ss_fetch_add(fd: c_int, remote: u64, at: u64, value: u64, old: *mut u64) -> c_int {
+    unit(|table| {
+        let at = offset(at)?;
+        let held = on_remote(table, (fd, remote), |socket, remote| socket.fetch_add(remote, at, value))?;
+        // SAFETY: P1.
+        unsafe { give(old, held) };
+        Ok(())
+    })
+}
+
+/// # Safety
+/// `place` is null or valid for a write.
+unsafe fn give(place: *mut u64, value: u64) {
+    if !place.is_null() {
+        // SAFETY: as for this function.
+        unsafe { place.write(value) };
+    }
+}
+
+/// # Safety
+/// P1: `pieces` is valid for `count` reads.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ss_post_put(
+    fd: c_int,
+    remote: u64,
+    at: u64,
+    pieces: *const CPiece,
+    count: c_int,
+    token: u64,
+) -> c_int {
+    unit(|table| {
+        // SAFETY: as for this function.
+        let (at, pieces) = (offset(at)?, unsafe { gathered(table, pieces, count) }?);
+        on_remote(table, (fd, remote), |socket, remote| socket.post_put(remote, at, pieces, token))
+    })
+}
+
+/// # Safety
+/// P1: `pieces` is valid for `count` reads.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ss_post_get(
+    fd: c_int,
+    remote: u64,
+    at: u64,
+    pieces: *const CPiece,
+    count: c_int,
+    token: u64,
+) -> c_int {
+    unit(|table| {
+        // SAFETY: as for this function.
+        let (at, pieces) = (offset(at)?, unsafe { gathered(table, pieces, count) }?);
+        on_remote(table, (fd, remote), |socket, remote| socket.post_get(remote, at, pieces, token))
+    })
+}
+
+/// # Safety
+/// P1: `pieces` is valid for `count` reads.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ss_post_send(fd: c_int, pieces: *const CPiece, count: c_int, token: u64) -> c_int {
+    unit(|table| {
+        // SAFETY: as for this function.
+        let pieces = unsafe { gathered(table, pieces, count) }?;
+        Ok(socket(table, fd)?.post_send(pieces, token)?)
+    })
+}
+
+/// # Safety
+/// P1: `pieces` is valid for `count` reads.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ss_post_recv(fd: c_int, pieces: *const CPiece, count: c_int, token: u64) -> c_int {
+    unit(|table| {
+        // SAFETY: as for this function.
+        let pieces = unsafe { gathered(table, pieces, count) }?;
+        Ok(socket(table, fd)?.post_recv(pieces, token)?)
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn ss_notify(fd: c_int, value: u64) -> c_int {
+    unit(|table| Ok(socket(table, fd)?.notify(value)?))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn ss_fence(fd: c_int) -> c_int {
+    unit(|table| Ok(socket(table, fd)?.fence()?))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn ss_progress() -> c_int {
+    unit(|table| {
+        table.stack()?.progress();
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn ss_error() -> *const c_char {
+    SAID.with(|said| said.as_ptr().cast_const().cast())
+}

@@ -1,0 +1,163 @@
+//! What the extended sockets of this process are, by the numbers that a C program knows them by.
+//!
+//! A forked child begins with an empty table; the parent's is left alone, with all that it holds.
+
+use std::{
+    collections::HashMap,
+    os::fd::BorrowedFd,
+    sync::{
+        Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
+        atomic::{AtomicPtr, AtomicU32, Ordering},
+    },
+};
+
+use libc::c_int;
+use sidestep_extended::{Completion, CompletionQueue, Error, Region, Remote, Socket, Stack};
+
+/// The table of one process.
+pub struct Table {
+    stack: OnceLock<Stack>,
+    generation: u32,
+    entries: RwLock<Entries>,
+}
+
+/// Its entries.
+#[derive(Default)]
+pub struct Entries {
+    /// By descriptor.
+    pub sockets: HashMap<c_int, Arc<Socket>>,
+    pub queues: HashMap<c_int, CompletionQueue>,
+    /// By a number that is given out once.
+    pub regions: HashMap<u64, Region>,
+    pub remotes: HashMap<u64, Arc<Remote>>,
+    /// Descriptors of sockets, by their number in completions.
+    numbers: HashMap<u64, c_int>,
+    last: u64,
+}
+
+static TABLE: AtomicPtr<Table> = AtomicPtr::new(std::ptr::null_mut());
+/// How many descriptors the table knows: `close` looks at this alone where there are none.
+static KNOWN: AtomicU32 = AtomicU32::new(0);
+
+/// The table of this process.
+pub fn table() -> &'static Table {
+    let generation = sidestep_extended::generation();
+    let now = TABLE.load(Ordering::Acquire);
+    // SAFETY: null, or a table that was leaked below.
+    match unsafe { now.as_ref() } {
+        Some(table) if table.generation == generation => table,
+        _ => renew(now, generation),
+    }
+}
+
+#[cold]
+fn renew(before: *mut Table, generation: u32) -> &'static Table {
+    let made = Table { stack: OnceLock::new(), generation, entries: RwLock::default() };
+    let made = Box::into_raw(Box::new(made));
+    KNOWN.store(0, Ordering::Relaxed);
+    match TABLE.compare_exchange(before, made, Ordering::AcqRel, Ordering::Acquire) {
+        // SAFETY: it is never freed: a child's parent goes on with it, and other threads may be in it.
+        Ok(_) => unsafe { &*made },
+        Err(other) => {
+            // SAFETY: nobody else has seen this one.
+            drop(unsafe { Box::from_raw(made) });
+            // SAFETY: as for `Ok`; what another thread has put there is of this process.
+            unsafe { &*other }
+        }
+    }
+}
+
+/// A descriptor is closed, or becomes another file's.
+#[inline]
+pub fn closed(fd: c_int) {
+    if KNOWN.load(Ordering::Relaxed) > 0 {
+        forget(fd..=fd);
+    }
+}
+
+/// The same for all of a range.
+pub fn closed_range(first: u32, last: u32) {
+    if KNOWN.load(Ordering::Relaxed) > 0 {
+        forget(c_int::try_from(first).unwrap_or(c_int::MAX)..=c_int::try_from(last).unwrap_or(c_int::MAX));
+    }
+}
+
+#[cold]
+fn forget(fds: std::ops::RangeInclusive<c_int>) {
+    // A child of `vfork` has this memory, and closes descriptors of its own.
+    if sidestep_sockets::signal::is_inside() || crate::child::runs() {
+        return;
+    }
+    let _inside = sidestep_sockets::signal::Inside::enter();
+    let mut entries = table().write();
+    let gone: Vec<_> = entries.sockets.extract_if(|fd, _| fds.contains(fd)).collect();
+    let queues: Vec<_> = entries.queues.extract_if(|fd, _| fds.contains(fd)).collect();
+    entries.numbers.retain(|_, fd| !fds.contains(fd));
+    count(&entries);
+    // Ended without the lock: the peer is told.
+    drop(entries);
+    drop((gone, queues));
+}
+
+fn count(entries: &Entries) {
+    KNOWN.store((entries.sockets.len() + entries.queues.len()) as u32, Ordering::Relaxed);
+}
+
+impl Table {
+    /// The stack, made when it is first needed.
+    pub fn stack(&self) -> Result<&Stack, Error> {
+        if self.stack.get().is_none() {
+            let _ = self.stack.set(Stack::new()?);
+        }
+        Ok(self.stack.get().expect("set above, by this thread or another"))
+    }
+
+    pub fn read(&self) -> RwLockReadGuard<'_, Entries> {
+        self.entries.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn write(&self) -> RwLockWriteGuard<'_, Entries> {
+        self.entries.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn add_socket(&self, fd: c_int, socket: Socket) {
+        let mut entries = self.write();
+        entries.numbers.retain(|_, known| *known != fd);
+        entries.numbers.insert(socket.number(), fd);
+        let before = entries.sockets.insert(fd, Arc::new(socket));
+        count(&entries);
+        drop(entries);
+        drop(before);
+    }
+
+    pub fn add_queue(&self, fd: c_int, queue: CompletionQueue) {
+        let mut entries = self.write();
+        entries.queues.insert(fd, queue);
+        count(&entries);
+    }
+
+    /// The descriptor that a completion is of; -1 if it is closed.
+    pub fn fd_of(&self, completion: &Completion) -> c_int {
+        self.read().numbers.get(&completion.socket).copied().unwrap_or(-1)
+    }
+}
+
+impl Entries {
+    pub fn add_region(&mut self, region: Region) -> u64 {
+        self.last += 1;
+        self.regions.insert(self.last, region);
+        self.last
+    }
+
+    pub fn add_remote(&mut self, remote: Remote) -> u64 {
+        self.last += 1;
+        self.remotes.insert(self.last, Arc::new(remote));
+        self.last
+    }
+}
+
+/// A descriptor of the program's, for the length of a call.
+pub fn borrowed(fd: c_int) -> Option<BorrowedFd<'static>> {
+    // SAFETY: P4: a number that is not -1; the kernel says what it is.
+    (fd >= 0).then(|| unsafe { BorrowedFd::borrow_raw(fd) })
+}

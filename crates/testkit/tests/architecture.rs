@@ -23,6 +23,7 @@ const DIRECTIONS: &[(&str, &[&str])] = &[
     ("sockets", &["stream", "fabric", "shm", "sys", "wire"]),
     // `sockets` for what the kernel says of a connection, `shm` for memory of the program.
     ("extended", &["fabric", "sockets", "shm", "sys", "wire"]),
+    ("cache", &["extended", "sys"]),
     ("preload", &["sockets", "extended"]),
     ("idl", &[]),
     // `iwarp` for RPC over RDMA, whose peers are not of the fabric.

@@ -1,0 +1,16 @@
+//! A reverse proxy for HTTP whose cache is strongly coherent: no answer is older than the last update that was complete
+//! before the request began (Balaji 2006, chapter 10).
+//!
+//! **What it is.** The application side keeps a version for each document in memory that proxies read by themselves; a proxy looks at it
+//! before every answer out of its cache. [`coherency`] says when a document may be read and when it may be changed.
+//!
+//! **Who calls it.** `sidestep cache`, and application servers that keep their own documents.
+//!
+//! **What it calls.** `extended`, for the memory and the reads of it.
+//!
+//! **What it never does.** It never answers out of the cache without a check, unless it was told to, and never from a version that
+//! it could not check.
+
+#![forbid(unsafe_code)]
+
+pub mod coherency;

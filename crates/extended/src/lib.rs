@@ -24,6 +24,7 @@ mod posted;
 mod region;
 mod socket;
 mod stack;
+pub mod traffic;
 
 pub use completion::{Completion, CompletionQueue, Kind};
 pub use error::{Error, Result};

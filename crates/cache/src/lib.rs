@@ -13,4 +13,21 @@
 
 #![forbid(unsafe_code)]
 
+pub mod answer;
+pub mod application;
+pub mod checker;
 pub mod coherency;
+mod error;
+pub mod metrics;
+pub mod module;
+pub mod proxy;
+pub mod rules;
+pub mod store;
+pub mod versions;
+
+pub use application::Application;
+pub use checker::{Checker, Mode};
+pub use error::{Error, Result};
+pub use module::Module;
+pub use proxy::{Order, Proxy};
+pub use store::Store;

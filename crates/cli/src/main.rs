@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 mod bench;
+mod cache;
 mod census;
 mod completions;
 mod demo;
@@ -63,6 +64,7 @@ fn main() -> ExitCode {
         Command::Rping(options) => rping::run(&options),
         Command::Idl(options) => idl::run(&options),
         Command::Names(options) => names::run(&options),
+        Command::Cache(options) => cache::run(&options),
         Command::Pipe(options) => return pipe::run(&options),
         Command::PipeWorker => {
             sidestep_filters::worker::serve(&bench::filters::kinds());

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
 
 use crate::{
+    cache::Cache,
     completions::Completions,
     init_service::InitService,
     install::Install,
@@ -58,6 +59,8 @@ pub enum Command {
     Rpcinfo(Rpcinfo),
     /// A naming service for CORBA objects
     Names(Names),
+    /// A reverse proxy whose cache is never old, and what lies beside the application for that
+    Cache(Cache),
     /// Run a pipeline of filters that a file describes, or say what is wrong with the file
     Pipe(Pipe),
     /// The worker of a process of a pipeline; started by `pipe`, or by the command of a host

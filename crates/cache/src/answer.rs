@@ -1,0 +1,158 @@
+//! Answers out of the cache: the whole document, a range of it, or the word that it has not changed (RFC 9110 §13 and §14).
+
+use std::ops::Range;
+
+use bytes::Bytes;
+use hyper::{
+    HeaderMap, Method, Response, StatusCode,
+    header::{self, HeaderName, HeaderValue},
+};
+
+use crate::store::Entry;
+
+/// How an answer came about, for the header `X-Cache`.
+pub const HOW: HeaderName = HeaderName::from_static("x-cache");
+
+/// The answer to a request for a document that is kept.
+pub fn answer(entry: &Entry, method: &Method, asked: &HeaderMap, how: &'static str) -> Response<Bytes> {
+    let mut response = Response::new(Bytes::new());
+    *response.headers_mut() = entry.headers.clone();
+    response.headers_mut().insert(HOW, HeaderValue::from_static(how));
+    let length = entry.body.len();
+    if is_unchanged(entry, asked) {
+        *response.status_mut() = StatusCode::NOT_MODIFIED;
+        response.headers_mut().remove(header::CONTENT_LENGTH);
+        return response;
+    }
+    let part = match range(entry, asked) {
+        None => 0..length,
+        Some(Some(part)) => {
+            *response.status_mut() = StatusCode::PARTIAL_CONTENT;
+            set(&mut response, header::CONTENT_RANGE, format!("bytes {}-{}/{length}", part.start, part.end - 1));
+            part
+        }
+        Some(None) => {
+            *response.status_mut() = StatusCode::RANGE_NOT_SATISFIABLE;
+            set(&mut response, header::CONTENT_RANGE, format!("bytes */{length}"));
+            0..0
+        }
+    };
+    set(&mut response, header::CONTENT_LENGTH, part.len().to_string());
+    if *method == Method::GET {
+        *response.body_mut() = entry.body.slice(part);
+    }
+    response
+}
+
+fn set(response: &mut Response<Bytes>, name: HeaderName, value: String) {
+    let value = HeaderValue::from_str(&value).expect("digits and signs");
+    response.headers_mut().insert(name, value);
+}
+
+/// Whether the client has this document already.
+fn is_unchanged(entry: &Entry, asked: &HeaderMap) -> bool {
+    if asked.contains_key(header::IF_NONE_MATCH) {
+        let Some(own) = text(&entry.headers, header::ETAG) else { return false };
+        let known = asked.get_all(header::IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
+        return known.flat_map(|list| list.split(',')).map(str::trim).any(|tag| tag == "*" || bare(tag) == bare(own));
+    }
+    let since = date(asked, header::IF_MODIFIED_SINCE);
+    let changed = date(&entry.headers, header::LAST_MODIFIED);
+    since.zip(changed).is_some_and(|(since, changed)| changed <= since)
+}
+
+/// A tag without the sign that it is a weak one.
+fn bare(tag: &str) -> &str {
+    tag.strip_prefix("W/").unwrap_or(tag)
+}
+
+/// The range that is asked for. `None`: all of it; `Some(None)`: one that is not there.
+fn range(entry: &Entry, asked: &HeaderMap) -> Option<Option<Range<usize>>> {
+    let wanted = text(asked, header::RANGE)?.strip_prefix("bytes=")?;
+    if !is_range_meant(entry, asked) || asked.get_all(header::RANGE).iter().count() > 1 || wanted.contains(',') {
+        return None;
+    }
+    let length = entry.body.len();
+    let (first, last) = wanted.trim().split_once('-')?;
+    let part = if first.is_empty() {
+        let count = last.parse::<usize>().ok()?.min(length);
+        length - count..length
+    } else {
+        let first = first.parse::<usize>().ok()?;
+        let last = if last.is_empty() { usize::MAX } else { last.parse::<usize>().ok()? };
+        if last < first {
+            return None;
+        }
+        first.min(length)..last.saturating_add(1).min(length)
+    };
+    Some((!part.is_empty()).then_some(part))
+}
+
+/// Whether a range is wanted of this very document (`If-Range`).
+fn is_range_meant(entry: &Entry, asked: &HeaderMap) -> bool {
+    let Some(condition) = text(asked, header::IF_RANGE) else { return !asked.contains_key(header::IF_RANGE) };
+    let tag = text(&entry.headers, header::ETAG).is_some_and(|own| own == condition && !own.starts_with("W/"));
+    let time = httpdate::parse_http_date(condition).ok();
+    tag || time.is_some() && time == date(&entry.headers, header::LAST_MODIFIED)
+}
+
+fn text(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
+    headers.get(name)?.to_str().ok()
+}
+
+fn date(headers: &HeaderMap, name: HeaderName) -> Option<std::time::SystemTime> {
+    httpdate::parse_http_date(text(headers, name)?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{checker::Checked, versions::Version};
+
+    fn ask(pairs: &[(&'static str, &str)]) -> (u16, String, Option<String>) {
+        let mut entry = Entry {
+            headers: HeaderMap::new(),
+            body: Bytes::from_static(b"0123456789"),
+            checked: Checked { instance: 0, version: Version(0) },
+            varying: Vec::new(),
+            expires: None,
+        };
+        entry.headers.insert(header::ETAG, HeaderValue::from_static("\"tag\""));
+        let time = HeaderValue::from_static("Sun, 06 Nov 1994 08:49:37 GMT");
+        entry.headers.insert(header::LAST_MODIFIED, time);
+        let pair = |(name, value): &(&'static str, &str)| {
+            (HeaderName::from_static(name), HeaderValue::from_str(value).unwrap())
+        };
+        let response = answer(&entry, &Method::GET, &pairs.iter().map(pair).collect(), "hit");
+        let range = text(response.headers(), header::CONTENT_RANGE).map(str::to_string);
+        (response.status().as_u16(), String::from_utf8(response.body().to_vec()).unwrap(), range)
+    }
+
+    #[test]
+    fn ranges_are_cut_out() {
+        let part = |from: &str, range: &str| (206, from.to_string(), Some(range.to_string()));
+        assert_eq!(ask(&[("range", "bytes=2-4")]), part("234", "bytes 2-4/10"));
+        assert_eq!(ask(&[("range", "bytes=7-")]), part("789", "bytes 7-9/10"));
+        assert_eq!(ask(&[("range", "bytes=-3")]), part("789", "bytes 7-9/10"));
+        assert_eq!(ask(&[("range", "bytes=8-99")]), part("89", "bytes 8-9/10"));
+        assert_eq!(ask(&[("range", "bytes=10-")]), (416, String::new(), Some("bytes */10".to_string())));
+        for whole in ["bytes=4-2", "bytes=a-", "bytes=0-1,3-4", "lines=1-2", "bytes=-", "bytes=--1"] {
+            assert_eq!(ask(&[("range", whole)]).0, 200, "{whole}");
+        }
+        assert_eq!(ask(&[("range", "bytes=2-4"), ("if-range", "\"tag\"")]).0, 206);
+        assert_eq!(ask(&[("range", "bytes=2-4"), ("if-range", "\"old\"")]).0, 200);
+        assert_eq!(ask(&[("range", "bytes=2-4"), ("if-range", "Sun, 06 Nov 1994 08:49:37 GMT")]).0, 206);
+    }
+
+    #[test]
+    fn a_client_that_has_it_is_told_so() {
+        for tags in ["\"tag\"", "\"a\", W/\"tag\"", "*"] {
+            assert_eq!(ask(&[("if-none-match", tags)]).0, 304, "{tags}");
+        }
+        assert_eq!(ask(&[("if-none-match", "\"other\"")]).0, 200);
+        assert_eq!(ask(&[("if-modified-since", "Sun, 06 Nov 1994 08:49:37 GMT")]).0, 304);
+        assert_eq!(ask(&[("if-modified-since", "Sun, 06 Nov 1994 08:49:36 GMT")]).0, 200);
+        let both = [("if-none-match", "\"other\""), ("if-modified-since", "Sun, 06 Nov 2094 08:49:37 GMT")];
+        assert_eq!(ask(&both).0, 200, "the tag decides");
+    }
+}

@@ -24,6 +24,7 @@ const DIRECTIONS: &[(&str, &[&str])] = &[
     // `sockets` for what the kernel says of a connection, `shm` for memory of the program.
     ("extended", &["fabric", "sockets", "shm", "sys", "wire"]),
     ("cache", &["extended", "sys"]),
+    ("balance", &["extended", "sys"]),
     ("preload", &["sockets", "extended"]),
     ("idl", &[]),
     // `iwarp` for RPC over RDMA, whose peers are not of the fabric.

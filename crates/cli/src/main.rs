@@ -74,6 +74,7 @@ fn main() -> ExitCode {
         Command::SocketEnd(options) => bench::sockets::end::run(&options.job),
         Command::OrbEnd(options) => bench::orb::end::run(&options.job),
         Command::VmmcEnd(options) => bench::vmmc::svm::end(&options.job),
+        Command::ExtendedEnd(options) => bench::extended::end::run(&options.job),
         Command::Rpcbind(options) => rpcbind::run(&options),
         Command::Rpcinfo(options) => rpcinfo::run(&options),
         Command::Demo => demo::run(),

@@ -78,6 +78,9 @@ pub enum Command {
     /// A card, or a process of a kernel on it; started by `bench vmmc`, not by people
     #[command(hide = true)]
     VmmcEnd(SocketEnd),
+    /// The server of a measurement; started by `bench extended`, not by people
+    #[command(hide = true)]
+    ExtendedEnd(SocketEnd),
     /// The same small client and server over kernel TCP and over Sidestep, side by side
     Demo,
 }

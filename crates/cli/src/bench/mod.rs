@@ -10,6 +10,7 @@
 
 mod all;
 mod busy;
+mod cache;
 mod cacheline;
 mod clock;
 mod compare;
@@ -19,6 +20,7 @@ mod descriptor;
 mod duo;
 mod events;
 mod exercise;
+pub mod extended;
 pub mod filters;
 mod floor;
 mod hosts;
@@ -222,7 +224,7 @@ impl Suite {
             let names: Vec<&str> = SUITES
                 .iter()
                 .map(|suite| suite.name)
-                .chain(["sockets", "orb", "rpc", "filters", "vmmc", "all", "seeds", "peers"])
+                .chain(["sockets", "orb", "rpc", "filters", "vmmc", "extended", "cache", "all", "seeds", "peers"])
                 .collect();
             anyhow!("no suite {name}; there are: {}", names.join(", "))
         })
@@ -304,6 +306,8 @@ fn measure(options: &options::Bench, sink: &mut Sink) -> Result<()> {
         "rpc" => return rpc::run(options, sink),
         "filters" => return filters::run(options, sink),
         "vmmc" => return vmmc::run(options, sink),
+        "extended" => return extended::run(options, sink),
+        "cache" => return cache::run(options, sink),
         "peers" => return peers::run(options, sink),
         _ => {}
     }
@@ -376,6 +380,8 @@ fn list() {
     rpc::list();
     filters::list();
     vmmc::list();
+    extended::list();
+    cache::list();
     println!("all: the workloads of the documents as one list");
     all::WORKLOADS.iter().for_each(|workload| println!("  {:<21} {}", workload.name, workload.about));
     println!("peers: {}", peers::ABOUT);

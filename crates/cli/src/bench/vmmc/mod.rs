@@ -4,7 +4,7 @@
 //! those of the model, and the rest is counted.
 
 pub mod svm;
-mod table;
+pub mod table;
 
 use anyhow::{Result, ensure};
 use serde_json::{Map, Value, json};

@@ -12,5 +12,13 @@
 
 #![forbid(unsafe_code)]
 
+pub mod config;
 pub mod decision;
+mod error;
+pub mod node;
+pub mod pages;
 pub mod protocol;
+
+pub use config::Config;
+pub use error::{Error, Result};
+pub use node::{News, run};

@@ -11,6 +11,7 @@
 
 #![forbid(unsafe_code)]
 
+mod balance;
 mod bench;
 mod cache;
 mod census;
@@ -64,6 +65,7 @@ fn main() -> ExitCode {
         Command::Rping(options) => rping::run(&options),
         Command::Idl(options) => idl::run(&options),
         Command::Names(options) => names::run(&options),
+        Command::Balance(options) => balance::run(&options),
         Command::Cache(options) => cache::run(&options),
         Command::Pipe(options) => return pipe::run(&options),
         Command::PipeWorker => {

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
 
 use crate::{
+    balance::Balance,
     cache::Cache,
     completions::Completions,
     init_service::InitService,
@@ -61,6 +62,8 @@ pub enum Command {
     Names(Names),
     /// A reverse proxy whose cache is never old, and what lies beside the application for that
     Cache(Cache),
+    /// Let servers of several sites move between them by load
+    Balance(Balance),
     /// Run a pipeline of filters that a file describes, or say what is wrong with the file
     Pipe(Pipe),
     /// The worker of a process of a pipeline; started by `pipe`, or by the command of a host

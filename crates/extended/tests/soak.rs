@@ -1,0 +1,86 @@
+//! Peers that come, work and are killed, for as long as it takes: descriptors and memory of this process stay as they were.
+
+mod pair;
+
+use std::{
+    net::{TcpListener, TcpStream},
+    os::fd::AsFd,
+    time::{Duration, Instant},
+};
+
+use pair::now_and;
+use sidestep_extended::{Completion, CompletionQueue, Kind, Rights, Stack};
+use sidestep_testkit::process::{self, Child, Role, descriptors_of, resident_kb};
+
+#[test]
+fn role() {
+    process::enter(&[("worker", worker)]);
+}
+
+/// Exports a region, and then sends notices and messages until it is killed.
+fn worker(role: Role) {
+    let stream = TcpStream::connect(&role.arguments[0]).unwrap();
+    let stack = Stack::new().unwrap();
+    let queue = stack.completion_queue().unwrap();
+    let socket = stack.enable(stream.as_fd(), &queue, now_and(process::PATIENCE_NS / 1_000_000)).unwrap();
+    let region = stack.register(64 << 10, Rights::ALL).unwrap();
+    socket.export(&region, Rights::ALL, 1).unwrap();
+    let mut taken = Vec::new();
+    for value in 0.. {
+        // The parent may be behind: what does not fit now is not said.
+        let _ = socket.notify(value);
+        let _ = socket.post_send(vec![region.piece(0, 1000).unwrap()], value);
+        taken.clear();
+        queue.poll(&mut taken, 64);
+    }
+}
+
+/// One life of a worker: so many rounds of everything, and then its death in the middle of them.
+fn life(stack: &Stack, queue: &CompletionQueue, rounds: usize) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut child = Child::start("worker", &[&listener.local_addr().unwrap().to_string()]);
+    let stream = listener.accept().unwrap().0;
+    let socket = stack.enable(stream.as_fd(), queue, now_and(process::PATIENCE_NS / 1_000_000)).unwrap();
+    let remote = socket.import(Some(now_and(process::PATIENCE_NS / 1_000_000))).unwrap();
+    let local = stack.register(64 << 10, Rights::NONE).unwrap();
+    let mut taken: Vec<Completion> = Vec::new();
+    for round in 0..rounds {
+        socket.put(&remote, round % 1000 * 8, &[1; 8]).unwrap();
+        socket.fetch_add(&remote, 0, 1).unwrap();
+        socket.post_get(&remote, 0, vec![local.piece(0, 4096).unwrap()], 1).unwrap();
+        socket.post_recv(vec![local.piece(4096, 2048).unwrap()], 2).unwrap();
+        taken.clear();
+        queue.wait(&mut taken, 64, Some(now_and(process::PATIENCE_NS / 1_000_000))).unwrap();
+    }
+    child.kill();
+    child.wait();
+    while !taken.iter().any(|completion| completion.kind == Kind::Closed) {
+        taken.clear();
+        queue.wait(&mut taken, 64, Some(now_and(process::PATIENCE_NS / 1_000_000))).unwrap();
+    }
+    drop(socket);
+    // What it has said until then is of nobody.
+    while queue.poll(&mut taken, 64) > 0 {}
+}
+
+/// 20 minutes of it in the long form (`./test extended_full`).
+#[test]
+fn kills_leave_nothing_behind() {
+    let (stack, length) =
+        (Stack::new().unwrap(), if process::full() { Duration::from_secs(20 * 60) } else { Duration::ZERO });
+    let queue = stack.completion_queue().unwrap();
+    for _ in 0..5 {
+        life(&stack, &queue, 50);
+    }
+    let (descriptors, memory, began) = (descriptors_of(std::process::id()), resident_kb(), Instant::now());
+    let mut lives = 0;
+    while lives < 10 || began.elapsed() < length {
+        life(&stack, &queue, 50);
+        lives += 1;
+    }
+    let (after, grown) = (descriptors_of(std::process::id()), resident_kb().saturating_sub(memory));
+    println!("{lives} lives: {descriptors} descriptors then, {after} now; {grown} KiB more");
+    assert!(after <= descriptors, "{descriptors} descriptors, then {after}");
+    // A few pages of an allocator are not a leak; one region of each life would be 640 KiB.
+    assert!(grown < 512, "{grown} KiB more after {lives} lives");
+}

@@ -31,6 +31,7 @@ pub struct Remote {
     pub(crate) aperture: Aperture,
     pub(crate) socket: u64,
     pub(crate) tag: u64,
+    mapped: bool,
 }
 
 impl Region {
@@ -80,6 +81,11 @@ impl Region {
         Ok(Piece { region: self.clone(), offset, len })
     }
 
+    /// Whether a clone of it is somewhere, or an operation that has not ended uses it.
+    pub fn is_used(&self) -> bool {
+        Arc::strong_count(&self.inner) > 1
+    }
+
     /// Takes it back from every peer, and keeps it. When this returns, nothing that is stored here from now on is read by a peer,
     /// and nothing that a peer writes arrives here. It may be exported again.
     pub fn revoke(&self) -> Result<()> {
@@ -91,7 +97,7 @@ impl Region {
     ///
     /// Dropping the last clone does the same.
     pub fn deregister(self) -> Result<(), (Region, Error)> {
-        if Arc::strong_count(&self.inner) > 1 { Err((self, Error::Busy)) } else { Ok(()) }
+        if self.is_used() { Err((self, Error::Busy)) } else { Ok(()) }
     }
 
     pub(crate) fn check_rights(&self, wanted: Rights) -> Result<()> {
@@ -123,6 +129,12 @@ impl Piece {
 }
 
 impl Remote {
+    /// Of an open aperture: how it is reached is settled.
+    pub(crate) fn new(aperture: Aperture, socket: u64, tag: u64) -> Remote {
+        let copied = aperture.cookie().is_empty() || aperture.read(0, &mut []).unwrap_or(false);
+        Remote { mapped: copied, aperture, socket, tag }
+    }
+
     /// Length in bytes.
     pub fn len(&self) -> usize {
         self.aperture.cookie().len()
@@ -141,6 +153,12 @@ impl Remote {
     /// What its owner said when it exported it.
     pub fn tag(&self) -> u64 {
         self.tag
+    }
+
+    /// Whether this end has the memory itself mapped, for reading at least.
+    #[inline]
+    pub fn is_mapped(&self) -> bool {
+        self.mapped
     }
 
     /// Whether reads need nothing of its owner. Otherwise the owner's library carries them out, at its next call.

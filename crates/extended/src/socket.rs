@@ -97,6 +97,12 @@ impl Socket {
         self.core.number
     }
 
+    /// Whether no posted operation is under way: then one on mapped memory waits for nobody.
+    #[inline]
+    pub fn is_idle(&self) -> bool {
+        self.core.in_flight.load(Ordering::Acquire) == 0
+    }
+
     /// Lets the other end reach a region, with some of the rights that it was registered with. `tag` says which one it is.
     pub fn export(&self, region: &Region, rights: Rights, tag: u64) -> Result<()> {
         self.core.check()?;
@@ -120,7 +126,7 @@ impl Socket {
             }
         })??;
         let aperture = Aperture::open(&core.endpoint, &export.cookie, deadline)?;
-        Ok(Remote { aperture, socket: core.number, tag: export.tag })
+        Ok(Remote::new(aperture, core.number, export.tag))
     }
 
     /// Writes bytes into memory of the other end. They are there when this returns.

@@ -73,6 +73,7 @@ const NO_QUEUE: Failure =
     Failure::Argument(libc::EBADF, "the descriptor is no completion queue; make one by ss_queue_create");
 const NO_REGION: Failure = Failure::Argument(libc::EINVAL, "no region has this number, or it was deregistered");
 const NO_REMOTE: Failure = Failure::Argument(libc::EINVAL, "no imported region has this number, or it was released");
+const TOO_MANY: Failure = Failure::Argument(libc::ENOMEM, "there are too many regions");
 const BAD_ARGUMENT: Failure = Failure::Argument(libc::EINVAL, "an argument is null, negative, or not among its values");
 
 /// Room for what `ss_error` says.
@@ -86,15 +87,16 @@ thread_local! {
 }
 
 /// Carries out a call: inside the engine, so that no handler interrupts it, and with `errno` as C has it.
+#[inline]
 fn answer<T>(failed: T, call: impl FnOnce(&'static Table) -> Result<T>) -> T {
-    let before = errno::get();
+    let before = errno::Kept::new();
     let outcome = {
         let _inside = Inside::enter();
         call(table())
     };
     match outcome {
         Ok(value) => {
-            errno::set(before);
+            before.restore();
             value
         }
         Err(failure) => {
@@ -123,25 +125,27 @@ fn unit(call: impl FnOnce(&'static Table) -> Result<()>) -> c_int {
 }
 
 fn socket(table: &Table, fd: c_int) -> Result<Arc<Socket>> {
-    table.read().sockets.get(&fd).cloned().ok_or(NO_SOCKET)
+    table.entries().socket(fd).cloned().ok_or(NO_SOCKET)
 }
 
 fn queue(table: &Table, fd: c_int) -> Result<CompletionQueue> {
-    table.read().queues.get(&fd).cloned().ok_or(NO_QUEUE)
+    table.entries().queues.get(&fd).cloned().ok_or(NO_QUEUE)
 }
 
-/// An operation on a remote region, with the table locked for reading: nobody but `ss_enable`, `ss_register` and their like waits for it.
+/// An operation on a remote region. One on mapped memory is done with the table locked: it takes less time than to keep what it
+/// needs from going away.
+#[inline]
 fn on_remote<T>(
     table: &Table,
-    (fd, remote): (c_int, u64),
+    (fd, remote, length): (c_int, u64, usize),
     act: impl FnOnce(&Socket, &Remote) -> std::result::Result<T, Error>,
 ) -> Result<T> {
-    let entries = table.read();
-    let (socket, remote) = (entries.sockets.get(&fd).ok_or(NO_SOCKET)?, entries.remotes.get(&remote).ok_or(NO_REMOTE)?);
-    if remote.reads_directly() {
+    let entries = table.entries();
+    let (socket, remote) = (entries.socket(fd).ok_or(NO_SOCKET)?, entries.remotes.get(remote).ok_or(NO_REMOTE)?);
+    if remote.is_mapped() && length <= SMALL && socket.is_idle() {
         return Ok(act(socket, remote)?);
     }
-    // It may wait for the owner.
+    // It may wait for the owner, or take its time.
     let (socket, remote) = (socket.clone(), remote.clone());
     drop(entries);
     Ok(act(&socket, &remote)?)
@@ -172,12 +176,12 @@ unsafe fn gathered(table: &Table, pieces: *const CPiece, count: c_int) -> Result
     if pieces.is_null() && count > 0 {
         return Err(BAD_ARGUMENT);
     }
-    let entries = table.read();
+    let entries = table.entries();
     let mut gathered = Vec::with_capacity(count.min(64));
     for at in 0..count {
         // SAFETY: P1.
         let piece = unsafe { pieces.wrapping_add(at).read() };
-        let region = entries.regions.get(&piece.region).ok_or(NO_REGION)?;
+        let region = entries.regions.get(piece.region).ok_or(NO_REGION)?;
         gathered.push(region.piece(piece.offset, piece.length)?);
     }
     Ok(gathered)
@@ -267,7 +271,7 @@ fn told(table: &Table, completion: &Completion) -> CCompletion {
 pub extern "C" fn ss_enable(fd: c_int, queue_fd: c_int, timeout_ms: c_int) -> c_int {
     unit(|table| {
         let queue = queue(table, queue_fd)?;
-        if table.read().sockets.contains_key(&fd) {
+        if table.entries().socket(fd).is_some() {
             return Err(Failure::Argument(libc::EBUSY, "the socket is extended already; ss_disable ends that"));
         }
         let descriptor = borrowed(fd).ok_or(Failure::Argument(libc::EBADF, "no descriptor has this number"))?;
@@ -303,7 +307,7 @@ pub unsafe extern "C" fn ss_register(address: *mut c_void, length: usize, bits: 
                 stack.register_over(memory, rights)?
             }
         };
-        Ok(table.write().add_region(region))
+        table.entries().regions.insert(region).ok_or(TOO_MANY)
     })
 }
 
@@ -318,18 +322,21 @@ pub extern "C" fn ss_revoke(region: u64) -> c_int {
 }
 
 fn with_region<T>(table: &Table, number: u64, act: impl FnOnce(&Region) -> Result<T>) -> Result<T> {
-    act(table.read().regions.get(&number).ok_or(NO_REGION)?)
+    let region = table.entries().regions.get(number).cloned().ok_or(NO_REGION)?;
+    act(&region)
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn ss_deregister(number: u64) -> c_int {
     unit(|table| {
-        let mut entries = table.write();
-        let region = entries.regions.remove(&number).ok_or(NO_REGION)?;
-        if let Err((region, error)) = region.deregister() {
-            entries.regions.insert(number, region);
-            return Err(error.into());
+        let mut entries = table.entries();
+        if entries.regions.get(number).ok_or(NO_REGION)?.is_used() {
+            return Err(Error::Busy.into());
         }
+        let region = entries.regions.remove(number);
+        // Its peers are told without the lock; then it is gone.
+        drop(entries);
+        drop(region);
         Ok(())
     })
 }
@@ -354,14 +361,14 @@ pub unsafe extern "C" fn ss_import(fd: c_int, about: *mut CImported, timeout_ms:
             // SAFETY: P1.
             unsafe { about.write(CImported { tag: remote.tag(), length: remote.len() as u64, rights, direct }) };
         }
-        Ok(table.write().add_remote(remote))
+        table.entries().remotes.insert(Arc::new(remote)).ok_or(TOO_MANY)
     })
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn ss_release(remote: u64) -> c_int {
     unit(|table| {
-        let gone = table.write().remotes.remove(&remote);
+        let gone = table.entries().remotes.remove(remote);
         gone.map(drop).ok_or(NO_REMOTE)
     })
 }
@@ -375,7 +382,7 @@ pub unsafe extern "C" fn ss_put(fd: c_int, remote: u64, at: u64, from: *const c_
         if from.is_null() && length > 0 {
             return Err(BAD_ARGUMENT);
         }
-        on_remote(table, (fd, remote), |socket, remote| {
+        on_remote(table, (fd, remote, length), |socket, remote| {
             socket.check_range(remote, at, length)?;
             in_parts(length, |done, part| {
                 let source = from.cast::<u8>().wrapping_add(done);
@@ -396,7 +403,7 @@ pub unsafe extern "C" fn ss_get(fd: c_int, remote: u64, at: u64, into: *mut c_vo
         if into.is_null() && length > 0 {
             return Err(BAD_ARGUMENT);
         }
-        on_remote(table, (fd, remote), |socket, remote| {
+        on_remote(table, (fd, remote, length), |socket, remote| {
             socket.check_range(remote, at, length)?;
             in_parts(length, |done, part| {
                 socket.get(remote, at.saturating_add(done), part)?;
@@ -436,7 +443,8 @@ pub unsafe extern "C" fn ss_compare_swap(
 ) -> c_int {
     unit(|table| {
         let at = offset(at)?;
-        let held = on_remote(table, (fd, remote), |socket, remote| socket.compare_swap(remote, at, expected, desired))?;
+        let held =
+            on_remote(table, (fd, remote, 8), |socket, remote| socket.compare_swap(remote, at, expected, desired))?;
         // SAFETY: P1.
         unsafe { give(old, held) };
         Ok(())
@@ -449,7 +457,7 @@ pub unsafe extern "C" fn ss_compare_swap(
 pub unsafe extern "C" fn ss_fetch_add(fd: c_int, remote: u64, at: u64, value: u64, old: *mut u64) -> c_int {
     unit(|table| {
         let at = offset(at)?;
-        let held = on_remote(table, (fd, remote), |socket, remote| socket.fetch_add(remote, at, value))?;
+        let held = on_remote(table, (fd, remote, 8), |socket, remote| socket.fetch_add(remote, at, value))?;
         // SAFETY: P1.
         unsafe { give(old, held) };
         Ok(())
@@ -479,7 +487,7 @@ pub unsafe extern "C" fn ss_post_put(
     unit(|table| {
         // SAFETY: as for this function.
         let (at, pieces) = (offset(at)?, unsafe { gathered(table, pieces, count) }?);
-        on_remote(table, (fd, remote), |socket, remote| socket.post_put(remote, at, pieces, token))
+        on_remote(table, (fd, remote, usize::MAX), |socket, remote| socket.post_put(remote, at, pieces, token))
     })
 }
 
@@ -497,7 +505,7 @@ pub unsafe extern "C" fn ss_post_get(
     unit(|table| {
         // SAFETY: as for this function.
         let (at, pieces) = (offset(at)?, unsafe { gathered(table, pieces, count) }?);
-        on_remote(table, (fd, remote), |socket, remote| socket.post_get(remote, at, pieces, token))
+        on_remote(table, (fd, remote, usize::MAX), |socket, remote| socket.post_get(remote, at, pieces, token))
     })
 }
 

@@ -25,7 +25,8 @@ const DIRECTIONS: &[(&str, &[&str])] = &[
     ("extended", &["fabric", "sockets", "shm", "sys", "wire"]),
     ("cache", &["extended", "sys"]),
     ("balance", &["extended", "sys"]),
-    ("preload", &["sockets", "extended"]),
+    // `sys` for the lock of a table.
+    ("preload", &["sockets", "extended", "sys"]),
     ("idl", &[]),
     // `iwarp` for RPC over RDMA, whose peers are not of the fabric.
     ("rpc", &["fabric", "vi", "iwarp", "wire", "sys"]),

@@ -6,33 +6,36 @@ use std::{
     collections::HashMap,
     os::fd::BorrowedFd,
     sync::{
-        Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
+        Arc, OnceLock,
         atomic::{AtomicPtr, AtomicU32, Ordering},
     },
 };
 
 use libc::c_int;
 use sidestep_extended::{Completion, CompletionQueue, Error, Region, Remote, Socket, Stack};
+use sidestep_sys::{
+    lock::{Guard, Lock},
+    slab::Slab,
+};
 
 /// The table of one process.
 pub struct Table {
     stack: OnceLock<Stack>,
     generation: u32,
-    entries: RwLock<Entries>,
+    entries: Lock<Entries>,
 }
 
 /// Its entries.
 #[derive(Default)]
 pub struct Entries {
-    /// By descriptor.
-    pub sockets: HashMap<c_int, Arc<Socket>>,
+    /// By descriptor: a look-up is one load, since operations take tens of nanoseconds.
+    sockets: Vec<Option<Arc<Socket>>>,
     pub queues: HashMap<c_int, CompletionQueue>,
-    /// By a number that is given out once.
-    pub regions: HashMap<u64, Region>,
-    pub remotes: HashMap<u64, Arc<Remote>>,
+    /// By numbers that are given out once.
+    pub regions: Slab<Region, u64>,
+    pub remotes: Slab<Arc<Remote>, u64>,
     /// Descriptors of sockets, by their number in completions.
     numbers: HashMap<u64, c_int>,
-    last: u64,
 }
 
 static TABLE: AtomicPtr<Table> = AtomicPtr::new(std::ptr::null_mut());
@@ -52,7 +55,7 @@ pub fn table() -> &'static Table {
 
 #[cold]
 fn renew(before: *mut Table, generation: u32) -> &'static Table {
-    let made = Table { stack: OnceLock::new(), generation, entries: RwLock::default() };
+    let made = Table { stack: OnceLock::new(), generation, entries: Lock::default() };
     let made = Box::into_raw(Box::new(made));
     KNOWN.store(0, Ordering::Relaxed);
     match TABLE.compare_exchange(before, made, Ordering::AcqRel, Ordering::Acquire) {
@@ -89,8 +92,10 @@ fn forget(fds: std::ops::RangeInclusive<c_int>) {
         return;
     }
     let _inside = sidestep_sockets::signal::Inside::enter();
-    let mut entries = table().write();
-    let gone: Vec<_> = entries.sockets.extract_if(|fd, _| fds.contains(fd)).collect();
+    let mut entries = table().entries();
+    let first = (*fds.start()).max(0) as usize;
+    let known = entries.sockets.iter_mut().enumerate().skip(first).take_while(|(fd, _)| fds.contains(&(*fd as c_int)));
+    let gone: Vec<_> = known.filter_map(|(_, socket)| socket.take()).collect();
     let queues: Vec<_> = entries.queues.extract_if(|fd, _| fds.contains(fd)).collect();
     entries.numbers.retain(|_, fd| !fds.contains(fd));
     count(&entries);
@@ -100,7 +105,7 @@ fn forget(fds: std::ops::RangeInclusive<c_int>) {
 }
 
 fn count(entries: &Entries) {
-    KNOWN.store((entries.sockets.len() + entries.queues.len()) as u32, Ordering::Relaxed);
+    KNOWN.store((entries.numbers.len() + entries.queues.len()) as u32, Ordering::Relaxed);
 }
 
 impl Table {
@@ -112,47 +117,43 @@ impl Table {
         Ok(self.stack.get().expect("set above, by this thread or another"))
     }
 
-    pub fn read(&self) -> RwLockReadGuard<'_, Entries> {
-        self.entries.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub fn write(&self) -> RwLockWriteGuard<'_, Entries> {
-        self.entries.write().unwrap_or_else(PoisonError::into_inner)
+    /// The entries, until the guard is dropped: nothing that waits may be done meanwhile.
+    #[inline]
+    pub fn entries(&self) -> Guard<'_, Entries> {
+        self.entries.lock()
     }
 
     pub fn add_socket(&self, fd: c_int, socket: Socket) {
-        let mut entries = self.write();
+        let mut entries = self.entries();
         entries.numbers.retain(|_, known| *known != fd);
         entries.numbers.insert(socket.number(), fd);
-        let before = entries.sockets.insert(fd, Arc::new(socket));
+        let place = fd.max(0) as usize;
+        if entries.sockets.len() <= place {
+            entries.sockets.resize(place + 1, None);
+        }
+        let before = entries.sockets[place].replace(Arc::new(socket));
         count(&entries);
         drop(entries);
         drop(before);
     }
 
     pub fn add_queue(&self, fd: c_int, queue: CompletionQueue) {
-        let mut entries = self.write();
+        let mut entries = self.entries();
         entries.queues.insert(fd, queue);
         count(&entries);
     }
 
     /// The descriptor that a completion is of; -1 if it is closed.
     pub fn fd_of(&self, completion: &Completion) -> c_int {
-        self.read().numbers.get(&completion.socket).copied().unwrap_or(-1)
+        self.entries().numbers.get(&completion.socket).copied().unwrap_or(-1)
     }
 }
 
 impl Entries {
-    pub fn add_region(&mut self, region: Region) -> u64 {
-        self.last += 1;
-        self.regions.insert(self.last, region);
-        self.last
-    }
-
-    pub fn add_remote(&mut self, remote: Remote) -> u64 {
-        self.last += 1;
-        self.remotes.insert(self.last, Arc::new(remote));
-        self.last
+    /// The extended socket of a descriptor.
+    #[inline]
+    pub fn socket(&self, fd: c_int) -> Option<&Arc<Socket>> {
+        self.sockets.get(usize::try_from(fd).ok()?)?.as_ref()
     }
 }
 

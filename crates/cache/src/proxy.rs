@@ -238,6 +238,8 @@ impl Proxy {
         match self.client.request(request).await {
             Ok(mut response) => {
                 rules::remove_hop_by_hop(response.headers_mut());
+                // The origin's is that of its own connection.
+                *response.version_mut() = hyper::Version::HTTP_11;
                 Ok(response)
             }
             Err(_) => {

@@ -1,0 +1,112 @@
+//! `sidestep cache` in front of a server that knows nothing of it: Python's own, with its files changed by `put` and `delete`.
+
+use std::{
+    fs,
+    io::{BufRead, BufReader, Read, Write},
+    net::{TcpListener, TcpStream},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use sidestep_testkit::process::PATIENCE;
+
+/// A process that ends with the test.
+struct Part(Child);
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn sidestep() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_sidestep"))
+}
+
+/// Starts a part of the cache; the last word of its first line is its address.
+fn start(arguments: &[&str]) -> (Part, String) {
+    let mut child = sidestep().args(arguments).stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let address =
+        line.split_whitespace().next_back().unwrap_or_else(|| panic!("{arguments:?} says nothing")).to_string();
+    (Part(child), address)
+}
+
+/// The head and the body of an answer.
+fn get(address: &str, path: &str) -> (String, String) {
+    let mut stream = TcpStream::connect(address).unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: site\r\nConnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or_else(|| panic!("{answer:?}"));
+    (head.to_lowercase(), body.to_string())
+}
+
+fn put(folder: &Path, module: &str, path: &str, text: &str) {
+    let file = folder.join("new");
+    fs::write(&file, text).unwrap();
+    let status = sidestep().args(["cache", "put", path]).arg(&file).args(["--module", module]).status().unwrap();
+    assert!(status.success());
+}
+
+fn folder() -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("sidestep-cli-cache-{}", std::process::id()));
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(folder.join("site")).unwrap();
+    folder
+}
+
+#[test]
+fn an_unmodified_server_has_a_cache_that_is_never_old() {
+    if Command::new("python3").arg("--version").output().is_err() {
+        eprintln!("left out: python3 is not installed");
+        return;
+    }
+    let folder = folder();
+    let site = folder.join("site").display().to_string();
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
+    let server = ["-m", "http.server", &port, "--bind", "127.0.0.1", "--directory", &site];
+    let _origin =
+        Part(Command::new("python3").args(server).stderr(Stdio::null()).stdout(Stdio::null()).spawn().unwrap());
+    let origin = format!("127.0.0.1:{port}");
+    let limit = Instant::now() + PATIENCE;
+    while TcpStream::connect(&origin).is_err() {
+        assert!(Instant::now() < limit, "Python's server does not start");
+        thread::sleep(Duration::from_millis(10));
+    }
+    let (_module, module) = start(&["cache", "files", &site, "--listen", "127.0.0.1:0"]);
+    put(&folder, &module, "/a.txt", "one");
+    let listen = ["--listen", "127.0.0.1:0"];
+    for check in ["one-sided", "two-sided"] {
+        let options = ["cache", "proxy", "--origin", &origin, "--module", &module, "--check", check];
+        let (proxy, address) = start(&[&options[..], &listen].concat());
+        put(&folder, &module, "/a.txt", "one");
+        assert_eq!(get(&address, "/a.txt").1, "one");
+        let (head, body) = get(&address, "/a.txt");
+        assert!(head.contains("x-cache: hit") && body == "one", "{head}");
+        put(&folder, &module, "/a.txt", "two");
+        let (head, body) = get(&address, "/a.txt");
+        assert!(head.contains("x-cache: stale") && body == "two", "{head}");
+        // The listing of the folder changes with its files.
+        assert!(!get(&address, "/").1.contains("b.txt"));
+        put(&folder, &module, "/b.txt", "more");
+        assert!(get(&address, "/").1.contains("b.txt"));
+        assert!(sidestep().args(["cache", "delete", "/b.txt", "--module", &module]).status().unwrap().success());
+        assert!(get(&address, "/b.txt").0.starts_with("http/1.1 404"));
+        end(proxy);
+    }
+    let refused = sidestep().args(["cache", "delete", "/../x", "--module", &module]).output().unwrap();
+    assert!(!refused.status.success());
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("not the plain path of a file"));
+}
+
+/// SIGTERM ends a proxy in good order.
+fn end(mut proxy: Part) {
+    let pid = rustix::process::Pid::from_child(&proxy.0);
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    assert!(proxy.0.wait().unwrap().success());
+}

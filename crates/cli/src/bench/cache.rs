@@ -44,6 +44,10 @@ pub fn run(options: &options::Bench, sink: &mut Sink) -> Result<()> {
             "--only {word}: no such bench; see `sidestep bench list`"
         );
     }
+    if nginx().is_none() || Command::new("wrk").arg("-v").output().is_err() {
+        eprintln!("cache: left out, since nginx or wrk is not installed");
+        return Ok(());
+    }
     let (rounds, seconds) = if options.quick { (1, 2) } else { (3, 3) };
     let loads: &[usize] = if options.quick { &[0, 8] } else { &[0, 1, 2, 4, 8] };
     for (name, about) in BENCHES {
@@ -200,8 +204,7 @@ impl Site {
         );
         let file = self.folder.join(format!("{name}.conf"));
         fs::write(&file, text)?;
-        let program = ["/usr/sbin/nginx", "/usr/bin/nginx"].into_iter().find(|path| Path::new(path).exists());
-        let program = program.context("nginx is not installed")?;
+        let program = nginx().context("nginx is not installed")?;
         let child = pinned(core, program).arg("-c").arg(&file).args(["-p", &home.to_string()]).spawn()?;
         self.processes.push(child);
         let address = format!("127.0.0.1:{port}");
@@ -266,6 +269,10 @@ impl Site {
             rows.join(", ")
         )
     }
+}
+
+fn nginx() -> Option<&'static str> {
+    ["/usr/sbin/nginx", "/usr/bin/nginx"].into_iter().find(|path| Path::new(path).exists())
 }
 
 fn pinned(core: usize, program: &str) -> Command {

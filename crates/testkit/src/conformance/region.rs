@@ -47,6 +47,42 @@ pub fn own_memory_is_target_and_source(fixture: Fixture) {
     transfers(&pair, &region, &aperture);
 }
 
+/// A read in one step finds what lies in pages that are mapped here, for reading and writing or for reading alone, within the
+/// region and until it is revoked. Where they are not mapped it says so and reads nothing.
+pub fn a_read_in_one_step_finds_what_is_mapped(fixture: Fixture) {
+    for rights in [Rights::ALL, Rights::READ, Rights::READ.and(Rights::WRITE)] {
+        let pair = Pair::new(fixture);
+        let mut region = Region::new(&pair.b, 5000).expect("memory");
+        let bytes = pattern(5000, 3);
+        region.write(0, &bytes).expect("the whole region");
+        let aperture = pair.open(&region.cookie(rights)).expect("a good cookie");
+        let mut read = vec![0; 4000];
+        let directly = aperture.read(1000, &mut read).expect("within the region");
+        assert_eq!(directly, aperture.reads_directly(), "{rights}");
+        assert!(read == if directly { &bytes[1000..] } else { &[0; 4000] }, "{rights}");
+        for (offset, len) in [(1001, 4000), (5000, 1), (usize::MAX, 1)] {
+            let refused = aperture.read(offset, &mut read[..len]).unwrap_err();
+            assert!(matches!(refused, Error::Cookie(Refusal::Range { .. })), "{refused}");
+        }
+        region.revoke().expect("fresh pages");
+        if directly {
+            // As soon as this side has heard of it, which a link may put off.
+            let refused = loop {
+                pair.a.progress_kernel();
+                if let Err(refused) = aperture.read(0, &mut read) {
+                    break refused;
+                }
+            };
+            assert_eq!(refused, Error::Cookie(Refusal::Revoked), "{rights}");
+        }
+    }
+    let pair = Pair::new(fixture);
+    let region = Region::new(&pair.b, 64).expect("memory");
+    let aperture = pair.open(&region.cookie(Rights::WRITE)).expect("a good cookie");
+    let refused = aperture.read(0, &mut [0]).unwrap_err();
+    assert!(matches!(refused, Error::Cookie(Refusal::Rights { .. })), "{refused}");
+}
+
 /// Memory of the caller is target and source as well; its pages are never mapped.
 pub fn caller_memory_is_target_and_source(fixture: Fixture) {
     let pair = Pair::new(fixture);

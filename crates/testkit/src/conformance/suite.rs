@@ -47,6 +47,7 @@ macro_rules! conformance_suite {
                     own_memory_is_target_and_source,
                     caller_memory_is_target_and_source,
                     caller_memory_is_local_end_of_transfers,
+                    a_read_in_one_step_finds_what_is_mapped,
                     revoking_keeps_the_content,
                     a_peer_keeps_the_old_pages_only,
                     a_dropped_region_is_out_of_reach,

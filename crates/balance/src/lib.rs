@@ -18,6 +18,7 @@ mod error;
 pub mod node;
 pub mod pages;
 pub mod protocol;
+pub mod simulation;
 
 pub use config::Config;
 pub use error::{Error, Result};

@@ -9,6 +9,7 @@
 //! suite below. To add a suite: add it to [`SUITES`].
 
 mod all;
+mod balance;
 mod busy;
 mod cache;
 mod cacheline;
@@ -224,7 +225,9 @@ impl Suite {
             let names: Vec<&str> = SUITES
                 .iter()
                 .map(|suite| suite.name)
-                .chain(["sockets", "orb", "rpc", "filters", "vmmc", "extended", "cache", "all", "seeds", "peers"])
+                .chain([
+                    "sockets", "orb", "rpc", "filters", "vmmc", "extended", "cache", "balance", "all", "seeds", "peers",
+                ])
                 .collect();
             anyhow!("no suite {name}; there are: {}", names.join(", "))
         })
@@ -308,6 +311,7 @@ fn measure(options: &options::Bench, sink: &mut Sink) -> Result<()> {
         "vmmc" => return vmmc::run(options, sink),
         "extended" => return extended::run(options, sink),
         "cache" => return cache::run(options, sink),
+        "balance" => return balance::run(options, sink),
         "peers" => return peers::run(options, sink),
         _ => {}
     }
@@ -382,6 +386,7 @@ fn list() {
     vmmc::list();
     extended::list();
     cache::list();
+    balance::list();
     println!("all: the workloads of the documents as one list");
     all::WORKLOADS.iter().for_each(|workload| println!("  {:<21} {}", workload.name, workload.about));
     println!("peers: {}", peers::ABOUT);

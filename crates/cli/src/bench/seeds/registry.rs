@@ -208,7 +208,7 @@ pub static ENTRIES: &[Entry] = &[
     better((BALAJI, "Fig 10.9", "asking a busy process: RDMA read against TCP, 4 threads"), "iwarp.busy", OneWayP50, 4, ["iwarp-read", "tcp"]),
     ratio((BALAJI, "Fig 10.10", "coherent cache against none, idle server"), 1.5, "cache.small", Requests, 0, ["one-sided", "no-cache"]),
     better((BALAJI, "Fig 10.10", "hits checked by a read against asked, 8 threads"), "cache.small", Requests, 8, ["one-sided", "two-sided"]),
-    not_built((BALAJI, "Fig 10.11-12", "a data center that is reconfigured")),
+    ratio((BALAJI, "Fig 10.11", "moving servers against fixed, bursts of 8K (simulated)"), 51.0 / 26.0, "balance.bursts", Requests, 8192, ["moving", "rigid"]),
     ratio((BALAJI, "Fig 11.5", "sockets that nothing is done for, against plain ones"), 1.0, "sockets.foreign", OneWayP50, 64, ["unix-under-run", "unix"]),
     ratio((BALAJI, "Fig 11.5", "plain calls on an extended socket, against one without"), 1.0, "extended.plain", RoundTripP50, 64, ["tcp-extended", "tcp"]),
     ratio((BALAJI, "Fig 11.6", "iWARP in software against TCP, 1 MiB"), 1.0, "iwarp.bandwidth", Bandwidth, 1 << 20, ["write", "tcp"]),

@@ -56,6 +56,7 @@ fn the_registry_is_whole() {
                 "filters" => super::super::filters::TABLES.iter().any(|(name, _)| *name == bench),
                 "vmmc" => super::super::vmmc::BENCHES.iter().any(|(name, _)| *name == bench),
                 "extended" => super::super::extended::BENCHES.iter().any(|(name, _)| *name == bench),
+                "balance" => super::super::balance::BENCHES.iter().any(|(name, _)| *name == bench),
                 "cache" => super::super::cache::BENCHES.iter().any(|(name, _)| *name == bench),
                 "sovia" if bench == "ftp" || bench == "rpc" => true,
                 _ => super::super::path::Bench::ALL.iter().any(|own| own.name() == bench),

@@ -66,11 +66,21 @@ impl Writer {
         self.ring.as_mut().map_or(Ok(false), |ring| ring.is_frozen().map_err(|_| BROKEN))
     }
 
-    /// Goes on in a larger ring, if the reader has offered one.
-    pub(super) fn adopt_larger(&mut self) {
-        let (Some(ring), Some(carrier)) = (&mut self.ring, &self.carrier) else { return };
-        if let Some(capacity) = ring.adopt_larger() {
+    /// Goes on in a larger ring, if the reader has offered one. `true`: it has.
+    pub(super) fn adopt_larger(&mut self) -> bool {
+        let (Some(ring), Some(carrier)) = (&mut self.ring, &self.carrier) else { return false };
+        let capacity = ring.adopt_larger();
+        if let Some(capacity) = capacity {
             carrier.capacity.store(capacity, Ordering::Relaxed);
+        }
+        capacity.is_some()
+    }
+
+    /// The same where no write follows: a program that found the smaller ring full waits to be told that there is space, and what the
+    /// reader takes is no edge any more, since it had space enough by the measure of the larger one.
+    pub(super) fn adopt_larger_at_rest(&mut self, stream: &Stream) {
+        if self.adopt_larger() {
+            stream.is_full();
         }
     }
 
@@ -79,7 +89,7 @@ impl Writer {
         let carrier = self.carrier.clone()?;
         // A write that found a small ring full may have gone on in a larger one by itself: what is full of the small one is not
         // of that, and its reader tells of space by what that takes.
-        self.adopt_larger();
+        self.adopt_larger_at_rest(stream);
         let mut reason = Reason::Demoted;
         if self.landing.is_none() {
             if !stream.record().writing().is_within() || carrier.has_space() {

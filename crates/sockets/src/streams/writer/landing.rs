@@ -64,7 +64,7 @@ impl Writer {
     pub(super) fn check(&mut self, stream: &Stream) -> Result<()> {
         orders::notice(stream);
         // A reader that is fast enough never lets a small ring become full.
-        self.adopt_larger();
+        self.adopt_larger_at_rest(stream);
         let Some(carrier) = &self.carrier else { return Ok(()) };
         if carrier.check() {
             return Ok(());

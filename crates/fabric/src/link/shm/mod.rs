@@ -27,7 +27,7 @@ use std::{
 use sidestep_shm::{
     self as shm,
     attach::{Attachment, Gate},
-    doorbell::{Doorbell, Sleeper, Tokens},
+    doorbell::{Sleeper, Tokens},
     passing::{Lifeline, Received, Rendezvous},
 };
 use sidestep_sys::{
@@ -40,6 +40,7 @@ use self::{
     frame::{Ask, Frame, MAX_FRAME, MAX_TRANSFER},
     roster::{Roster, Seen},
     session::{Session, lock},
+    welcome::Welcome,
 };
 use crate::{
     cookie::{Cookie, RegionId},
@@ -64,10 +65,7 @@ pub struct ShmLink {
     polling: Mutex<Box<Polling>>,
     /// How often one of a peer was rung.
     doorbells: Counter,
-    /// A descriptor in reserve, for turning peers away when there are no others.
-    spare: Mutex<Option<Doorbell>>,
-    /// Whose processes may be peers.
-    admits: fn(u32) -> bool,
+    welcome: Box<Welcome>,
 }
 
 /// What only the thread that polls needs.
@@ -101,8 +99,7 @@ impl ShmLink {
             kernel: Box::new(Sleeper::new()?),
             sleepers: Mutex::default(),
             doorbells: Counter::default(),
-            spare: Mutex::new(Some(Doorbell::new()?)),
-            admits,
+            welcome: Box::new(Welcome::new(admits)?),
             polling: Mutex::new(Box::new(Polling {
                 sessions: Seen::new(),
                 receiving: Receiving { buffer: [0; MAX_FRAME], read: Vec::new(), descriptors: Vec::new() },
@@ -229,10 +226,11 @@ impl Link for ShmLink {
         match known {
             Some(peer) => Ok(peer),
             None => {
-                let lifeline = Lifeline::connect(name, |who| (self.admits)(who.uid)).map_err(|error| match error {
-                    shm::Error::NobodyListens(name) => Error::NobodyListens(name),
-                    error => error.into(),
-                })?;
+                let lifeline =
+                    Lifeline::connect(name, |who| (self.welcome.admits)(who.uid)).map_err(|error| match error {
+                        shm::Error::NobodyListens(name) => Error::NobodyListens(name),
+                        error => error.into(),
+                    })?;
                 self.open(Some(name), lifeline)
             }
         }

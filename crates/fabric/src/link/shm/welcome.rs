@@ -4,10 +4,13 @@ use sidestep_shm::{
     doorbell::Doorbell,
     passing::{Accepted, Credentials, Rendezvous},
 };
-use sidestep_sys::{discard, user};
+use sidestep_sys::{discard, lock::Mutex, user};
 
 use super::{ShmLink, session::lock};
-use crate::{error::CloseReason, link::Target};
+use crate::{
+    error::{CloseReason, Result},
+    link::Target,
+};
 
 /// Sessions with one process, and those of them that may wait for its greeting; also with all processes that have no number
 /// here. A process has one session for each name that it has connected to.
@@ -20,6 +23,21 @@ const MAX_OF_USER: usize = 4096;
 const MAX_SILENT_OF_USER: usize = 32;
 /// Connections accepted in one poll.
 const ACCEPTS_A_POLL: usize = 16;
+
+/// What a link needs to let peers in.
+#[derive(Debug)]
+pub(super) struct Welcome {
+    /// Whose processes may be peers.
+    pub(super) admits: fn(u32) -> bool,
+    /// A descriptor in reserve, for turning peers away when there are no others.
+    spare: Mutex<Option<Doorbell>>,
+}
+
+impl Welcome {
+    pub(super) fn new(admits: fn(u32) -> bool) -> Result<Welcome> {
+        Ok(Welcome { admits, spare: Mutex::new(Some(Doorbell::new()?)) })
+    }
+}
 
 impl ShmLink {
     pub(super) fn accept(&self, target: &dyn Target) -> bool {
@@ -51,7 +69,7 @@ impl ShmLink {
             of_user().count() >= MAX_OF_USER
                 || of_user().filter(|session| session.is_silent()).count() >= MAX_SILENT_OF_USER
         };
-        (self.admits)(who.uid)
+        (self.welcome.admits)(who.uid)
             && of_process().count() < MAX_OF_PROCESS
             && of_process().filter(|session| session.is_silent()).count() < MAX_SILENT_OF_PROCESS
             && (user::is_own(who.uid) || !crowds())
@@ -72,7 +90,7 @@ impl ShmLink {
     /// No descriptor is left for another peer. With the spare one the caller is let in and turned away at once, so that it
     /// learns of it, and so that this process does not wake up for it again and again.
     fn turn_away(&self, name: &Rendezvous) -> Accepted {
-        let mut spare = lock(&self.spare);
+        let mut spare = lock(&self.welcome.spare);
         if spare.take().is_some() {
             let _ = name.accept(|_| false);
         }

@@ -22,20 +22,20 @@ pub fn any_owned(fds: &[libc::pollfd]) -> bool {
 
 /// `poll`, `ppoll`. A time-out of `None` is for ever.
 pub fn poll(fds: &mut [libc::pollfd], timeout: Option<Duration>, mask: Option<&libc::sigset_t>) -> Result<usize> {
-    let (before, mask) = (signal::runs(), mask.map(Mask::from));
+    let mask = mask.map(Mask::from);
     let _masked = mask.map(Masked::new);
-    poll::poll(fds, timeout, mask, before, Others::Sometimes)
+    poll::poll(fds, timeout, mask, signal::runs(), Others::Sometimes)
 }
 
 /// `select` and `pselect`, as a list.
 pub fn select(fds: &mut [libc::pollfd], timeout: Option<Duration>, mask: Option<&libc::sigset_t>) -> Result<usize> {
-    let (before, mask) = (signal::runs(), mask.map(Mask::from));
+    let mask = mask.map(Mask::from);
     let _masked = mask.map(Masked::new);
-    poll::poll(fds, timeout, mask, before, Others::Always)
+    poll::poll(fds, timeout, mask, signal::runs(), Others::Always)
 }
 
-/// A wait with a mask of its own: what it blocks is blocked from the beginning, also while the call only looks. What it
-/// lets in comes in the sleep.
+/// A wait with a mask of its own: what it blocks is blocked from the beginning, also while the call only looks, and what was
+/// handled before ends no call. What it lets in comes in the sleep.
 struct Masked(Mask);
 
 impl Masked {
@@ -82,9 +82,9 @@ pub fn set_wait(
 ) -> Result<usize> {
     match table::set(set) {
         Some(set) => {
-            let (before, mask) = (signal::runs(), mask.map(Mask::from));
+            let mask = mask.map(Mask::from);
             let _masked = mask.map(Masked::new);
-            set.wait(events, timeout, mask, before)
+            set.wait(events, timeout, mask, signal::runs())
         }
         None => kernel::epoll_wait(set, events, timeout, mask.map(Mask::from)),
     }

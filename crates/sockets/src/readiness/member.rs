@@ -1,9 +1,6 @@
 //! Members of an epoll set: what the program asked for, and what its ring and its anchor say.
 
-use std::{
-    cell::Cell,
-    sync::{Arc, atomic::Ordering},
-};
+use std::sync::{Arc, atomic::Ordering};
 
 use sidestep_fabric::event::SourceId;
 use sidestep_stream::carrier::{Carrier, Watch};
@@ -42,8 +39,6 @@ pub struct Ring {
     pub quiet: u32,
     /// The last collection that has reported it.
     pub pass: u32,
-    /// How far a peer whose count is neither seen nor told had written when the kernel was last asked.
-    pub asked: Cell<u64>,
     /// What the kernel said of the anchor.
     pub anchor: u32,
     /// Edge-triggered: what has been reported.

@@ -33,7 +33,7 @@ pub struct Order {
     held: u32,
     /// A member has news which must wait for the kernel's.
     pub behind: bool,
-    /// The number of the last collection, and of the one for which the kernel was last asked while a peer that tells was known.
+    /// The number of the last collection, and of the one for which the kernel was last asked about a peer whose count is not seen.
     pub pass: u32,
     questioned: u32,
 }
@@ -45,7 +45,7 @@ const FEW: usize = 16;
 /// So many that tell their counts are remembered.
 const MOST_TELLERS: usize = 1024;
 /// No count of any process.
-pub const NEVER: u64 = u64::MAX;
+const NEVER: u64 = u64::MAX;
 
 impl Order {
     /// Whether the kernel has been asked since the peer told it something.
@@ -58,18 +58,13 @@ impl Order {
         is_known && !self.more || self.held >= MOST_HELD
     }
 
-    /// The same of a peer that tells its count with its bytes. A ring may have an older one than another, and bytes that come over
-    /// TCP come without it: so the kernel must have been asked for this collection, and after the count was seen.
+    /// The same of a peer whose count is not seen: the kernel must have been asked for this collection. If it tells its count with its
+    /// bytes, that must have been heard before; what comes over TCP comes without it.
     #[cold]
     fn is_told(&self, ring: &Ring) -> bool {
         let news = ring.carrier.kernel_news();
-        match ring.carrier.teller.get() {
-            Some(teller) => {
-                let is_heard = |(other, count): &(PeerId, u64)| other == teller && news <= *count;
-                self.questioned == self.pass && self.told.iter().any(is_heard)
-            }
-            None => ring.asked.get() == news,
-        }
+        let is_heard = |teller: &PeerId| self.told.iter().any(|(other, count)| other == teller && news <= *count);
+        self.questioned == self.pass && ring.carrier.teller.get().is_none_or(is_heard)
     }
 
     /// The kernel is about to be asked.
@@ -88,8 +83,8 @@ impl Order {
     #[cold]
     fn hears(&mut self, ring: &Ring) {
         let news = ring.carrier.kernel_news();
-        let Some(teller) = ring.carrier.teller.get() else { return ring.asked.set(news) };
         self.questioned = self.pass;
+        let Some(teller) = ring.carrier.teller.get() else { return };
         match self.told.iter_mut().find(|(other, _)| other == teller) {
             Some((_, count)) => *count = news.max(*count),
             None => {

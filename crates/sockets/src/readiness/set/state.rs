@@ -1,6 +1,6 @@
 //! What a set knows of its members, and how it finds those with news.
 
-use std::{cell::Cell, sync::Arc};
+use std::sync::Arc;
 
 use sidestep_fabric::{Berth, EventQueue, Node, event::SourceId};
 use sidestep_shm::wait::{Patience, Waiter};
@@ -12,7 +12,7 @@ use crate::{
 };
 
 use super::{
-    order::{NEVER, Order},
+    order::Order,
     token::{berth_mark, token},
 };
 
@@ -114,16 +114,7 @@ impl State {
         let sources = attach(news, &carrier, id);
         let anchor = kernel::look(fd, libc::POLLRDHUP) as u32 & ENDS;
         // For an edge-triggered member everything that is there is new.
-        member.ring = Some(Ring {
-            carrier,
-            sources,
-            active: true,
-            quiet: 0,
-            pass: 0,
-            asked: Cell::new(NEVER),
-            anchor,
-            seen: Seen::NOTHING,
-        });
+        member.ring = Some(Ring { carrier, sources, active: true, quiet: 0, pass: 0, anchor, seen: Seen::NOTHING });
         self.active.push(id);
         self.carried += 1;
     }

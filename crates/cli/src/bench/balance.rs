@@ -1,21 +1,21 @@
 //! The suite `balance`: bursts of requests for sites whose servers move, beside fixed servers and more than enough of them (figures 10.11 and
 //! 10.12 of Balaji 2006). Requests and time are simulated; decisions and conversions are those of `sidestep balance`.
 
-use anyhow::{Result, ensure};
+use anyhow::Result;
 use serde_json::{Map, json};
 use sidestep_balance::simulation::{self, Parameters, Scheme};
 
 use super::options;
 use super::record::{Metric, Record};
+use super::sheet::{self, Benches, Table};
 use super::sink::Sink;
-use super::vmmc::table::Table;
 
 /// What `bench list` says of the suite.
 pub const ABOUT: &str =
     "servers that move between sites, against fixed ones and more than enough of them, under virtual time";
 
 /// The benches, and what each is.
-pub const BENCHES: &[(&str, &str)] =
+pub const BENCHES: Benches =
     &[("bursts", "three sites of eight nodes, a burst for one after the other, simulated (figures 10.11 and 10.12)")];
 
 /// Requests a second of a node: a third of what the thesis' site of three had.
@@ -26,12 +26,10 @@ const HISTORY_NS: u64 = 10_000_000;
 
 /// Runs the suite.
 pub fn run(options: &options::Bench, sink: &mut Sink) -> Result<()> {
-    for word in &options.only {
-        ensure!(
-            BENCHES.iter().any(|(name, _)| name == word),
-            "--only {word}: no such bench; see `sidestep bench list`"
-        );
-    }
+    sheet::run("balance", BENCHES, (options, sink), |_| Ok(bursts()))
+}
+
+fn bursts() -> Table {
     let mut table = Table::new(&["burst (simulated)", "rigid /s", "over /s", "moving /s", "nodes", "moved"]);
     for burst in [512, 1024, 2048, 4096, 8192, 16384] {
         let parameters = Parameters { burst, rate: RATE, sensitivity_ns: SENSITIVITY_NS, history_ns: HISTORY_NS };
@@ -47,18 +45,10 @@ pub fn run(options: &options::Bench, sink: &mut Sink) -> Result<()> {
             table.records.push(Record { bench, path, size: burst as usize, metric, value, unit: metric.unit(), extra });
         }
     }
-    sink.take(table.records);
-    if !sink.is_json() {
-        let (name, about) = BENCHES[0];
-        println!("{name}: {about}");
-        table.text.iter().for_each(|line| println!("  {line}"));
-        println!();
-    }
-    Ok(())
+    table
 }
 
 /// Prints the benches of the suite.
 pub fn list() {
-    println!("balance: {ABOUT}");
-    BENCHES.iter().for_each(|(name, about)| println!("  {name:<11} {about}"));
+    sheet::list("balance", ABOUT, BENCHES);
 }

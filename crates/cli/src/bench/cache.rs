@@ -20,9 +20,9 @@ use serde_json::Map;
 use sidestep_cache::module;
 
 use super::record::{Metric, Record};
+use super::sheet::{self, Benches, Table};
 use super::sink::Sink;
 use super::stats::median;
-use super::vmmc::table::Table;
 use super::{options, show_progress};
 
 /// What `bench list` says of the suite.
@@ -30,47 +30,28 @@ pub const ABOUT: &str = "a coherent web cache: requests a second by how hits are
     application has 0 to 8 computing threads (needs nginx and wrk)";
 
 /// The benches, and what each is.
-pub const BENCHES: &[(&str, &str)] =
-    &[("small", "five files of 1 to 16 KiB, evenly"), ("zipf", "20 files of 200 bytes to 1 MB, by Zipf's law")];
+pub const BENCHES: Benches = &[
+    ("small", "requests a second for five files of 1 to 16 KiB, evenly"),
+    ("zipf", "requests a second for 20 files of 200 bytes to 1 MB, by Zipf's law"),
+];
 
 /// The ways to serve, the baseline first.
 const WAYS: [&str; 5] = ["no-cache", "two-sided", "one-sided", "unchecked", "nginx"];
 
 /// Runs the suite.
 pub fn run(options: &options::Bench, sink: &mut Sink) -> Result<()> {
-    for word in &options.only {
-        ensure!(
-            BENCHES.iter().any(|(name, _)| name == word),
-            "--only {word}: no such bench; see `sidestep bench list`"
-        );
-    }
     if nginx().is_none() || Command::new("wrk").arg("-v").output().is_err() {
         eprintln!("cache: left out, since nginx or wrk is not installed");
         return Ok(());
     }
     let (rounds, seconds) = if options.quick { (1, 2) } else { (3, 3) };
     let loads: &[usize] = if options.quick { &[0, 8] } else { &[0, 1, 2, 4, 8] };
-    for (name, about) in BENCHES {
-        if !options.only.is_empty() && !options.only.iter().any(|word| word == name) {
-            continue;
-        }
-        let table = workload(name, loads, rounds, seconds)?;
-        sink.take(table.records);
-        if !sink.is_json() {
-            println!("{name}: {about}; requests a second");
-            table.text.iter().for_each(|line| println!("  {line}"));
-            println!();
-        }
-    }
-    Ok(())
+    sheet::run("cache", BENCHES, (options, sink), |name| workload(name, loads, rounds, seconds))
 }
 
 /// Prints the benches of the suite.
 pub fn list() {
-    println!("cache: {ABOUT}");
-    for (name, about) in BENCHES {
-        println!("  {name:<11} {about}");
-    }
+    sheet::list("cache", ABOUT, BENCHES);
 }
 
 fn workload(name: &str, loads: &[usize], rounds: usize, seconds: u64) -> Result<Table> {

@@ -49,6 +49,7 @@ pub mod rpc;
 mod saved;
 mod seeds;
 mod shared;
+mod sheet;
 mod sink;
 pub mod sockets;
 mod sovia;

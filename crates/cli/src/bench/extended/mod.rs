@@ -7,24 +7,24 @@ pub mod end;
 
 use std::time::Instant;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use serde_json::{Map, json};
 use sidestep_extended::traffic::{self, Direction, Interface, cache};
 use sidestep_fabric::{Aperture, Cookie, Node, RdmaQueue, Region};
 
 use self::end::{Client, Server};
+use super::options;
 use super::record::{Metric, Record};
+use super::sheet::{self, Benches, Table};
 use super::sink::Sink;
 use super::stats::median;
-use super::vmmc::table::Table;
-use super::{options, show_progress};
 
 /// What `bench list` says of the suite.
 pub const ABOUT: &str = "extended sockets: one-sided operations beside the fabric's read and a TCP round trip, plain calls with \
     and without the extension, checks of a busy server, and the model of memory traffic";
 
 /// The benches, and what each is.
-pub const BENCHES: &[(&str, &str)] = &[
+pub const BENCHES: Benches = &[
     ("operations", "64 bytes of another process, and what they are measured against (figure 10.8)"),
     ("sizes", "bytes a second of put and get, by size"),
     ("plain", "a plain message and its answer on a socket with the extension and on one without (figure 11.5)"),
@@ -37,42 +37,19 @@ pub const BENCHES: &[(&str, &str)] = &[
 
 /// Runs the suite.
 pub fn run(options: &options::Bench, sink: &mut Sink) -> Result<()> {
-    for word in &options.only {
-        ensure!(
-            BENCHES.iter().any(|(name, _)| name == word),
-            "--only {word}: no such bench; see `sidestep bench list`"
-        );
-    }
     let rounds = if options.quick { 40 } else { 400 };
-    for (name, about) in BENCHES {
-        if !options.only.is_empty() && !options.only.iter().any(|word| word == name) {
-            continue;
-        }
-        show_progress(&format!("extended.{name}"));
-        let table = match *name {
-            "operations" => operations(rounds)?,
-            "sizes" => sizes(rounds)?,
-            "plain" => plain(rounds)?,
-            "busy" => busy(rounds)?,
-            _ => model(),
-        };
-        show_progress("");
-        sink.take(table.records);
-        if !sink.is_json() {
-            println!("{name}: {about}");
-            table.text.iter().for_each(|line| println!("  {line}"));
-            println!();
-        }
-    }
-    Ok(())
+    sheet::run("extended", BENCHES, (options, sink), |name| match name {
+        "operations" => operations(rounds),
+        "sizes" => sizes(rounds),
+        "plain" => plain(rounds),
+        "busy" => busy(rounds),
+        _ => Ok(model()),
+    })
 }
 
 /// Prints the benches of the suite.
 pub fn list() {
-    println!("extended: {ABOUT}");
-    for (name, about) in BENCHES {
-        println!("  {name:<12} {about}");
-    }
+    sheet::list("extended", ABOUT, BENCHES);
 }
 
 /// Something to be measured, and how often it is done for one sample.

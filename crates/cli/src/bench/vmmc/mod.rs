@@ -4,9 +4,8 @@
 //! those of the model, and the rest is counted.
 
 pub mod svm;
-pub mod table;
 
-use anyhow::{Result, ensure};
+use anyhow::Result;
 use serde_json::{Map, Value, json};
 use sidestep_vmmc::endpoints;
 use sidestep_vmmc::experiment::{self, Force};
@@ -15,16 +14,16 @@ use sidestep_vmmc::workload::{self, GRID, Workload};
 use sidestep_vmmc::{Bins, Budget, CacheShape, Config, Path};
 
 use super::record::{Metric, Record};
+use super::sheet::{self, Benches, Table};
 use super::sink::Sink;
 use super::{options, show_progress};
-use table::Table;
 
 /// What `bench list` says of the suite.
 pub const ABOUT: &str = "a card with caches in front of host tables against one with static tables, under virtual time: \
     memory, costs, misses, execution times";
 
 /// The benches, and what each is.
-pub const BENCHES: &[(&str, &str)] = &[
+pub const BENCHES: Benches = &[
     ("memory", "what the memory of the card is used for (table 1.1)"),
     ("costs", "send and fetch of a word and a page (table 4.2)"),
     ("vmh", "ping-pong by misses of translations and size (figure 4.1)"),
@@ -39,46 +38,25 @@ pub const BENCHES: &[(&str, &str)] = &[
 
 /// Runs the suite.
 pub fn run(options: &options::Bench, sink: &mut Sink) -> Result<()> {
-    for word in &options.only {
-        ensure!(
-            BENCHES.iter().any(|(name, _)| name == word),
-            "--only {word}: no such bench; see `sidestep bench list`"
-        );
-    }
     // The programs at a quarter of their size, if it is to be quick.
     let scale = if options.quick { 2 } else { 0 };
-    for (name, about) in BENCHES {
-        if !options.only.is_empty() && !options.only.iter().any(|word| word == name) {
-            continue;
-        }
-        show_progress(&format!("vmmc.{name}"));
-        let table = match *name {
-            "memory" => memory(),
-            "costs" => costs()?,
-            "vmh" => misses(name, Force::Vmh)?,
-            "cbh" => misses(name, Force::Cbh)?,
-            "grid" => grid(scale),
-            "execution" => execution(scale)?,
-            "endpoints" => many_endpoints()?,
-            "svm" => svm::table(options.quick)?,
-            "histograms" => svm::times(options.quick)?,
-            _ => timing(scale)?,
-        };
-        show_progress("");
-        sink.take(table.records);
-        if !sink.is_json() {
-            println!("{name}: {about}");
-            table.text.iter().for_each(|line| println!("  {line}"));
-            println!();
-        }
-    }
-    Ok(())
+    sheet::run("vmmc", BENCHES, (options, sink), |name| match name {
+        "memory" => Ok(memory()),
+        "costs" => costs(),
+        "vmh" => misses(name, Force::Vmh),
+        "cbh" => misses(name, Force::Cbh),
+        "grid" => Ok(grid(scale)),
+        "execution" => execution(scale),
+        "endpoints" => many_endpoints(),
+        "svm" => svm::table(options.quick),
+        "histograms" => svm::times(options.quick),
+        _ => timing(scale),
+    })
 }
 
 /// Prints the benches of the suite.
 pub fn list() {
-    println!("vmmc: {ABOUT}");
-    BENCHES.iter().for_each(|(name, about)| println!("  {name:<11} {about}"));
+    sheet::list("vmmc", ABOUT, BENCHES);
 }
 
 fn record(bench: &str, path: &str, size: usize, metric: Metric, value: f64, extra: Value) -> Record {

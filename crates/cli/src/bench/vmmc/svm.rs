@@ -15,9 +15,9 @@ use sidestep_vmmc::workload::{self, Step, Workload};
 use sidestep_vmmc::{BINS, Bins, CacheShape};
 
 use super::super::record::Metric;
+use super::super::sheet::Table;
 use super::super::show_progress;
 use super::record;
-use super::table::Table;
 
 /// What a process is to be.
 #[derive(Debug, Serialize, Deserialize)]

@@ -1,0 +1,75 @@
+//! Suites of which each bench is a table for people, with the records that say the same.
+
+use anyhow::{Result, ensure};
+
+use super::{options, record::Record, show_progress, sink::Sink};
+
+/// The benches of such a suite, and what each is.
+pub type Benches = &'static [(&'static str, &'static str)];
+
+/// Runs those that were asked for, by name.
+pub fn run(
+    suite: &str,
+    benches: Benches,
+    (options, sink): (&options::Bench, &mut Sink),
+    mut measure: impl FnMut(&'static str) -> Result<Table>,
+) -> Result<()> {
+    for word in &options.only {
+        let known = benches.iter().any(|(name, _)| name == word);
+        ensure!(known, "--only {word}: no such bench; see `sidestep bench list`");
+    }
+    let wanted = |name: &str| options.only.is_empty() || options.only.iter().any(|word| word == name);
+    for (name, about) in benches.iter().filter(|(name, _)| wanted(name)) {
+        show_progress(&format!("{suite}.{name}"));
+        let table = measure(name)?;
+        show_progress("");
+        sink.take(table.records);
+        if !sink.is_json() {
+            println!("{name}: {about}");
+            table.text.iter().for_each(|line| println!("  {line}"));
+            println!();
+        }
+    }
+    Ok(())
+}
+
+/// Prints what they are.
+pub fn list(suite: &str, about: &str, benches: Benches) {
+    println!("{suite}: {about}");
+    benches.iter().for_each(|(name, about)| println!("  {name:<12} {about}"));
+}
+
+/// Lines of text, and records.
+pub struct Table {
+    widths: Vec<usize>,
+    /// The lines.
+    pub text: Vec<String>,
+    /// The records.
+    pub records: Vec<Record>,
+}
+
+impl Table {
+    /// A table with these columns.
+    pub fn new(columns: &[&str]) -> Table {
+        let widths = columns.iter().map(|column| column.len().max(10)).collect();
+        let mut table = Table { widths, text: Vec::new(), records: Vec::new() };
+        table.widths[0] = 24;
+        table.row(&columns.iter().map(|column| column.to_string()).collect::<Vec<_>>());
+        table
+    }
+
+    /// Adds a line.
+    pub fn row(&mut self, cells: &[String]) {
+        let mut line = String::new();
+        for (at, (cell, width)) in cells.iter().zip(&self.widths).enumerate() {
+            line += &if at == 0 { format!("{cell:<width$}") } else { format!(" {cell:>width$}") };
+        }
+        self.text.push(line);
+    }
+
+    /// Says whether a promise is kept.
+    pub fn promise(&mut self, what: &str, value: f64, at_most: f64) {
+        let verdict = if value <= at_most { "met" } else { "MISSED" };
+        self.text.push(format!("{what}: {value:.3}, at most {at_most} promised: {verdict}"));
+    }
+}

@@ -36,6 +36,27 @@ pub unsafe fn sigaction(signo: c_int, new: *const libc::sigaction, old: *mut lib
     result
 }
 
+/// A request of asynchronous input has been carried out: the signal that its program wants then, if it is one.
+pub fn carried_out(event: &libc::sigevent) {
+    // As the kernel has it for a signal that is queued: number, error and code, then sender and value.
+    #[repr(C)]
+    struct Info {
+        head: [c_int; 4],
+        sender: [u32; 2],
+        value: libc::sigval,
+        rest: [u64; 12],
+    }
+    let (own, user) = (rustix::process::getpid(), rustix::process::getuid());
+    let own = own.as_raw_nonzero().get();
+    let head = [event.sigev_signo, 0, libc::SI_ASYNCIO, 0];
+    let info = Info { head, sender: [own as u32, user.as_raw()], value: event.sigev_value, rest: [0; 12] };
+    let arguments = [own as usize, event.sigev_signo as usize, &raw const info as usize, 0, 0, 0];
+    if event.sigev_signo != 0 {
+        // SAFETY: the kernel reads 128 bytes of it.
+        let _ = unsafe { kernel::syscall(libc::SYS_rt_sigqueueinfo, arguments) };
+    }
+}
+
 /// The system call: as the kernel has it in memory, an action begins with the handler and the flags.
 ///
 /// # Safety

@@ -355,6 +355,11 @@ impl Receiver {
         Ok(wanted)
     }
 
+    /// Whether that is so, and was not known to be decided at the last look.
+    pub fn is_wanted(&mut self) -> bool {
+        self.consumer().is_wanted()
+    }
+
     /// Whether the sender has taken what was wanted: the queue ends at the present position then.
     pub fn is_taken(&mut self) -> Result<bool> {
         Ok(self.consumer().is_taken()?)

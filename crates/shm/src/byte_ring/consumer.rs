@@ -251,8 +251,9 @@ impl Consumer {
 
     /// Ends the ring, and wants what was not read to come in another way (B6). `false`: everything was read.
     pub fn want(&mut self) -> Result<bool> {
-        if self.end == End::Taken {
-            return Ok(false);
+        if matches!(self.end, End::Wanted | End::Taken) {
+            // One wish is enough: a second one would lie over the answer to the first.
+            return Ok(!self.is_taken()?);
         }
         self.publish_head();
         (self.known_tail, self.viewed) = (self.read, self.read);
@@ -265,6 +266,11 @@ impl Consumer {
             return Ok(false);
         }
         Ok(true)
+    }
+
+    /// Whether that is so, and was not known to be decided when this side last looked.
+    pub fn is_wanted(&self) -> bool {
+        self.end == End::Wanted
     }
 
     /// Whether what was wanted has been taken: it comes in another way, and the ring ends here.

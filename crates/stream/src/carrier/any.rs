@@ -112,6 +112,7 @@ dispatch! {
     mut fn want(&mut self) -> Option<Result<bool>>;
     mut fn freeze(&mut self) -> Option<Result<()>>;
     mut fn has_end(&mut self) -> bool;
+    mut fn is_wanted(&mut self) -> bool;
     mut fn is_taken(&mut self) -> bool;
     mut fn withdraw(&mut self) -> Result<()>;
     mut fn give(&mut self) -> Option<u64>;

@@ -232,6 +232,11 @@ pub trait Inbound {
         false
     }
 
+    /// Whether it was wanted, and neither taken nor [withdrawn](Inbound::withdraw) as far as this half knows.
+    fn is_wanted(&mut self) -> bool {
+        false
+    }
+
     /// Whether what was wanted has been taken.
     fn is_taken(&mut self) -> bool {
         false

@@ -232,6 +232,10 @@ impl super::Inbound for Inbound {
         self.ring.end_position().is_some()
     }
 
+    fn is_wanted(&mut self) -> bool {
+        self.ring.is_wanted()
+    }
+
     fn is_taken(&mut self) -> bool {
         self.ring.is_taken() == Ok(true)
     }

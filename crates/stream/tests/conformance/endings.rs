@@ -33,8 +33,10 @@ pub fn an_ended_carrier_gives_each_byte_once(mut pair: Pair) {
     assert_eq!(writer.out.send(&[IoSlice::new(b"late")], true), Err(Fault::Frozen));
     assert_eq!(writer.out.send(&[IoSlice::new(b"very"), IoSlice::new(b"late")], true), Err(Fault::Frozen));
     assert_eq!(writer.out.is_frozen(), Ok(true));
-    assert!(!reader.inward.is_taken());
+    assert!(!reader.inward.is_taken() && reader.inward.is_wanted());
+    assert_eq!(reader.inward.want(), Some(Ok(true)), "once more");
     assert_eq!(writer.out.take_back(), Ok(pattern(1000, 2000)));
+    assert_eq!(reader.inward.want(), Some(Ok(false)), "what was taken is not wanted again");
     assert_eq!((writer.out.position(), writer.out.take_back()), (1000, Ok(Vec::new())));
     assert!(reader.inward.is_taken() && reader.inward.is_over());
     assert_eq!(reader.inward.withdraw(), Ok(()));

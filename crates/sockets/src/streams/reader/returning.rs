@@ -69,6 +69,10 @@ impl Reader {
             let _ = self.cross(stream);
             return false;
         }
+        if ring.is_wanted() {
+            // By another thread, which waits for it, too.
+            return true;
+        }
         // Before the peer can send any of it.
         let come = come_over_tcp(stream);
         match ring.want() {
@@ -203,11 +207,11 @@ impl Reader {
         near && told && empty && self.kept.is_empty() && self.bytes_aside() == 0
     }
 
-    /// Takes all that comes before what the kernel has: the ring to its end, and what TCP has before it.
+    /// Takes all that comes before what the kernel has: what the family shares, the ring to its end, and what TCP has before it.
     pub fn collect(&mut self, stream: &Stream) -> Vec<u8> {
         let until = clock::now() + ARRIVAL_NS;
         let (mut bytes, mut piece) = (Vec::new(), vec![0; PIECE]);
-        while !self.is_through(stream) {
+        while !self.is_through(stream) || stream.inherited_bytes() > 0 {
             if self.has_failed(stream) {
                 break;
             }

@@ -45,13 +45,13 @@ pub fn leave_these(streams: &[&'static Stream], reason: Reason) {
     leave_within(streams, reason, LEAVE_NS);
 }
 
-/// The same, with so long for peers that have been given something back: what they do not answer to in time they leave behind.
-fn leave_within(streams: &[&'static Stream], reason: Reason, of_links: u64) {
+/// The same, with so long for the peers: what they do not answer to in time they leave behind.
+fn leave_within(streams: &[&'static Stream], reason: Reason, limit: u64) {
     let _inside = Inside::enter();
     let _withheld = Withheld::begin(streams);
-    wait(ask(streams, reason), reason, |stream| if is_link(stream) { of_links } else { LEAVE_NS });
+    wait(ask(streams, reason), reason, |_| limit);
     streams.iter().for_each(|stream| conclude(stream));
-    return_inherited(streams, LEAVE_NS);
+    return_inherited(streams, limit);
     streams.iter().for_each(|stream| stream.set_reason(reason));
 }
 
@@ -73,10 +73,9 @@ pub fn leave_to_program(streams: &[&'static Stream]) {
     let until = clock::now() + WHOLE_NS;
     let mut rest = streams.to_vec();
     loop {
-        leave_to_child(
-            &rest,
-            |stream| if is_link(stream) { until.saturating_sub(clock::now()) } else { patience(stream) },
-        );
+        // A wish that is withdrawn leaves an ended ring, which a peer that looks then does not take anything from.
+        let limit = until.saturating_sub(clock::now());
+        leave_to_child(&rest, |_| limit);
         return_inherited(&rest, CHILD_NS);
         rest.retain(|stream| has_rest(stream));
         if rest.is_empty() || clock::now() >= until {
@@ -176,11 +175,6 @@ fn conclude(stream: &Stream) {
     if writer.awaits_return(stream) {
         writer.leave_to_family(stream);
     }
-}
-
-/// Whether only the writer of its carrier can end that.
-fn is_link(stream: &Stream) -> bool {
-    stream.carrier().is_some_and(|carrier| !carrier.capabilities().freezes)
 }
 
 /// How long a fork waits for the peer of a stream. All forks together wait so long for one carrier, else a program that forks all

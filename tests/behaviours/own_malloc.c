@@ -65,6 +65,16 @@ static int own, port, listener, set, step, failures;
 
 static void expect(int good) { failures += !good; }
 
+/* A wait, until another handler does not interrupt it. */
+#define AGAIN(wait) \
+    ({ \
+        int outcome; \
+        do \
+            outcome = (wait); \
+        while (outcome < 0 && errno == EINTR); \
+        outcome; \
+    })
+
 /* Each of these is allowed in a handler. */
 static void handler(int number UNUSED) {
     char byte = 'h';
@@ -77,7 +87,7 @@ static void handler(int number UNUSED) {
     switch (step) {
     case 0:
         expect(write(own, &byte, 1) == 1);
-        expect(poll(&entry, 1, 5000) == 1);
+        expect(AGAIN(poll(&entry, 1, 5000)) == 1);
         expect(read(own, &byte, 1) == 1 && byte == 'h');
         break;
     case 1:
@@ -111,7 +121,7 @@ static void handler(int number UNUSED) {
         expect(epoll_ctl(set, EPOLL_CTL_ADD, own, &event) == 0);
         expect(epoll_wait(set, &event, 1, 0) == 0);
         expect(write(own, &byte, 1) == 1);
-        expect(epoll_wait(set, &event, 1, 5000) == 1);
+        expect(AGAIN(epoll_wait(set, &event, 1, 5000)) == 1);
         expect(read(own, &byte, 1) == 1);
         expect(epoll_ctl(set, EPOLL_CTL_DEL, own, NULL) == 0);
         break;

@@ -1,8 +1,6 @@
 //! Every option of the program, declared once: its help, its default and its environment variable.
 
-use std::net::IpAddr;
-
-use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
+use clap::{Args, Parser, Subcommand, value_parser};
 
 use crate::{
     balance::Balance,
@@ -10,6 +8,8 @@ use crate::{
     completions::Completions,
     init_service::InitService,
     install::Install,
+    pipe::options::Pipe,
+    rping::options::Rping,
     run::options::Run,
     stat::select::{Filter, SortKey},
 };
@@ -337,54 +337,6 @@ impl Bench {
     }
 }
 
-/// Options of `sidestep pipe`.
-#[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
-pub struct Pipe {
-    /// Something else than running it
-    #[command(subcommand)]
-    pub command: Option<PipeCommand>,
-
-    /// The description; docs/filters.md shows its form
-    #[arg(value_name = "FILE", required = true)]
-    pub file: Option<std::path::PathBuf>,
-
-    /// Print one JSON object at the end, and nothing while it runs
-    #[arg(long)]
-    pub json: bool,
-
-    /// How processes are joined, in place of what the description says
-    #[arg(long, value_enum, value_name = "WAY")]
-    pub transport: Option<PipeTransport>,
-}
-
-/// What `sidestep pipe` does besides running.
-#[derive(Debug, Subcommand)]
-pub enum PipeCommand {
-    /// Say what is wrong with a description, and draw it
-    Check {
-        /// The description
-        #[arg(value_name = "FILE")]
-        file: std::path::PathBuf,
-        /// Write the picture here
-        #[arg(long, value_name = "FILE")]
-        svg: Option<std::path::PathBuf>,
-    },
-    /// List the kinds of filters, their ports and what they do
-    Kinds,
-}
-
-/// How processes of a pipeline are joined.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub enum PipeTransport {
-    /// Channels of the fabric
-    Channel,
-    /// TCP sockets
-    Tcp,
-    /// VIs
-    Vi,
-}
-
 /// Options of `sidestep idl`.
 #[derive(Debug, Args)]
 pub struct Idl {
@@ -434,92 +386,4 @@ pub struct BenchWorker {
 pub struct SocketEnd {
     /// What to do, in JSON
     pub job: String,
-}
-
-/// Options of `sidestep rping`: the letters mean what they mean to `rping`.
-#[derive(Debug, Args)]
-#[command(group = clap::ArgGroup::new("role").required(true).args(["server", "client"]))]
-pub struct Rping {
-    /// Be the server
-    #[arg(short)]
-    pub server: bool,
-
-    /// Be the client
-    #[arg(short)]
-    pub client: bool,
-
-    /// The address to listen on or to connect to [default for a server: 0.0.0.0]
-    #[arg(short, value_name = "ADDRESS")]
-    pub address: Option<String>,
-
-    /// The address to connect from
-    #[arg(short = 'I', value_name = "ADDRESS")]
-    pub source: Option<IpAddr>,
-
-    /// The port
-    #[arg(short, default_value_t = 7174)]
-    pub port: u16,
-
-    /// Serve every client that comes, not only the first
-    #[arg(short = 'P', requires = "server")]
-    pub persistent: bool,
-
-    /// How many pings to send, 0 for no end
-    #[arg(short = 'C', default_value_t = 0)]
-    pub count: u32,
-
-    /// How many bytes a ping has, or the server has room for
-    #[arg(short = 'S', default_value_t = 64, value_parser = value_parser!(u32).range(27..=65535))]
-    pub size: u32,
-
-    /// Print the data
-    #[arg(short)]
-    pub verbose: bool,
-
-    /// Compare what comes back with what was sent
-    #[arg(short = 'V')]
-    pub validate: bool,
-
-    /// Print each step
-    #[arg(short)]
-    pub debug: bool,
-
-    /// Do not ask for CRC; it is still used if the peer asks
-    #[arg(long)]
-    pub no_crc: bool,
-
-    /// Ask the peer for markers
-    #[arg(long)]
-    pub markers: bool,
-
-    /// The revision of MPA to ask in
-    #[arg(long, default_value_t = 2, value_parser = value_parser!(u8).range(1..=2))]
-    pub revision: u8,
-
-    /// Ask for the peer-to-peer model of revision 2
-    #[arg(long, requires = "client")]
-    pub peer_to_peer: bool,
-
-    /// The ways of saying "ready to receive" to use in the peer-to-peer model [default: all]
-    #[arg(long, value_name = "MODES", value_delimiter = ',')]
-    pub ready: Vec<Ready>,
-
-    /// Wake a server that says nothing after so many milliseconds, 0 for never
-    #[arg(long, value_name = "MS", default_value_t = 50)]
-    pub nudge: u64,
-
-    /// How many seconds the peer may take for one step
-    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = value_parser!(u64).range(1..=3600))]
-    pub timeout: u64,
-}
-
-/// The ways of saying "ready to receive" (RFC 6581).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Ready {
-    /// A write of length zero
-    Write,
-    /// A read of length zero
-    Read,
-    /// A send of length zero
-    Send,
 }

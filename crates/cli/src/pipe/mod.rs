@@ -2,6 +2,7 @@
 
 mod bottleneck;
 mod live;
+pub mod options;
 mod summary;
 
 use std::fs;
@@ -12,7 +13,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow, bail};
 use sidestep_filters::{Graph, Group, Launcher, Outcome, Problem, Transport, builtin, check, draw, parse};
 
-use crate::options::{Pipe, PipeCommand, PipeTransport};
+use self::options::{Pipe, PipeCommand, PipeTransport};
 use live::Live;
 
 /// Between two looks at a pipeline that runs.

@@ -9,8 +9,8 @@ use sidestep_iwarp::{Event, Revision, Rights, Stag};
 
 use super::advert::Advert;
 use super::driver::{Driver, describe};
+use super::options::Rping;
 use super::session::{self, Session};
-use crate::options::Rping;
 
 /// Pings a server as often as the options say.
 pub fn run(options: &Rping) -> Result<()> {

@@ -13,12 +13,13 @@
 mod advert;
 mod client;
 mod driver;
+pub mod options;
 mod server;
 mod session;
 
 use anyhow::Result;
 
-use crate::options::Rping;
+use self::options::Rping;
 
 /// Runs a client or a server.
 pub fn run(options: &Rping) -> Result<()> {

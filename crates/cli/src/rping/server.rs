@@ -10,8 +10,8 @@ use sidestep_wire::rdmap::read_request;
 
 use super::advert::Advert;
 use super::driver::{Driver, describe};
+use super::options::Rping;
 use super::session::{self, Session};
-use crate::options::Rping;
 
 /// Serves one client, or with `-P` every client that comes.
 pub fn run(options: &Rping) -> Result<()> {

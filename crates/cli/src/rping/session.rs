@@ -7,7 +7,7 @@ use sidestep_iwarp::{Agreement, Config, Interval, Outcome, Revision, RtrModes, S
 
 use super::advert::{self, Advert};
 use super::driver::Driver;
-use crate::options::{self, Rping};
+use super::options::{self, Rping};
 
 /// One connection in the course of its pings.
 #[derive(Debug)]

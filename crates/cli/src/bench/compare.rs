@@ -34,8 +34,18 @@ const TURNS: u32 = 5;
 /// What a line may lose, in percent of the median.
 const LIMIT: f64 = 3.0;
 /// The figures that are compared: medians, and what is counted per second.
-const METRICS: [&str; 9] =
-    ["one_way_p50", "call_p50", "round_trip_p50", "rate", "bandwidth", "cost", "cycles", "requests", "connections"];
+const METRICS: [&str; 10] = [
+    "one_way_p50",
+    "one_way_mean",
+    "call_p50",
+    "round_trip_p50",
+    "rate",
+    "bandwidth",
+    "cost",
+    "cycles",
+    "requests",
+    "connections",
+];
 
 /// Compares both, prints a table, and fails if a line of the new one is slower.
 pub fn run(options: &options::Bench) -> Result<()> {

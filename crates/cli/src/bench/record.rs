@@ -43,6 +43,9 @@ pub enum Metric {
     /// Median time of a message from one end to the other.
     #[serde(rename = "one_way_p50")]
     OneWayP50,
+    /// Mean time of a message from one end to the other.
+    #[serde(rename = "one_way_mean")]
+    OneWayMean,
     /// The time that 99 % of the messages stay within.
     #[serde(rename = "one_way_p99")]
     OneWayP99,
@@ -106,7 +109,7 @@ impl Metric {
     /// The unit of its values.
     pub fn unit(self) -> &'static str {
         match self {
-            Metric::OneWayP50 | Metric::OneWayP99 | Metric::OneWayP999 => "ns",
+            Metric::OneWayP50 | Metric::OneWayMean | Metric::OneWayP99 | Metric::OneWayP999 => "ns",
             Metric::RoundTripP50 | Metric::RoundTripP99 => "ns",
             Metric::Rate => "messages/s",
             Metric::Bandwidth => "bytes/s",
@@ -137,6 +140,7 @@ impl Metric {
     pub fn heading(self) -> &'static str {
         match self {
             Metric::RoundTripP50 => "round trip",
+            Metric::OneWayMean => "mean",
             Metric::OneWayP50 | Metric::CallP50 => "p50",
             Metric::OneWayP99 | Metric::CallP99 | Metric::RoundTripP99 => "p99",
             Metric::OneWayP999 | Metric::CallP999 => "p99.9",

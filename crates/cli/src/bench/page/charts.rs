@@ -62,8 +62,15 @@ pub fn legend_mark(colour: usize) -> String {
     )
 }
 
-const METRICS: &[Metric] =
-    &[Metric::OneWayP50, Metric::CallP50, Metric::RoundTripP50, Metric::Bandwidth, Metric::Rate, Metric::Requests];
+const METRICS: &[Metric] = &[
+    Metric::OneWayP50,
+    Metric::OneWayMean,
+    Metric::CallP50,
+    Metric::RoundTripP50,
+    Metric::Bandwidth,
+    Metric::Rate,
+    Metric::Requests,
+];
 
 /// The times of growing shares of the messages, of each path at its best.
 fn distribution(bench: &str, records: &[Record]) -> Option<Figure> {
@@ -176,6 +183,7 @@ fn is_tcp(name: &str) -> bool {
 fn described(metric: Metric) -> (&'static str, &'static str) {
     match metric {
         Metric::OneWayP50 => ("median time one way", "Lower is better."),
+        Metric::OneWayMean => ("mean time one way", "Lower is better."),
         Metric::CallP50 | Metric::RoundTripP50 => ("median time of a call", "Lower is better."),
         Metric::Bandwidth => ("bandwidth", "Higher is better."),
         Metric::Requests => ("requests per second", "Higher is better."),

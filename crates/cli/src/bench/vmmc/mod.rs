@@ -121,7 +121,7 @@ fn misses(bench: &'static str, force: Force) -> Result<Table> {
             again = run.resent_per_miss;
             let extra = json!({"misses": run.miss_ratio, "again": run.resent_per_miss});
             let path = format!("{percent} %");
-            table.records.push(record(bench, &path, size as usize, Metric::OneWayP50, run.one_way_ns, extra));
+            table.records.push(record(bench, &path, size as usize, Metric::OneWayMean, run.one_way_ns, extra));
         }
         let fit = experiment::fit(&points);
         cells.extend([format!("{:.1} us", fit.slope / 1000.0), format!("{:.4}", fit.r_squared), format!("{again:.2}")]);

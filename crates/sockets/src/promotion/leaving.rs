@@ -199,6 +199,8 @@ pub fn leave_all(reason: Reason) {
     return_inherited(&streams, if reason == Reason::Passed { CHILD_NS } else { limit });
     streams.iter().for_each(|stream| stream.set_reason(reason));
     if reason == Reason::Sandboxed {
+        // What the family shares stays mapped when it is read: this process may not be allowed to give memory back.
+        streams.iter().filter_map(|stream| stream.heirloom()).for_each(std::mem::forget);
         // One that ends by leaving its only thread must have no other.
         if let Some(engine) = engine::running() {
             engine.end_threads();

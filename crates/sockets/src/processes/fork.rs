@@ -73,6 +73,8 @@ impl Legacy {
         let mut legacy =
             Legacy { stream, carried: [0; 2], left: true, heirloom: stream.heirloom(), memberships: Vec::new() };
         if stream.stage() != Stage::Carried {
+            // A set that has not waited since the carrier was given up has not left its member to the kernel yet.
+            set::given_back(stream);
             legacy.heirloom.as_ref()?;
             legacy.memberships = set::memberships(stream);
             return Some(legacy);

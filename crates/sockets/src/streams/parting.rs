@@ -33,6 +33,8 @@ const LOST_NS: u64 = 1_000_000_000;
 const WITHHELD_LOOK: Duration = Duration::from_micros(50);
 /// A stream that has lost so many gets no more.
 const MOST_LOST: u32 = 8;
+/// A carrier that was given up within this time has not paid for the agreement that it took.
+const BRIEF_NS: u64 = 100_000_000;
 
 /// What carries a stream that is not on TCP alone.
 #[derive(Debug, Default)]
@@ -44,6 +46,10 @@ pub struct Carriage {
     pub parting: AtomicBool,
     /// How many were.
     pub partings: AtomicU32,
+    /// When it came.
+    pub(super) since: AtomicU64,
+    /// How many in a row were given up soon after they came.
+    pub(super) brief: AtomicU32,
     /// How long forks have waited for the peer to leave it, in nanoseconds.
     pub waited: AtomicU64,
     /// Threads that give back what was not read of it, or put it elsewhere.
@@ -63,6 +69,14 @@ impl Carriage {
     /// the end of the stream, without which the peer would take that for the death of this process.
     pub fn take_inbound(&self) -> Option<AnyInbound> {
         lock(&self.inbox).as_mut().and_then(|halves| halves.inbound.take())
+    }
+
+    /// It is given up: returns how many in a row were soon after they came.
+    fn count_brief(&self) -> u32 {
+        let is_brief = clock::now().saturating_sub(self.since.load(Ordering::Relaxed)) < BRIEF_NS;
+        let count = if is_brief { self.brief.load(Ordering::Relaxed).saturating_add(1) } else { 0 };
+        self.brief.store(count, Ordering::Relaxed);
+        count
     }
 
     /// There is none any more.
@@ -254,6 +268,7 @@ impl Stream {
         self.carriage.parting.store(false, Ordering::Relaxed);
         self.carriage.partings.fetch_add(1, Ordering::Relaxed);
         self.begin_tries();
+        self.rest(self.carriage.count_brief());
         // Without a place, the engine that it was known to is gone.
         let place = self.known_place();
         self.promotion.stage.store(if place.is_some() { Stage::Offered } else { Stage::Never } as u8, Ordering::SeqCst);

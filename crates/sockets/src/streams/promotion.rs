@@ -2,6 +2,7 @@
 
 use sidestep_fabric::PeerId;
 use sidestep_stream::carrier::{ENDED, Halves, Outbound, Switch, Watch};
+use sidestep_sys::clock;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering, fence};
 
 use crate::{
@@ -27,6 +28,9 @@ const TOLD_FIRST: u32 = 8;
 const SOON: u32 = 1;
 /// The most calls between two tries to find the peer.
 const MOST_SKIPPED: u32 = 4096;
+
+/// Calls without a look for the peer after a carrier that was given up soon; doubled for each one in a row.
+const RESTED: u32 = 8;
 
 /// Options that only the kernel can carry out, and what they are if nobody has set them.
 const USUAL: [(i32, i32, i32); 9] = [
@@ -173,6 +177,15 @@ impl Stream {
         self.promotion.skip.store(0, Ordering::Relaxed);
     }
 
+    /// So many carriers in a row were given up soon after they came, as in a program that forks all the time: from the second one on
+    /// the next look for the peer is some calls later, and twice as many each time. Who asked for moves at random has them.
+    pub(super) fn rest(&self, brief: u32) {
+        if brief > 1 && !matches!(config().promote, Promote::Random(_)) {
+            let calls = RESTED.checked_shl(brief).unwrap_or(MOST_SKIPPED);
+            self.promotion.skip.store(calls.min(MOST_SKIPPED), Ordering::Relaxed);
+        }
+    }
+
     /// While an offer stands: sees to what has arrived, and looks for the peer now and then.
     #[cold]
     fn pursue(&self) {
@@ -262,6 +275,7 @@ impl Stream {
         if let Some(guest) = guest {
             let _ = parts.carrier.teller.set(guest);
         }
+        self.carriage.since.store(clock::now(), Ordering::Relaxed);
         *lock(&self.carriage.carrier) = Some(parts.carrier.clone());
         *lock(&self.carriage.inbox) = Some(parts);
         self.promotion.stage.store(Stage::Carried as u8, Ordering::SeqCst);

@@ -291,6 +291,11 @@ impl Member {
         ready as u32 & (IN | OUT | RDHUP | HUP | ERR)
     }
 
+    /// Whether bytes have come by way of its ring.
+    pub fn has_carried_bytes(&self) -> bool {
+        self.ring.as_ref().is_some_and(|ring| ring_events(self.stream, &ring.carrier) as u32 & IN != 0)
+    }
+
     pub fn had_space(&self, ring: &Ring) -> bool {
         let pushed = ring.carrier.pushed.load(Ordering::Relaxed);
         let capacity = ring.carrier.capacity.load(Ordering::Relaxed);

@@ -3,6 +3,7 @@
 use sidestep_stream::carrier::Watch;
 
 use super::state::{FEW, QUIET, State};
+use crate::readiness::member::Member;
 
 impl State {
     /// Reports ready members, up to one that must wait until the kernel has been asked.
@@ -15,6 +16,9 @@ impl State {
     pub fn collect_rest(&mut self, events: &mut [libc::epoll_event]) -> usize {
         self.order.behind = false;
         let mut count = self.report_mentioned(events);
+        if self.order.behind {
+            return count;
+        }
         // Nobody is kept back then: others may have come before those that the kernel has just told of.
         let told_by_kernel = count > 0;
         let (known, first) = (self.active.len(), self.next);
@@ -67,7 +71,8 @@ impl State {
         count
     }
 
-    /// Reports those that the kernel has told of, in its order.
+    /// Reports those that the kernel has told of, in its order. What it told may be old, and bytes that a ring has brought since newer than
+    /// what it tells next: such a member waits as those do of which it has told nothing.
     #[inline]
     fn report_mentioned(&mut self, events: &mut [libc::epoll_event]) -> usize {
         if self.mentioned.is_empty() {
@@ -76,7 +81,8 @@ impl State {
         let mut mentioned = std::mem::take(&mut self.mentioned);
         let mut count = 0;
         for id in mentioned.drain(..) {
-            count += self.report(id, &mut events[count..], true);
+            let at_once = !self.members.get(id).is_some_and(Member::has_carried_bytes);
+            count += self.report(id, &mut events[count..], at_once);
         }
         self.mentioned = mentioned;
         count

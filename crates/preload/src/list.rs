@@ -131,7 +131,7 @@ intercepted! {
         [rust] __vdprintf_chk(fd: c_int, flag: c_int, format: *const c_char, arguments: *mut c_void) -> c_int
             => file::vdprintf_chk; passed "as `dprintf`";
         [rust] aio_read(block: *mut aiocb) -> c_int
-            => asynchronous::aio_read, also aio_read64; passed "another thread of libc reads: the stream goes back to TCP first";
+            => asynchronous::aio_read, also aio_read64; passed "another thread of libc reads: the stream goes back to TCP first, and bytes that stay here come through a pipe";
         [rust] aio_write(block: *mut aiocb) -> c_int
             => asynchronous::aio_write, also aio_write64; passed "as `aio_read`";
         [rust] lio_listio(mode: c_int, list: *const *mut aiocb, count: c_int, event: *mut c_void) -> c_int

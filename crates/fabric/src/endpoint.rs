@@ -16,6 +16,7 @@ pub(crate) use self::table::Endpoints;
 use std::{
     any::Any,
     collections::VecDeque,
+    net::IpAddr,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -100,6 +101,23 @@ impl Node {
     pub fn begin_connect_with(&self, name: &str, private: impl FnOnce(PeerId) -> Result<Vec<u8>>) -> Result<Endpoint> {
         let (attached, name) = self.core().links.named(name)?;
         let peer = PeerId::new(attached.index, attached.as_link().connect(name)?);
+        self.ask_peer(peer, name, private)
+    }
+
+    /// As `begin_connect_with`, over a line of its own that comes from this address, and that is made before the deadline: see
+    /// [`Link::connect_from`](crate::link::Link::connect_from).
+    pub fn begin_connect_from(
+        &self,
+        name: &str,
+        (from, deadline): (IpAddr, u64),
+        private: impl FnOnce(PeerId) -> Result<Vec<u8>>,
+    ) -> Result<Endpoint> {
+        let (attached, name) = self.core().links.named(name)?;
+        let peer = PeerId::new(attached.index, attached.as_link().connect_from(name, from, deadline)?);
+        self.ask_peer(peer, name, private)
+    }
+
+    fn ask_peer(&self, peer: PeerId, name: &str, private: impl FnOnce(PeerId) -> Result<Vec<u8>>) -> Result<Endpoint> {
         let private = private(peer)?;
         check_private(&private)?;
         let core = self.core().endpoints.insert(peer);

@@ -2,6 +2,7 @@
 
 use std::{
     hash::{Hash, Hasher},
+    net::IpAddr,
     sync::Arc,
 };
 
@@ -109,6 +110,11 @@ impl<'a> Peer<'a> {
     /// Its process, on links of one host: see [`Link::process`].
     pub fn process(&self) -> Option<u32> {
         self.link().process(self.number)
+    }
+
+    /// The address that its line comes from, on links between hosts: see [`Link::address`].
+    pub fn address(&self) -> Option<IpAddr> {
+        self.link().address(self.number)
     }
 
     /// Ends everything with it. Its connections report that.

@@ -29,7 +29,7 @@ pub mod traced;
 
 pub use self::{options::LinkOptions, provided::provide};
 
-use std::{fmt, os::fd::OwnedFd, sync::Arc};
+use std::{fmt, net::IpAddr, os::fd::OwnedFd, sync::Arc};
 
 use sidestep_shm::{
     Memory, Span,
@@ -236,6 +236,12 @@ pub trait Link: fmt::Debug + Send + Sync {
     fn unlisten(&self, name: &str);
     /// Connects to whoever listens under a name. A live peer of that name is used again.
     fn connect(&self, name: &str) -> Result<PeerNumber>;
+    /// Connects to whoever listens under a name, from this address of the host, over a line of its own: no other `connect` uses
+    /// it. Gives up at the deadline. For links whose names are addresses.
+    fn connect_from(&self, name: &str, from: IpAddr, deadline: u64) -> Result<PeerNumber> {
+        let _ = (name, from, deadline);
+        Err(Error::Unsupported("connect from an address over a link that has none"))
+    }
     /// The name under which this side listens, for one that a peer used and nobody here listens under.
     fn local_name(&self, peer: PeerNumber, name: &str) -> Option<String> {
         let _ = (peer, name);
@@ -300,6 +306,11 @@ pub trait Link: fmt::Debug + Send + Sync {
     }
     /// The process at the other end, as the kernel told when the line to it was made; `None` where it cannot tell.
     fn process(&self, peer: PeerNumber) -> Option<u32> {
+        let _ = peer;
+        None
+    }
+    /// The address that a peer's line comes from, on links whose names are addresses.
+    fn address(&self, peer: PeerNumber) -> Option<IpAddr> {
         let _ = peer;
         None
     }

@@ -40,11 +40,13 @@ pub use self::network::{HostNetwork, Network};
 
 use std::{
     collections::BTreeMap,
+    net::IpAddr,
     os::fd::{AsFd, OwnedFd},
     sync::{
         Arc, RwLock,
         atomic::{AtomicBool, AtomicU32, Ordering},
     },
+    time::Duration,
 };
 
 use sidestep_iwarp::BufferId;
@@ -60,7 +62,8 @@ use self::{
     lent::Lent,
     listeners::Listeners,
     polling::Polling,
-    session::{Around, Session},
+    session::{Around, Origin, Session},
+    socket::Route,
     state::State,
     timer::Timer,
 };
@@ -152,17 +155,17 @@ impl IwarpLink {
         sessions.get(&peer).cloned().ok_or(Error::Closed(CloseReason::Died))
     }
 
-    fn add(&self, name: Option<String>, socket: OwnedFd) -> Result<Arc<Session>> {
+    fn add(&self, origin: Origin, socket: OwnedFd) -> Result<Arc<Session>> {
         let id = PeerNumber(self.next_peer.fetch_add(1, Ordering::Relaxed));
         let (around, socket) = (self.around(), Arc::new(socket));
         self.network.opened(&socket);
-        let state = match name {
-            Some(_) => State::initiate(id, &self.options, around.now())?,
-            None => State::respond(id, &self.options, around.now()),
+        let state = match origin {
+            Origin::Accepted => State::respond(id, &self.options, around.now()),
+            Origin::Named(_) | Origin::Alone => State::initiate(id, &self.options, around.now())?,
         };
         // Before the stream can tell anything of it.
         let mut sessions = self.sessions.write().expect("no panic in session table");
-        let session = Arc::new(Session::new(id, name, socket, state, around)?);
+        let session = Arc::new(Session::new(id, origin, socket, state, around)?);
         sessions.insert(id, session.clone());
         drop(sessions);
         self.timer.set(session.timeout());
@@ -221,14 +224,26 @@ impl Link for IwarpLink {
     fn connect(&self, name: &str) -> Result<PeerNumber> {
         let address = Address::parse(name)?;
         let sessions = self.sessions.read().expect("no panic in session table");
-        let known =
-            sessions.values().find(|session| session.name.as_deref() == Some(address.text) && session.is_live());
+        let known = sessions.values().find(|session| session.origin.is_named(address.text) && session.is_live());
         if let Some(session) = known {
             return Ok(session.id);
         }
         drop(sessions);
-        let socket = socket::connect(&*self.network, &address.resolve()?, name, &self.options)?;
-        Ok(self.add(Some(address.text.to_string()), socket)?.id)
+        let route = Route { network: &*self.network, from: None, limit: self.options.setup_timeout };
+        let socket = socket::connect(&route, &address.resolve()?, name, &self.options)?;
+        Ok(self.add(Origin::Named(address.text.to_string()), socket)?.id)
+    }
+
+    fn connect_from(&self, name: &str, from: IpAddr, deadline: u64) -> Result<PeerNumber> {
+        let left = Duration::from_nanos(deadline.saturating_sub(clock::now()));
+        let limit = left.min(self.options.setup_timeout);
+        let route = Route { network: &*self.network, from: Some(from), limit };
+        let socket = socket::connect(&route, &Address::parse(name)?.resolve()?, name, &self.options)?;
+        Ok(self.add(Origin::Alone, socket)?.id)
+    }
+
+    fn address(&self, peer: PeerNumber) -> Option<IpAddr> {
+        socket::peer_address(&self.session(peer).ok()?.socket)
     }
 
     fn local_name(&self, _peer: PeerNumber, name: &str) -> Option<String> {

@@ -10,7 +10,7 @@ use sidestep_sys::cpu;
 use super::{
     BELL, IwarpLink, TIMER,
     listeners::LISTENER,
-    session::{Around, Found, Session},
+    session::{Around, Found, Origin, Session},
 };
 use crate::link::{PeerNumber, Target};
 
@@ -223,7 +223,7 @@ impl IwarpLink {
             any = true;
             self.crowd_out();
             // A peer that there are no resources for is turned away by the close of its stream.
-            let _ = self.add(None, socket);
+            let _ = self.add(Origin::Accepted, socket);
         }
         any
     }

@@ -38,11 +38,27 @@ use crate::{
 #[derive(Debug)]
 pub(super) struct Session {
     pub(super) id: PeerNumber,
-    /// The `HOST:PORT` it was reached under, if this side connected.
-    pub(super) name: Option<String>,
+    pub(super) origin: Origin,
     pub(super) socket: Arc<OwnedFd>,
     state: Mutex<State>,
     pub(super) input: Mutex<Input>,
+}
+
+/// Which side made a connection, and for whom.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// The peer did.
+    Accepted,
+    /// This side, for everybody who means this `HOST:PORT`.
+    Named(String),
+    /// This side, for one caller.
+    Alone,
+}
+
+impl Origin {
+    pub(super) fn is_named(&self, name: &str) -> bool {
+        matches!(self, Origin::Named(own) if own == name)
+    }
 }
 
 /// What the link lends a session for a call.
@@ -97,13 +113,13 @@ const BULK: usize = 4096;
 impl Session {
     pub(super) fn new(
         id: PeerNumber,
-        name: Option<String>,
+        origin: Origin,
         socket: Arc<OwnedFd>,
         state: State,
         around: Around<'_>,
     ) -> Result<Session> {
         around.ready.add_level(socket.as_fd(), u64::from(id.0))?;
-        let session = Session { id, name, socket, state: Mutex::new(state), input: Mutex::default() };
+        let session = Session { id, origin, socket, state: Mutex::new(state), input: Mutex::default() };
         session.transmit(&mut session.lock(), around, None);
         Ok(session)
     }
@@ -180,7 +196,7 @@ impl Session {
 
     /// Whether set-up is not over at the side that was reached.
     pub(super) fn is_silent(&self) -> bool {
-        self.name.is_none() && !self.lock().told.peer
+        self.origin == Origin::Accepted && !self.lock().told.peer
     }
 
     /// Gives up on a peer that has not finished set-up.

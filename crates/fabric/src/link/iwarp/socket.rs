@@ -1,7 +1,7 @@
 //! System calls on TCP sockets, none of which blocks but [`connect`].
 
 use std::{
-    net::SocketAddr,
+    net::{IpAddr, SocketAddr},
     os::fd::{BorrowedFd, OwnedFd},
     time::Duration,
 };
@@ -51,16 +51,25 @@ pub(super) fn accept(listener: BorrowedFd<'_>, options: &LinkOptions) -> Result<
     }
 }
 
+/// How a connection is to be made.
+pub(super) struct Route<'a> {
+    pub(super) network: &'a dyn Network,
+    /// The address of this host that it comes from; `None`: as the system's routes say.
+    pub(super) from: Option<IpAddr>,
+    /// How long it may take.
+    pub(super) limit: Duration,
+}
+
 /// Connects to the first of these addresses that answers.
 pub(super) fn connect(
-    network: &dyn Network,
+    route: &Route<'_>,
     addresses: &[SocketAddr],
     name: &str,
     options: &LinkOptions,
 ) -> Result<OwnedFd> {
     let mut last = Errno::CONNREFUSED;
-    for address in addresses.iter().flat_map(|address| network.connect_to(*address)) {
-        match connect_one(network, &address, options) {
+    for address in addresses.iter().flat_map(|address| route.network.connect_to(*address)) {
+        match connect_one(route, &address, options) {
             Ok(socket) => return Ok(socket),
             Err(errno) => last = errno,
         }
@@ -72,13 +81,16 @@ pub(super) fn connect(
     })
 }
 
-fn connect_one(network: &dyn Network, address: &SocketAddr, options: &LinkOptions) -> Result<OwnedFd, Errno> {
-    let socket = network.socket(address).map_err(errno_of)?;
+fn connect_one(route: &Route<'_>, address: &SocketAddr, options: &LinkOptions) -> Result<OwnedFd, Errno> {
+    let socket = route.network.socket(address).map_err(errno_of)?;
     tune(&socket, options)?;
+    if let Some(from) = route.from {
+        net::bind(&socket, &SocketAddr::new(from, 0))?;
+    }
     match net::connect(&socket, address) {
         Ok(()) => {}
         Err(Errno::INPROGRESS | Errno::INTR) => {
-            let limit = timespec(options.setup_timeout);
+            let limit = timespec(route.limit);
             loop {
                 match poll(&mut [PollFd::new(&socket, PollFlags::OUT)], Some(&limit)) {
                     Ok(0) => return Err(Errno::TIMEDOUT),
@@ -117,12 +129,20 @@ fn tune(socket: &OwnedFd, options: &LinkOptions) -> Result<(), Errno> {
 /// A stream that does not leave the host loses nothing and shares no wire: it is not to be paced, as the congestion
 /// control of the system may do (BBR: half of the bandwidth in many runs). Reno is in every kernel, and everybody may use it.
 fn tune_for_path(socket: &OwnedFd) {
-    let ip = |address: Option<SocketAddrAny>| SocketAddr::try_from(address?).ok().map(|address| address.ip());
-    let (here, peer) = (net::getsockname(socket).ok(), net::getpeername(socket).ok().flatten());
-    if here.is_some() && ip(here) == ip(peer) {
+    let here = net::getsockname(socket).ok().and_then(ip);
+    if here.is_some() && here == peer_address(socket) {
         // It works without, too.
         let _ = sockopt::set_tcp_congestion(socket, "reno");
     }
+}
+
+/// The address at the other end.
+pub(super) fn peer_address(socket: &OwnedFd) -> Option<IpAddr> {
+    net::getpeername(socket).ok().flatten().and_then(ip)
+}
+
+fn ip(address: SocketAddrAny) -> Option<IpAddr> {
+    SocketAddr::try_from(address).ok().map(|address| address.ip())
 }
 
 /// Reads what has come: nothing at the end of the stream, `None` if there is none now.

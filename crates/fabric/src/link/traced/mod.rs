@@ -10,7 +10,7 @@ mod record;
 
 pub use self::record::{Direction, Ended, Failure, Operation, TraceEvent, TraceRecord};
 
-use std::{collections::VecDeque, fmt, sync::Arc};
+use std::{collections::VecDeque, fmt, net::IpAddr, sync::Arc};
 
 use sidestep_shm::doorbell::Sleeper;
 use sidestep_sys::{
@@ -134,6 +134,15 @@ impl TracedLink {
         self.trace.add(TraceEvent { direction: Direction::Out, peer, operation, ticket, failure });
         outcome
     }
+
+    /// Records how an attempt to connect ended.
+    fn connected(&self, name: &str, outcome: Result<PeerNumber>) -> Result<PeerNumber> {
+        let peer = outcome.as_ref().ok().copied();
+        let failure = outcome.as_ref().err().cloned().map(Failure::Link);
+        let operation = Operation::Connect(name.to_string());
+        self.trace.add(TraceEvent { direction: Direction::Out, peer, operation, ticket: None, failure });
+        outcome
+    }
 }
 
 impl Link for TracedLink {
@@ -155,12 +164,11 @@ impl Link for TracedLink {
     }
 
     fn connect(&self, name: &str) -> Result<PeerNumber> {
-        let outcome = self.inner.as_link().connect(name);
-        let peer = outcome.as_ref().ok().copied();
-        let failure = outcome.as_ref().err().cloned().map(Failure::Link);
-        let operation = Operation::Connect(name.to_string());
-        self.trace.add(TraceEvent { direction: Direction::Out, peer, operation, ticket: None, failure });
-        outcome
+        self.connected(name, self.inner.as_link().connect(name))
+    }
+
+    fn connect_from(&self, name: &str, from: IpAddr, deadline: u64) -> Result<PeerNumber> {
+        self.connected(name, self.inner.as_link().connect_from(name, from, deadline))
     }
 
     fn post(&self, peer: PeerNumber, bytes: &[u8]) -> Result<()> {
@@ -202,6 +210,10 @@ impl Link for TracedLink {
 
     fn process(&self, peer: PeerNumber) -> Option<u32> {
         self.inner.as_link().process(peer)
+    }
+
+    fn address(&self, peer: PeerNumber) -> Option<IpAddr> {
+        self.inner.as_link().address(peer)
     }
 
     fn local_name(&self, peer: PeerNumber, name: &str) -> Option<String> {

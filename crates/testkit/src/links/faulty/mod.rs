@@ -10,6 +10,7 @@ pub use self::plan::{FaultPlan, When};
 
 use std::{
     collections::{BTreeMap, HashMap, VecDeque},
+    net::IpAddr,
     os::fd::AsFd,
     sync::{
         Arc,
@@ -172,6 +173,13 @@ impl Link for FaultyLink {
         self.link().connect(name)
     }
 
+    fn connect_from(&self, name: &str, from: IpAddr, deadline: u64) -> Result<PeerNumber> {
+        if self.refuse_connect.pull() {
+            return Err(Error::NobodyListens(name.to_string()));
+        }
+        self.link().connect_from(name, from, deadline)
+    }
+
     fn post(&self, peer: PeerNumber, bytes: &[u8]) -> Result<()> {
         if self.full_post.pull() {
             return Err(full());
@@ -245,6 +253,10 @@ impl Link for FaultyLink {
 
     fn process(&self, peer: PeerNumber) -> Option<u32> {
         self.link().process(peer)
+    }
+
+    fn address(&self, peer: PeerNumber) -> Option<IpAddr> {
+        self.link().address(peer)
     }
 
     fn local_name(&self, peer: PeerNumber, name: &str) -> Option<String> {

@@ -40,7 +40,7 @@ fn a_write_that_is_told_of_the_failure_does_not_hide_it() {
     let ready = Sleeper::new().unwrap();
     let around = Around { ready: &ready, began: clock::now() };
     let state = State::initiate(PeerNumber(1), &LinkOptions::default(), around.now()).unwrap();
-    let session = Session::new(PeerNumber(1), None, given_up().into(), state, around).unwrap();
+    let session = Session::new(PeerNumber(1), Origin::Accepted, given_up().into(), state, around).unwrap();
     assert_eq!(session.lock().stream.cannot_send, Some(rustix::io::Errno::TIMEDOUT));
     let found = session.poll(around, &Arrivals::new(node.core(), LinkIndex::default()));
     assert!(found.over && found.gone);

@@ -18,22 +18,35 @@ pub enum Error {
         /// What the kernel said.
         errno: i32,
     },
-    /// The other end is where shared memory does not reach.
+    /// The other end is not on this host, and this stack has no port to meet it on.
     #[error(
-        "the other end of the connection is not in this network namespace of this host; its memory cannot be shared"
+        "the other end of the connection is not in this network namespace of this host; to meet it, give both ends a port \
+         (SIDESTEP_EXTENDED_PORT)"
     )]
     Elsewhere,
+    /// The environment names a port that is none.
+    #[error("SIDESTEP_EXTENDED_PORT is {0:?}; it must be a port from 1 to 65535, or empty")]
+    Port(String),
     /// The other end has not enabled its socket.
-    #[error("the other end did not enable its socket in time; both ends must, and the socket is as it was")]
+    #[error(
+        "the other end did not enable its socket in time; both ends must (between hosts with the same port, open in every \
+         firewall), and the socket is as it was"
+    )]
     Unanswered,
     /// Whoever answered does not hold the other end of the connection, or it cannot be seen whether it does.
-    #[error("whoever answers is not seen to hold the other end of the connection (see /proc/PID/fd); it is refused")]
+    #[error(
+        "whoever answers is not seen to hold the other end of the connection (see /proc/PID/fd; between hosts, by its \
+         address); it is refused"
+    )]
     Unproven,
     /// The other end speaks another version of the protocol.
     #[error("the other end speaks another version of this protocol; use the same version of Sidestep at both ends")]
     Version,
-    /// Another process that has the same socket enables it, or has.
-    #[error("this end of the connection is being enabled already, by another thread or process")]
+    /// Another process that has the same socket enables it, or has. Or another process listened on the port all the time.
+    #[error(
+        "this end of the connection is being enabled already, by another thread or process (between hosts: or the port is \
+         taken)"
+    )]
     Taken,
     /// The object was made before a fork, by the parent.
     #[error("this belongs to the parent process; enable the socket in this one, or use it there")]
@@ -102,7 +115,7 @@ impl Error {
             Error::Version => libc::EPROTO,
             Error::Taken | Error::Busy => libc::EBUSY,
             Error::Forked => libc::EPERM,
-            Error::OtherSocket => libc::EINVAL,
+            Error::OtherSocket | Error::Port(_) => libc::EINVAL,
             Error::TooLong { .. } => libc::EMSGSIZE,
             Error::Full { .. } => libc::EAGAIN,
             Error::Cancelled => libc::ECANCELED,
@@ -125,6 +138,7 @@ fn errno_of(error: &fabric::Error) -> i32 {
         fabric::Error::Flushed(_) => libc::ECANCELED,
         fabric::Error::Unsupported(_) => libc::EOPNOTSUPP,
         fabric::Error::Memory(sidestep_shm::Error::Range { .. } | sidestep_shm::Error::Size { .. }) => libc::EINVAL,
+        fabric::Error::Memory(sidestep_shm::Error::System { source, .. }) => source.raw_os_error(),
         fabric::Error::Memory(_) => libc::ENOMEM,
         _ => libc::EIO,
     }

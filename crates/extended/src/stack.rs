@@ -5,7 +5,7 @@ use std::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
-use sidestep_fabric::{self as fabric, Node, Rights};
+use sidestep_fabric::{self as fabric, Node, Rights, link::LinkOptions};
 use sidestep_shm::Memory;
 use sidestep_sys::{clock, process};
 
@@ -13,6 +13,7 @@ use crate::{
     completion::CompletionQueue,
     error::{Error, Result},
     meeting,
+    options::Options,
     region::Region,
     socket::Socket,
 };
@@ -21,6 +22,7 @@ use crate::{
 #[derive(Debug, Clone)]
 pub struct Stack {
     node: Node,
+    options: Options,
     /// The process that made it: a forked child has the parent's memory, and none of its connections.
     generation: u32,
 }
@@ -34,10 +36,17 @@ pub fn in_milliseconds(milliseconds: u64) -> u64 {
 }
 
 impl Stack {
-    /// A stack of its own.
+    /// A stack of its own, for connections within this host.
     pub fn new() -> Result<Stack> {
+        Stack::with(Options::default())
+    }
+
+    /// A stack of its own. One with a [port](Options::port) also reaches other hosts. It then has a thread, which serves
+    /// peers of other hosts while the program is busy with something else.
+    pub fn with(options: Options) -> Result<Stack> {
         let generation = process::generation();
-        Ok(Stack { node: Node::new()?, generation })
+        let schemes: &[&str] = if options.port.is_some() { &["shm", "iwarp"] } else { &["shm"] };
+        Ok(Stack { node: Node::open(schemes, &LinkOptions::default())?, options, generation })
     }
 
     /// The node that everything goes through.
@@ -69,7 +78,7 @@ impl Stack {
     /// used meanwhile.
     pub fn enable(&self, socket: BorrowedFd<'_>, queue: &CompletionQueue, deadline: u64) -> Result<Socket> {
         self.check()?;
-        let met = meeting::meet(&self.node, socket, deadline)?;
+        let met = meeting::meet(&self.node, socket, self.options.port, deadline)?;
         Socket::new(self.clone(), NEXT_SOCKET.fetch_add(1, Ordering::Relaxed), met, queue)
     }
 

@@ -3,12 +3,12 @@
 mod pair;
 
 use std::{
-    net::{TcpListener, TcpStream},
+    net::TcpStream,
     os::fd::AsFd,
     time::{Duration, Instant},
 };
 
-use pair::now_and;
+use pair::{Provider, now_and, provider};
 use sidestep_extended::{Completion, CompletionQueue, Kind, Rights, Stack};
 use sidestep_testkit::process::{self, Child, Role, descriptors_of, resident_kb};
 
@@ -19,8 +19,8 @@ fn role() {
 
 /// Exports a region, and then sends notices and messages until it is killed.
 fn worker(role: Role) {
+    let stack = Stack::with(provider::enter(&role.arguments[1])).unwrap();
     let stream = TcpStream::connect(&role.arguments[0]).unwrap();
-    let stack = Stack::new().unwrap();
     let queue = stack.completion_queue().unwrap();
     let socket = stack.enable(stream.as_fd(), &queue, now_and(process::PATIENCE_NS / 1_000_000)).unwrap();
     let region = stack.register(64 << 10, Rights::ALL).unwrap();
@@ -36,9 +36,9 @@ fn worker(role: Role) {
 }
 
 /// One life of a worker: so many rounds of everything, and then its death in the middle of them.
-fn life(stack: &Stack, queue: &CompletionQueue, rounds: usize) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let mut child = Child::start("worker", &[&listener.local_addr().unwrap().to_string()]);
+fn life(provider: &Provider, stack: &Stack, queue: &CompletionQueue, rounds: usize) {
+    let listener = provider.listen();
+    let mut child = Child::start("worker", &[&listener.local_addr().unwrap().to_string(), &provider.far_holder()]);
     let stream = listener.accept().unwrap().0;
     let socket = stack.enable(stream.as_fd(), queue, now_and(process::PATIENCE_NS / 1_000_000)).unwrap();
     let remote = socket.import(Some(now_and(process::PATIENCE_NS / 1_000_000))).unwrap();
@@ -63,19 +63,25 @@ fn life(stack: &Stack, queue: &CompletionQueue, rounds: usize) {
     while queue.poll(&mut taken, 64) > 0 {}
 }
 
-/// 20 minutes of it in the long form (`./test extended_full`).
+/// 20 minutes of it in the long form (`./test extended_full`), and 5 between hosts. One test, since it counts what the process has.
 #[test]
 fn kills_leave_nothing_behind() {
-    let (stack, length) =
-        (Stack::new().unwrap(), if process::full() { Duration::from_secs(20 * 60) } else { Duration::ZERO });
+    soak(&Provider::OneHost, Duration::from_secs(20 * 60));
+    if let Some(provider) = Provider::two_hosts() {
+        soak(&provider, Duration::from_secs(5 * 60));
+    }
+}
+
+fn soak(provider: &Provider, full: Duration) {
+    let (stack, length) = (provider.stack(), if process::full() { full } else { Duration::ZERO });
     let queue = stack.completion_queue().unwrap();
     for _ in 0..5 {
-        life(&stack, &queue, 50);
+        life(provider, &stack, &queue, 50);
     }
     let (descriptors, memory, began) = (descriptors_of(std::process::id()), resident_kb(), Instant::now());
     let mut lives = 0;
     while lives < 10 || began.elapsed() < length {
-        life(&stack, &queue, 50);
+        life(provider, &stack, &queue, 50);
         lives += 1;
     }
     let (after, grown) = (descriptors_of(std::process::id()), resident_kb().saturating_sub(memory));

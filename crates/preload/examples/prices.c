@@ -1,6 +1,8 @@
 /* A server publishes prices in memory that its client reads by itself; the same as crates/extended/examples/prices.rs.
  *
- *   cc prices.c $(pkg-config --cflags --libs sidestep) -o prices && ./prices */
+ *   cc prices.c $(pkg-config --cflags --libs sidestep) -o prices && ./prices
+ *
+ * On two hosts: SIDESTEP_EXTENDED_PORT=7471 ./prices 10.0.0.1 8000 server, and the same with client. */
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,21 +54,27 @@ static void client(int fd) {
         exit(1);
 }
 
-int main(void) {
+int main(int count, char **arguments) {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t length = sizeof address;
-    int listener = socket(AF_INET, SOCK_STREAM, 0);
-    if (bind(listener, (void *)&address, length) || listen(listener, 1) || getsockname(listener, (void *)&address, &length))
-        return 1;
-    if (fork() == 0) {
-        int fd = socket(AF_INET, SOCK_STREAM, 0);
-        if (connect(fd, (void *)&address, length))
-            return 1;
-        client(fd);
-        return 0;
+    if (count == 4) {
+        address.sin_port = htons(atoi(arguments[2]));
+        if (inet_pton(AF_INET, arguments[1], &address.sin_addr) != 1)
+            return 2;
     }
-    server(accept(listener, NULL, NULL));
-    int status = 1;
-    wait(&status);
-    return status != 0;
+    int fd = socket(AF_INET, SOCK_STREAM, 0), status = 0;
+    int is_client = count == 4 && arguments[3][0] == 'c';
+    if (!is_client) {
+        if (bind(fd, (void *)&address, length) || listen(fd, 1) || getsockname(fd, (void *)&address, &length))
+            return 2;
+        if (count == 4 || fork() != 0) {
+            server(accept(fd, NULL, NULL));
+            return count == 4 ? 0 : wait(&status) < 0 || status != 0;
+        }
+        fd = socket(AF_INET, SOCK_STREAM, 0);
+    }
+    if (connect(fd, (void *)&address, length))
+        return 2;
+    client(fd);
+    return 0;
 }

@@ -36,7 +36,7 @@ struct ss_imported {
     uint64_t tag;    /* what its owner said */
     uint64_t length;
     int32_t rights;
-    int32_t direct;  /* 1: reads need nothing of the owner */
+    int32_t direct;  /* 1: reads need nothing of the owner; 0: they need its library, which between hosts has a thread for it */
 };
 
 /* What a completion tells of. */
@@ -72,8 +72,13 @@ int ss_queue_wait(int queue, struct ss_completion *into, int most, int timeout_m
 
 /* Extends a connected TCP socket: asks the other end, and waits at most timeout_ms milliseconds until it has called this, too.
  * Completions of the socket go to queue. The stream of bytes is not touched; where the other end cannot or will not, the
- * socket stays as it was: EHOSTUNREACH when it is on another host, ETIMEDOUT when it has not called in time, EACCES when whoever
- * answers does not hold the other end, EBUSY when the socket is extended already. */
+ * socket stays as it was: EHOSTUNREACH when it is on another host and there is no port, ETIMEDOUT when it has not called in time,
+ * EACCES when whoever answers does not hold the other end, EBUSY when the socket is extended already.
+ *
+ * Ends on two hosts meet on a TCP port: SIDESTEP_EXTENDED_PORT in the environment of both, read by the first call. The end whose port of the
+ * connection is smaller listens there while it waits in this call, so the other one must be let through to it. The library
+ * then has a thread, which serves the other end while the program is busy. What such an end has proven, and what not, is in
+ * docs/extended.md. */
 int ss_enable(int fd, int queue, int timeout_ms);
 
 /* Ends the extension; the connection goes on. close() of the descriptor ends it, too. */

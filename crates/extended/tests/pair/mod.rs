@@ -1,9 +1,14 @@
-//! A TCP connection whose ends are both enabled, in one process with two stacks.
+//! A TCP connection whose ends are both enabled, in one process with two stacks, over each of the providers.
 
 #![allow(dead_code)]
 
+pub mod far;
+pub mod provider;
+
+pub use provider::Provider;
+
 use std::{
-    net::{TcpListener, TcpStream},
+    net::TcpStream,
     os::fd::AsFd,
     sync::{
         Arc,
@@ -32,26 +37,24 @@ pub struct Serving {
     thread: Option<JoinHandle<()>>,
 }
 
-pub fn connected() -> (TcpStream, TcpStream) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-    (near, listener.accept().unwrap().0)
-}
-
 /// So many milliseconds from now.
 pub fn now_and(milliseconds: u64) -> u64 {
     clock::now() + milliseconds * 1_000_000
 }
 
-/// Enables both ends, one of them in another thread.
+/// Enables both ends, the far one in another thread.
 pub fn enable(
+    provider: &Provider,
     near: (&Stack, &CompletionQueue),
     far: (&Stack, &CompletionQueue),
     near_stream: &TcpStream,
     far_stream: &TcpStream,
 ) -> (Socket, Socket) {
     thread::scope(|scope| {
-        let other = scope.spawn(|| far.0.enable(far_stream.as_fd(), far.1, now_and(10_000)));
+        let other = scope.spawn(|| {
+            provider.go_to_far();
+            far.0.enable(far_stream.as_fd(), far.1, now_and(10_000))
+        });
         let near = near.0.enable(near_stream.as_fd(), near.1, now_and(10_000)).unwrap();
         (near, other.join().unwrap().unwrap())
     })
@@ -73,15 +76,16 @@ pub fn take(queue: &CompletionQueue, count: usize) -> Vec<Completion> {
 }
 
 impl Pair {
-    pub fn new() -> Pair {
-        let (near, far) = connected();
-        Pair::over(near, far)
+    pub fn new(provider: &Provider) -> Pair {
+        let (near, far) = provider.connected();
+        Pair::over(provider, near, far)
     }
 
-    pub fn over(near_stream: TcpStream, far_stream: TcpStream) -> Pair {
-        let (near_stack, far_stack) = (Stack::new().unwrap(), Stack::new().unwrap());
+    pub fn over(provider: &Provider, near_stream: TcpStream, far_stream: TcpStream) -> Pair {
+        let (near_stack, far_stack) = (provider.stack(), provider.stack());
         let (near_queue, far_queue) = (near_stack.completion_queue().unwrap(), far_stack.completion_queue().unwrap());
-        let (near, far) = enable((&near_stack, &near_queue), (&far_stack, &far_queue), &near_stream, &far_stream);
+        let (near, far) =
+            enable(provider, (&near_stack, &near_queue), (&far_stack, &far_queue), &near_stream, &far_stream);
         Pair { near, far, near_queue, far_queue, near_stack, far_stack, near_stream, far_stream }
     }
 

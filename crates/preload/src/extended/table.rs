@@ -12,7 +12,7 @@ use std::{
 };
 
 use libc::c_int;
-use sidestep_extended::{Completion, CompletionQueue, Error, Region, Remote, Socket, Stack};
+use sidestep_extended::{Completion, CompletionQueue, Error, Options, Region, Remote, Socket, Stack};
 use sidestep_sys::{
     lock::{Guard, Lock},
     slab::Slab,
@@ -112,7 +112,7 @@ impl Table {
     /// The stack, made when it is first needed.
     pub fn stack(&self) -> Result<&Stack, Error> {
         if self.stack.get().is_none() {
-            let _ = self.stack.set(Stack::new()?);
+            let _ = self.stack.set(Stack::with(Options::from_environment()?)?);
         }
         Ok(self.stack.get().expect("set above, by this thread or another"))
     }

@@ -11,9 +11,6 @@
 //! | 12, 13 | packets that were dropped for a miss, and sent again |
 //! | 14..22 | the name, filled up with zeros |
 
-use std::fs;
-use std::os::unix::fs::MetadataExt;
-use std::path::Path;
 use std::sync::atomic::Ordering;
 
 use sidestep_shm::Memory;
@@ -57,7 +54,7 @@ pub enum Kind {
 
 impl Board {
     pub(crate) fn new(kind: Kind, name: &str, config: &Config) -> Result<Board> {
-        let memory = Memory::create(NAME, WORDS * 8)?;
+        let memory = Memory::create(NAME, BYTES)?;
         let board = Board { memory };
         let kind = if kind == Kind::Process { 1 } else { 2 };
         let CacheShape { entries, line, ways } = config.vmh;
@@ -84,37 +81,9 @@ impl Board {
     }
 }
 
-/// All cards that run in processes whose descriptors this user may see, by process.
-#[must_use]
-pub fn running() -> Vec<Shown> {
-    let entries = |path: &Path| fs::read_dir(path).into_iter().flatten().flatten();
-    let mut pids: Vec<u32> =
-        entries(Path::new("/proc")).filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
-    pids.sort_unstable();
-    let mut shown = Vec::new();
-    for pid in pids {
-        let mut seen = Vec::new();
-        for entry in entries(Path::new(&format!("/proc/{pid}/fd"))) {
-            let path = entry.path();
-            let is_board = fs::read_link(&path).is_ok_and(|to| to.to_str().is_some_and(|to| to.starts_with(TARGET)));
-            // A copy of a descriptor is the same board.
-            // Whoever made it decides how long it is.
-            if is_board
-                && let Ok(data) = fs::metadata(&path)
-                && let (inode, WORD_BYTES) = (data.ino(), data.len())
-                && !seen.contains(&inode)
-                && let Ok(bytes) = fs::read(&path)
-            {
-                seen.push(inode);
-                shown.extend(read(pid, &bytes));
-            }
-        }
-    }
-    shown
-}
-
 /// What the bytes of a board say. Any process can make such a memory: what makes no sense is not shown.
-fn read(pid: u32, bytes: &[u8]) -> Option<Shown> {
+#[must_use]
+pub fn read(pid: u32, bytes: &[u8]) -> Option<Shown> {
     let bytes: &[u8; WORDS * 8] = bytes.try_into().ok()?;
     let word = |at: usize| u64::from_ne_bytes(bytes[8 * at..8 * at + 8].try_into().expect("eight bytes"));
     let kind = match (word(0), word(1)) {
@@ -138,34 +107,34 @@ fn read(pid: u32, bytes: &[u8]) -> Option<Shown> {
     Some(Shown { pid, kind, name, memory: word(2), vmh, counters })
 }
 
-const NAME: &str = "sidestep-card";
-/// What the kernel calls the descriptor of a memory of that name.
-const TARGET: &str = "/memfd:sidestep-card";
 const MAGIC: u64 = u64::from_be_bytes(*b"VMMCcrd1");
 const FIRST_COUNT: usize = 6;
 const FIRST_OF_NAME: usize = 14;
 const NAME_WORDS: usize = 8;
 const WORDS: usize = FIRST_OF_NAME + NAME_WORDS;
-const WORD_BYTES: u64 = 8 * WORDS as u64;
+/// The name of such a memory.
+pub const NAME: &str = "sidestep-card";
+/// How long it is, in bytes.
+pub const BYTES: usize = 8 * WORDS;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_board_is_found_with_what_it_shows() {
+    fn a_board_says_what_it_shows() {
         let board = Board::new(Kind::Process, "board-of-a-test", &Config::default()).unwrap();
         let counters =
             Counters { vmh_hits: [1, 2], vmh_misses: [3, 4], cbh_hits: 5, cbh_misses: 6, ..Counters::default() };
         let counters = Counters { dropped: 7, resent: 8, ..counters };
         board.show(&counters);
-        let find = || running().into_iter().find(|shown| shown.name == "board-of-a-test");
-        let shown = find().expect("a board");
-        let expected = (std::process::id(), Kind::Process, Config::default().vmh, counters);
+        let mut bytes = [0; BYTES];
+        board.memory.span(0, BYTES).unwrap().copy_out(0, &mut bytes).unwrap();
+        let shown = read(7, &bytes).expect("a board");
+        let expected = (7, Kind::Process, Config::default().vmh, counters);
         assert_eq!((shown.pid, shown.kind, shown.vmh, shown.counters), expected);
+        assert_eq!(shown.name, "board-of-a-test");
         assert_eq!(shown.memory, Budget::of(&Config::default()).total() as u64);
-        drop(board);
-        assert_eq!(find(), None);
     }
 
     #[test]

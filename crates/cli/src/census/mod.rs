@@ -15,6 +15,7 @@ use sidestep_sockets::{
 use sidestep_sys::clock;
 
 mod diag;
+pub mod memories;
 pub mod owner;
 pub mod process;
 pub mod tables;

@@ -3,12 +3,13 @@
 use serde_json::json;
 use sidestep_vmmc::board::{self, Kind, Shown};
 
-use crate::census::process;
+use crate::census::{memories, process};
 
 /// All cards, or those of one process: a table, or one JSON object a line.
 pub fn shown(only: Option<u32>, as_json: bool) -> String {
-    let mut cards = board::running();
-    cards.retain(|card| only.is_none_or(|pid| pid == card.pid));
+    let boards = memories::named(board::NAME, board::BYTES);
+    let of_interest = boards.iter().filter(|(pid, _)| only.is_none_or(|only| only == *pid));
+    let cards: Vec<Shown> = of_interest.filter_map(|(pid, bytes)| board::read(*pid, bytes)).collect();
     if as_json {
         return cards.iter().map(|card| format!("{}\n", object(card))).collect();
     }

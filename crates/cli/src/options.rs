@@ -120,6 +120,10 @@ pub struct Stat {
     #[arg(long, conflicts_with_all = ["totals", "sort", "filter", "metrics"])]
     pub cards: bool,
 
+    /// Print extended sockets, with their regions and operations, of all processes that have some
+    #[arg(long, conflicts_with_all = ["totals", "sort", "filter", "metrics", "cards"])]
+    pub extended: bool,
+
     /// What to sort by, the largest first
     #[arg(long, value_enum, default_value_t = SortKey::Pid, value_name = "KEY")]
     pub sort: SortKey,

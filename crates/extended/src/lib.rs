@@ -15,7 +15,9 @@
 
 #![forbid(unsafe_code)]
 
+pub mod board;
 mod completion;
+mod direct;
 mod error;
 mod flow;
 mod frame;

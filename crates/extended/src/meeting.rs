@@ -30,6 +30,8 @@ use crate::error::{Error, Result};
 pub(crate) struct Met {
     pub(crate) sender: Sender,
     pub(crate) receiver: Receiver,
+    /// The connection, from this end.
+    pub(crate) key: Key,
     /// Dropped last: the close it sends promises that nothing is written after.
     pub(crate) endpoint: Endpoint,
 }
@@ -85,7 +87,7 @@ pub(crate) fn meet(node: &Node, socket: BorrowedFd<'_>, port: Option<u16>, deadl
     let meeting = Meeting { node, place: &*place, deadline };
     let half_met = if key.asks() { meeting.ask()? } else { meeting.answer()? };
     let peer = half_met.endpoint.peer();
-    half_met.join(deadline).inspect_err(|_| node.peer(peer).close(CloseReason::Here))
+    half_met.join(key, deadline).inspect_err(|_| node.peer(peer).close(CloseReason::Here))
 }
 
 /// An accepted connection whose rings are not open yet.
@@ -96,13 +98,13 @@ struct HalfMet {
 }
 
 impl HalfMet {
-    fn join(self, deadline: u64) -> Result<Met> {
+    fn join(self, key: Key, deadline: u64) -> Result<Met> {
         let HalfMet { endpoint, half, theirs } = self;
         let joining = Joining::begin(&endpoint, &theirs)?;
         joining.wait(Some(deadline)).map_err(unanswered)?;
         let (sender, receiver) = half.finish(&endpoint, &joining)?;
         endpoint.own(half);
-        Ok(Met { sender, receiver, endpoint })
+        Ok(Met { sender, receiver, key, endpoint })
     }
 }
 

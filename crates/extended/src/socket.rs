@@ -20,7 +20,9 @@ use sidestep_sys::{
 };
 
 use crate::{
+    board::{Count, Row},
     completion::{Completion, CompletionQueue, Kind},
+    direct::{BUFFER, Direct, check_range},
     error::{Error, Result},
     flow::Flow,
     meeting::Met,
@@ -49,23 +51,16 @@ pub(crate) struct Core {
     direct: Mutex<Direct>,
     posted: Mutex<Posted>,
     flow: Mutex<Flow>,
+    /// Where others see what it does; `None` if there is no room.
+    row: Option<Row>,
     /// Dropped last: its close promises that nothing is written after.
     endpoint: Endpoint,
 }
 
-/// For operations that wait, where memory of the other end is not mapped.
-#[derive(Debug)]
-struct Direct {
-    queue: RdmaQueue,
-    buffer: fabric::Region,
-}
-
-/// Bytes that such operations move at once.
-const BUFFER: usize = 64 << 10;
-
 impl Socket {
     pub(crate) fn new(stack: Stack, number: u64, met: Met, queue: &CompletionQueue) -> Result<Socket> {
-        let Met { mut sender, mut receiver, endpoint } = met;
+        let Met { mut sender, mut receiver, key, endpoint } = met;
+        let maps = stack.node().peer(endpoint.peer()).maps();
         let posted = Posted::new(stack.node());
         let events = queue.events();
         let sources = vec![
@@ -84,6 +79,7 @@ impl Socket {
             direct: Mutex::new(Direct::new(&stack)?),
             posted: Mutex::new(posted),
             flow: Mutex::new(Flow::new(sender, receiver)),
+            row: stack.board.as_ref().and_then(|board| board.row(number, &key, maps)),
             endpoint,
             stack,
         });
@@ -108,7 +104,10 @@ impl Socket {
         self.core.check()?;
         region.check_rights(rights)?;
         let cookie = self.core.endpoint.share(&region.inner, rights)?;
-        self.core.send(|flow| flow.export(tag, &cookie))
+        self.core.send(|flow| flow.export(tag, &cookie))?;
+        self.core.count(Count::Exports, 1);
+        self.core.count(Count::ExportedBytes, region.len() as u64);
+        Ok(())
     }
 
     /// The next region that the other end has exported; waits for it until the deadline.
@@ -126,12 +125,14 @@ impl Socket {
             }
         })??;
         let aperture = Aperture::open(&core.endpoint, &export.cookie, deadline)?;
+        core.count(Count::Imports, 1);
+        core.count(Count::ImportedBytes, export.cookie.len() as u64);
         Ok(Remote::new(aperture, core.number, export.tag))
     }
 
     /// Writes bytes into memory of the other end. They are there when this returns.
     pub fn put(&self, remote: &Remote, offset: usize, bytes: &[u8]) -> Result<()> {
-        self.core.begin(remote)?;
+        self.core.begin(remote, Count::Puts)?;
         if remote.aperture.is_mapped() {
             return Ok(remote.aperture.write(offset, bytes)?);
         }
@@ -150,7 +151,7 @@ impl Socket {
     /// Reads bytes of the other end's memory.
     #[inline]
     pub fn get(&self, remote: &Remote, offset: usize, into: &mut [u8]) -> Result<()> {
-        self.core.begin(remote)?;
+        self.core.begin(remote, Count::Gets)?;
         if remote.aperture.read(offset, into)? {
             return Ok(());
         }
@@ -227,7 +228,7 @@ impl Socket {
         remote: &Remote,
         ask: impl FnOnce(&RdmaQueue, &RegionSlice) -> fabric::Result<RequestId>,
     ) -> Result<u64> {
-        self.core.begin(remote)?;
+        self.core.begin(remote, Count::Atomics)?;
         self.core.direct(|direct| {
             let id = ask(&direct.queue, &direct.buffer.slice(0, 8)?)?;
             direct.queue.wait(id, None)?;
@@ -244,23 +245,17 @@ impl Socket {
     }
 }
 
-fn check_range(remote: &Remote, offset: usize, len: usize) -> Result<()> {
-    let inside = offset.checked_add(len).is_some_and(|end| end <= remote.len());
-    let refusal = fabric::Refusal::Range { offset: offset as u64, len: len as u64 };
-    if inside { Ok(()) } else { Err(fabric::Error::Cookie(refusal).into()) }
-}
-
-impl Direct {
-    fn new(stack: &Stack) -> Result<Direct> {
-        let buffer = fabric::Region::new(stack.node(), BUFFER)?;
-        Ok(Direct { queue: RdmaQueue::new(stack.node(), 4), buffer })
-    }
-}
-
 impl Core {
+    #[inline]
+    fn count(&self, count: Count, value: u64) {
+        if let Some(row) = &self.row {
+            row.add(count, value);
+        }
+    }
+
     /// Before an operation on memory of the other end.
     #[inline]
-    fn begin(&self, remote: &Remote) -> Result<()> {
+    fn begin(&self, remote: &Remote, what: Count) -> Result<()> {
         if remote.socket != self.number {
             return Err(Error::OtherSocket);
         }
@@ -273,6 +268,7 @@ impl Core {
         if self.over.load(Ordering::Acquire) {
             return self.check_open();
         }
+        self.count(what, 1);
         if self.in_flight.load(Ordering::Acquire) > 0 { self.drain() } else { Ok(()) }
     }
 
@@ -315,6 +311,7 @@ impl Core {
         let mut posted = self.posted.lock().expect("no panic in a post");
         let outcome = posted.post(kind, (&remote.aperture, offset), pieces, token);
         self.in_flight.store(posted.len(), Ordering::Release);
+        self.count(if kind == Kind::Put { Count::Puts } else { Count::Gets }, u64::from(outcome.is_ok()));
         outcome
     }
 
@@ -371,11 +368,23 @@ impl Core {
         if taken == Ok(false) {
             self.queue.hold_back();
         }
+        self.count_messages(&completions);
         let error = closed.or(taken.err()).or(pushed.err());
         if let Some(error) = error {
             self.end(&mut flow, error, &mut completions);
         }
         self.queue.push(completions);
+    }
+
+    fn count_messages(&self, completions: &[Completion]) {
+        for completion in completions.iter().filter(|completion| completion.outcome.is_ok()) {
+            match completion.kind {
+                Kind::Send => self.count(Count::Sends, 1),
+                Kind::Receive => self.count(Count::Receives, 1),
+                Kind::Notice => self.count(Count::Notices, 1),
+                Kind::Put | Kind::Get | Kind::Export | Kind::Closed => {}
+            }
+        }
     }
 
     /// The extension is over.

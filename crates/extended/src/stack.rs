@@ -2,7 +2,10 @@
 
 use std::{
     os::fd::BorrowedFd,
-    sync::atomic::{AtomicU64, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use sidestep_fabric::{self as fabric, Node, Rights, link::LinkOptions};
@@ -10,6 +13,7 @@ use sidestep_shm::Memory;
 use sidestep_sys::{clock, process};
 
 use crate::{
+    board::Board,
     completion::CompletionQueue,
     error::{Error, Result},
     meeting,
@@ -23,6 +27,8 @@ use crate::{
 pub struct Stack {
     node: Node,
     options: Options,
+    /// Where its sockets are shown to others, if there is memory for that.
+    pub(crate) board: Option<Arc<Board>>,
     /// The process that made it: a forked child has the parent's memory, and none of its connections.
     generation: u32,
 }
@@ -46,7 +52,7 @@ impl Stack {
     pub fn with(options: Options) -> Result<Stack> {
         let generation = process::generation();
         let schemes: &[&str] = if options.port.is_some() { &["shm", "iwarp"] } else { &["shm"] };
-        Ok(Stack { node: Node::open(schemes, &LinkOptions::default())?, options, generation })
+        Ok(Stack { node: Node::open(schemes, &LinkOptions::default())?, options, board: Board::new(), generation })
     }
 
     /// The node that everything goes through.

@@ -1,6 +1,7 @@
 //! `sidestep stat`: every connection of every process of this user that runs under `sidestep run`; for root, of every user.
 
 mod cards;
+mod extended;
 mod latency;
 mod metrics;
 pub mod select;
@@ -42,6 +43,9 @@ pub fn run(options: &Stat) -> Result<()> {
 fn shown(options: &Stat) -> String {
     if options.cards {
         return cards::shown(options.process, options.json);
+    }
+    if options.extended {
+        return extended::shown(options.process, options.json);
     }
     let mut census = Census::take();
     if let Some(process) = options.process {

@@ -34,6 +34,11 @@ impl View {
         self.records.processes().filter(own).max_by_key(|record| record.since)
     }
 
+    /// What every process has said of itself, those that have ended included until their records are needed.
+    pub fn processes(&self) -> impl Iterator<Item = ProcessRecord> + '_ {
+        self.records.processes()
+    }
+
     /// The process whose socket has this key and is offered.
     pub fn find(&self, key: &Key) -> Option<Identity> {
         self.records.find(key)

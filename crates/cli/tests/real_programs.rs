@@ -5,6 +5,7 @@
 
 mod real_programs {
     mod bench;
+    mod compat;
     mod database;
     mod kit;
     mod mail;
@@ -12,7 +13,9 @@ mod real_programs {
     mod over_via;
     mod proxy;
     mod successors;
+    mod tally;
     mod transfer;
     mod users;
+    mod way;
     mod web;
 }

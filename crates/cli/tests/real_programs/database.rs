@@ -31,11 +31,7 @@ pub fn postgresql() {
     initdb.args(["-A", "trust", "-U", "postgres", "--no-sync", "-D"]).arg(&data);
     Bounded::start(&mut initdb, PATIENCE).wait().expect("initdb");
 
-    let under = |name: &str| {
-        let mut command = stage.as_user("postgres", &own);
-        command.args(["run", "--"]).arg(programs.join(name));
-        command
-    };
+    let under = |name: &str| stage.run_as("postgres", &own, programs.join(name));
     let mut command = under("postgres");
     command.arg("-D").arg(&data).args(["-p", &port, "-c", "listen_addresses=127.0.0.1", "-c", "fsync=off", "-c"]);
     command.arg(format!("unix_socket_directories={}", stage.files.display()));

@@ -1,7 +1,6 @@
 //! What the tests of real programs share: a folder with a registry of its own, servers, and the watch on their sockets.
 
 use std::{
-    cell::Cell,
     collections::BTreeMap,
     fs,
     net::{TcpListener, TcpStream},
@@ -17,15 +16,10 @@ use sidestep_testkit::{
     sockets::{Bounded, Ended},
 };
 
-thread_local! {
-    static OVER_VIA: Cell<bool> = const { Cell::new(false) };
-}
-
-/// Runs a test with connections over VIA.
-pub fn over_via(test: fn()) {
-    OVER_VIA.set(true);
-    test();
-}
+use super::{
+    tally::Tally,
+    way::{self, is_compared, is_over_via, is_plain},
+};
 
 /// A stage for one test: temporary files, and a registry that no other program uses. Cleared at the end.
 pub struct Stage {
@@ -33,6 +27,8 @@ pub struct Stage {
     pub files: PathBuf,
     registry: PathBuf,
     stat: Vec<PathBuf>,
+    /// Counts promoted connections until the end of the stage.
+    _tally: Option<Tally>,
 }
 
 impl Stage {
@@ -45,8 +41,11 @@ impl Stage {
         }
         // A reader that gets no processor for some milliseconds gives its ring up, as it should: then the shares of the paths say
         // how busy the machine is. So what the test runs comes first, where it may.
-        let _ = rustix::process::setpriority_process(None, PRIORITY);
-        Stage { files, registry, stat: vec![env!("CARGO_BIN_EXE_sidestep").into()] }
+        if !is_compared() {
+            let _ = rustix::process::setpriority_process(None, PRIORITY);
+        }
+        let _tally = is_compared().then(|| Tally::begin(&registry));
+        Stage { files, registry, stat: vec![env!("CARGO_BIN_EXE_sidestep").into()], _tally }
     }
 
     /// Lets this command, and not the usual program, be asked about sockets.
@@ -69,19 +68,26 @@ impl Stage {
         self.file(name, content)
     }
 
-    /// A command under `sidestep run`.
+    /// A command under `sidestep run`, unless the way is the plain one.
     pub fn run(&self, program: impl AsRef<Path>) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_sidestep"));
-        command.args(["run", "--"]).arg(program.as_ref());
+        self.run_by(env!("CARGO_BIN_EXE_sidestep"), program)
+    }
+
+    /// The same by a copy of `sidestep`.
+    pub fn run_by(&self, sidestep: impl AsRef<Path>, program: impl AsRef<Path>) -> Command {
+        let mut command = way::run(sidestep.as_ref(), program.as_ref(), |first| Command::new(first));
         self.place(&mut command);
         command
     }
 
+    /// The same as another user, by a copy of `sidestep`.
+    pub fn run_as(&self, user: &str, sidestep: &Path, program: impl AsRef<Path>) -> Command {
+        way::run(sidestep, program.as_ref(), |first| self.as_user(user, first))
+    }
+
     /// Lets a command use the registry of the test.
     pub fn place(&self, command: &mut Command) {
-        if OVER_VIA.get() {
-            command.env("SIDESTEP_CARRIER", "via");
-        }
+        command.envs(way::variables());
         command.env("SIDESTEP_DIR", &self.registry).current_dir(&self.files);
     }
 
@@ -145,7 +151,8 @@ impl Stage {
     /// Looks at all sockets while a client works, until both ends of a connection have had much traffic, and ends it.
     pub fn watch_some(&self, mut client: Bounded) -> Sockets {
         let mut sockets = Sockets::default();
-        while !sockets.has_much_traffic() {
+        // Nobody counts the traffic of plain programs.
+        while !is_plain() && !sockets.has_much_traffic() {
             assert!(client.is_working(), "the client has ended, or there is no traffic\n{}", sockets.shown());
             sockets.look(self);
             sleep(Duration::from_millis(60));
@@ -203,18 +210,21 @@ impl Sockets {
     /// No time is measured: two ends find each other by their calls, whoever gets a processor when. What goes over TCP before that
     /// is limited by the number of exchanges, or by the kernel's buffers where one end writes and the other reads.
     pub fn expect_promoted(&self, what: &str) {
-        self.expect_share(what, if OVER_VIA.get() { LEAST_SHARE_OF_SOME } else { LEAST_SHARE });
+        self.expect_share(what, if is_over_via() { LEAST_SHARE_OF_SOME } else { LEAST_SHARE });
     }
 
     /// The same of a program that writes more at once than a carrier takes, whose rest goes over TCP. In the end it is on its carrier.
     pub fn expect_promoted_again(&self, what: &str) {
         self.expect_share(what, LEAST_SHARE_OF_SOME);
-        let carrier = if OVER_VIA.get() { "via" } else { "ring" };
-        let is_there = |seen: &Seen| DIRECTIONS.iter().all(|(path, _)| seen.last[*path] == carrier);
+        let carrier = if is_over_via() { "via" } else { "ring" };
+        let is_there = |seen: &Seen| DIRECTIONS.iter().all(|(path, _)| seen.last[*path] == carrier) || is_compared();
         assert!(self.0.values().all(is_there), "{what}: not all on {carrier}\n{}", self.shown());
     }
 
     fn expect_share(&self, what: &str, least: f64) {
+        if is_compared() {
+            return;
+        }
         let mut judged = 0;
         for ((pid, local, remote), seen) in &self.0 {
             let fail = |told: String| panic!("{what}, process {pid}, {local} to {remote}: {told}\n{}", self.shown());
@@ -234,7 +244,7 @@ impl Sockets {
                     }
                     judged += 1;
                 }
-                if OVER_VIA.get() && seen.last[*path] == "ring" {
+                if is_over_via() && seen.last[*path] == "ring" {
                     fail("a ring is used, not VIA".into());
                 }
             }

@@ -47,11 +47,10 @@ pub fn postfix() {
     // The client is of the user that smtpd becomes, and `stat`, which is root's, is told of all.
     stage.ask(&[&sidestep]);
     let own = configure(&stage, port);
-    let mut master = Command::new(&sidestep);
-    stage.place(master.args(["run", "--", MASTER, "-c"]).arg(own).arg("-d"));
-    let _master = serve(&mut master, port);
-    let mut client = stage.as_user("postfix", &sidestep);
-    client.args(["run", "--"]).arg(python).arg(script(&stage)).arg(port.to_string());
+    let mut master = stage.run_by(&sidestep, MASTER);
+    let _master = serve(master.arg("-c").arg(own).arg("-d"), port);
+    let mut client = stage.run_as("postfix", &sidestep, python);
+    client.arg(script(&stage)).arg(port.to_string());
     let (ended, sockets) = stage.watch(Bounded::start(&mut client, PATIENCE));
     assert_eq!(ended.expect("the client"), plain.0);
     assert!(mails(&stage) == plain.1, "other mails than plain");

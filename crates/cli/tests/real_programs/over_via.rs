@@ -1,9 +1,9 @@
 //! The same programs, with their connections over VIA.
 
-use super::{bench, database, kit, mail, middleware, proxy, transfer, web};
+use super::{bench, database, mail, middleware, proxy, transfer, way, web};
 
 macro_rules! over_via {
-    ($($module:ident::$name:ident)*) => { $(#[test] fn $name() { kit::over_via($module::$name); })* };
+    ($($module:ident::$name:ident)*) => { $(#[test] fn $name() { way::over_via($module::$name); })* };
 }
 
 over_via! {

@@ -1,7 +1,7 @@
 //! nginx as a proxy, which puts its connections to the servers behind it into its set before it connects them: in front of
 //! another nginx and of php-fpm, with connections that are kept and with new ones for each request.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, process::Command};
 
 use sidestep_testkit::{process::PATIENCE, sockets::Bounded};
 
@@ -64,7 +64,7 @@ pub fn nginx_and_php() {
 }
 
 /// One with this part of a configuration, and one worker: more of them would need as many kept connections each.
-fn start_nginx(stage: &Stage, nginx: &PathBuf, name: &str, port: u16, http: &str) -> Bounded {
+pub fn start_nginx(stage: &Stage, nginx: &PathBuf, name: &str, port: u16, http: &str) -> Bounded {
     let (at, user) = (stage.files.display().to_string(), if is_root() { "user root;" } else { "" });
     let paths: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
         .iter()
@@ -81,7 +81,11 @@ fn start_nginx(stage: &Stage, nginx: &PathBuf, name: &str, port: u16, http: &str
 
 /// Every one of many requests, so many at a time, is answered.
 fn fetch(stage: &Stage, port: u16, path: &str, connections: usize) {
-    let mut client = stage.run("curl");
+    fetch_by(stage.run("curl"), port, path, connections);
+}
+
+/// The same by this command of curl.
+pub fn fetch_by(mut client: Command, port: u16, path: &str, connections: usize) {
     client.args(["-s", "-S", "-f", "--no-progress-meter", "--parallel-immediate"]);
     if connections > 1 {
         client.args(["--parallel", "--parallel-max", &connections.to_string()]);
@@ -114,5 +118,5 @@ fn php_fpm() -> Option<PathBuf> {
 }
 
 /// A line of a page, and how many a page has.
-const PAGE: &str = "a line of a page that comes through the proxy\n";
-const LINES: usize = 20;
+pub const PAGE: &str = "a line of a page that comes through the proxy\n";
+pub const LINES: usize = 20;

@@ -15,7 +15,7 @@ use super::kit::{Sockets, Stage, free_port, is_root, program, serve};
 /// nginx is replaced by another one (USR2), which is executed with its listening socket, and the old one ends (QUIT), while a client
 /// asks all the time: no request is lost, and a connection with the new one is promoted.
 #[test]
-fn nginx_is_replaced() {
+pub fn nginx_is_replaced() {
     let (Some(nginx), Some(python)) = (program("nginx"), program("python3")) else { return };
     let (stage, port) = (Stage::new("nginx-replaced"), free_port());
     let (at, user) = (stage.files.display().to_string(), if is_root() { "user root;" } else { "" });

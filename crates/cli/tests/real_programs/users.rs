@@ -11,7 +11,7 @@ use super::{
 };
 
 #[test]
-fn sshd_and_scp() {
+pub fn sshd_and_scp() {
     let (Some(sshd), Some(scp), Some(_)) = (program("sshd"), program("scp"), program("ssh-keygen")) else { return };
     if !is_root_or_says_so("sshd") {
         return;
@@ -75,7 +75,7 @@ fn sshd_and_scp() {
 /// For each session vsftpd makes processes in namespaces of their own, changes its user and its root, and filters its system
 /// calls.
 #[test]
-fn vsftpd_as_it_comes() {
+pub fn vsftpd_as_it_comes() {
     let (Some(vsftpd), Some(lftp)) = (program("vsftpd"), program("lftp")) else { return };
     if !is_root_or_says_so("vsftpd") {
         return;

@@ -3,6 +3,7 @@
 use std::{
     fs,
     path::{Path, PathBuf},
+    process::Command,
 };
 
 use sidestep_testkit::{process::PATIENCE, sockets::Bounded};
@@ -17,33 +18,17 @@ pub fn postgresql() {
     };
     let mut stage = Stage::new("postgres");
     stage.open_to_all();
-    let (port, own) = (free_port().to_string(), stage.copies());
+    let own = stage.copies();
     if is_root() {
         // Its sockets are known to its user.
         stage.ask(
             &["runuser", "-u", "postgres", "--"].map(Path::new).into_iter().chain([own.as_path()]).collect::<Vec<_>>(),
         );
     }
-    let stage = stage;
-    let data = stage.files.join("data");
-    let tool = |name: &str| stage.as_user("postgres", &programs.join(name));
-    let mut initdb = tool("initdb");
-    initdb.args(["-A", "trust", "-U", "postgres", "--no-sync", "-D"]).arg(&data);
-    Bounded::start(&mut initdb, PATIENCE).wait().expect("initdb");
+    let (stage, server) = (&stage, Server::start(&stage, programs, own));
+    let (under, port) = (|name: &str| server.run(stage, name), &server.port);
 
-    let under = |name: &str| stage.run_as("postgres", &own, programs.join(name));
-    let mut command = under("postgres");
-    command.arg("-D").arg(&data).args(["-p", &port, "-c", "listen_addresses=127.0.0.1", "-c", "fsync=off", "-c"]);
-    command.arg(format!("unix_socket_directories={}", stage.files.display()));
-    // The test ends it by a kill, after which nobody would clear /dev/shm.
-    command.args(["-c", "dynamic_shared_memory_type=mmap"]);
-    let mut server = start(&mut command);
-    wait_until(&mut server, || {
-        let mut probe = tool("pg_isready");
-        probe.args(["-q", "-h", "127.0.0.1", "-p", &port]).status().is_ok_and(|status| status.success())
-    });
-
-    let at = ["-h", "127.0.0.1", "-p", &port, "-U", "postgres"];
+    let at = ["-h", "127.0.0.1", "-p", port, "-U", "postgres"];
     let mut fill = under("pgbench");
     Bounded::start(fill.args(at).args(["-i", "-q", "-s", "1", "postgres"]), PATIENCE).wait().expect("pgbench -i");
     let mut ask = under("psql");
@@ -64,8 +49,46 @@ pub fn postgresql() {
     }
 }
 
+/// A server that has the folder of a test to itself, and keeps to this host.
+pub struct Server {
+    /// The folder of its programs.
+    programs: PathBuf,
+    /// A copy of `sidestep` that its user can reach.
+    sidestep: PathBuf,
+    /// Where it listens.
+    pub port: String,
+    _process: Bounded,
+}
+
+impl Server {
+    /// Starts one of these programs, and waits until it is ready.
+    pub fn start(stage: &Stage, programs: PathBuf, sidestep: PathBuf) -> Server {
+        let (port, data) = (free_port().to_string(), stage.files.join("cluster"));
+        let tool = |name: &str| stage.as_user("postgres", &programs.join(name));
+        let mut initdb = tool("initdb");
+        initdb.args(["-A", "trust", "-U", "postgres", "--no-sync", "-D"]).arg(&data);
+        Bounded::start(&mut initdb, PATIENCE).wait().expect("initdb");
+        let mut command = stage.run_as("postgres", &sidestep, programs.join("postgres"));
+        command.arg("-D").arg(&data).args(["-p", &port, "-c", "listen_addresses=127.0.0.1", "-c", "fsync=off", "-c"]);
+        command.arg(format!("unix_socket_directories={}", stage.files.display()));
+        // The test ends it by a kill, after which nobody would clear /dev/shm.
+        command.args(["-c", "dynamic_shared_memory_type=mmap"]);
+        let mut process = start(&mut command);
+        wait_until(&mut process, || {
+            let mut probe = tool("pg_isready");
+            probe.args(["-q", "-h", "127.0.0.1", "-p", &port]).status().is_ok_and(|status| status.success())
+        });
+        Server { programs, sidestep, port, _process: process }
+    }
+
+    /// One of its programs, as its user.
+    pub fn run(&self, stage: &Stage, name: impl AsRef<Path>) -> Command {
+        stage.run_as("postgres", &self.sidestep, self.programs.join(name))
+    }
+}
+
 /// The folder of the newest server's programs.
-fn programs() -> Option<PathBuf> {
+pub fn programs() -> Option<PathBuf> {
     let versions = fs::read_dir("/usr/lib/postgresql").ok()?;
     let mut folders: Vec<PathBuf> = versions.flatten().map(|entry| entry.path().join("bin")).collect();
     folders.retain(|folder| ["postgres", "initdb", "pgbench", "psql"].iter().all(|name| folder.join(name).is_file()));

@@ -64,7 +64,7 @@ fn apache(report: &mut Report, kind: &str) {
     stage.file("page", PAGE.repeat(LINES));
     let large = stage.large_file("large", 24 << 20);
     fs::set_permissions(&large, fs::Permissions::from_mode(0o644)).expect("a mode");
-    let modules: String = [&format!("mpm_{kind}"), "unixd", "authz_core"]
+    let modules: String = [&format!("mpm_{kind}"), "authz_core"]
         .iter()
         .map(|name| format!("LoadModule {name}_module /usr/lib/apache2/modules/mod_{name}.so\n"))
         .collect();

@@ -14,6 +14,7 @@ mod cpython;
 mod front;
 mod languages;
 mod sql;
+mod suites;
 
 use std::{env, path::Path, process::Command};
 
@@ -33,7 +34,7 @@ use table::{Cell, Table};
 pub struct Row {
     /// What the table calls it.
     pub name: &'static str,
-    /// A shell command whose output has the version; it fails if the program is not installed.
+    /// A shell command whose output has the version; it fails if something is missing. Sources of suites are in `$SOURCES`.
     pub version: &'static str,
     /// Runs it in the way of this thread.
     pub run: fn(&mut Report),
@@ -93,7 +94,7 @@ fn compare(row: &Row, version: &str, seed: u64, table: &Table) -> Vec<String> {
 fn run(row: &Row, promote: Option<Promote>) -> (Report, u64) {
     tally::take();
     let mut report = Report::default();
-    in_way(Way::Compared(promote), || (row.run)(&mut report));
+    in_way(Way::Compared(promote), || report.fill(row.run));
     let promoted = tally::take();
     let way = promote.map_or("plain".into(), |promote| promote.to_string());
     println!("{way}: {}, {promoted} connections promoted", report.counts());
@@ -103,7 +104,8 @@ fn run(row: &Row, promote: Option<Promote>) -> (Report, u64) {
 /// The first number with a point in what a command says, if it ends well.
 fn version(command: &str) -> Option<String> {
     let path = env::var("PATH").unwrap_or_default() + ":/usr/sbin:/sbin";
-    let output = Command::new("sh").args(["-c", command]).env("PATH", path).output().ok()?;
+    let output =
+        Command::new("sh").args(["-c", command]).env("PATH", path).env("SOURCES", suites::sources("")).output().ok()?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
     let mut numbers = text.split(|letter: char| !letter.is_ascii_digit() && letter != '.');
     let found = numbers.find(|part| part.contains('.') && part.starts_with(|first: char| first.is_ascii_digit()));

@@ -22,6 +22,13 @@ pub enum Verdict {
 }
 
 impl Report {
+    /// Lets a program add its checks; a panic outside of them is a check that failed.
+    pub fn fill(&mut self, run: fn(&mut Report)) {
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| run(self))) {
+            self.add("all of it", Verdict::Failed(message(&*panic)));
+        }
+    }
+
     /// Adds a check that fails by a panic.
     pub fn check(&mut self, name: &str, check: impl FnOnce()) {
         self.answer(name, || {

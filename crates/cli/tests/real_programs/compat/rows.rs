@@ -2,7 +2,7 @@
 
 use super::{
     super::{bench, database, mail, middleware, proxy, successors, transfer, users, web},
-    Row, brokers, cpython, front, languages, sql,
+    Row, brokers, cpython, front, languages, sql, suites,
 };
 
 pub const ROWS: &[Row] = &[
@@ -80,4 +80,19 @@ pub const ROWS: &[Row] = &[
         run: cpython::protocols,
     },
     Row { name: "CPython's tests: multiprocessing", version: cpython::VERSION, run: cpython::multiprocessing },
+    Row { name: "Redis' suite: commands and clients", version: REDIS, run: suites::redis_commands },
+    Row { name: "Redis' suite: replication and saving", version: REDIS, run: suites::redis_replication },
+    Row {
+        name: "PostgreSQL's regression tests, over TCP",
+        version: "ls $SOURCES/postgresql/src/test/regress /usr/include/postgresql/*/server >&2 && dpkg-query --show 'postgresql-[0-9]*' | grep .",
+        run: suites::postgresql,
+    },
+    Row {
+        name: "libuv's tests",
+        version: "ls $SOURCES/libuv/test /usr/include/uv.h >&2 && dpkg-query --show libuv1-dev",
+        run: suites::libuv,
+    },
 ];
+
+/// Its suite is written in Tcl.
+const REDIS: &str = "ls $SOURCES/redis/tests >&2 && tclsh </dev/null && redis-server --version";

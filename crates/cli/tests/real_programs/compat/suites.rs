@@ -1,0 +1,172 @@
+//! Suites that programs bring in their sources, which `tests/compat/sources` fetches: those of Redis, PostgreSQL and libuv. The programs
+//! that they test are the installed ones.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+    time::Duration,
+};
+
+use sidestep_testkit::sockets::{Bounded, Ended};
+
+use super::{
+    super::{
+        database,
+        kit::{Stage, is_root, program},
+    },
+    report::{Report, Verdict},
+    target,
+};
+
+/// Where the sources of a program lie.
+pub fn sources(name: &str) -> PathBuf {
+    target().join("compat/sources").join(name)
+}
+
+/// What Redis answers to its clients, to many of them, and to those that are slow.
+pub fn redis_commands(report: &mut Report) {
+    let types =
+        ["string", "incr", "list", "list-2", "set", "zset", "hash", "stream"].map(|name| format!("type/{name}"));
+    let others =
+        ["auth", "protocol", "keyspace", "scan", "sort", "expire", "other", "multi", "quit", "pubsub", "limits"];
+    let clients = ["introspection", "tracking", "wait", "pause", "querybuf", "obuf-limits", "networking", "scripting"];
+    let units = types.into_iter().chain(others.iter().chain(&clients).map(ToString::to_string));
+    redis(report, units.map(|name| format!("unit/{name}")));
+}
+
+/// Its replicas, its files, which a child writes while it serves, and its own programs.
+pub fn redis_replication(report: &mut Report) {
+    let replicas =
+        ["block-repl", "replication", "replication-2", "replication-3", "replication-psync", "psync2", "failover"];
+    let others = ["rdb", "aof", "shutdown", "redis-cli", "redis-benchmark"];
+    let units = replicas.iter().chain(&others).map(|name| format!("integration/{name}"));
+    redis(report, units.chain(["unit/aofrw".to_string()]));
+}
+
+fn redis(report: &mut Report, units: impl Iterator<Item = String>) {
+    let stage = Stage::new("redis-suite");
+    copy(&stage, &sources("redis"), &["tests", "utils", "redis.conf"]);
+    fs::create_dir(stage.files.join("src")).expect("a folder");
+    for name in ["server", "cli", "benchmark", "check-aof", "check-rdb"].map(|name| format!("redis-{name}")) {
+        let installed = program(&name).expect("Redis");
+        std::os::unix::fs::symlink(installed, stage.files.join("src").join(name)).expect("a link");
+    }
+    for unit in units {
+        let mut command = stage.run("tclsh");
+        // A test that fails does not end the others, and none measures time.
+        command.args(["tests/test_helper.tcl", "--clients", "1", "--durable", "--no-latency", "--single", &unit]);
+        let ended = Bounded::start(&mut command, LIMIT).wait();
+        lines(report, &unit, &ended, |line| {
+            let line = without_colours(line);
+            let (word, rest) = line.strip_prefix('[')?.split_once("]: ")?;
+            match word {
+                // How long it took.
+                "ok" => Some((rest.rsplit_once(" (").map_or(rest, |(name, _)| name).to_string(), true)),
+                "err" => Some((rest.split(" in tests/").next()?.to_string(), false)),
+                "exception" => Some(("an exception".to_string(), false)),
+                _ => None,
+            }
+        });
+    }
+}
+
+/// The regression tests of PostgreSQL, over TCP.
+pub fn postgresql(report: &mut Report) {
+    let stage = Stage::new("postgres-suite");
+    let regress = sources("postgresql").join("src/test/regress");
+    stage.open_to_all();
+    copy(&stage, &regress, &["sql", "expected", "data", "resultmap", "parallel_schedule"]);
+    let programs = database::programs().expect("PostgreSQL");
+    let config = |what: &str| output(Command::new(programs.join("pg_config")).arg(what));
+    let (include, makefile) = (config("--includedir-server"), PathBuf::from(config("--pgxs")));
+    let runner = makefile.ancestors().nth(2).expect("a folder").join("test/regress/pg_regress");
+    let mut compiler = Command::new("cc");
+    compiler.args(["-shared", "-fPIC", "-O1", "-w", "-o", "regress.so"]).arg(format!("-I{include}"));
+    output(compiler.arg(regress.join("regress.c")).current_dir(&stage.files));
+    stage.open_to_all();
+    let server = database::Server::start(&stage, programs.clone(), stage.copies());
+    let mut command = server.run(&stage, runner);
+    command.args(["--host=127.0.0.1", "--user=postgres", "--max-connections=8", "--inputdir=.", "--outputdir=out"]);
+    command.args(["--schedule=parallel_schedule", "--dlpath=.", &format!("--port={}", server.port)]);
+    command.arg(format!("--bindir={}", programs.display()));
+    let ended = Bounded::start(&mut command, LIMIT).wait();
+    let differences = fs::read_to_string(stage.files.join("out/regression.diffs")).unwrap_or_default();
+    lines(report, "regression", &ended, |line| {
+        let words: Vec<&str> = line.trim_start_matches("test").split_whitespace().collect();
+        let [name, "...", verdict, ..] = words[..] else { return None };
+        Some((name.to_string(), verdict == "ok"))
+    });
+    if !differences.is_empty() {
+        println!("{differences}");
+    }
+}
+
+/// The tests of libuv, with the installed library. They refuse to be root's.
+pub fn libuv(report: &mut Report) {
+    let stage = Stage::new("libuv");
+    let source = sources("libuv");
+    copy(&stage, &source, &["test"]);
+    let mut compiler = Command::new("sh");
+    // Programs of their own, for other systems, and the benchmarks are not among them.
+    compiler.args(["-c", "cc -w -D_GNU_SOURCE -I$0/include -I$0/src -o run-tests $0/test/test-*.c $0/test/*-server.c $0/test/run-tests.c \
+         $0/test/runner.c $0/test/runner-unix.c -luv -lpthread -ldl"]);
+    output(compiler.arg(&source).current_dir(&stage.files));
+    let sidestep = stage.copies();
+    let given = Command::new("chmod").args(["-R", "a+rwX"]).arg(&stage.files).status();
+    assert!(given.is_ok_and(|status| status.success()), "chmod");
+    stage.open_to_all();
+    let mut command = match is_root() {
+        true => stage.run_as("nobody", &sidestep, stage.files.join("run-tests")),
+        false => stage.run(stage.files.join("run-tests")),
+    };
+    let ended = Bounded::start(&mut command, LIMIT).wait();
+    lines(report, "libuv", &ended, |line| {
+        let (passed, rest) =
+            line.strip_prefix("ok ").map_or((false, line.strip_prefix("not ok ")), |rest| (true, Some(rest)));
+        // Those that are skipped say why.
+        let name = rest?.split_once(" - ")?.1;
+        Some((name.split(" # ").next()?.to_string(), passed))
+    });
+}
+
+/// Adds the tests that the lines of an output name. One that says nothing has failed as a whole.
+fn lines(report: &mut Report, suite: &str, ended: &Ended, parse: impl Fn(&str) -> Option<(String, bool)>) {
+    let found: Vec<_> = ended.stdout.lines().filter_map(parse).collect();
+    // One that fails although none of its tests does was not run to its end.
+    if !ended.success() && found.iter().all(|(_, passed)| *passed) {
+        report.add(suite, Verdict::Failed(format!("{:?}\n{}\n{}", ended.status, ended.stdout, ended.stderr)));
+    }
+    for (name, passed) in found {
+        let verdict =
+            if passed { Verdict::Passed(String::new()) } else { Verdict::Failed(excerpt(&ended.stdout, &name)) };
+        report.add(&format!("{suite}: {name}"), verdict);
+    }
+}
+
+/// The lines after the name of a test that failed.
+fn excerpt(text: &str, name: &str) -> String {
+    let found = text.lines().position(|line| line.contains(name) && !line.contains("ok")).unwrap_or(0);
+    text.lines().skip(found).take(12).collect::<Vec<_>>().join("\n")
+}
+
+fn without_colours(line: &str) -> String {
+    let mut parts = line.split('\u{1b}');
+    let first = parts.next().unwrap_or_default().to_string();
+    parts.fold(first, |text, part| text + part.split_once('m').map_or("", |(_, rest)| rest))
+}
+
+/// Copies files and folders of a source to the folder of the test, where a suite writes beside itself.
+fn copy(stage: &Stage, source: &Path, names: &[&str]) {
+    let files = names.iter().map(|name| source.join(name));
+    output(Command::new("cp").arg("-r").args(files).arg(&stage.files));
+}
+
+fn output(command: &mut Command) -> String {
+    let output = command.output().expect("it starts");
+    assert!(output.status.success(), "{command:?}\n{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).trim().to_string()
+}
+
+/// For one suite, or one unit of it. The longest takes two minutes on two processors.
+const LIMIT: Duration = Duration::from_secs(1800);

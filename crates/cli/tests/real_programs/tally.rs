@@ -83,4 +83,4 @@ fn look(view: &View, ends: &mut BTreeMap<(u32, u64), u64>) {
 }
 
 /// Short beside the life of most programs, long beside what a look costs.
-const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
+const BETWEEN_LOOKS: Duration = Duration::from_millis(50);

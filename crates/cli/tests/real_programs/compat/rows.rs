@@ -39,7 +39,8 @@ pub const ROWS: &[Row] = &[
         version: "dpkg-query --show 'postgresql-[0-9]*' | grep .",
         run: |report| report.check("all", database::postgresql),
     },
-    Row { name: "MariaDB", version: "mariadbd --version", run: sql::mariadb },
+    Row { name: "MariaDB as it comes", version: "mariadbd --version", run: sql::mariadb },
+    Row { name: "MariaDB without io_uring", version: "mariadbd --version", run: sql::mariadb_without_ring },
     Row { name: "mosquitto", version: "dpkg-query --show mosquitto", run: brokers::mosquitto },
     Row { name: "OpenSSH", version: "ssh -V", run: |report| report.check("all", users::sshd_and_scp) },
     Row {
@@ -92,7 +93,11 @@ pub const ROWS: &[Row] = &[
         version: "ls $SOURCES/libuv/test /usr/include/uv.h >&2 && dpkg-query --show libuv1-dev",
         run: suites::libuv,
     },
+    Row { name: "Node's tests: net", version: NODE, run: suites::node_net },
+    Row { name: "Node's tests: http", version: NODE, run: suites::node_http },
 ];
 
 /// Its suite is written in Tcl.
 const REDIS: &str = "ls $SOURCES/redis/tests >&2 && tclsh </dev/null && redis-server --version";
+
+const NODE: &str = "ls $SOURCES/node/test >&2 && node --version";

@@ -13,8 +13,18 @@ use super::{
     report::Report,
 };
 
-/// Questions and answers over TCP; results of many megabytes; 20 clients at a time.
+/// As it comes it reads and writes its files by an io_uring, and so stays on TCP.
 pub fn mariadb(report: &mut Report) {
+    questions(report, &[]);
+}
+
+/// Without, it leaves TCP.
+pub fn mariadb_without_ring(report: &mut Report) {
+    questions(report, &["--skip-innodb-use-native-aio"]);
+}
+
+/// Questions and answers over TCP; results of many megabytes; 20 clients at a time.
+fn questions(report: &mut Report, options: &[&str]) {
     let [server, install, client, load] =
         ["mariadbd", "mariadb-install-db", "mariadb", "mariadb-slap"].map(|name| program(name).expect("MariaDB"));
     let (stage, port) = (Stage::new("mariadb"), free_port());
@@ -26,7 +36,7 @@ pub fn mariadb(report: &mut Report) {
     let mut command = stage.run(&server);
     own_folder(command.arg("--no-defaults"), &data);
     command.args(["--bind-address=127.0.0.1", "--port", &number, "--max-allowed-packet=64M", "--skip-name-resolve"]);
-    command.arg("--socket").arg(stage.files.join("socket"));
+    command.arg("--socket").arg(stage.files.join("socket")).args(options);
     let _server = serve(&mut command, port);
 
     let at = ["--no-defaults", "--protocol=tcp", "--host=127.0.0.1", "--user=root", "--port", &number];
@@ -38,7 +48,7 @@ pub fn mariadb(report: &mut Report) {
     };
     report.answer("a script", || ask(SCRIPT));
     report.check("many rows", || {
-        let rows = ask("select seq from seq_1_to_200000;");
+        let rows = ask("use mysql; select seq from seq_1_to_200000;");
         assert!(rows.lines().skip(1).map(|line| line.parse().unwrap_or(0)).eq(1..=200_000), "other rows");
     });
     report.check("a large value there and back", || {
@@ -49,7 +59,7 @@ pub fn mariadb(report: &mut Report) {
     });
     report.check("20 clients", || {
         let mut command = stage.run(&load);
-        command.args(at).args(["--concurrency=20", "--number-of-queries=8000", "--auto-generate-sql"]);
+        command.args(at).args(["--concurrency=20", "--number-of-queries=2000", "--auto-generate-sql"]);
         let said = Bounded::start(command.arg("--auto-generate-sql-load-type=mixed"), PATIENCE).wait();
         let said = said.expect("mariadb-slap");
         assert!(said.contains("Number of clients running queries: 20"), "{said}");

@@ -1,4 +1,4 @@
-//! Suites that programs bring in their sources, which `tests/compat/sources` fetches: those of Redis, PostgreSQL and libuv. The programs
+//! Suites that programs bring in their sources, which `tests/compat/sources` fetches: those of Redis, PostgreSQL, libuv and Node. The programs
 //! that they test are the installed ones.
 
 use std::{
@@ -105,29 +105,66 @@ pub fn postgresql(report: &mut Report) {
 /// The tests of libuv, with the installed library. They refuse to be root's.
 pub fn libuv(report: &mut Report) {
     let stage = Stage::new("libuv");
-    let source = sources("libuv");
+    let (source, built) = (sources("libuv"), sources("libuv-tests"));
+    if !built.is_file() {
+        let mut compiler = Command::new("sh");
+        // The benchmarks, and programs for other systems, are not among them.
+        compiler.args([
+            "-c",
+            "exec cc -w -D_GNU_SOURCE -Iinclude -Isrc -o ../libuv-tests test/test-*.c test/*-server.c test/run-tests.c \
+             test/runner.c test/runner-unix.c -luv -lpthread -ldl",
+        ]);
+        output(compiler.current_dir(&source));
+    }
     copy(&stage, &source, &["test"]);
-    let mut compiler = Command::new("sh");
-    // Programs of their own, for other systems, and the benchmarks are not among them.
-    compiler.args(["-c", "cc -w -D_GNU_SOURCE -I$0/include -I$0/src -o run-tests $0/test/test-*.c $0/test/*-server.c $0/test/run-tests.c \
-         $0/test/runner.c $0/test/runner-unix.c -luv -lpthread -ldl"]);
-    output(compiler.arg(&source).current_dir(&stage.files));
+    let tests = stage.files.join("run-tests");
+    fs::copy(built, &tests).expect("a copy");
     let sidestep = stage.copies();
     let given = Command::new("chmod").args(["-R", "a+rwX"]).arg(&stage.files).status();
     assert!(given.is_ok_and(|status| status.success()), "chmod");
     stage.open_to_all();
     let mut command = match is_root() {
-        true => stage.run_as("nobody", &sidestep, stage.files.join("run-tests")),
-        false => stage.run(stage.files.join("run-tests")),
+        true => stage.run_as("daemon", &sidestep, tests),
+        false => stage.run(tests),
     };
     let ended = Bounded::start(&mut command, LIMIT).wait();
     lines(report, "libuv", &ended, |line| {
-        let (passed, rest) =
-            line.strip_prefix("ok ").map_or((false, line.strip_prefix("not ok ")), |rest| (true, Some(rest)));
+        let (passed, rest) = verdict(line)?;
         // Those that are skipped say why.
-        let name = rest?.split_once(" - ")?.1;
+        let name = rest.split_once(" - ")?.1;
         Some((name.split(" # ").next()?.to_string(), passed))
     });
+}
+
+/// Node's tests of TCP.
+pub fn node_net(report: &mut Report) {
+    node(report, "net");
+}
+
+/// Node's tests of HTTP.
+pub fn node_http(report: &mut Report) {
+    node(report, "http");
+}
+
+/// Each test is a program, and passes if that ends well. The tests may be those of another version: then some fail in all ways.
+fn node(report: &mut Report, kind: &str) {
+    let stage = Stage::new(&format!("node-{kind}"));
+    copy(&stage, &sources("node"), &["test"]);
+    let mut command = stage.run("sh");
+    // Two at a time, each of which is ended after so many seconds.
+    let each = "if timeout 600 node $0 >$0.out 2>&1 </dev/null; then echo ok $0; else echo not ok $0 status $?; tail -n 20 $0.out; fi";
+    let all = format!("ls test/parallel/test-{kind}-*.js | xargs -P 2 -n 1 sh -c '{each}'");
+    let ended = Bounded::start(command.args(["-c", &all]), LIMIT).wait();
+    lines(report, kind, &ended, |line| {
+        let (passed, rest) = verdict(line)?;
+        Some((rest.split_whitespace().next()?.trim_start_matches("test/parallel/").to_string(), passed))
+    });
+}
+
+/// Whether a line says that a test passed or failed, and of which one.
+fn verdict(line: &str) -> Option<(bool, &str)> {
+    let passed = line.strip_prefix("ok ").map(|rest| (true, rest));
+    passed.or_else(|| line.strip_prefix("not ok ").map(|rest| (false, rest)))
 }
 
 /// Adds the tests that the lines of an output name. One that says nothing has failed as a whole.

@@ -82,7 +82,8 @@ pub const ROWS: &[Row] = &[
     },
     Row { name: "CPython's tests: multiprocessing", version: cpython::VERSION, run: cpython::multiprocessing },
     Row { name: "Redis' suite: commands and clients", version: REDIS, run: suites::redis_commands },
-    Row { name: "Redis' suite: replication and saving", version: REDIS, run: suites::redis_replication },
+    Row { name: "Redis' suite: saving, and its programs", version: REDIS, run: suites::redis_saving },
+    Row { name: "Redis' suite: replication", version: REDIS, run: suites::redis_replication },
     Row {
         name: "PostgreSQL's regression tests, over TCP",
         version: "ls $SOURCES/postgresql/src/test/regress /usr/include/postgresql/*/server >&2 && $(ls /usr/lib/postgresql/*/bin/postgres | tail -n 1) --version",

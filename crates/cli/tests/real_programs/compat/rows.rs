@@ -95,7 +95,7 @@ pub const ROWS: &[Row] = &[
         run: suites::libuv,
     },
     Row { name: "Node's tests: net", version: NODE, run: suites::node_net },
-    Row { name: "Node's tests: http", version: NODE, run: suites::node_http },
+    Row { name: "Node's tests: http client and server", version: NODE, run: suites::node_http },
 ];
 
 /// Its suite is written in Tcl.

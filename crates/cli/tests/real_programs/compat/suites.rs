@@ -161,7 +161,7 @@ fn node(report: &mut Report, tests: &str) {
     copy(&stage, &sources("node"), &["test"]);
     let mut command = stage.run("sh");
     // Two at a time. Those of another version may hang: each has as long as the runner of the suite gives it.
-    let each = "if timeout --foreground 120 node $0 >$0.out 2>&1 </dev/null; then echo ok $0; else echo not ok $0 status $?; tail -n 20 $0.out; fi";
+    let each = "if timeout --foreground 120 node $(sed -n \"s,^// Flags: ,,p\" $0) $0 >$0.out 2>&1 </dev/null; then echo ok $0; else echo not ok $0 status $?; tail -n 20 $0.out; fi";
     let all = format!("ls {tests} | xargs -P 2 -n 1 sh -c '{each}'");
     let ended = Bounded::start(command.args(["-c", &all]), LIMIT).wait();
     lines(report, "node", &ended, |line| {

@@ -13,6 +13,7 @@ use pair::{Pair, Provider, now_and, outcome_of, provider::on_every_provider};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use sidestep_extended::{Error, Kind, Rights, Stack};
 use sidestep_fabric::{self as fabric, CloseReason, Refusal};
+use sidestep_testkit::process;
 
 on_every_provider!(
     bytes_of_the_stream_are_not_touched,
@@ -234,7 +235,7 @@ fn the_queue_is_a_descriptor(provider: &Provider) {
         poll(&mut fds, Some(&limit)).unwrap() == 1
     };
     // Notices are there when `notify` returns, or are on their way.
-    let patience_ms = if provider.maps() { 0 } else { 10_000 };
+    let patience_ms = if provider.maps() { 0 } else { process::PATIENCE.as_millis() as i64 };
     is_readable(0);
     while pair.far_queue.poll(&mut some, 16) > 0 {}
     assert!(!is_readable(0));

@@ -16,7 +16,7 @@ use pair::{
     far::{End, connect, start},
     now_and,
     provider::{PORT, on_every_provider},
-    take,
+    soon, take,
 };
 use sidestep_extended::{Error, Kind, Options, Region, Rights, Stack};
 use sidestep_fabric::{
@@ -58,8 +58,8 @@ fn a_stranger_that_takes_the_name_is_not_believed() {
     child.control.expect("listening");
     let stack = Stack::new().unwrap();
     let queue = stack.completion_queue().unwrap();
-    assert_eq!(stack.enable(asks.as_fd(), &queue, now_and(10_000)).unwrap_err(), Error::Unproven);
-    assert_eq!(stack.enable(asked.as_fd(), &queue, now_and(10_000)).unwrap_err(), Error::Taken);
+    assert_eq!(stack.enable(asks.as_fd(), &queue, soon()).unwrap_err(), Error::Unproven);
+    assert_eq!(stack.enable(asked.as_fd(), &queue, soon()).unwrap_err(), Error::Taken);
 }
 
 /// A peer that holds its end of the connection, and from then on keeps to no rule.
@@ -74,7 +74,7 @@ impl Hostile {
     fn meet(stream: &TcpStream, options: Options) -> Hostile {
         let (node, name, key) = place(stream, options);
         let listener = node.listen(&name).unwrap();
-        let request = listener.wait(Some(now_and(10_000))).unwrap();
+        let request = listener.wait(Some(soon())).unwrap();
         let head = words(&key);
         let theirs = QueueSpec::from_bytes(&request.private()[56..]).unwrap();
         let mut own = None;
@@ -87,7 +87,7 @@ impl Hostile {
             })
             .unwrap();
         let joining = Joining::begin(&endpoint, &theirs).unwrap();
-        joining.wait(Some(now_and(10_000))).unwrap();
+        joining.wait(Some(soon())).unwrap();
         let (sender, receiver) = own.as_ref().unwrap().finish(&endpoint, &joining).unwrap();
         endpoint.own(own);
         Hostile { endpoint, sender, receiver }
@@ -96,7 +96,7 @@ impl Hostile {
     /// The cookie of the region that the other end exports.
     fn cookie(&mut self) -> Cookie {
         let mut frame = [0; 64];
-        self.receiver.receive_exact(&mut frame, Some(now_and(10_000))).unwrap();
+        self.receiver.receive_exact(&mut frame, Some(soon())).unwrap();
         Cookie::from_bytes(&frame[16..]).unwrap()
     }
 }
@@ -138,8 +138,8 @@ fn hostile(role: Role) {
     let mut hostile = Hostile::meet(&stream, options);
     match role.arguments[2].as_str() {
         "frames" => {
-            hostile.sender.send(&[0xff; 64], Some(now_and(10_000))).unwrap();
-            hostile.endpoint.wait_closed(Some(now_and(10_000))).unwrap();
+            hostile.sender.send(&[0xff; 64], Some(soon())).unwrap();
+            hostile.endpoint.wait_closed(Some(soon())).unwrap();
         }
         "cookies" => {
             let cookie = hostile.cookie();
@@ -147,7 +147,7 @@ fn hostile(role: Role) {
             let mut forged = cookie.to_bytes();
             forged[32] = 7;
             let forged = Cookie::from_bytes(&forged).unwrap();
-            let deadline = Some(now_and(10_000));
+            let deadline = Some(soon());
             let refused = Aperture::open(&hostile.endpoint, &forged, deadline).unwrap_err();
             assert_eq!(refused, fabric::Error::Cookie(Refusal::Forged));
             // A longer region than there is.
@@ -192,7 +192,7 @@ fn forged_rights_and_lengths_are_refused(provider: &Provider) {
     let region: Region = end.stack.register(4096, Rights::READ).unwrap();
     region.write(0, b"mine").unwrap();
     end.socket.export(&region, Rights::READ, 1).unwrap();
-    let deadline = now_and(30_000);
+    let deadline = soon();
     while !child.control.has_news() {
         end.stack.progress();
         assert!(clock::now() < deadline, "the hostile peer does not come to an end");
@@ -218,7 +218,7 @@ fn asks_near(provider: &Provider, from: IpAddr, key: &Key, words: &[u8]) -> fabr
     provider.at_far(|| {
         let node = Node::open(&["iwarp"], &LinkOptions::default()).unwrap();
         let name = distant_name(&key.reversed(), PORT);
-        let deadline = now_and(10_000);
+        let deadline = soon();
         loop {
             let asked = node.begin_connect_from(&name, (from, deadline), |peer| {
                 let half = Half::new(&node, peer, ChannelOptions { capacity: 65536, ..Default::default() })?;
@@ -248,7 +248,7 @@ fn strangers_of_the_network_are_refused() {
     thread::scope(|scope| {
         let waiting = scope.spawn(|| {
             let queue = near_stack.completion_queue().unwrap();
-            near_stack.enable(near.as_fd(), &queue, now_and(30_000))
+            near_stack.enable(near.as_fd(), &queue, soon())
         });
         let other_key = Key { local: SocketAddr::new(key.local.ip(), 1), ..key };
         let unproven = fabric::Error::Refused { private: b"unproven".to_vec() };
@@ -257,7 +257,7 @@ fn strangers_of_the_network_are_refused() {
         let version = fabric::Error::Refused { private: b"version".to_vec() };
         assert_eq!(asks_near(&provider, key.local.ip(), &key, &[0xff; 56]), version);
         let queue = far_stack.completion_queue().unwrap();
-        let enabled = provider.at_far(|| far_stack.enable(far.as_fd(), &queue, now_and(30_000)));
+        let enabled = provider.at_far(|| far_stack.enable(far.as_fd(), &queue, soon()));
         assert!(enabled.is_ok() && waiting.join().unwrap().is_ok());
     });
 }
@@ -304,13 +304,13 @@ fn the_port_goes_round() {
         let wait = |stream: TcpStream| {
             let stack = provider.stack();
             let queue = stack.completion_queue().unwrap();
-            stack.enable(stream.as_fd(), &queue, now_and(60_000))
+            stack.enable(stream.as_fd(), &queue, soon())
         };
         let waiting = [first.0, second.0].map(|stream| scope.spawn(move || wait(stream)));
         let ask = |stream: &TcpStream| {
             let stack = provider.stack();
             let queue = stack.completion_queue().unwrap();
-            provider.at_far(|| stack.enable(stream.as_fd(), &queue, now_and(60_000)))
+            provider.at_far(|| stack.enable(stream.as_fd(), &queue, soon()))
         };
         // Whichever waited first, the second one is asked while the first is not: the port must go round for that.
         let _asked = (ask(&second.1).unwrap(), ask(&first.1).unwrap());
@@ -324,7 +324,7 @@ fn without_a_port_another_host_is_elsewhere() {
     let (near, far) = provider.connected();
     let stack = Stack::new().unwrap();
     let queue = stack.completion_queue().unwrap();
-    assert_eq!(stack.enable(near.as_fd(), &queue, now_and(10_000)).unwrap_err(), Error::Elsewhere);
+    assert_eq!(stack.enable(near.as_fd(), &queue, soon()).unwrap_err(), Error::Elsewhere);
     drop(far);
     let stack = provider.stack();
     let queue = stack.completion_queue().unwrap();

@@ -7,9 +7,9 @@ use std::io::{Read, Write};
 use pair::{
     Provider,
     far::{End, enabled, start},
-    now_and, outcome_of,
+    outcome_of,
     provider::on_every_provider,
-    take,
+    soon, take,
 };
 use sidestep_extended::{Error, Kind, Rights};
 use sidestep_fabric::{self as fabric, CloseReason};
@@ -50,7 +50,7 @@ fn a_get_after_bytes_sees_what_was_done_before_them(provider: &Provider) {
     for rights in ["read", "all"] {
         let (mut child, stream) = start(provider, "owner", &[rights]);
         let mut end = End::enable(stream, provider.stack());
-        let remote = end.socket.import(Some(now_and(10_000))).unwrap();
+        let remote = end.socket.import(Some(soon())).unwrap();
         assert_eq!(remote.reads_directly(), provider.maps());
         for round in 1..=ROUNDS {
             end.stream.write_all(b"x").unwrap();
@@ -67,7 +67,7 @@ fn a_get_after_bytes_sees_what_was_done_before_them(provider: &Provider) {
 /// Writes rounds into the parent's region, and a byte behind each.
 fn writer(role: Role) {
     let mut end = enabled(&role);
-    let remote = end.socket.import(Some(now_and(10_000))).unwrap();
+    let remote = end.socket.import(Some(soon())).unwrap();
     let local = end.stack.register(4096, Rights::NONE).unwrap();
     for round in 1..=ROUNDS {
         let bytes = round.to_le_bytes();
@@ -106,7 +106,7 @@ fn stopped(role: Role) {
     end.socket.export(&region, Rights::READ, 1).unwrap();
     let served = end.stack.register(4096, Rights::WRITE).unwrap();
     end.socket.export(&served, Rights::WRITE, 2).unwrap();
-    let deadline = now_and(30_000);
+    let deadline = soon();
     while !role.control.has_news() && clock::now() < deadline {
         end.stack.progress();
     }
@@ -131,8 +131,8 @@ const PROMPT_NS: u64 = 100_000_000;
 fn time_to_hear_of_a_kill(provider: &Provider) -> u64 {
     let (mut child, stream) = start(provider, "stopped", &[]);
     let end = End::enable(stream, provider.stack());
-    let mapped = end.socket.import(Some(now_and(10_000))).unwrap();
-    let served = end.socket.import(Some(now_and(10_000))).unwrap();
+    let mapped = end.socket.import(Some(soon())).unwrap();
+    let served = end.socket.import(Some(soon())).unwrap();
     child.control.say("park");
     let local = end.stack.register(4096, Rights::NONE).unwrap();
     end.socket.post_recv(vec![local.piece(0, 64).unwrap()], 1).unwrap();
@@ -162,7 +162,7 @@ fn a_killed_peer_ends_reads_that_never_fail_by_themselves(provider: &Provider) {
 fn time_to_fail_after_a_kill(provider: &Provider) -> u64 {
     let (mut child, stream) = start(provider, "stopped", &[]);
     let end = End::enable(stream, provider.stack());
-    let mapped = end.socket.import(Some(now_and(10_000))).unwrap();
+    let mapped = end.socket.import(Some(soon())).unwrap();
     child.kill();
     child.wait();
     let began = clock::now();

@@ -6,8 +6,8 @@ use sidestep_extended::{CompletionQueue, Options, Socket, Stack};
 use sidestep_testkit::process::{Child, Role};
 
 use super::{
-    now_and,
     provider::{self, Provider},
+    soon,
 };
 
 /// One end in this process.
@@ -21,7 +21,7 @@ pub struct End {
 impl End {
     pub fn enable(stream: TcpStream, stack: Stack) -> End {
         let queue = stack.completion_queue().unwrap();
-        let socket = stack.enable(stream.as_fd(), &queue, now_and(10_000)).unwrap();
+        let socket = stack.enable(stream.as_fd(), &queue, soon()).unwrap();
         End { stream, stack, queue, socket }
     }
 }

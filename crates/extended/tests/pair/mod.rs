@@ -19,6 +19,7 @@ use std::{
 
 use sidestep_extended::{Completion, CompletionQueue, Kind, Region, Remote, Rights, Socket, Stack};
 use sidestep_sys::clock;
+use sidestep_testkit::process::PATIENCE_NS;
 
 pub struct Pair {
     pub near: Socket,
@@ -37,6 +38,11 @@ pub struct Serving {
     thread: Option<JoinHandle<()>>,
 }
 
+/// The end of every patience: a busy machine is no failure.
+pub fn soon() -> u64 {
+    clock::now() + PATIENCE_NS
+}
+
 /// So many milliseconds from now.
 pub fn now_and(milliseconds: u64) -> u64 {
     clock::now() + milliseconds * 1_000_000
@@ -53,9 +59,9 @@ pub fn enable(
     thread::scope(|scope| {
         let other = scope.spawn(|| {
             provider.go_to_far();
-            far.0.enable(far_stream.as_fd(), far.1, now_and(10_000))
+            far.0.enable(far_stream.as_fd(), far.1, soon())
         });
-        let near = near.0.enable(near_stream.as_fd(), near.1, now_and(10_000)).unwrap();
+        let near = near.0.enable(near_stream.as_fd(), near.1, soon()).unwrap();
         (near, other.join().unwrap().unwrap())
     })
 }
@@ -69,7 +75,7 @@ pub fn take(queue: &CompletionQueue, count: usize) -> Vec<Completion> {
     let mut taken = Vec::new();
     while taken.len() < count {
         let left = count - taken.len();
-        queue.wait(&mut taken, left, Some(now_and(10_000))).expect("completions");
+        queue.wait(&mut taken, left, Some(soon())).expect("completions");
         taken.retain(|completion| completion.kind != Kind::Export);
     }
     taken
@@ -94,7 +100,7 @@ impl Pair {
         let region = self.far_stack.register(len, rights).unwrap();
         self.far.export(&region, rights, 42).unwrap();
         let _serving = self.serve_far();
-        (region, self.near.import(Some(now_and(10_000))).unwrap())
+        (region, self.near.import(Some(soon())).unwrap())
     }
 
     pub fn serve_far(&self) -> Serving {
@@ -110,7 +116,7 @@ impl Pair {
 
     /// Takes so many completions of the far end, while the near one sends what did not fit before.
     pub fn far_completions(&self, count: usize) -> Vec<Completion> {
-        let (mut taken, deadline) = (Vec::new(), now_and(10_000));
+        let (mut taken, deadline) = (Vec::new(), soon());
         while taken.len() < count {
             assert!(clock::now() < deadline, "{} of {count} completions", taken.len());
             self.near_queue.poll(&mut Vec::new(), 0);

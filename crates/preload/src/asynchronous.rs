@@ -125,22 +125,24 @@ impl StandIn {
     /// Waits until libc has read, if it does; the stream then has so much less.
     fn end(mut self, is_begun: bool) {
         let before = errno::Kept::new();
-        if is_begun && !(0..LOOKS).any(|_| self.is_carried_out()) {
-            // Every thread of libc is busy with something else, and reads this later.
-            std::mem::forget(self.pipe);
-            return before.restore();
-        }
-        // SAFETY: as for `of`; libc has done with it.
+        let is_late = is_begun && !(0..LOOKS).any(|_| self.is_carried_out());
+        // SAFETY: as for `of`.
         let request = unsafe { &mut *self.block };
-        request.aio_fildes = self.fd;
         request.aio_sigevent.sigev_notify = self.notify;
-        let unread = rustix::io::ioctl_fionread(&self.pipe).map_or(0, |unread| unread as usize);
-        let mut rest = self.bytes.len() - unread.min(self.bytes.len());
-        let is_read = rest > 0;
-        while let Some(count @ 1..) = receive(self.fd, &mut self.bytes[..rest], 0) {
-            rest -= count;
+        let mut unread = 0;
+        if is_late {
+            // Every thread of libc is busy with something else: it reads this later, and tells of it.
+            std::mem::forget(self.pipe);
+        } else {
+            request.aio_fildes = self.fd;
+            unread = rustix::io::ioctl_fionread(&self.pipe).map_or(0, |unread| unread as usize);
         }
-        if is_read && self.notify == libc::SIGEV_SIGNAL {
+        let mut read = self.bytes.len() - unread.min(self.bytes.len());
+        let is_read = read > 0;
+        while let Some(count @ 1..) = receive(self.fd, &mut self.bytes[..read], 0) {
+            read -= count;
+        }
+        if is_read && !is_late && self.notify == libc::SIGEV_SIGNAL {
             signals::carried_out(&request.aio_sigevent);
         }
         before.restore();

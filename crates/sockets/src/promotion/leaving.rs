@@ -49,9 +49,10 @@ pub fn leave_these(streams: &[&'static Stream], reason: Reason) {
 fn leave_within(streams: &[&'static Stream], reason: Reason, limit: u64) {
     let _inside = Inside::enter();
     let _withheld = Withheld::begin(streams);
+    let until = clock::now() + limit;
     wait(ask(streams, reason), reason, |_| limit);
     streams.iter().for_each(|stream| conclude(stream));
-    return_inherited(streams, limit);
+    return_inherited(streams, until.saturating_sub(clock::now()).max(LEAVE_NS));
     streams.iter().for_each(|stream| stream.set_reason(reason));
 }
 

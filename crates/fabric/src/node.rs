@@ -25,7 +25,7 @@ pub(crate) use self::{
 
 use std::sync::{
     Arc, Mutex,
-    atomic::{AtomicBool, AtomicU32, Ordering},
+    atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
 };
 
 use sidestep_shm::wait::Waiter;
@@ -64,6 +64,8 @@ pub(crate) struct NodeCore {
     outbox: Outbox,
     pub(crate) scheduler: Scheduler,
     pub(crate) counters: CounterSet,
+    /// Peers that are gone.
+    departures: AtomicU64,
     poller: Mutex<Poller>,
     /// Polls that another thread was in the way of.
     contended: AtomicU32,
@@ -116,6 +118,7 @@ impl Node {
             outbox: Outbox::default(),
             scheduler: Scheduler::default(),
             counters: CounterSet::default(),
+            departures: AtomicU64::new(0),
             poller: Mutex::default(),
             contended: AtomicU32::new(0),
             sleeping,
@@ -302,6 +305,13 @@ impl Node {
             unrung: unrung.value(),
             doorbells,
         }
+    }
+
+    /// How many peers have gone, each after its connections were ended and its memory was closed. A thread that waits looks at
+    /// its condition again when one goes.
+    #[inline]
+    pub fn departures(&self) -> u64 {
+        self.core.departures.load(Ordering::SeqCst)
     }
 
     /// Whether this and the other are one node.

@@ -3,6 +3,7 @@
 use std::{sync::Arc, thread, time::Duration};
 
 use sidestep_fabric::{Endpoint, Error as FabricError, Listener, Request};
+use sidestep_shm::wait::Waiter;
 use sidestep_sys::clock;
 
 use crate::{
@@ -36,8 +37,17 @@ impl Nic {
             return Err(Error::Invalid("an address of another host"));
         }
         let listener = self.core.listener(&local.name(&self.core.link)?)?;
+        let mut waiter = Waiter::default();
         loop {
-            let request = listener.wait(deadline)?;
+            // Who only waits for others sees those who left, too.
+            let request = self.core.node.wait_for(&mut waiter, deadline, &mut || {
+                self.core.see_endings();
+                listener.poll()
+            });
+            let request = request.map_err(|error| match error {
+                FabricError::TimedOut(_) => FabricError::TimedOut("a request for a connection"),
+                error => error,
+            })?;
             // A request that is not of VIA is dropped, which refuses it.
             if let Ok(greeting) = Greeting::from_bytes(request.private()) {
                 return Ok(ConnectionRequest { request: Some(request), greeting, local: local.clone() });

@@ -325,6 +325,7 @@ impl NicCore {
         if any {
             self.trunks.prune();
         }
+        self.trunks.forget_departed(&self.node);
     }
 
     pub(crate) fn forget(&self, id: u32) {

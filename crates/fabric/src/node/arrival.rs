@@ -1,5 +1,7 @@
 //! What arrives: the node as the target of one of its links.
 
+use std::sync::atomic::Ordering;
+
 use sidestep_shm::Span;
 
 use super::{LinkIndex, NodeCore};
@@ -110,5 +112,6 @@ impl Target for Arrivals<'_> {
         node.endpoints.peer_closed(peer, reason);
         node.apertures.peer_closed(peer, reason);
         node.arenas.peer_closed(&node.regions, peer);
+        node.departures.fetch_add(1, Ordering::SeqCst);
     }
 }

@@ -37,6 +37,8 @@ pub(crate) struct Trunks {
     gates: Mutex<Vec<Arc<Gate>>>,
     /// Held while one is looked for and made.
     making: Mutex<()>,
+    /// Departures of the node whose peers' trunks have been forgotten.
+    forgotten: AtomicU64,
 }
 
 /// Ticks after which all are looked at although some had something: about 20 microseconds.
@@ -57,11 +59,19 @@ impl Trunks {
             all: Lock::within(threads, Arc::default()),
             gates: Mutex::default(),
             making: Mutex::default(),
+            forgotten: AtomicU64::new(0),
         }
     }
 
     /// The trunk to a peer, made if there is none.
     pub(crate) fn of(&self, node: &Node, peer: PeerId) -> sidestep_fabric::Result<Arc<Trunk>> {
+        let made = self.make(node, peer);
+        // Whoever wanted to forget some meanwhile has left it to this thread.
+        self.forget_departed(node);
+        made
+    }
+
+    fn make(&self, node: &Node, peer: PeerId) -> sidestep_fabric::Result<Arc<Trunk>> {
         let _making = self.making.lock().expect("no panic with trunks");
         let all = self.list();
         if let Some(trunk) = all.iter().find(|trunk| trunk.peer == peer && trunk.is_alive()) {
@@ -72,14 +82,21 @@ impl Trunks {
         let first = self.first.get_or_init(|| trunk.clone());
         self.several.store(!Arc::ptr_eq(first, &trunk), Ordering::Release);
         *self.all.lock() = self.standing(&all).chain([trunk.clone()]).collect();
-        self.gates().retain(|gate| !gate.is_abandoned());
         Ok(trunk)
     }
 
-    /// Forgets those to peers that are gone: such a peer does not come again under the same number.
-    pub(crate) fn prune(&self) {
-        // Whoever makes one forgets them too.
-        let Ok(_making) = self.making.try_lock() else { return };
+    /// Forgets those to peers that have gone since the last time: such a peer does not come again under the same number.
+    /// Connections tell less: they may have ended before their peer went, and end before its memory is closed.
+    pub(crate) fn forget_departed(&self, node: &Node) {
+        let departed = node.departures();
+        if self.forgotten.load(Ordering::Relaxed) != departed && self.prune() {
+            self.forgotten.store(departed, Ordering::Relaxed);
+        }
+    }
+
+    /// Forgets those that are of no use; `false` if another thread makes one.
+    pub(crate) fn prune(&self) -> bool {
+        let Ok(_making) = self.making.try_lock() else { return false };
         let all = self.list();
         let standing: Arc<[_]> = self.standing(&all).collect();
         if standing.len() < all.len() {
@@ -87,6 +104,7 @@ impl Trunks {
         }
         drop(all);
         self.gates().retain(|gate| !gate.is_abandoned());
+        true
     }
 
     fn standing<'a>(&'a self, all: &'a [Arc<Trunk>]) -> impl Iterator<Item = Arc<Trunk>> + 'a {

@@ -68,9 +68,16 @@ impl Apertures {
         self.lock().remove(&(core.peer, core.cookie));
     }
 
-    /// Keeps pages that were sent ahead.
+    /// Keeps pages that were sent ahead. They may come late: the cookie travels another way, through shared memory. Then they
+    /// open what was asked for, or are of no use if that was answered before.
     pub(crate) fn offered(&self, peer: PeerId, cookie: &Cookie, pages: Mapping) {
+        // Held from here on: whoever opens an aperture enters it in the table, and then looks for pages.
         let mut offered = self.offered.lock().expect("no panic in aperture table");
+        let asked = self.lock().get(&(peer, *cookie)).cloned();
+        if let Some(core) = asked {
+            drop(offered);
+            return core.opened(Outcome::Mapped(pages));
+        }
         let of_peer = offered.keys().filter(|(of, _)| *of == peer).count();
         if offered.len() < KEPT_OFFERED && of_peer < KEPT_OFFERED_BY_PEER {
             offered.insert((peer, *cookie), pages);

@@ -11,8 +11,9 @@ use crate::{
 };
 
 impl Vi {
-    /// The state of the connection.
+    /// The state of the connection, after everything that has arrived.
     pub fn state(&self) -> ViState {
+        self.core.progress();
         self.core.nic.breathe();
         self.core.lock().status
     }

@@ -192,7 +192,10 @@ fn send(
     }
     settle(pair, ends, case);
     for end in ends.iter() {
-        pair.until("the error state", || (end.vi.state() == ViState::Error).then_some(()));
+        pair.until("the error state", || {
+            ends.iter().for_each(|end| end.vi.progress());
+            (end.vi.state() == ViState::Error).then_some(())
+        });
         end.vi.disconnect().unwrap();
     }
     pair.join(&ends[0].vi, &ends[1].vi);

@@ -152,6 +152,7 @@ impl State {
         let found = kernel::epoll_wait(set, events, Some(Duration::ZERO), None).unwrap_or(0);
         self.order.more = found == events.len();
         let count = self.translate(events, found);
+        self.see_to_full();
         self.rouse();
         count + self.collect_rest(&mut events[count..])
     }

@@ -16,13 +16,14 @@ static void receive(int fd, int length) {
         note("level %d, type %d, length %zu", one->cmsg_level, one->cmsg_type, one->cmsg_len);
 }
 
-/* The kernel begins to stamp packets a moment after the first socket wants it: sends some, on a connection that wants it, too. */
+/* The kernel begins to stamp packets a moment after the first socket wants it, and that moment may be long on a busy machine: sends
+ * some until then, on a connection that wants it, too. */
 static void await_stamps(void) {
     int port, listener = listen_somewhere(AF_INET, &port), yes = 1, stamped = 0;
     int near = dial(AF_INET, port), far = accept_one(listener);
     if (setsockopt(far, SOL_SOCKET, SO_TIMESTAMP, &yes, sizeof yes) < 0)
         die("setsockopt");
-    for (int tries = 0; tries < 10000 && !stamped; tries++) {
+    for (int64_t end = now_us() + PATIENCE_MS * 1000ll; !stamped && now_us() < end;) {
         char byte, control[256];
         struct iovec part = {&byte, 1};
         struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};

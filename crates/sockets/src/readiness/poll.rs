@@ -14,7 +14,8 @@ use crate::{
     readiness::{
         LOOK_NS,
         jump::{self, Note, What},
-        sleep, soon,
+        sleep::{self, LastLook},
+        soon,
     },
     registry::reason::Reason,
     streams::{READ, Stream},
@@ -103,7 +104,7 @@ pub fn poll(
             return Err(Errno(libc::EINTR));
         }
         let Some(held) = hold(&list.plain) else { continue };
-        list.arm(fds);
+        let arm = || list.arm(fds);
         let List { ringed, fds: kernel_fds, scarce, .. } = &list;
         let news = || ringed.iter().any(|ringed| ringed.events(fds[ringed.at].events) != 0);
         let ready = || {
@@ -115,17 +116,18 @@ pub fn poll(
         };
         let again = ringed.iter().filter_map(|ringed| ringed.look_again(fds[ringed.at].events));
         let until = again.chain(scarce.then(|| clock::now() + LOOK_NS)).chain(deadline).min();
+        let last_look = LastLook { arm: &arm, ready: &ready };
         // Who leaves this sleep by a jump keeps nothing.
         let (bed, (news, outcome)) = match &ringed[..] {
             // One call to the kernel instead of two.
             [only] if fds.len() == 1 && mask.is_none() => {
                 let events = u32::from(kernel_fds[1].events as u16);
-                let sleep = sleep::announce(only.stream, &only.carrier, events, until, &ready);
+                let sleep = sleep::announce(only.stream, &only.carrier, events, until, last_look);
                 drop(node);
                 (list.lie_down(None), sleep.sleep())
             }
             _ => {
-                let sleep = sleep::announce_list(&node, until, &ready);
+                let sleep = sleep::announce_list(&node, until, last_look);
                 drop(node);
                 let bed = list.lie_down(Some(sleep.first()));
                 (bed, (false, sleep.sleep(bed.words, mask)))

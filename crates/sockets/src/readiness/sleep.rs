@@ -100,13 +100,31 @@ pub struct ListSleep {
     at: Option<(i32, Guest, Note, bool)>,
 }
 
-/// Announces a sleep on a node's news and on a list, until `ready` (which is looked at now), a deadline, or a signal. The thread is
-/// inside the engine and holds none of its locks.
-pub fn announce_list(node: &Node, deadline: Option<u64>, ready: &dyn Fn() -> bool) -> ListSleep {
-    let at = bunk(node).map(|Bunk { berth, guest, .. }| {
+/// What is done last before a sleep.
+#[derive(Clone, Copy)]
+pub struct LastLook<'a> {
+    /// Has the next news of what is waited for be news of the node, once. Another thread may dispatch that, and then nothing tells
+    /// of what comes after it: so the epoch is taken before this.
+    pub arm: &'a dyn Fn(),
+    /// Whether there is something already.
+    pub ready: &'a dyn Fn() -> bool,
+}
+
+impl LastLook<'_> {
+    /// Whether to sleep in a berth.
+    fn sleeps(self, node: &Node, berth: &Berth) -> bool {
         let epoch = node.epoch();
+        (self.arm)();
+        berth.occupy() && !(self.ready)() && node.epoch() == epoch
+    }
+}
+
+/// Announces a sleep on a node's news and on a list, until there is something, a deadline, or a signal. The thread is inside the
+/// engine and holds none of its locks.
+pub fn announce_list(node: &Node, deadline: Option<u64>, last_look: LastLook<'_>) -> ListSleep {
+    let at = bunk(node).map(|Bunk { berth, guest, .. }| {
         let note = jump::note(What::Berth);
-        let sleeps = berth.occupy() && !ready() && node.epoch() == epoch;
+        let sleeps = last_look.sleeps(node, &berth);
         (berth.as_fd().as_raw_fd(), guest, note, sleeps)
     });
     ListSleep { deadline, at }
@@ -160,7 +178,7 @@ pub fn announce(
     carrier: &Carrier,
     events: u32,
     deadline: Option<u64>,
-    ready: &dyn Fn() -> bool,
+    last_look: LastLook<'_>,
 ) -> Announced {
     let (node, fd) = (carrier.node(), stream.fd());
     let guest = Guest { fd, serial: carrier.serial, events, armed: true };
@@ -168,9 +186,8 @@ pub fn announce(
         None => At::Nowhere,
         Some(bunk) => {
             let guest = if bunk.guest == guest || bunk.admit(guest) { guest } else { Guest::default() };
-            let epoch = node.epoch();
             let note = jump::note(What::Berth);
-            let sleeps = bunk.berth.occupy() && !ready() && node.epoch() == epoch;
+            let sleeps = last_look.sleeps(node, &bunk.berth);
             At::Berth { set: bunk.berth.as_fd().as_raw_fd(), guest, note, sleeps }
         }
     };
@@ -304,4 +321,21 @@ pub fn is_interrupted(before: Runs, timed: bool) -> bool {
 /// A sleep was ended by a signal: EINTR if a handler of the program's ran that ends the call, else [`Errno::RESTART`].
 pub fn why(before: Runs, timed: bool) -> Errno {
     if is_interrupted(before, timed) { Errno(libc::EINTR) } else { Errno::RESTART }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The next news after arming is dispatched by another thread before this one sleeps: nothing would tell of what follows.
+    #[test]
+    fn news_that_another_thread_has_seen_to_keeps_this_one_awake() {
+        let node = Node::new().unwrap();
+        let berth = node.berth().unwrap();
+        let ready = || false;
+        assert!(!LastLook { arm: &|| node.wake(), ready: &ready }.sleeps(&node, &berth));
+        berth.leave();
+        assert!(LastLook { arm: &|| (), ready: &ready }.sleeps(&node, &berth));
+        berth.leave();
+    }
 }

@@ -11,7 +11,11 @@ use crate::{
         signal::{self, Inside, Runs},
     },
     promotion::engine,
-    readiness::{ring_is_next, sleep, switch_is_reached},
+    readiness::{
+        ring_is_next,
+        sleep::{self, LastLook},
+        switch_is_reached,
+    },
     streams::Stream,
 };
 
@@ -59,7 +63,7 @@ impl Wait {
         let _inside = Inside::enter();
         count_sleep(stream);
         let ended = carrier.has_ended();
-        carrier.watch().arm_arrival();
+        let arm = || carrier.watch().arm_arrival();
         // A switch that TCP has not reached is no news: the bytes before it wake this call by the anchor.
         let in_ring = || carrier.has_bytes() && ring_is_next(stream, &carrier);
         let news = || in_ring() || switch_is_reached(stream, &carrier) || carrier.has_ended() != ended;
@@ -69,10 +73,10 @@ impl Wait {
             let follows = stream.must_follow(&carrier) || !stream.is_carried_by(&carrier);
             news() || follows || signal::was_cancelled(self.before)
         };
-        let until =
-            sleep::announce(stream, &carrier, (libc::EPOLLIN | libc::EPOLLRDHUP) as u32, self.until(until), &ready);
+        let (events, last_look) = ((libc::EPOLLIN | libc::EPOLLRDHUP) as u32, LastLook { arm: &arm, ready: &ready });
+        let sleep = sleep::announce(stream, &carrier, events, self.until(until), last_look);
         drop(carrier);
-        until.sleep()
+        sleep.sleep()
     }
 
     /// Sleeps until there may be space, and until then at the latest.
@@ -80,16 +84,16 @@ impl Wait {
         let _inside = Inside::enter();
         count_sleep(stream);
         let read = carrier.watch().read();
-        carrier.watch().arm_space();
+        let arm = || carrier.watch().arm_space();
         let ready = || {
             engine::see_to_links();
             carrier.watch().settle();
             let space = carrier.watch().read() != read || carrier.watch().has_other_space();
             space || stream.must_follow(&carrier) || !stream.is_carried_by(&carrier)
         };
-        let until = sleep::announce(stream, &carrier, 0, self.until(until), &ready);
+        let sleep = sleep::announce(stream, &carrier, 0, self.until(until), LastLook { arm: &arm, ready: &ready });
         drop(carrier);
-        until.sleep().1
+        sleep.sleep().1
     }
 }
 

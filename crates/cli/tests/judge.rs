@@ -109,7 +109,7 @@ fn driver() -> PathBuf {
 
 fn programs() -> u64 {
     let asked = env::var("SIDESTEP_PROGRAMS").ok().and_then(|count| count.parse().ok());
-    asked.unwrap_or(if full() { 4000 } else { 150 })
+    asked.unwrap_or(if full() { 1000 } else { 150 })
 }
 
 /// The seed of the first program.

@@ -5,7 +5,9 @@ use sidestep_sockets::registry::{ProcessRecord, View};
 /// In a sentence. What the program's children did is theirs, and is not counted.
 pub fn of(process: u32, registry: Option<&View>, directory: &str) -> String {
     let Some(registry) = registry else {
-        return format!("all connections stayed on TCP: there is no registry in {directory}, and none could be made");
+        return format!(
+            "all connections stayed on TCP: there is no registry in {directory}, and none could be made (sidestep doctor says why)"
+        );
     };
     match registry.process(process) {
         Some(ProcessRecord { excuse: Some(reason), .. }) => {

@@ -155,7 +155,7 @@ Filters:
   pid=N fd=N         the process, the descriptor
   program=NAME       the name of the program
   port=N address=A   either end has this port or IP address
-  path=PATH          a direction is on it: tcp, ring, via, via-iwarp
+  path=PATH          a direction is on it: tcp, ring, via, via-iwarp, via-vmmc
   reason=NAME        the name of the reason, as in --json";
 
 /// Options of `sidestep why`.

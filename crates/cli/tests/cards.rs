@@ -1,13 +1,15 @@
 //! What stands on the fabric runs on cards of a few kilobytes, by name, and `sidestep stat --cards` shows their hit ratios.
 
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::Once;
 use std::thread;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use sidestep_rpc::xdr::{Reader, Writer};
 use sidestep_rpc::{Call, Client, Procedure, Refusal, Server, Service};
-use sidestep_testkit::process::PATIENCE_NS;
+use sidestep_testkit::process::{PATIENCE, PATIENCE_NS};
+use sidestep_testkit::sockets::{Behaviour, Launch, Promote};
 use sidestep_vi::{Descriptor, MemAttributes, NetAddress, Nic, Reliability, ViAttributes, clock};
 use sidestep_vmmc::link;
 use sidestep_vmmc::{CacheShape, Config};
@@ -27,9 +29,13 @@ fn soon() -> Option<u64> {
 
 /// The cards of this process, as the program shows them.
 fn cards() -> Vec<Value> {
-    let pid = std::process::id().to_string();
-    let output =
-        Command::new(env!("CARGO_BIN_EXE_sidestep")).args(["stat", "--cards", "--json", &pid]).output().unwrap();
+    shown(&["--cards"], std::process::id())
+}
+
+/// What `sidestep stat` shows of a process.
+fn shown(options: &[&str], pid: u32) -> Vec<Value> {
+    let mut stat = Command::new(env!("CARGO_BIN_EXE_sidestep"));
+    let output = stat.arg("stat").args(options).args(["--json", &pid.to_string()]).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let text = String::from_utf8(output.stdout).unwrap();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
@@ -125,4 +131,48 @@ fn what_is_not_there_is_said() {
         Command::new(env!("CARGO_BIN_EXE_sidestep")).args(["stat", "--cards", "1"]).output().expect("the program");
     assert!(output.status.success());
     assert!(String::from_utf8(output.stdout).unwrap().starts_with("no cards of process 1: "));
+}
+
+/// Programs of sockets on a card that misses nearly always: what they see is the same as on kernel TCP.
+#[test]
+fn sockets_behave_the_same_on_a_small_card() {
+    for name in ["both_ways", "bulk", "epoll_edge_stream", "fork_reads", "poll", "stdio"] {
+        let behaviour = Behaviour::new(name);
+        for mode in behaviour.modes {
+            let launch = |promote| Launch::Card(env!("CARGO_BIN_EXE_sidestep").into(), promote);
+            let launches = [launch(Promote::Default), launch(Promote::Random(7))];
+            behaviour.expect_equal(mode, &launches, "", |launch| behaviour.command(launch, mode));
+        }
+    }
+}
+
+/// Echoes within one program until its standard input ends.
+const ECHO: &str = "
+import select, socket, sys
+door = socket.create_server(('127.0.0.1', 0))
+near = socket.create_connection(door.getsockname())
+far, _ = door.accept()
+while not select.select([sys.stdin], [], [], 0)[0]:
+    near.sendall(b'x' * 4096)
+    far.sendall(far.recv(4096, socket.MSG_WAITALL))
+    near.recv(4096, socket.MSG_WAITALL)
+";
+
+#[test]
+fn stat_shows_the_card_that_sockets_are_on() {
+    let launch = Launch::Card(env!("CARGO_BIN_EXE_sidestep").into(), Promote::Default);
+    let mut command = launch.command("python3".as_ref());
+    let mut echo = command.args(["-c", ECHO]).stdin(Stdio::piped()).spawn().unwrap();
+    let began = Instant::now();
+    let on_card = |sockets: &[Value]| sockets.iter().any(|socket| socket["reads_from"] == "via-vmmc");
+    while !on_card(&shown(&[], echo.id())) {
+        assert!(began.elapsed() < PATIENCE, "{:?}", shown(&[], echo.id()));
+        thread::sleep(Duration::from_millis(10));
+    }
+    while sum(&shown(&["--cards"], echo.id()), "page_misses") == 0 {
+        assert!(began.elapsed() < PATIENCE, "{:?}", shown(&["--cards"], echo.id()));
+        thread::sleep(Duration::from_millis(10));
+    }
+    drop(echo.stdin.take());
+    assert!(echo.wait().unwrap().success());
 }

@@ -43,6 +43,7 @@ mod export;
 mod alone;
 mod asynchronous;
 mod cancel;
+mod card;
 mod child;
 mod connection;
 mod descriptor;

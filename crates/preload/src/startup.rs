@@ -7,7 +7,7 @@ use std::{
 
 use sidestep_sockets::{calls, signal};
 
-use crate::{engine, errno, handler, raw, real};
+use crate::{card, engine, errno, handler, raw, real};
 
 /// Runs before `main`, after the constructors of what the program is linked with.
 #[used]
@@ -32,6 +32,7 @@ pub fn ensure() {
     signal::set_raise_again(handler::deliver);
     // First, so that whatever it registers for a fork runs before the handlers below.
     calls::start();
+    card::provide();
     // SAFETY: three functions that live as long as the library, which is never unloaded.
     unsafe { pthread_atfork(Some(prepare), Some(parent), Some(child)) };
     // SAFETY: as above.

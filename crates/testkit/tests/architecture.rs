@@ -26,7 +26,8 @@ const DIRECTIONS: &[(&str, &[&str])] = &[
     ("cache", &["extended", "sys"]),
     ("balance", &["extended", "sys"]),
     // `sys` for the lock of a table.
-    ("preload", &["sockets", "extended", "sys"]),
+    // `vmmc` for a NIC on a card, which is asked for by an option.
+    ("preload", &["sockets", "extended", "vmmc", "sys"]),
     ("idl", &[]),
     // `iwarp` for RPC over RDMA, whose peers are not of the fabric.
     ("rpc", &["fabric", "vi", "iwarp", "wire", "sys"]),

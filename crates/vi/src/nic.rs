@@ -139,6 +139,16 @@ impl Nic {
         self.core.link.distant
     }
 
+    /// The scheme of the link that carries its connections.
+    pub fn scheme(&self) -> &'static str {
+        self.core.link.scheme
+    }
+
+    /// Whether peers wait for polls here, and their memory is not mapped.
+    pub fn is_served(&self) -> bool {
+        self.core.link.served
+    }
+
     /// What it can do.
     pub fn attributes(&self) -> NicAttributes {
         NicAttributes {

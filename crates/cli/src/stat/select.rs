@@ -44,7 +44,7 @@ enum Condition {
     Reason(Reason),
 }
 
-const PATHS: [&str; 4] = ["tcp", "ring", "via", "via-iwarp"];
+const PATHS: [&str; 5] = ["tcp", "ring", "via", "via-iwarp", "via-vmmc"];
 
 impl FromStr for Filter {
     type Err = String;

@@ -47,6 +47,9 @@ pub enum Device {
     Shm,
     /// A NIC on iWARP over TCP, if the peer has one, too; rings if not.
     Iwarp,
+    /// A NIC on a card of VMMC, if the peer has one, too; rings if not. The link of this name is provided by whoever loads the
+    /// engine.
+    Vmmc,
 }
 
 /// The settings of a process.
@@ -58,6 +61,8 @@ pub struct Config {
     pub carrier: Carrier,
     /// What links go over.
     pub nic: Device,
+    /// Bytes of memory that the card of the last of these has.
+    pub card: usize,
     /// How links work.
     pub sovia: via::Options,
     /// How long waits look before they sleep.
@@ -119,7 +124,8 @@ impl Config {
         Ok(Config {
             promote: Promote::parse(&text(options::PROMOTE)?).unwrap_or(Promote::Default),
             carrier: [Carrier::Ring, Carrier::Via, Carrier::Both][options::CARRIER.choice(&get)?],
-            nic: [Device::Shm, Device::Iwarp][options::NIC.choice(&get)?],
+            nic: [Device::Shm, Device::Iwarp, Device::Vmmc][options::NIC.choice(&get)?],
+            card: options::kilobytes(&text(options::CARD)?).unwrap_or(1024) << 10,
             sovia: via::Options::parse(&text(options::SOVIA)?).unwrap_or(via::Options::BEST),
             patience,
             rings,

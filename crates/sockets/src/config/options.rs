@@ -157,10 +157,30 @@ pub const NIC: RunOption = RunOption {
     values: Values::OneOf(&[
         ("shm", "A NIC on shared memory"),
         ("iwarp", "A NIC on iWARP over TCP, if both ends ask for it"),
+        ("vmmc", "A NIC on a card with the memory of `--card`, if both ends ask for it"),
     ]),
     default: "shm",
     help: "What carries connections over VIA",
 };
+
+/// How much memory a card has.
+pub const CARD: RunOption = RunOption {
+    name: "card",
+    variable: "SIDESTEP_CARD",
+    values: Values::Text {
+        name: "KIB",
+        allowed: "kilobytes of memory, 1 to 1048576",
+        check: |text| kilobytes(text).map(drop).ok_or_else(|| "that is none".to_owned()),
+        repeats: false,
+    },
+    default: "1024",
+    help: "The memory of the card that `--nic vmmc` is on",
+};
+
+/// Kilobytes that a card may have.
+pub(super) fn kilobytes(text: &str) -> Option<usize> {
+    text.parse().ok().filter(|kilobytes| (1..=1 << 20).contains(kilobytes))
+}
 
 /// How connections over VIA work.
 pub const SOVIA: RunOption = RunOption {
@@ -234,7 +254,7 @@ pub const VERBOSE: RunOption = RunOption {
 };
 
 /// All of them, in the order of help.
-pub const ALL: [RunOption; 9] = [PROFILE, RULE, USERS, CARRIER, NIC, SOVIA, PROMOTE, DIRECTORY, VERBOSE];
+pub const ALL: [RunOption; 10] = [PROFILE, RULE, USERS, CARRIER, NIC, CARD, SOVIA, PROMOTE, DIRECTORY, VERBOSE];
 
 /// The table in words for people, as `docs/operating.md` has it.
 pub fn table() -> String {

@@ -201,6 +201,8 @@ pub const VIA: u64 = 1 << 3;
 pub const FAR: u64 = 1 << 4;
 /// As above.
 pub const CARRIED: u64 = 1 << 5;
+/// As above.
+pub const CARD: u64 = 1 << 6;
 /// Where the reason begins in a socket's state.
 pub const REASON_SHIFT: u32 = 8;
 

@@ -49,9 +49,9 @@ pub use records::{CarrierName, ProcessRecord, SocketRecord, Totals, Traffic, Wai
 pub use view::View;
 
 use layout::{
-    CARRIED, CLAIMED, FAR, FIRST_NEWS, FIRST_PROCESS, FIRST_SOCKET, GENERATION, HeadField, IN_USE, MAGIC, NEWS_WORDS,
-    NO_RENDEZVOUS, OWNER, PROCESS_WORDS, PROCESSES, ProcessField, READS_CARRIER, READY, REASON_SHIFT, SOCKET_WORDS,
-    SOCKETS, VERSION, VIA, WILLING, WORDS, WRITES_CARRIER,
+    CARD, CARRIED, CLAIMED, FAR, FIRST_NEWS, FIRST_PROCESS, FIRST_SOCKET, GENERATION, HeadField, IN_USE, MAGIC,
+    NEWS_WORDS, NO_RENDEZVOUS, OWNER, PROCESS_WORDS, PROCESSES, ProcessField, READS_CARRIER, READY, REASON_SHIFT,
+    SOCKET_WORDS, SOCKETS, VERSION, VIA, WILLING, WORDS, WRITES_CARRIER,
 };
 use records::{Records, probes};
 
@@ -305,7 +305,7 @@ impl Registry {
     /// Stores paths and reason; keeps the rest.
     pub fn set_state(&self, entry: Entry, reads: bool, writes: bool, reason: Reason) {
         let word = self.field(entry, Field::State);
-        let kept = word.load(Relaxed) & (WILLING | VIA | FAR | CARRIED);
+        let kept = word.load(Relaxed) & (WILLING | VIA | FAR | CARD | CARRIED);
         let paths = if reads { READS_CARRIER } else { 0 } | if writes { WRITES_CARRIER } else { 0 };
         word.store(kept | paths | u64::from(reason as u8) << REASON_SHIFT, Release);
     }
@@ -313,9 +313,13 @@ impl Registry {
     /// Notes what carries a socket.
     pub fn set_carrier(&self, entry: Entry, capabilities: Capabilities) {
         let word = self.field(entry, Field::State);
-        let via = if capabilities.kind == Kind::Via { VIA } else { 0 };
-        let bits = CARRIED | via | if capabilities.far { FAR } else { 0 };
-        word.store(word.load(Relaxed) & !(VIA | FAR) | bits, Release);
+        let kind = match capabilities.kind {
+            Kind::Via("iwarp") => VIA | FAR,
+            Kind::Via("vmmc") => VIA | CARD,
+            Kind::Via(_) => VIA,
+            Kind::Ring | Kind::Loopback => 0,
+        };
+        word.store(word.load(Relaxed) & !(VIA | FAR | CARD) | CARRIED | kind, Release);
     }
 
     /// Makes an offer, or takes it back.

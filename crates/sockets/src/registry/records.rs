@@ -7,8 +7,8 @@ use std::sync::atomic::Ordering::Acquire;
 use super::{
     Identity, Process,
     layout::{
-        CARRIED, FAR, FIRST_PROCESS, FIRST_SOCKET, Field, NO_RENDEZVOUS, OWNER, PROCESS_WORDS, PROCESSES, ProcessField,
-        READS_CARRIER, READY, REASON_SHIFT, SOCKET_WORDS, SOCKETS, VIA, WILLING, WRITES_CARRIER,
+        CARD, CARRIED, FAR, FIRST_PROCESS, FIRST_SOCKET, Field, NO_RENDEZVOUS, OWNER, PROCESS_WORDS, PROCESSES,
+        ProcessField, READS_CARRIER, READY, REASON_SHIFT, SOCKET_WORDS, SOCKETS, VIA, WILLING, WRITES_CARRIER,
     },
 };
 use crate::{kernel::address::Key, registry::reason::Reason};
@@ -124,6 +124,8 @@ pub enum CarrierName {
     Via,
     /// A link over a VI on iWARP.
     ViaIwarp,
+    /// A link over a VI on a card.
+    ViaVmmc,
 }
 
 impl CarrierName {
@@ -133,6 +135,7 @@ impl CarrierName {
             CarrierName::Ring => "ring",
             CarrierName::Via => "via",
             CarrierName::ViaIwarp => "via-iwarp",
+            CarrierName::ViaVmmc => "via-vmmc",
         }
     }
 }
@@ -151,11 +154,12 @@ impl SocketRecord {
         let word = |field: Field| words[field as usize];
         let state = word(Field::State);
         let key = Key::from_words(std::array::from_fn(|at| words[Field::Namespace as usize + at]));
-        let carrier = match (state & CARRIED != 0, state & VIA != 0, state & FAR != 0) {
-            (false, _, _) => None,
-            (true, false, _) => Some(CarrierName::Ring),
-            (true, true, false) => Some(CarrierName::Via),
-            (true, true, true) => Some(CarrierName::ViaIwarp),
+        let carrier = match () {
+            () if state & CARRIED == 0 => None,
+            () if state & VIA == 0 => Some(CarrierName::Ring),
+            () if state & FAR != 0 => Some(CarrierName::ViaIwarp),
+            () if state & CARD != 0 => Some(CarrierName::ViaVmmc),
+            () => Some(CarrierName::Via),
         };
         SocketRecord {
             pid,

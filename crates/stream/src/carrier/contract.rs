@@ -32,8 +32,8 @@ pub struct Capabilities {
 pub enum Kind {
     /// Rings in shared memory.
     Ring,
-    /// A link over a VI.
-    Via,
+    /// A link over a VI, on a link of the fabric of this scheme.
+    Via(&'static str),
     /// Memory of one process.
     Loopback,
 }

@@ -28,6 +28,8 @@ pub enum Launch {
     Via(PathBuf, Promote),
     /// The same, with NICs on iWARP.
     Iwarp(PathBuf, Promote),
+    /// The same, with NICs on cards that have hardly any caches.
+    Card(PathBuf, Promote),
     /// Over VIA and rings in turn, if they move to and fro.
     Both(PathBuf, Promote),
 }
@@ -52,6 +54,10 @@ impl Launch {
             }
             Launch::Both(sidestep, promote) => {
                 under(sidestep, &["--carrier", "both", "--promote", &promote.to_string()], program)
+            }
+            Launch::Card(sidestep, promote) => {
+                let card = ["--carrier", "via", "--nic", "vmmc", "--card", "128"];
+                under(sidestep, &[&card[..], &["--promote", &promote.to_string()]].concat(), program)
             }
             Launch::Iwarp(sidestep, promote) => {
                 under(sidestep, &["--carrier", "via", "--nic", "iwarp", "--promote", &promote.to_string()], program)
@@ -83,6 +89,7 @@ impl fmt::Display for Launch {
             Launch::Sidestep(_, promote) => write!(out, "--promote {promote}"),
             Launch::Via(_, promote) => write!(out, "--carrier via --promote {promote}"),
             Launch::Both(_, promote) => write!(out, "--carrier both --promote {promote}"),
+            Launch::Card(_, promote) => write!(out, "--carrier via --nic vmmc --card 128 --promote {promote}"),
             Launch::Iwarp(_, promote) => write!(out, "--carrier via --nic iwarp --promote {promote}"),
         }
     }

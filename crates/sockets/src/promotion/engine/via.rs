@@ -2,8 +2,8 @@
 //! is given a ticket, and where the NIC of the other process is. It connects a VI there, and names the stream by the
 //! ticket, in the discriminator of its own address. Then both tell where their boards are.
 //!
-//! The NIC is on the engine's own node, which has a second link for it if that is iWARP: whoever sleeps at the engine's node is
-//! woken by both. Anybody on the host can connect to its port then; a request without a ticket is refused.
+//! The NIC is on the engine's own node, which has a second link for it if that is iWARP or a card: whoever sleeps at the engine's
+//! node is woken by both. With iWARP anybody on the host can connect to its port; a request without a ticket is refused.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -89,7 +89,7 @@ impl Exchange {
             return None;
         }
         let places: Vec<_> = match config().nic {
-            Device::Shm => vec![via::Place::Process(identity.0)],
+            Device::Shm | Device::Vmmc => vec![place_of(identity)],
             Device::Iwarp => (0..TRIES).filter_map(|_| random()).map(|[random, _]| any_number(random)).collect(),
         };
         let port = Port::open(node, scheme(), places, config().sovia, &HOST)?;
@@ -245,7 +245,7 @@ impl Exchange {
             stream.set_reason(Reason::Unproven);
             return None;
         }
-        let place = if port == 0 { via::Place::Process(identity.0) } else { via::Place::Number(port) };
+        let place = if port == 0 { place_of(identity) } else { via::Place::Number(port) };
         // Where there is no memory for a link, there may be some for rings; if not, that tells both ends.
         self.port
             .call(place, &words::discriminator(&ticket))
@@ -279,6 +279,12 @@ fn start(name: &str, run: Work) -> io::Result<JoinHandle<()>> {
     without_signals(|| thread::Builder::new().name(name.into()).spawn(run))
 }
 
+/// Where the port of a process without a number is: elsewhere on a card, so that two processes with different NICs do not meet.
+fn place_of(identity: Identity) -> via::Place {
+    let [first, second] = identity.0;
+    via::Place::Process([first, if config().nic == Device::Vmmc { !second } else { second }])
+}
+
 /// One of the numbers that are given to anybody.
 fn any_number(random: u64) -> via::Place {
     via::Place::Number(FIRST_PORT + (random % PORTS) as u16)
@@ -301,5 +307,6 @@ fn scheme() -> &'static str {
     match config().nic {
         Device::Shm => RENDEZVOUS_LINK,
         Device::Iwarp => "iwarp",
+        Device::Vmmc => "vmmc",
     }
 }

@@ -189,7 +189,7 @@ impl carrier::Inbound for Inbound {
 impl carrier::Watch for Watch {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
-            kind: Kind::Via,
+            kind: Kind::Via(self.0.nic().scheme()),
             grows: false,
             freezes: false,
             holds_back: true,

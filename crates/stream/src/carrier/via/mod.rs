@@ -110,7 +110,7 @@ impl Link {
     /// One that is not connected; its receives are posted.
     pub fn new(nic: &Nic, options: Options, host: &'static Host) -> sidestep_vi::Result<Arc<Link>> {
         let ptag = nic.create_ptag()?;
-        let distant = nic.is_distant();
+        let distant = nic.is_served();
         let options = if distant { options.over_a_wire() } else { options };
         let rdma = !distant;
         let attributes = ViAttributes { rdma_write: rdma, rdma_read: rdma, ..ViAttributes::new(ptag) };

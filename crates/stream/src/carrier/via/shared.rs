@@ -13,7 +13,7 @@ pub struct SharedNews {
 impl SharedNews {
     /// Of the links of this NIC.
     pub fn new(nic: &Nic) -> SharedNews {
-        SharedNews { nic: nic.clone(), distant: nic.is_distant() }
+        SharedNews { nic: nic.clone(), distant: nic.is_served() }
     }
 
     /// Whether something has come.

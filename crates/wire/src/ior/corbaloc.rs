@@ -133,10 +133,12 @@ impl FromStr for Address {
             None => (Version::V1_0, rest),
         };
         // An IPv6 address stands in brackets, since it has colons of its own.
-        let (host, port) = match rest.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
-            Some((host, "")) => (host, None),
-            Some((host, port)) => (host, port.strip_prefix(':')),
-            None => rest.rsplit_once(':').map_or((rest, None), |(host, port)| (host, Some(port))),
+        let (host, colons, port) = match rest.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+            Some((host, "")) => (host, true, None),
+            Some((host, port)) => {
+                (host, true, Some(port.strip_prefix(':').ok_or_else(|| wrong("a port comes behind a colon"))?))
+            }
+            None => rest.rsplit_once(':').map_or((rest, false, None), |(host, port)| (host, false, Some(port))),
         };
         let port = match port {
             None | Some("") => DEFAULT_PORT,
@@ -144,6 +146,10 @@ impl FromStr for Address {
         };
         if host.is_empty() {
             return Err(wrong("a host is missing"));
+        }
+        let is_foreign = |letter: char| letter.is_control() || letter.is_whitespace() || "[]@/,#".contains(letter);
+        if host.contains(is_foreign) || host.contains(':') && !colons {
+            return Err(wrong("a host is a name, an IPv4 address, or an IPv6 address in brackets"));
         }
         Ok(Address::Iiop { version, host: host.to_owned(), port })
     }
@@ -215,6 +221,13 @@ mod tests {
 
     fn iiop(version: Version, host: &str, port: u16) -> Address {
         Address::Iiop { version, host: host.to_owned(), port }
+    }
+
+    #[test]
+    fn what_is_no_host_is_refused() {
+        for text in [":::1:99", ":a:4]:other", ":a b", ":[::1]99", ":[::1][:99", ":1.2\0:5", ":[]:7"] {
+            assert!(format!("corbaloc:{text}/key").parse::<Location>().is_err(), "{text}");
+        }
     }
 
     #[test]

@@ -173,7 +173,13 @@ pub fn has_lent() -> bool {
 /// After, in the parent.
 pub fn in_parent() {
     custody::has_forked();
-    drop(HELD.take().map(ManuallyDrop::into_inner));
+    let held = HELD.take().map(ManuallyDrop::into_inner);
+    let kept = held.as_ref().is_some_and(|held| held.legacies.iter().any(|legacy| legacy.left));
+    drop(held);
+    if kept && let Some(engine) = engine::running() {
+        // Who sleeps in a set whose members were left to the kernel looks at their carriers again.
+        engine.node.wake();
+    }
 }
 
 /// After, in the child. Other threads of the parent may have been anywhere: nothing that they could have locked is

@@ -124,6 +124,7 @@ impl Set {
         let mut state = lock(&self.state);
         for id in state.members.of(stream) {
             state.uncarry(set, id);
+            state.lapsed |= stream.stage() == Stage::Carried;
         }
     }
 

@@ -9,6 +9,7 @@ use sidestep_stream::carrier::{Carrier, SharedNews, Watch};
 use crate::{
     kernel::{self, Errno, Result},
     readiness::member::{EDGE, ENDS, IN, Member, Members, ONE_SHOT, OUT, RDHUP, Ring, Seen},
+    streams::Stage,
 };
 
 use super::{
@@ -42,6 +43,8 @@ pub struct State {
     pub kernel_told: bool,
     /// Members with rings that the kernel has told of.
     pub mentioned: Vec<u32>,
+    /// Some member was left to the kernel for a fork, and its stream had a carrier still.
+    pub lapsed: bool,
 }
 
 const EXCLUSIVE: u32 = libc::EPOLLEXCLUSIVE as u32;
@@ -117,6 +120,17 @@ impl State {
         member.ring = Some(Ring { carrier, sources, active: true, quiet: 0, pass: 0, anchor, seen: Seen::NOTHING });
         self.active.push(id);
         self.carried += 1;
+    }
+
+    /// Members whose streams have kept their carriers through a fork have them again: the peer may write to one at any time.
+    #[cold]
+    pub fn carry_again(&mut self, set: i32) {
+        self.lapsed = false;
+        let kept = |member: &Member| {
+            member.ring.is_none() && member.events & ONE_SHOT == 0 && member.stream.stage() == Stage::Carried
+        };
+        let ids: Vec<u32> = self.members.iter().filter(|(_, member)| kept(member)).map(|(id, _)| id).collect();
+        ids.into_iter().for_each(|id| self.carry(set, id));
     }
 
     /// A member is the kernel's again, as the program registered it.

@@ -68,6 +68,9 @@ impl Set {
                 return Ok(count + lock(&self.state).collect(&mut events[count..]));
             }
             let mut state = self.see_to_kernel();
+            if state.lapsed {
+                state.carry_again(set);
+            }
             if state.carried == 0 {
                 drop(state);
                 drop(inside);

@@ -75,7 +75,6 @@ impl Drop for Mark {
 mod watch {
     use std::{
         cell::Cell,
-        collections::BTreeSet,
         panic::Location,
         sync::{Mutex, OnceLock},
     };
@@ -111,7 +110,32 @@ mod watch {
         }
     }
 
-    static SEEN: Mutex<BTreeSet<(Place, Place)>> = Mutex::new(BTreeSet::new());
+    static SEEN: Mutex<Pairs> = Mutex::new(Pairs { len: 0, pairs: [None; MOST_PAIRS] });
+
+    /// Pairs of locks, in order. Nothing is allocated for them: locks are taken where that must not be, and tests count.
+    struct Pairs {
+        len: usize,
+        pairs: [Option<(Place, Place)>; MOST_PAIRS],
+    }
+
+    /// Pairs of kinds of locks in one program; more are not watched.
+    const MOST_PAIRS: usize = 2048;
+
+    impl Pairs {
+        fn find(&self, pair: (Place, Place)) -> Result<usize, usize> {
+            self.pairs[..self.len].binary_search(&Some(pair))
+        }
+
+        fn insert(&mut self, pair: (Place, Place)) {
+            if let Err(at) = self.find(pair)
+                && self.len < MOST_PAIRS
+            {
+                self.pairs[at..=self.len].rotate_right(1);
+                self.pairs[at] = Some(pair);
+                self.len += 1;
+            }
+        }
+    }
 
     pub(super) fn wanted(place: Place) {
         HELD.get().into_iter().flatten().for_each(|first| note(first, place));
@@ -146,7 +170,7 @@ mod watch {
         // A forked child may find it held for ever: it does without.
         if let Ok(mut seen) = SEEN.try_lock() {
             seen.insert((first, second));
-            let both = seen.contains(&(second, first));
+            let both = seen.find((second, first)).is_ok();
             drop(seen);
             let text = |(guarded, made): Place| format!("of {guarded} ({made})");
             assert!(!both, "locks are taken in two orders: {} before {}, and back", text(first), text(second));

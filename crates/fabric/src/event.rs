@@ -309,7 +309,11 @@ impl EventQueue {
     }
 
     fn add(&self, token: u64, source: Source) -> (SourceId, Subscription) {
-        let (id, mark) = self.core.sources().add(token, source);
+        let mut sources = self.core.sources();
+        let (id, mark) = sources.add(token, source);
+        let count = sources.len();
+        drop(sources);
+        self.core.pending.make_room(count);
         (id, Subscription { queue: self.core.clone(), mark })
     }
 }

@@ -45,6 +45,13 @@ impl Pending {
         Pending { queue: Mutex::new(VecDeque::new()), count: AtomicU64::new(0) }
     }
 
+    /// Makes room for so many sources: as long as there are no more, no [`post`](Self::post) allocates (P1).
+    pub fn make_room(&self, sources: usize) {
+        let mut queue = self.lock();
+        let more = sources.saturating_sub(queue.len());
+        queue.reserve(more);
+    }
+
     /// Says that `mark`'s source changed. `true` if it was not queued already.
     pub fn post(&self, mark: &Arc<Mark>) -> bool {
         // AcqRel pairs with `take`: what changed before this post is visible to whoever clears the mark.

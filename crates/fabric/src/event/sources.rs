@@ -41,6 +41,10 @@ impl Sources {
         (SourceId(id), self.entries.get(id).expect("just added").mark.clone())
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
     /// Takes a source out: its mark, and what it was.
     pub(super) fn remove(&mut self, id: SourceId) -> Option<(Arc<Mark>, Source)> {
         self.entries.remove(id.0).map(|entry| (entry.mark, entry.source))

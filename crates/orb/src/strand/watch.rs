@@ -36,7 +36,7 @@ pub(crate) struct Completions {
 /// The token of `wake`.
 const WOKEN: u64 = u64::MAX;
 
-/// How many sockets are reported at once.
+/// How many strands are reported at once.
 const MOST: usize = 64;
 
 /// How late a wait on a completion queue sees that it was woken.
@@ -102,16 +102,19 @@ impl Sockets {
 }
 
 impl Completions {
+    /// Takes all that is reported: what was served before it was reported here would pile up otherwise.
     fn wait(&self, tokens: &mut Vec<u64>, now: bool) -> io::Result<()> {
         loop {
             let found = match now {
                 true => self.queue.poll(),
                 false => self.queue.wait(Some(clock::now() + LOOK_AGAIN_NS)).ok(),
             };
-            if let Some((vi, _)) = &found {
-                tokens.push(vi.user_word());
+            if let Some(first) = found {
+                let more = std::iter::from_fn(|| self.queue.poll());
+                tokens.extend(std::iter::once(first).chain(more).take(MOST).map(|(vi, _)| vi.user_word()));
+                return Ok(());
             }
-            if found.is_some() || now || self.woken.swap(false, Ordering::SeqCst) {
+            if now || self.woken.swap(false, Ordering::SeqCst) {
                 return Ok(());
             }
         }

@@ -25,6 +25,8 @@ pub struct Member {
     pub spent: bool,
     /// Edge-triggered, without a ring: how far the peer had written when bytes that lie here were reported.
     pub told: Option<u64>,
+    /// Edge-triggered, and about to get a ring: what it has been told, and the number of the carrier.
+    pub told_before: Option<(u64, Seen)>,
     pub ring: Option<Ring>,
 }
 
@@ -210,13 +212,13 @@ impl Members {
 impl Member {
     /// One that the program adds to a set.
     pub fn new(stream: &'static Stream, fd: i32, events: u32, data: u64) -> Member {
-        Member { stream, fd, events, data, present: true, spent: false, told: None, ring: None }
+        Member { stream, fd, events, data, present: true, spent: false, told: None, told_before: None, ring: None }
     }
 
     /// The program asks for something else; whatever there is of that is new.
     pub fn change(&mut self, event: libc::epoll_event) {
         (self.events, self.data, self.present) = (event.events, event.u64, true);
-        (self.spent, self.told) = (false, None);
+        (self.spent, self.told, self.told_before) = (false, None, None);
         if let Some(ring) = &mut self.ring {
             ring.seen = Seen::NOTHING;
         }
@@ -236,7 +238,7 @@ impl Member {
             self.stream.tells(events);
             ready |= anchor_ready(events as u32 & ENDS);
         }
-        let on_tcp = self.uses_tcp(ring);
+        let on_tcp = self.uses_tcp(&ring.carrier);
         if on_tcp {
             ready |= self.kernel_ready();
         }
@@ -244,7 +246,7 @@ impl Member {
         if self.events & EDGE == 0 || ready == 0 {
             return ready;
         }
-        let (now, seen) = (self.now(ring, on_tcp), ring.seen);
+        let (now, seen) = (self.now(&ring.carrier, ring.anchor, on_tcp), ring.seen);
         // As in the kernel: what has happened makes the member be looked at, and all that is ready then is told, also if
         // what came was read meanwhile.
         let arrived = now.written != seen.written || now.arrived > seen.arrived;
@@ -257,24 +259,41 @@ impl Member {
     }
 
     /// Whether a direction is on TCP, or about to be.
-    fn uses_tcp(&self, ring: &Ring) -> bool {
+    fn uses_tcp(&self, carrier: &Carrier) -> bool {
         let on_ring = |direction: usize| self.stream.on_ring(direction);
-        !on_ring(READ) || !on_ring(WRITE) || ring.carrier.is_switching()
+        !on_ring(READ) || !on_ring(WRITE) || carrier.is_switching()
     }
 
-    /// How far things have come.
-    fn now(&self, ring: &Ring, on_tcp: bool) -> Seen {
+    /// How far things have come. What another thread reads meanwhile is left out, not counted twice: then it is told once more.
+    fn now(&self, carrier: &Carrier, anchor: u32, on_tcp: bool) -> Seen {
+        let taken = self.stream.over_tcp(READ) + carrier.kept.load(Ordering::Relaxed);
         let unread = if on_tcp { kernel::ask(self.stream.fd(), libc::FIONREAD).unwrap_or(0) as u64 } else { 0 };
         Seen {
-            written: ring.carrier.watch().written(),
-            read: ring.carrier.watch().read(),
-            arrived: self.stream.over_tcp(READ) + ring.carrier.kept.load(Ordering::Relaxed) + unread,
+            written: carrier.watch().written(),
+            read: carrier.watch().read(),
+            arrived: taken + unread,
             fulls: self.stream.edges.fulls.load(Ordering::Relaxed),
             stirs: self.stream.edges.stirs.load(Ordering::Relaxed),
-            anchor: ring.anchor,
+            anchor,
             // A reading direction that the program has shut looks the same at the anchor before the peer's end and after.
-            ended: ring.anchor != 0 && kernel::has_peer_ended(self.stream.fd()),
+            ended: anchor != 0 && kernel::has_peer_ended(self.stream.fd()),
         }
+    }
+
+    /// What an edge-triggered member that gets a ring has been told, if that is known: all that TCP has brought, unless `has_news`.
+    /// Bytes that are counted here are news for whoever asks afterwards.
+    pub fn told_so_far(&self, carrier: &Carrier, has_news: impl FnOnce() -> bool) -> Option<Seen> {
+        if self.events & EDGE == 0 || !self.uses_tcp(carrier) {
+            return None;
+        }
+        let now = self.now(carrier, 0, true);
+        let own = kernel::look(self.stream.fd(), libc::POLLOUT | libc::POLLRDHUP);
+        let from_elsewhere = || ring_events(self.stream, carrier) as u32 & IN != 0;
+        if has_news() || from_elsewhere() || own as u32 & ENDS != 0 {
+            return None;
+        }
+        // Space that is not there yet is told when it is.
+        Some(Seen { read: if own & libc::POLLOUT != 0 { now.read } else { u64::MAX }, ..now })
     }
 
     /// A direction that is not on the ring is the kernel's: it is asked.
@@ -321,7 +340,8 @@ impl Member {
             // The kernel's own word for what the program did comes later, and is no news then.
             ring.anchor |= kernel::look(self.stream.fd(), libc::POLLRDHUP) as u32 & ENDS;
         }
-        let Some(now) = self.ring.as_ref().map(|ring| self.now(ring, self.uses_tcp(ring))) else { return ready };
+        let now = |ring: &Ring| self.now(&ring.carrier, ring.anchor, self.uses_tcp(&ring.carrier));
+        let Some(now) = self.ring.as_ref().map(now) else { return ready };
         let ready = ready | self.ready();
         if let Some(ring) = &mut self.ring {
             // Space on TCP is news until it is told.

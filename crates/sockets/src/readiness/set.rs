@@ -252,7 +252,15 @@ impl Set {
             return false;
         }
         let Some(carrier) = stream.carrier().filter(|carrier| state.serves(carrier.node())) else { return false };
-        state.give_berth(self.fd.load(Ordering::Relaxed), carrier.node());
+        let set = self.fd.load(Ordering::Relaxed);
+        for id in state.members.of(stream) {
+            // Before there is a berth: what wakes it is news to the kernel.
+            if let Some(member) = state.members.get_mut(id).filter(|member| member.ring.is_none()) {
+                let told = member.told_so_far(&carrier, || kernel::look(set, libc::POLLIN) != 0);
+                member.told_before = told.map(|told| (carrier.serial, told));
+            }
+        }
+        state.give_berth(set, carrier.node());
         if state.berth.is_none() {
             return false;
         }

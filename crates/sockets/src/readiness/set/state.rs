@@ -102,11 +102,14 @@ impl State {
         if let Some(shared) = carrier.watch().shared_news() {
             self.shared = Some(shared);
         }
-        if let Some(ring) = &mut member.ring {
+        if member.ring.is_some() {
             // Another one, in place of one that was given up.
-            detach(news, ring);
-            (ring.sources, ring.seen) = (attach(news, &carrier, id), Seen::NOTHING);
-            ring.carrier = carrier;
+            let told = member.told_so_far(&carrier, || member.ready() != 0).unwrap_or(Seen::NOTHING);
+            if let Some(ring) = &mut member.ring {
+                detach(news, ring);
+                (ring.sources, ring.seen) = (attach(news, &carrier, id), told);
+                ring.carrier = carrier;
+            }
             return self.activate(id);
         }
         let fd = member.fd;
@@ -116,8 +119,10 @@ impl State {
         }
         let sources = attach(news, &carrier, id);
         let anchor = kernel::look(fd, libc::POLLRDHUP) as u32 & ENDS;
-        // For an edge-triggered member everything that is there is new.
-        member.ring = Some(Ring { carrier, sources, active: true, quiet: 0, pass: 0, anchor, seen: Seen::NOTHING });
+        // For an edge-triggered member everything is new that it may not have been told.
+        let told = member.told_before.take().filter(|(serial, _)| *serial == carrier.serial);
+        let seen = told.map_or(Seen::NOTHING, |(_, seen)| seen);
+        member.ring = Some(Ring { carrier, sources, active: true, quiet: 0, pass: 0, anchor, seen });
         self.active.push(id);
         self.carried += 1;
     }

@@ -71,6 +71,17 @@ fn small_windows_are_told_of() {
     });
 }
 
+/// A NIC with a thread of its own: what that closes is closed, and it is not started where a handler has interrupted the program's
+/// allocator.
+#[test]
+fn nics_with_threads_behave_the_same() {
+    for (name, mode) in [("change_user", "roles"), ("own_malloc", "pair")] {
+        let behaviour = Behaviour::new(name);
+        let launches = [Launch::Iwarp(env!("CARGO_BIN_EXE_sidestep").into(), Promote::Default)];
+        behaviour.expect_equal(mode, &launches, "", |launch| behaviour.command(launch, mode));
+    }
+}
+
 fn behaves_the_same(name: &str) {
     let behaviour = Behaviour::new(name);
     for mode in behaviour.modes {

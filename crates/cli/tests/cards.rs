@@ -136,7 +136,7 @@ fn what_is_not_there_is_said() {
 /// Programs of sockets on a card that misses nearly always: what they see is the same as on kernel TCP.
 #[test]
 fn sockets_behave_the_same_on_a_small_card() {
-    for name in ["both_ways", "bulk", "epoll_edge_stream", "fork_reads", "poll", "stdio"] {
+    for name in ["both_ways", "bulk", "change_user", "epoll_edge_stream", "fork_reads", "poll", "stdio"] {
         let behaviour = Behaviour::new(name);
         for mode in behaviour.modes {
             let launch = |promote| Launch::Card(env!("CARGO_BIN_EXE_sidestep").into(), promote);

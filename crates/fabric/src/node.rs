@@ -98,6 +98,12 @@ impl Node {
         Self::with_links(schemes.iter().map(|scheme| AnyLink::open(scheme, options)).collect::<Result<_>>()?)
     }
 
+    /// As [`open`](Self::open), but the thread that polls while the program does not is not there before
+    /// [`begin_service`](Self::begin_service). For programs in which a thread cannot be started anywhere.
+    pub fn open_unserved(schemes: &[&str], options: &LinkOptions) -> Result<Node> {
+        Self::unserved(schemes.iter().map(|scheme| AnyLink::open(scheme, options)).collect::<Result<_>>()?)
+    }
+
     /// A node on a link that is not of this crate.
     pub fn with_link(link: impl crate::link::Link + 'static) -> Result<Node> {
         Self::with_links(vec![AnyLink::other(link)])
@@ -105,6 +111,12 @@ impl Node {
 
     /// A node on given links, each of another scheme.
     pub fn with_links(links: Vec<AnyLink>) -> Result<Node> {
+        let node = Self::unserved(links)?;
+        node.begin_service()?;
+        Ok(node)
+    }
+
+    fn unserved(links: Vec<AnyLink>) -> Result<Node> {
         let (links, sleeping) = (Links::new(links)?, Sleeping::new()?);
         links.watch(&sleeping.sleeper)?;
         let service = if links.served { Some(Service::new()?) } else { None };
@@ -124,11 +136,7 @@ impl Node {
             sleeping,
             service,
         };
-        let node = Node { core: Arc::new(core) };
-        if let Some(service) = &node.core.service {
-            service.start(&node)?;
-        }
-        Ok(node)
+        Ok(Node { core: Arc::new(core) })
     }
 
     pub(crate) fn from_core(core: Arc<NodeCore>) -> Node {
@@ -166,6 +174,11 @@ impl Node {
             }
         }
         Ok(())
+    }
+
+    /// Starts the thread that polls while the program does not, if a link needs one and it is not there.
+    pub fn begin_service(&self) -> Result<()> {
+        self.core.service.as_ref().map_or(Ok(()), |service| service.start(self))
     }
 
     /// Ends the thread that polls while the program does not, if a link needs one: peers are served by calls alone from now

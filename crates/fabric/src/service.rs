@@ -18,7 +18,7 @@ use sidestep_shm::{
     self as shm,
     doorbell::{Doorbell, Sleeper, Tokens},
 };
-use sidestep_sys::{clock, cpu, lock::Mutex, signal::without_signals};
+use sidestep_sys::{clock, cpu, lock::Mutex, signal::start_thread};
 
 use crate::{
     error::Result,
@@ -30,6 +30,7 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct Service {
     shared: Arc<Shared>,
+    started: AtomicBool,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -67,19 +68,21 @@ impl Service {
             over: AtomicBool::new(false),
             bell: Doorbell::new()?,
         };
-        Ok(Service { shared: Arc::new(shared), thread: Mutex::default() })
+        Ok(Service { shared: Arc::new(shared), started: AtomicBool::new(false), thread: Mutex::default() })
     }
 
-    /// Starts the thread.
+    /// Starts the thread, unless it is there, or has been.
     pub(crate) fn start(&self, node: &Node) -> Result<()> {
+        if self.started.swap(true, Ordering::Relaxed) {
+            return Ok(());
+        }
         let (pause, serve) = (Sleeper::new()?, Arc::new(Sleeper::new()?));
         pause.add_doorbell(self.shared.bell.as_fd(), BELL)?;
         serve.add_doorbell(self.shared.bell.as_fd(), BELL)?;
         // Only links whose peers wait for this thread end its sleep.
         node.core().links.served().try_for_each(|link| link.watch(&serve))?;
         let (core, shared) = (Arc::downgrade(node.core()), self.shared.clone());
-        let thread = std::thread::Builder::new().name("sidestep-service".into());
-        let started = without_signals(|| thread.spawn(move || run(&core, &shared, &pause, &serve)));
+        let started = start_thread("sidestep-service", move || run(&core, &shared, &pause, &serve));
         let keep = |handle| *self.thread.lock().expect("no panic with a thread") = Some(handle);
         started.map(keep).map_err(|error| {
             let errno = rustix::io::Errno::from_io_error(&error).unwrap_or(rustix::io::Errno::AGAIN);
@@ -170,8 +173,6 @@ fn is_often(before: u64, now: u64) -> bool {
 
 /// Until the node is gone.
 fn run(core: &Weak<NodeCore>, shared: &Shared, pause: &Sleeper, serve: &Sleeper) {
-    // Who starts it where there are handlers blocks them first.
-    sidestep_sys::lock::no_handler_comes();
     let mut tokens = Tokens::new();
     let mut pause_ns = SHORT_PAUSE_NS;
     loop {

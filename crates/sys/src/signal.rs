@@ -1,4 +1,4 @@
-//! Threads of our own in a program that has signals: none of them gets one.
+//! Threads of our own in a program that does not know of them: none of its signals gets there.
 //!
 //! # Invariants
 //!
@@ -6,12 +6,36 @@
 
 #![allow(unsafe_code)]
 
+use std::{
+    io,
+    sync::OnceLock,
+    thread::{Builder, JoinHandle},
+};
+
 /// Every signal that is a program's: libc has two of its own, 32 and 33, for which it waits.
 pub const OF_PROGRAM: u64 = !(0b11 << 31);
 
+/// What a thread of our own does first.
+static FIRST: OnceLock<fn()> = OnceLock::new();
+
+/// From now on threads of our own begin with this. Set once: later ones change nothing.
+pub fn threads_begin_with(first: fn()) {
+    let _ = FIRST.set(first);
+}
+
+/// Starts a thread of our own.
+pub fn start_thread(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
+    let work = move || {
+        crate::lock::no_handler_comes();
+        FIRST.get().into_iter().for_each(|first| first());
+        work();
+    };
+    without_signals(|| Builder::new().name(name.into()).spawn(work))
+}
+
 /// Does something with the program's signals blocked: a thread that is begun there never gets one of them, so that no handler
 /// of the program's runs in it.
-pub fn without_signals<T>(begin: impl FnOnce() -> T) -> T {
+fn without_signals<T>(begin: impl FnOnce() -> T) -> T {
     let before = change_mask(libc::SIG_BLOCK, OF_PROGRAM);
     let begun = begin();
     change_mask(libc::SIG_SETMASK, before);

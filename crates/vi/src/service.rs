@@ -17,7 +17,7 @@ use sidestep_shm::wait::{Patience, Waiter};
 use sidestep_sys::{
     clock,
     lock::{Mutex, MutexGuard, Threads},
-    signal::without_signals,
+    signal::start_thread,
 };
 
 use crate::{
@@ -128,8 +128,7 @@ impl NicCore {
             return Ok(());
         }
         let (nic, node) = (Arc::downgrade(self), self.node.clone());
-        let thread = thread::Builder::new().name("via-service".into());
-        let started = without_signals(|| thread.spawn(move || run(&nic, &node)));
+        let started = start_thread("via-service", move || run(&nic, &node));
         match started {
             Ok(_) => Ok(()),
             Err(_) => {

@@ -39,6 +39,8 @@ pub fn lent() {
 pub fn start() {
     thread_end::start();
     sidestep_sys::lock::only_where(signal::puts_off);
+    // What they close is ours, and closed for good.
+    sidestep_sys::signal::threads_begin_with(|| std::mem::forget(Inside::enter()));
     sidestep_sys::lock::learn_threads();
     let _inside = Inside::enter();
     fork::check();

@@ -40,7 +40,9 @@ pub mod proof;
 mod via;
 mod words;
 
-pub use current::{after_fork, disable, engine, is_disabled, renew, running, see_to_links, told_kernel};
+pub use current::{
+    after_fork, disable, engine, is_disabled, renew, running, see_to_links, see_to_service, told_kernel,
+};
 pub use words::{HANDSHAKE, read_answer, read_hello, read_question, read_ticket};
 
 /// The engine of this process.

@@ -10,7 +10,7 @@ use crate::{
     descriptors::{table, unseen},
     kernel::{self, stack},
     processes::{custody, fork},
-    promotion::orders,
+    promotion::{engine, orders},
     registry::reason::Reason,
     streams::{Place, READ, Stage, Stream, WRITE, lock, parting},
     tap,
@@ -89,7 +89,10 @@ impl Stream {
                     stack::on_own(|| self.offer());
                 }
             }
-            Stage::Offered => stack::on_own(|| self.pursue()),
+            Stage::Offered => {
+                stack::on_own(|| self.pursue());
+                engine::see_to_service();
+            }
             Stage::Carried => {
                 if !self.uses_carrier_both_ways() {
                     orders::look_now();

@@ -50,7 +50,7 @@ pub mod via;
 
 pub use any::{AnyInbound, AnyOutbound, AnyWatch};
 pub use contract::{Capabilities, Fault, Inbound, Kind, Mode, Outbound, Result, Watch, Written};
-pub use host::{Host, Work};
+pub use host::Host;
 pub use notes::{ENDED, Reading, Switch};
 pub use shared::{Carrier, Halves, Peer};
 pub use via::{

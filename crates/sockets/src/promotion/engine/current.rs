@@ -7,7 +7,7 @@ use std::sync::{
 
 use sidestep_sys::lock::{Mutex, MutexGuard};
 
-use super::Engine;
+use super::{Engine, via};
 use crate::{
     kernel::{self, signal::Inside},
     promotion::orders,
@@ -32,6 +32,8 @@ static SLOTS: [Mutex<Current>; FORKS] = [const { Mutex::new(Current::Unmade) }; 
 static SLOT: AtomicUsize = AtomicUsize::new(0);
 /// Whether there is an engine: most calls of programs without one ask no further.
 static RUNS: AtomicBool = AtomicBool::new(false);
+/// The node of the engine has a link that needs a thread, which has not been started.
+static UNSERVED: AtomicBool = AtomicBool::new(false);
 static DISABLED: AtomicBool = AtomicBool::new(false);
 const FORKS: usize = 16;
 
@@ -47,6 +49,7 @@ pub fn engine() -> Option<Arc<Engine>> {
         *current = match kernel::stack::on_own(Engine::start) {
             Some(engine) => {
                 RUNS.store(true, Ordering::Relaxed);
+                UNSERVED.store(via::other_link().is_some(), Ordering::Relaxed);
                 Current::Running(Arc::new(engine))
             }
             None => Current::Failed(registry::file::excuse(Reason::Resources)),
@@ -70,6 +73,23 @@ pub fn running() -> Option<Arc<Engine>> {
     }
 }
 
+/// Starts the thread that a link of the engine's node needs. Holds no lock: that takes memory of the program's allocator, in which
+/// another thread may have been interrupted by a handler that waits for that lock. Nor is it started in such a handler.
+#[inline]
+pub fn see_to_service() {
+    if UNSERVED.load(Ordering::Relaxed) && via::may_start() {
+        begin_service();
+    }
+}
+
+#[cold]
+fn begin_service() {
+    if let Some(engine) = running().filter(|_| UNSERVED.swap(false, Ordering::Relaxed)) {
+        // Without one, its peers are served by the program's calls.
+        let _ = kernel::stack::on_own(|| engine.node.begin_service());
+    }
+}
+
 /// The process has told a peer something by way of the kernel: a peer that reads from a ring afterwards must not miss it.
 #[inline]
 pub fn told_kernel() {
@@ -89,6 +109,7 @@ fn count_news() {
 /// and what has come for one of them that this side does not know of yet holds up what lies behind it. Holds no lock.
 pub fn see_to_links() {
     let Some(engine) = running() else { return };
+    see_to_service();
     orders::look(&engine);
     if let Some(via) = &engine.via {
         kernel::stack::on_own(|| via.see_to_pending(&engine));
@@ -104,6 +125,7 @@ fn current() -> MutexGuard<'static, Current> {
 /// anywhere in it.
 pub fn after_fork() {
     RUNS.store(false, Ordering::Relaxed);
+    UNSERVED.store(false, Ordering::Relaxed);
     let former = SLOT.load(Ordering::Relaxed);
     let others = (1..FORKS).map(|step| (former + step) % FORKS);
     match others.filter_map(|slot| Some((slot, SLOTS[slot].try_lock().ok()?))).next() {

@@ -7,17 +7,15 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    io,
     sync::Arc,
-    thread::{self, JoinHandle},
     time::Duration,
 };
 
-use sidestep_sys::{lock::Mutex, signal::without_signals};
+use sidestep_sys::lock::Mutex;
 
 use sidestep_fabric::{Endpoint, Error, LinkOptions, Node};
 use sidestep_stream::carrier::{
-    Host, Work,
+    Host,
     via::{self, Call, Caller, Link, Port, Refusal},
 };
 
@@ -29,10 +27,7 @@ use super::{
 };
 use crate::{
     config::{self, Device, config},
-    kernel::{
-        address::Key,
-        signal::{self, Inside},
-    },
+    kernel::{address::Key, signal},
     readiness::jump,
     registry::{Identity, reason::Reason},
     streams::{Place, Stage, Stream, lock},
@@ -68,7 +63,7 @@ enum Step {
 }
 
 /// This process: somebody else's program, whose handlers and allocator are its own.
-static HOST: Host = Host { is_sandboxed: super::is_disabled, may_start, start };
+static HOST: Host = Host { is_sandboxed: super::is_disabled, may_start };
 
 /// Tickets and processes that are remembered.
 const MOST_TICKETS: usize = 4096;
@@ -266,17 +261,8 @@ impl Exchange {
 
 /// A handler may have interrupted the program's allocator; and one of the program's own may hold its lock from before a `fork`
 /// until after it. A program that has shut itself in may end by leaving its only thread.
-fn may_start() -> bool {
+pub fn may_start() -> bool {
     !super::is_disabled() && !jump::is_in_handler() && !signal::is_quiet()
-}
-
-/// Starts a thread in which no handler of the program's ever runs.
-fn start(name: &str, run: Work) -> io::Result<JoinHandle<()>> {
-    let run = move || {
-        let _inside = Inside::enter();
-        run();
-    };
-    without_signals(|| thread::Builder::new().name(name.into()).spawn(run))
 }
 
 /// Where the port of a process without a number is: elsewhere on a card, so that two processes with different NICs do not meet.
@@ -294,12 +280,16 @@ fn any_number(random: u64) -> via::Place {
 /// is another.
 pub fn node() -> Option<Node> {
     let options = LinkOptions { admits: guests::admits, ..LinkOptions::default() };
-    let other = Some(scheme()).filter(|scheme| config().carrier != config::Carrier::Ring && *scheme != RENDEZVOUS_LINK);
-    let with_other = other.and_then(|other| {
+    let with_other = other_link().and_then(|other| {
         let options = LinkOptions { setup_timeout: SETUP, ..options };
-        Node::open(&[RENDEZVOUS_LINK, other], &options).ok()
+        Node::open_unserved(&[RENDEZVOUS_LINK, other], &options).ok()
     });
     with_other.or_else(|| Node::open(&[RENDEZVOUS_LINK], &options).ok())
+}
+
+/// The link of the NIC, if that is another than the one over which processes find each other.
+pub fn other_link() -> Option<&'static str> {
+    Some(scheme()).filter(|scheme| config().carrier != config::Carrier::Ring && *scheme != RENDEZVOUS_LINK)
 }
 
 /// The scheme of the link that the NIC is on.

@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use sidestep_sys::{clock, process};
+use sidestep_sys::{clock, process, signal::start_thread};
 
 use super::{super::Host, Link};
 
@@ -76,9 +76,9 @@ fn enter(link: &Arc<Link>) {
     let process = process::generation();
     if watched.process != process {
         watched.links.clear();
-        let (host, number) = (link.host, watched.ended);
-        let may_start = (host.may_start)();
-        let started = may_start.then(|| (host.start)("sovia-timer", Box::new(move || run(timer, number))));
+        let number = watched.ended;
+        let may_start = (link.host.may_start)();
+        let started = may_start.then(|| start_thread("sovia-timer", move || run(timer, number)));
         let Some(Ok(thread)) = started else {
             // Without a thread nothing is held from now on; what is goes with the next call.
             link.sent.prompt.store(true, Ordering::Relaxed);
@@ -165,7 +165,7 @@ pub fn handle(link: &Arc<Link>) {
             }
         }
     };
-    if (link.host.start)("sovia-handler", Box::new(run)).is_err() {
+    if start_thread("sovia-handler", run).is_err() {
         link.lost.store(true, Ordering::Relaxed);
     }
 }

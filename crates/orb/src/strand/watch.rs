@@ -102,7 +102,7 @@ impl Sockets {
 }
 
 impl Completions {
-    /// Takes all that is reported: what was served before it was reported here would pile up otherwise.
+    /// Takes many reports at once: those of messages that were served before would pile up otherwise.
     fn wait(&self, tokens: &mut Vec<u64>, now: bool) -> io::Result<()> {
         loop {
             let found = match now {

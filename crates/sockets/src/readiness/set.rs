@@ -252,6 +252,13 @@ impl Set {
             return false;
         }
         let Some(carrier) = stream.carrier().filter(|carrier| state.serves(carrier.node())) else { return false };
+        let can = |id: u32, member: &Member| {
+            let numbered = state.members.id(member.fd) == Some(id);
+            member.ring.is_some() || numbered && member.events & ONE_SHOT == 0
+        };
+        if !state.members.of(stream).into_iter().all(|id| state.members.get(id).is_none_or(|member| can(id, member))) {
+            return false;
+        }
         let set = self.fd.load(Ordering::Relaxed);
         for id in state.members.of(stream) {
             // Before there is a berth: what wakes it is news to the kernel.
@@ -261,14 +268,7 @@ impl Set {
             }
         }
         state.give_berth(set, carrier.node());
-        if state.berth.is_none() {
-            return false;
-        }
-        let can = |id: u32, member: &Member| {
-            let numbered = state.members.id(member.fd) == Some(id);
-            member.ring.is_some() || numbered && member.events & ONE_SHOT == 0
-        };
-        state.members.of(stream).into_iter().all(|id| state.members.get(id).is_none_or(|member| can(id, member)))
+        state.berth.is_some()
     }
 
     /// A descriptor of the program's is closed; with `last`, the stream with it.

@@ -5,15 +5,6 @@
 
 enum { PIECE = 40000, MORE = 60000, WAIT = 40, GO = 41 };
 
-/* What is right leaves no note. */
-static void expect_pattern(int fd, size_t from, size_t count, int failure) {
-    size_t before = me->length;
-    receive_pattern(fd, from, count);
-    if (!strstr(me->text + before, "all right"))
-        _exit(failure);
-    me->length = before;
-}
-
 static void stage(int fd) {
     int waiting = 0;
     me = &server_side;

@@ -47,6 +47,7 @@ const BEHAVIOURS: &[(&str, &[&str])] = &[
             "fork_accept",
             "fork_daemon",
             "fork_exec",
+            "fork_exec_silent",
             "fork_holds",
             "fork_idle",
             "fork_low_water",

@@ -95,6 +95,8 @@ pub struct Consumer {
     switched: u64,
     mask: u64,
     end: End,
+    /// Others read what is left, and tell the producer how far.
+    surrendered: bool,
 }
 
 /// What one side knows of the end of a ring.

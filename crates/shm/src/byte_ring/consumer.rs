@@ -28,6 +28,7 @@ impl Consumer {
             switched: 0,
             mask,
             end: End::Open,
+            surrendered: false,
         })
     }
 
@@ -227,6 +228,9 @@ impl Consumer {
     /// Tells the producer what has been consumed.
     #[inline]
     pub fn publish_head(&mut self) {
+        if self.surrendered {
+            return;
+        }
         // Pairs with `Producer::refresh`: reads of the consumed bytes come before the head.
         self.head.store(self.read, head_publish());
         self.published = self.read;

@@ -30,8 +30,10 @@ impl Consumer {
         next.is_none().then(|| Remainder { ring: ring.clone(), mask: *mask, tail: tail.clone(), head: head.clone() })
     }
 
-    /// The ring has ended at this position, and other holders read what is left of it.
+    /// The ring has ended at this position, and other holders read what is left of it. How far they have come is theirs to tell: one
+    /// that wants the rest has told the producer where it begins.
     pub fn skip_to_end(&mut self, end: u64) {
+        self.surrendered = true;
         let taken = self.tail.load(Ordering::Relaxed) & TAKEN != 0;
         self.end = if taken { End::Taken } else { End::Frozen };
         (self.read, self.known_tail, self.viewed) = (end, end, end);
@@ -98,5 +100,37 @@ impl Remainder {
         let wanted = held & POSITION | FROZEN | WANTED;
         held != wanted && held & TAKEN == 0
             || held == wanted && self.tail.compare_exchange(wanted, wanted & !WANTED, Ordering::Relaxed) == wanted
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::Memory;
+
+    /// The former owner says nothing that changes what another holder wants.
+    #[test]
+    fn all_that_another_holder_wants_is_taken() {
+        let memory = Memory::heap(4096).unwrap();
+        let word = |at| memory.word64(at).unwrap();
+        let parts = Parts {
+            ring: memory.span(1024, 1024).unwrap(),
+            tail: word(0),
+            core: word(64),
+            switch: word(128),
+            head: word(192),
+            begin: 0,
+        };
+        let (mut producer, mut owner) = (Producer::new(parts.clone()).unwrap(), Consumer::new(parts).unwrap());
+        assert_eq!(producer.copy_in(b"read, and not read").unwrap(), 18);
+        assert!(producer.publish(0));
+        assert_eq!(owner.copy_out(&mut [0; 4]).unwrap(), 4);
+        let rest = owner.remainder().unwrap();
+        let end = rest.freeze(4).unwrap();
+        rest.want(4);
+        owner.skip_to_end(end);
+        owner.publish_head();
+        assert_eq!(producer.take().unwrap().unwrap(), b", and not read");
+        assert!(rest.is_taken() && !rest.withdraw());
     }
 }

@@ -12,6 +12,7 @@
 //!   are all dead stay as they are, and whoever needs room may take them, all records of a socket at once.
 //! - C2. Numbers of holders are given out once.
 //! - C3. A count is that of the calls that the holders have made. It is never made equal to the kernel's.
+//! - C4. A holder that is struck off uses nothing of the records any more: they may be another socket's soon.
 
 use std::sync::{
     OnceLock,
@@ -21,6 +22,7 @@ use std::sync::{
     },
 };
 
+use sidestep_shm::Word64;
 use sidestep_sys::descriptor;
 
 use crate::{descriptors::table as descriptors, kernel, streams::Stream};
@@ -123,6 +125,11 @@ pub fn count(tally: u32, direction: usize, bytes: u64) {
     if let Some(table) = known() {
         table.count(tally, direction, bytes);
     }
+}
+
+/// Where the holders of a socket agree on how far they have read its ring. Programs that are executed have it, too.
+pub fn heirloom_words(tally: u32) -> Option<[Word64; 2]> {
+    known().map(|table| table.heirloom_words(tally))
 }
 
 /// The table, if there is one.

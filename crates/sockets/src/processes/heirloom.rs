@@ -8,6 +8,9 @@
 //!
 //! One word of memory that the family shares says how far the bytes were read, and whether the ring was taken over. Who moves
 //! it has the bytes: the owner, too, copies first and then moves the word, and drops its copy if it could not.
+//!
+//! A program that a holder executes has no ring. What lies there does not change any more once it was taken over, so the program
+//! is given a copy of it, and moves the same word as the others: that of a ring is in the record of custody.
 
 use std::{
     io::IoSliceMut,
@@ -35,14 +38,25 @@ pub struct Heirloom {
     word: Word64,
     /// Bytes that the peer has sent over TCP in the end.
     returned: Word64,
+    /// These words are in the record of custody, where a program that is executed finds them.
+    recorded: bool,
     source: Source,
+}
+
+/// Who has asked the peer for the bytes, and [decides](Heirloom::decide) when it has waited long enough.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wish {
+    /// This holder.
+    Own,
+    /// Another one.
+    Others,
 }
 
 /// Where the bytes lie.
 #[derive(Debug)]
 enum Source {
-    /// In memory of their own. They never change.
-    Copy(Span),
+    /// In memory of their own, from this position of the stream's carrier on. They never change.
+    Copy(Span, u64),
     /// In a ring.
     Ring(Rings),
 }
@@ -76,9 +90,10 @@ const DECISION_NS: u64 = 1_500_000_000;
 const LOOK: Duration = Duration::from_micros(50);
 /// Bytes of the family's memory before those of the stream, so that the words of two do not share a line.
 pub const HEAD: usize = 64;
-/// Where a copy says, for a program that is executed, that it is one, and of which socket.
-const MARKS: [usize; 2] = [16, 24];
-const MARK: u64 = 0x7369_6465_7374_7202;
+/// Where a copy says, for a program that is executed, what it is: of which socket, from which position on, and whether its word is in
+/// the record of custody or before its bytes.
+const MARKS: [usize; 4] = [16, 24, 32, 40];
+const MARK: u64 = 0x7369_6465_7374_7203;
 
 /// Whether some stream has one.
 #[inline]
@@ -104,46 +119,81 @@ pub fn after_fork() {
 impl Heirloom {
     /// Puts bytes where the children of this process will see them. `None`: there is no memory.
     pub fn copy(bytes: &[u8]) -> Option<Arc<Heirloom>> {
-        let memory = Memory::create("sidestep-heirloom", HEAD + bytes.len()).ok()?;
-        let span = memory.span(HEAD, bytes.len()).ok()?;
+        let (span, words) = allocate(bytes.len())?;
         span.copy_in(0, bytes).ok()?;
-        let [word, returned] = words(&memory)?;
-        Some(Arc::new(Heirloom { word, returned, source: Source::Copy(span) }))
+        Some(Heirloom::new(words, false, Source::Copy(span, 0)))
     }
 
-    /// A copy that the program before has left for the socket with this cookie.
-    pub fn attach(file: OwnedFd, len: usize, cookie: u64) -> Option<Arc<Heirloom>> {
+    /// A copy that the program before has left for the socket with this cookie; its record of custody has these words.
+    pub fn attach(file: OwnedFd, len: usize, cookie: u64, recorded: Option<[Word64; 2]>) -> Option<Arc<Heirloom>> {
         let memory = Memory::attach(file, len).ok()?;
         let span = memory.span(HEAD, len.checked_sub(HEAD)?).ok()?;
-        let marks = MARKS.map(|at| memory.word64(at).map(|word| word.load(Ordering::Acquire)));
-        if marks != [Ok(MARK), Ok(cookie)] {
-            return None;
+        let marks = MARKS.map(|at| memory.word64(at).map_or(0, |word| word.load(Ordering::Acquire)));
+        let [MARK, of, position, is_recorded] = marks else { return None };
+        let fits = of == cookie && position.checked_add(span.len() as u64).is_some_and(|end| end <= POSITION);
+        let words = if is_recorded != 0 { recorded? } else { words(&memory)? };
+        fits.then(|| Heirloom::new(words, is_recorded != 0, Source::Copy(span, position)))
+    }
+
+    /// A file in which a program that is executed finds what is left for the socket with this cookie. `None`: there is no memory, or
+    /// the program could not tell how far it was read.
+    pub fn file(&self, cookie: u64) -> Option<Arc<OwnedFd>> {
+        let (span, position) = match &self.source {
+            Source::Copy(span, position) => (span.clone(), *position),
+            Source::Ring(_) if self.recorded => self.copy_of_ring()?,
+            Source::Ring(_) => return None,
+        };
+        let memory = span.memory();
+        for (at, word) in MARKS.into_iter().zip([MARK, cookie, position, u64::from(self.recorded)]) {
+            memory.store64(at, word, Ordering::Release).ok()?;
         }
-        let [word, returned] = words(&memory)?;
-        Some(Arc::new(Heirloom { word, returned, source: Source::Copy(span) }))
+        memory.descriptor()
     }
 
-    /// The file of a copy, in which a program that is executed recognises what belongs to the socket with this cookie.
-    pub fn named(&self, cookie: u64) -> Option<Arc<OwnedFd>> {
-        let Source::Copy(span) = &self.source else { return None };
-        for (at, word) in MARKS.into_iter().zip([MARK, cookie]) {
-            span.memory().store64(at, word, Ordering::Release).ok()?;
+    /// Copies what is left of a ring, and tells from where on. Others may read of it meanwhile, which the word tells.
+    fn copy_of_ring(&self) -> Option<(Span, u64)> {
+        let end = self.end();
+        let read = loop {
+            let word = self.word.load(Ordering::Acquire);
+            if word & WANTED == 0 {
+                break word & POSITION;
+            }
+            self.await_decision();
+        };
+        let mut bytes = vec![0; end.checked_sub(read)? as usize];
+        let (span, _) = allocate(bytes.len())?;
+        let copied = self.copy_out(read, &mut bytes) && span.copy_in(0, &bytes).is_ok();
+        copied.then_some((span, read))
+    }
+
+    fn new([word, returned]: [Word64; 2], recorded: bool, source: Source) -> Arc<Heirloom> {
+        Arc::new(Heirloom { word, returned, recorded, source })
+    }
+
+    /// Whether a program that is executed can have it.
+    pub fn can_be_left(&self) -> bool {
+        self.recorded || matches!(self.source, Source::Copy(..))
+    }
+
+    /// Of the rings that this process goes on using, one of which it has read so far, with the words of its record of custody, if it
+    /// has one. `None`: there is no memory.
+    pub fn rings(
+        inward: Option<Heir>,
+        outward: Option<Stopper>,
+        read: u64,
+        recorded: Option<[Word64; 2]>,
+    ) -> Option<Arc<Heirloom>> {
+        let is_recorded = recorded.is_some();
+        let words = match recorded {
+            Some(words) => words,
+            None => words(&Memory::family(HEAD).ok()?)?,
+        };
+        for (word, value) in words.iter().zip([read, 0]) {
+            word.store(value, Ordering::Release);
         }
-        span.memory().descriptor()
-    }
-
-    /// Whether it is a copy.
-    pub fn is_copy(&self) -> bool {
-        matches!(self.source, Source::Copy(_))
-    }
-
-    /// Of the rings that this process goes on using, one of which it has read so far. `None`: there is no memory.
-    pub fn rings(inward: Option<Heir>, outward: Option<Stopper>, read: u64) -> Option<Arc<Heirloom>> {
-        let [word, returned] = words(&Memory::family(HEAD).ok()?)?;
-        word.store(read, Ordering::Release);
         let ends = [const { AtomicU64::new(UNKNOWN) }; 2];
         let rings = Rings { inward, outward, ends, counted: AtomicBool::new(false) };
-        Some(Arc::new(Heirloom { word, returned, source: Source::Ring(rings) }))
+        Some(Heirloom::new(words, is_recorded, Source::Ring(rings)))
     }
 
     /// The owner has copied so many bytes from a position of the ring on. `false`: another holder has taken over, and these
@@ -191,14 +241,14 @@ impl Heirloom {
     pub fn unread(&self) -> usize {
         let read = self.word.load(Ordering::Acquire) & POSITION;
         match &self.source {
-            Source::Copy(_) => self.left(),
+            Source::Copy(..) => self.left(),
             Source::Ring(rings) => rings.inward.as_ref().map_or(0, |inward| inward.unread(read)) as usize,
         }
     }
 
     fn end(&self) -> u64 {
         match &self.source {
-            Source::Copy(bytes) => bytes.len() as u64,
+            Source::Copy(bytes, position) => position + bytes.len() as u64,
             Source::Ring(_) => self.take_over().map_or(0, |[end, _]| end),
         }
     }
@@ -235,27 +285,33 @@ impl Heirloom {
 
     fn copy_out(&self, at: u64, bytes: &mut [u8]) -> bool {
         match &self.source {
-            Source::Copy(span) => span.copy_out(at as usize, bytes).is_ok(),
+            Source::Copy(span, position) => {
+                at.checked_sub(*position).is_some_and(|at| span.copy_out(at as usize, bytes).is_ok())
+            }
             Source::Ring(rings) => rings.inward.as_ref().is_some_and(|inward| inward.copy_out(at, bytes).is_ok()),
         }
     }
 
-    /// Asks the peer to send what is left over TCP. `true`: that has to be waited for, and [decided](Self::decide).
-    pub fn want(&self) -> bool {
-        let Source::Ring(Rings { inward: Some(inward), .. }) = &self.source else { return false };
+    /// Asks the peer to send what is left over TCP, which has to be waited for. `None`: nothing is left, or the peer cannot be asked.
+    pub fn want(&self) -> Option<Wish> {
+        let Source::Ring(Rings { inward: Some(inward), .. }) = &self.source else { return None };
         let end = self.end();
         loop {
             let word = self.word.load(Ordering::Acquire);
             if word & POSITION >= end {
-                return false;
+                return None;
             }
             if word & WANTED != 0 {
-                return true;
+                return Some(Wish::Others);
             }
             if self.word.compare_swap(word, word | WANTED) == word {
                 let parts = |note| Reading { parting: true, ..Reading::from_note(note) }.to_note();
                 inward.want(word & POSITION, parts);
-                return true;
+                if self.word.load(Ordering::Acquire) & WANTED == 0 {
+                    // Another holder took this one for dead, and has decided.
+                    inward.withdraw();
+                }
+                return Some(Wish::Own);
             }
         }
     }
@@ -268,12 +324,15 @@ impl Heirloom {
         }
     }
 
-    /// What the peer has not taken by now is read here.
+    /// What the peer has not taken by now is read here. Who has a copy cannot see whether it has: what was asked for comes then.
     pub fn decide(&self) {
-        let Source::Ring(Rings { inward: Some(inward), .. }) = &self.source else { return };
+        let inward = match &self.source {
+            Source::Ring(rings) => rings.inward.as_ref(),
+            Source::Copy(..) => None,
+        };
         let word = self.word.load(Ordering::Acquire);
         if word & WANTED != 0 {
-            let decided = match inward.withdraw() {
+            let decided = match inward.is_some_and(Heir::withdraw) {
                 true => word & !WANTED,
                 false => {
                     let end = self.end();
@@ -306,9 +365,15 @@ impl Heirloom {
     pub fn descriptor(&self) -> Option<i32> {
         match &self.source {
             Source::Ring(rings) => rings.inward.as_ref().and_then(Heir::descriptor),
-            Source::Copy(span) => span.memory().descriptor().map(|file| file.as_raw_fd()),
+            Source::Copy(span, _) => span.memory().descriptor().map(|file| file.as_raw_fd()),
         }
     }
+}
+
+/// Memory for a copy of so many bytes, and its words.
+fn allocate(len: usize) -> Option<(Span, [Word64; 2])> {
+    let memory = Memory::create("sidestep-heirloom", HEAD + len).ok()?;
+    Some((memory.span(HEAD, len).ok()?, words(&memory)?))
 }
 
 /// The two words of an heirloom.
@@ -317,38 +382,4 @@ fn words(memory: &Memory) -> Option<[Word64; 2]> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_byte_is_taken_once() {
-        let heirloom = Heirloom::copy(b"every byte once").unwrap();
-        let mut bytes = [0; 6];
-        assert_eq!(heirloom.take(&mut [IoSliceMut::new(&mut bytes)], libc::MSG_PEEK), 6);
-        assert_eq!(heirloom.left(), 15);
-        let (first, second) = bytes.split_at_mut(2);
-        assert_eq!(heirloom.take(&mut [IoSliceMut::new(first), IoSliceMut::new(second)], 0), 6);
-        assert_eq!(&bytes, b"every ");
-        let mut rest = [0; 20];
-        assert_eq!(heirloom.take(&mut [IoSliceMut::new(&mut rest)], 0), 9);
-        assert_eq!(&rest[..9], b"byte once");
-        assert_eq!((heirloom.left(), heirloom.take(&mut [IoSliceMut::new(&mut rest)], 0)), (0, 0));
-    }
-    #[test]
-    fn a_program_that_is_executed_shares_what_is_left() {
-        const COOKIE: u64 = 77;
-        let heirloom = Heirloom::copy(b"shared by two").unwrap();
-        let len = HEAD + 13;
-        let file = || heirloom.named(COOKIE).unwrap().try_clone().unwrap();
-        let mut bytes = [0; 7];
-        assert_eq!(heirloom.take(&mut [IoSliceMut::new(&mut bytes)], 0), 7);
-        assert!(Heirloom::attach(file(), len, COOKIE + 1).is_none(), "another socket's");
-        assert!(Heirloom::attach(file(), len + 1, COOKIE).is_none(), "another length");
-        let executed = Heirloom::attach(file(), len, COOKIE).unwrap();
-        let mut rest = [0; 20];
-        assert_eq!(executed.take(&mut [IoSliceMut::new(&mut rest[..3])], 0), 3);
-        assert_eq!(&rest[..3], b"by ");
-        assert_eq!(heirloom.take(&mut [IoSliceMut::new(&mut rest)], 0), 3);
-        assert_eq!((&rest[..3], executed.left()), (&b"two"[..], 0));
-    }
-}
+mod tests;

@@ -17,7 +17,7 @@ use sidestep_sys::clock;
 use crate::{
     descriptors::table,
     kernel::{self, signal::Inside},
-    processes::fork::Legacy,
+    processes::{fork::Legacy, heirloom::Wish},
     promotion::engine,
     readiness::sleep,
     registry::{self, reason::Reason},
@@ -280,20 +280,22 @@ fn return_inherited(streams: &[&'static Stream], limit: u64) {
     let deadline = clock::now() + limit;
     let mut wanted: Vec<_> = Vec::new();
     for stream in streams {
-        if let Some(heirloom) = stream.take_over().filter(|heirloom| heirloom.want()) {
-            wanted.push((stream.fd(), heirloom));
+        if let Some(heirloom) = stream.take_over()
+            && let Some(wish) = heirloom.want()
+        {
+            wanted.push((stream.fd(), heirloom, wish));
         }
     }
     while !wanted.is_empty() {
         let late = clock::now() >= deadline;
-        wanted.retain(|(fd, heirloom)| {
+        wanted.retain(|(fd, heirloom, wish)| {
             // They were there before, and are to be there afterwards.
             let arrived = || kernel::ask(*fd, libc::FIONREAD).is_ok_and(|count| count > 0);
-            let decided = late || heirloom.is_sent() && arrived();
-            if decided {
+            let over = late || heirloom.is_sent() && arrived();
+            if over && *wish == Wish::Own {
                 heirloom.decide();
             }
-            !decided
+            !over
         });
         if !wanted.is_empty() {
             kernel::pause(LOOK);

@@ -276,6 +276,9 @@ impl Stream {
             // Bytes that nobody will read are a reset, as on TCP.
             kernel::reset_at_close(fd);
         }
+        // A call that is under way in another thread uses nothing of the record any more (C4).
+        self.reader().disinherit();
+        self.forget_heirloom();
         custody::releasing(fd);
         sidestep_sys::descriptor::closed(fd);
         let again = change.is_some();

@@ -71,7 +71,8 @@ impl Stream {
             return None;
         }
         let (inward, read) = reader.settled()?;
-        let heirloom = Heirloom::rings(inward, writer.stopper(), read)?;
+        let recorded = self.family.tally().and_then(custody::heirloom_words);
+        let heirloom = Heirloom::rings(inward, writer.stopper(), read, recorded)?;
         reader.share(heirloom.clone());
         *lock(&self.family.heirloom) = Some(heirloom.clone());
         self.family.shared.store(true, Ordering::Relaxed);
@@ -154,11 +155,11 @@ impl Stream {
         lock(&self.family.heirloom).clone()
     }
 
-    /// Takes out a copy that the family shares, if something of it is left, for a program that goes on with it. What of it is
+    /// Takes out what the family shares, if something of it is left, for a program that goes on with it. What of it is
     /// read here must be inherited again.
     pub fn lend_heirloom(&self) -> Option<Arc<Heirloom>> {
         let mut reader = self.reader();
-        let heirloom = self.heirloom().filter(|heirloom| heirloom.is_copy() && heirloom.left() > 0)?;
+        let heirloom = self.take_over().filter(|heirloom| heirloom.can_be_left() && heirloom.left() > 0)?;
         reader.disinherit();
         self.forget_heirloom();
         Some(heirloom)

@@ -139,7 +139,7 @@ pub fn adopt() {
             && let Some(stream) = table::new_stream()
         {
             stream.adopt(fd, tally, [READ, WRITE].map(|direction| custody.former(tally, direction)));
-            rest::adopt(stream, cookie);
+            rest::adopt(stream, cookie, tally);
             match table::put_stream(fd, stream) {
                 true => drop(adopted.insert(cookie, stream)),
                 false => table::recycle_stream(stream),

@@ -6,14 +6,14 @@
 //! carrier and the kernel's buffers hold, and belongs to the socket whose cookie it names.
 
 use std::{
-    os::fd::{AsRawFd, IntoRawFd},
+    os::fd::{AsRawFd, IntoRawFd, OwnedFd},
     sync::Arc,
 };
 
 use rustix::fs::fstat;
 use sidestep_sys::{descriptor, lock::Mutex};
 
-use super::{drop_token, is_sole_holder, program::is_trusted};
+use super::{drop_token, heirloom_words, is_sole_holder, program::is_trusted};
 use crate::{
     descriptors::numbers,
     kernel,
@@ -43,7 +43,8 @@ pub fn leave(streams: &[&'static Stream]) {
     for stream in streams {
         let Ok(cookie) = kernel::cookie(stream.fd()) else { continue };
         let Some(bytes) = unread(stream, cookie) else { continue };
-        match (1..=MOST).find_map(|below| place(cookie, &bytes, below)) {
+        let file = bytes.file(cookie);
+        match file.and_then(|file| (1..=MOST).find_map(|below| place(&file, below))) {
             Some(number) => lock(&RESTS).push(Rest { stream, bytes, number }),
             None => stream.inherit_bytes(bytes),
         }
@@ -59,11 +60,11 @@ pub fn take_back() {
 }
 
 /// At the start of a program: the one before has left these for this socket.
-pub fn adopt(stream: &Stream, cookie: u64) {
+pub fn adopt(stream: &Stream, cookie: u64, tally: u32) {
     let Some(highest) = numbers::handed_on() else { return };
     let mut numbers = (1..=MOST).map(|below| highest - below);
     // The first one alone: this process's own copy of the descriptor may have a number below it.
-    if let Some((number, bytes)) = numbers.find_map(|number| Some((number, find(number, cookie)?))) {
+    if let Some((number, bytes)) = numbers.find_map(|number| Some((number, find(number, cookie, tally)?))) {
         let _ = kernel::close(number);
         stream.inherit_bytes(bytes);
     }
@@ -90,9 +91,8 @@ fn unread(stream: &'static Stream, cookie: u64) -> Option<Arc<Heirloom>> {
 }
 
 /// Puts them below the number where the next program looks.
-fn place(cookie: u64, bytes: &Heirloom, below: i32) -> Option<i32> {
+fn place(file: &OwnedFd, below: i32) -> Option<i32> {
     let number = numbers::handed_on()?.checked_sub(below).filter(|number| *number > 2)?;
-    let file = bytes.named(cookie)?;
     let copy = kernel::copy_at(file.as_raw_fd(), number)?.into_raw_fd();
     let kept_open = kernel::control(copy, libc::F_SETFD, 0).is_ok();
     if !kept_open {
@@ -101,14 +101,15 @@ fn place(cookie: u64, bytes: &Heirloom, below: i32) -> Option<i32> {
     kept_open.then_some(copy)
 }
 
-fn find(number: i32, cookie: u64) -> Option<Arc<Heirloom>> {
+fn find(number: i32, cookie: u64, tally: u32) -> Option<Arc<Heirloom>> {
     // Nothing but memory can be sealed. Whatever else has this number is not touched.
     kernel::control(number, libc::F_GET_SEALS, 0).ok().filter(|seals| *seals != 0)?;
     let file = kernel::copy_high(number).ok()?;
     let len = fstat(&file).map_or(0, |status| status.st_size as usize);
     let fits = is_trusted(&file) && (heirloom::HEAD..=heirloom::HEAD + MOST_BYTES).contains(&len);
     let copy = file.as_raw_fd();
-    let found = Some(file).filter(|_| fits).and_then(|file| Heirloom::attach(file, len, cookie));
+    let attach = |file| Heirloom::attach(file, len, cookie, heirloom_words(tally));
+    let found = Some(file).filter(|_| fits).and_then(attach);
     if found.is_none() {
         descriptor::closed(copy);
     }

@@ -17,17 +17,18 @@ use crate::{descriptors::numbers, kernel};
 
 /// As many sockets as the registry has room for.
 pub const PLACES: usize = 16_384;
-/// Words of a record: cookie, whether the family counts its bytes, those, and holders.
+/// Words of a record: cookie, whether the family counts its bytes, those, what holders have read of a ring, and holders.
 const WORDS: usize = 16;
 const COUNTED: usize = 1;
 const TCP: usize = 2;
 const FORMER: usize = 4;
-const HOLDERS: usize = 6;
+const HEIRLOOM: usize = 6;
+const HOLDERS: usize = 8;
 /// Words before the records: the last number that was given out, and what shows that this is such a table.
 const HEADER: usize = 8;
 const MARK: usize = 1;
 /// Changes with the layout.
-const LAYOUT: u64 = 0x7369_6465_7374_6501;
+const LAYOUT: u64 = 0x7369_6465_7374_6502;
 const LEN: usize = (HEADER + PLACES * WORDS) * 8;
 /// Places looked at for one socket.
 const PROBES: usize = 64;
@@ -217,6 +218,11 @@ impl Table {
     /// Notes that.
     pub fn set_former(&self, tally: u32, direction: usize, bytes: u64) {
         self.words.word(at(tally, FORMER + direction)).store(bytes, Release);
+    }
+
+    /// The two words of what the holders share of a ring ([`Heirloom`](crate::processes::heirloom::Heirloom)).
+    pub fn heirloom_words(&self, tally: u32) -> [Word64; 2] {
+        [0, 1].map(|word| self.words.word(at(tally, HEIRLOOM + word)))
     }
 }
 

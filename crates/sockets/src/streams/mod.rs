@@ -10,9 +10,12 @@
 //!   (`calls_in_kernel`) and every epoll set that has the stream has a berth.
 //! - S4. Only the anchor ends a stream.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    io::IoSlice,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use sidestep_stream::{carrier::Carrier, record::Record};
@@ -307,6 +310,10 @@ impl Stream {
     /// The kernel says that the peer's end has come. If it came without the peer's word, by its death, and bytes of ours
     /// lay unread, TCP would have been reset: the anchor is shut, so that every wait sees it.
     pub fn notice_end(&self, carrier: &Carrier) {
+        let reading = carrier.peer_reading();
+        if reading.closed && !reading.resets && carrier.capabilities().far {
+            return self.notice_late_bytes();
+        }
         if carrier.has_ended() || carrier.peer_reading().closed || !kernel::has_peer_ended(self.fd()) {
             return;
         }
@@ -326,6 +333,17 @@ impl Stream {
             }
             std::thread::yield_now();
         }
+    }
+
+    /// A peer that is far away has closed, and had read all that had come. Bytes that were on their way to it then are a reset on TCP: the
+    /// kernel finds that by itself when it has one of them.
+    #[cold]
+    fn notice_late_bytes(&self) {
+        let Some(writer) = self.try_writer().filter(|writer| writer.has_unread(self)) else { return };
+        if !self.ends.writes_over.swap(true, Ordering::Relaxed) {
+            let _ = kernel::send(self.fd(), &[IoSlice::new(&[0])], libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL);
+        }
+        drop(writer);
     }
 
     /// The program is told of an error. If the connection has gone with it, writes are the kernel's.

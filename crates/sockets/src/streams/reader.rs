@@ -179,7 +179,8 @@ impl Reader {
     pub fn end(&mut self, stream: &Stream) {
         let Some(ring) = &mut self.ring else { return };
         let aside = self.aside.as_ref().is_some_and(|aside| !aside.bytes.is_empty());
-        if ring.available() > 0 || !self.kept.is_empty() || aside {
+        self.note.resets = ring.available() > 0 || !self.kept.is_empty() || aside;
+        if self.note.resets {
             kernel::reset_at_close(stream.fd());
         }
         self.note.closed = true;

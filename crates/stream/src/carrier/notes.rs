@@ -29,6 +29,8 @@ pub struct Reading {
     pub wanted: bool,
     /// It stays so: the writer sends that over TCP.
     pub given: bool,
+    /// It has closed with bytes that it has not read: the kernel resets the connection.
+    pub resets: bool,
     /// Changes while the reader is on its way to a link, with what TCP has before it.
     pub paces: u16,
 }
@@ -67,7 +69,7 @@ impl Reading {
     /// As a note.
     pub fn to_note(self) -> u64 {
         let paces = u64::from(self.paces) << 16;
-        let bits = [self.open, self.closed, self.leaving, self.parting, self.wanted, self.given];
+        let bits = [self.open, self.closed, self.leaving, self.parting, self.wanted, self.given, self.resets];
         let bits = bits.iter().enumerate().fold(0, |bits, (at, bit)| bits | u64::from(*bit) << at);
         paces | u64::from(self.done) << 8 | bits
     }
@@ -76,8 +78,8 @@ impl Reading {
     pub fn from_note(note: u64) -> Reading {
         let bit = |at: u32| note >> at & 1 != 0;
         let (done, paces) = ((note >> 8) as u8 & 0x7f, (note >> 16) as u16);
-        let [open, closed, leaving, parting, wanted, given] = [0, 1, 2, 3, 4, 5].map(bit);
-        Reading { done, open, closed, leaving, parting, wanted, given, paces }
+        let [open, closed, leaving, parting, wanted, given, resets] = [0, 1, 2, 3, 4, 5, 6].map(bit);
+        Reading { done, open, closed, leaving, parting, wanted, given, resets, paces }
     }
 
     /// Whether the reader wants the writer to leave the carrier, for whatever reason.
@@ -100,10 +102,11 @@ mod tests {
                 assert_eq!(Switch::from_note(switch.to_note() | ENDED), switch);
             }
         }
-        for bits in 0..64 {
-            let [open, closed, leaving, parting, wanted, given] = [1, 2, 4, 8, 16, 32].map(|bit| bits & bit != 0);
+        for bits in 0..128 {
+            let [open, closed, leaving, parting, wanted, given, resets] =
+                [1, 2, 4, 8, 16, 32, 64].map(|bit| bits & bit != 0);
             let paces = 0x101 * u16::from(bits);
-            let reading = Reading { done: bits * 2, open, closed, leaving, parting, wanted, given, paces };
+            let reading = Reading { done: bits, open, closed, leaving, parting, wanted, given, resets, paces };
             assert_eq!(Reading::from_note(reading.to_note()), reading);
         }
         assert_eq!(Switch::next_number(127), 0);

@@ -1,4 +1,4 @@
-/* A set in a set, a set in poll and in select. */
+/* A set in a set, a set in poll and in select, after a wait and a fork. A wait that tells of nothing changes nothing. */
 #include "behaviour.h"
 
 static void server(int fd) {
@@ -7,6 +7,12 @@ static void server(int fd) {
     struct epoll_event event = {.events = EPOLLIN, .data.u32 = 1};
     warm(fd);
     DO(epoll_ctl(inner, EPOLL_CTL_ADD, fd, &event));
+    DO(epoll_wait(inner, &event, 1, 0));
+    note("then %x %u", event.events, event.data.u32);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(0);
+    note_end("a child", child);
     event.data.u32 = 2;
     DO(epoll_ctl(outer, EPOLL_CTL_ADD, inner, &event));
     DO(epoll_ctl(inner, EPOLL_CTL_ADD, outer, &event));

@@ -115,6 +115,7 @@ impl Set {
         for id in ids {
             state.uncarry(set, id);
         }
+        state.lapsed = false;
         state.berth = None;
     }
 
@@ -124,7 +125,7 @@ impl Set {
         let mut state = lock(&self.state);
         for id in state.members.of(stream) {
             state.uncarry(set, id);
-            state.lapsed |= stream.stage() == Stage::Carried;
+            state.lapsed |= stream.stage() == Stage::Carried && !self.is_exported();
         }
     }
 

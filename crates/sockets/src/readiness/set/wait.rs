@@ -1,6 +1,7 @@
 //! Waiting in a set.
 
 use std::{
+    cell::Cell,
     sync::{Arc, atomic::Ordering},
     time::Duration,
 };
@@ -39,8 +40,18 @@ struct Until {
     before: Runs,
 }
 
+/// So many events are collected on the stack.
+const FEW: usize = 16;
+const NO_EVENT: libc::epoll_event = libc::epoll_event { events: 0, u64: 0 };
+
+thread_local! {
+    /// Room for more, from the last call.
+    static ROOM: Cell<Vec<libc::epoll_event>> = const { Cell::new(Vec::new()) };
+}
+
 impl Set {
-    /// `epoll_wait` and its relatives.
+    /// `epoll_wait` and its relatives. The kernel also tells of what is ours alone: the program finds the events that it is told of in
+    /// its list, and all else there as it was.
     pub fn wait(
         &'static self,
         events: &mut [libc::epoll_event],
@@ -48,10 +59,35 @@ impl Set {
         mask: Option<Mask>,
         before: Runs,
     ) -> Result<usize> {
-        let set = self.fd.load(Ordering::Relaxed);
-        if events.is_empty() {
-            return kernel::epoll_wait(set, events, timeout, mask);
+        match events.len() {
+            0 => kernel::epoll_wait(self.fd.load(Ordering::Relaxed), events, timeout, mask),
+            wanted @ 1..=FEW => {
+                let mut few = [NO_EVENT; FEW];
+                let count = self.wait_for(&mut few[..wanted], timeout, mask, before)?;
+                events[..count].copy_from_slice(&few[..count]);
+                Ok(count)
+            }
+            wanted => {
+                let mut room = ROOM.try_with(Cell::take).unwrap_or_default();
+                room.resize(room.len().max(wanted), NO_EVENT);
+                let outcome = self.wait_for(&mut room[..wanted], timeout, mask, before);
+                if let Ok(count) = outcome {
+                    events[..count].copy_from_slice(&room[..count]);
+                }
+                let _ = ROOM.try_with(|place| place.set(room));
+                outcome
+            }
         }
+    }
+
+    fn wait_for(
+        &'static self,
+        events: &mut [libc::epoll_event],
+        timeout: Option<Duration>,
+        mask: Option<Mask>,
+        before: Runs,
+    ) -> Result<usize> {
+        let set = self.fd.load(Ordering::Relaxed);
         let deadline = timeout.map(|timeout| clock::now().saturating_add(timeout.as_nanos() as u64));
         let until = Until { deadline, mask, before };
         if self.registered_elsewhere.swap(false, Ordering::Relaxed) {

@@ -29,11 +29,13 @@ use std::{
 };
 
 mod alone;
+mod condition;
 mod mutex;
 mod order;
 
 pub use self::{
     alone::learn_threads,
+    condition::Condition,
     mutex::{Mutex, MutexGuard},
     order::{no_handler_comes, only_where},
 };

@@ -38,6 +38,7 @@ pub trait Source {
 macro_rules! number {
     ($name:ident, $type:ty, $what:literal) => {
         #[doc = concat!("Reads ", $what, ".")]
+        #[inline]
         pub fn $name(&mut self) -> Result<$type, Error> {
             self.align(size_of::<$type>())?;
             let bytes = self.array()?;
@@ -51,6 +52,7 @@ macro_rules! number {
 
 impl<'a> Decoder<'a> {
     /// A decoder of `data`, whose first byte is the origin of alignment.
+    #[inline]
     #[must_use]
     pub fn new(data: &'a [u8], format: Format) -> Self {
         Self { data, at: 0, len: data.len(), elsewhere: None, base: 0, depth: 0, format, context: None }
@@ -91,18 +93,21 @@ impl<'a> Decoder<'a> {
     }
 
     /// Where the next value begins, before alignment, counted from the beginning of the message.
+    #[inline]
     #[must_use]
     pub fn position(&self) -> usize {
         self.base + self.at
     }
 
     /// How many bytes have not been read.
+    #[inline]
     #[must_use]
     pub fn remaining(&self) -> usize {
         self.len - self.at
     }
 
     /// The bytes at hand that have not been read.
+    #[inline]
     #[must_use]
     pub fn rest(&self) -> &'a [u8] {
         self.data.get(self.at..).unwrap_or_default()
@@ -114,9 +119,12 @@ impl<'a> Decoder<'a> {
         self.elsewhere.is_some() && count > self.rest().len()
     }
 
-    /// Skips to a multiple of `size` from the origin.
+    /// Skips to a multiple of `size` from the origin, which is a power of two.
+    #[inline]
     pub fn align(&mut self, size: usize) -> Result<(), Error> {
-        let aligned = self.at.next_multiple_of(size);
+        debug_assert!(size.is_power_of_two());
+        // No message is so long that this overflows.
+        let aligned = (self.at + (size - 1)) & !(size - 1);
         if aligned > self.len {
             return Err(self.truncated(aligned - self.at));
         }
@@ -125,6 +133,7 @@ impl<'a> Decoder<'a> {
     }
 
     /// Reads `count` bytes as they are.
+    #[inline]
     pub fn raw(&mut self, count: usize) -> Result<&'a [u8], Error> {
         match self.rest().get(..count) {
             Some(bytes) => {
@@ -155,6 +164,7 @@ impl<'a> Decoder<'a> {
     }
 
     /// Reads an octet.
+    #[inline]
     pub fn u8(&mut self) -> Result<u8, Error> {
         Ok(self.array::<1>()?[0])
     }
@@ -190,6 +200,7 @@ impl<'a> Decoder<'a> {
     /// Reads the length of a sequence whose elements take at least `smallest` bytes each.
     ///
     /// Fails if the message cannot hold so many.
+    #[inline]
     pub fn length(&mut self, smallest: usize) -> Result<usize, Error> {
         let count = self.u32()? as usize;
         match count.checked_mul(smallest) {
@@ -199,6 +210,7 @@ impl<'a> Decoder<'a> {
     }
 
     /// Reads a sequence of octets.
+    #[inline]
     pub fn octets(&mut self) -> Result<&'a [u8], Error> {
         let length = self.length(1)?;
         self.raw(length)
@@ -220,6 +232,7 @@ impl<'a> Decoder<'a> {
     /// Reads a string as bytes, without the zero at its end.
     ///
     /// A length of zero, which some brokers send, is the empty string.
+    #[inline]
     pub fn identifier(&mut self) -> Result<&'a [u8], Error> {
         unterminated(self.octets()?)
     }
@@ -255,6 +268,7 @@ impl<'a> Decoder<'a> {
         if self.depth < MAX_DEPTH { Ok(self.depth + 1) } else { Err(Error::Depth) }
     }
 
+    #[inline]
     fn array<const N: usize>(&mut self) -> Result<[u8; N], Error> {
         match self.rest().first_chunk() {
             Some(bytes) => {
@@ -292,6 +306,7 @@ impl<'a> Decoder<'a> {
 }
 
 /// A string without the zero at its end.
+#[inline]
 fn unterminated(bytes: &[u8]) -> Result<&[u8], Error> {
     match bytes.split_last() {
         None => Ok(bytes),

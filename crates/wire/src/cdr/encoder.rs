@@ -39,6 +39,7 @@ pub struct Encapsulation {
 macro_rules! number {
     ($name:ident, $type:ty, $what:literal) => {
         #[doc = concat!("Writes ", $what, ".")]
+        #[inline]
         pub fn $name(&mut self, value: $type) {
             self.align(size_of::<$type>());
             match self.format.order {
@@ -98,12 +99,14 @@ impl<'a> Encoder<'a> {
     }
 
     /// The number of bytes written so far.
+    #[inline]
     #[must_use]
     pub fn position(&self) -> usize {
         self.passed + self.buffer.len()
     }
 
     /// Forgets what was written behind `position`, if it is still in the buffer.
+    #[inline]
     pub fn truncate(&mut self, position: usize) {
         self.buffer.truncate(position.saturating_sub(self.passed));
     }
@@ -114,13 +117,19 @@ impl<'a> Encoder<'a> {
         self.format
     }
 
-    /// Pads with zeros to a multiple of `size` from the origin.
+    /// Pads with zeros to a multiple of `size` from the origin, which is a power of two of at most 8.
+    #[inline]
     pub fn align(&mut self, size: usize) {
+        debug_assert!(matches!(size, 1 | 2 | 4 | 8));
         let at = self.position() - self.origin;
-        self.buffer.resize(self.buffer.len() + at.next_multiple_of(size) - at, 0);
+        let missing = at.wrapping_neg() & (size - 1);
+        if missing > 0 {
+            self.buffer.extend_from_slice(&[0; 8][..missing]);
+        }
     }
 
     /// Writes an octet.
+    #[inline]
     pub fn u8(&mut self, value: u8) {
         self.buffer.push(value);
     }
@@ -144,10 +153,17 @@ impl<'a> Encoder<'a> {
     }
 
     /// Writes bytes as they are.
+    #[inline]
     pub fn raw(&mut self, bytes: &[u8]) {
         if bytes.len() < self.direct || self.open > 0 {
             return self.buffer.extend_from_slice(bytes);
         }
+        self.pass(bytes);
+    }
+
+    /// Bytes that do not go through the buffer.
+    #[cold]
+    fn pass(&mut self, bytes: &[u8]) {
         self.hand_on();
         if let Some(outlet) = &mut self.outlet {
             outlet.put(bytes);
@@ -164,12 +180,14 @@ impl<'a> Encoder<'a> {
     }
 
     /// Writes a length as an unsigned long.
+    #[inline]
     pub fn length(&mut self, length: usize) -> Result<(), Error> {
         self.u32(u32::try_from(length).map_err(|_| Error::Length { found: length })?);
         Ok(())
     }
 
     /// Writes a sequence of octets.
+    #[inline]
     pub fn octets(&mut self, bytes: &[u8]) -> Result<(), Error> {
         self.length(bytes.len())?;
         self.raw(bytes);
@@ -201,6 +219,7 @@ impl<'a> Encoder<'a> {
     }
 
     /// Writes a string that is the same in every code set: a repository id, the name of an operation.
+    #[inline]
     pub fn identifier(&mut self, value: &[u8]) -> Result<(), Error> {
         self.length(value.len() + 1)?;
         self.raw(value);

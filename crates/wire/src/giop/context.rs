@@ -29,6 +29,12 @@ impl<'a> Contexts<'a> {
     /// No service contexts.
     pub const EMPTY: Self = Self { data: &[], phase: 0, count: 0, format: Format::NATIVE };
 
+    /// Whether there is none.
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
     pub(super) fn parse(decoder: &mut Decoder<'a>) -> Result<Self, Error> {
         let count = u32::try_from(decoder.length(8)?).unwrap_or(0);
         let begin = decoder.position();

@@ -93,7 +93,14 @@ pub struct Repr {
 
 impl Repr {
     /// Reads the value.
+    #[inline]
     pub fn parse<T: AsRef<[u8]>>(header: &Header<T>) -> Result<Self, Error> {
+        let have = header.buffer.as_ref().len();
+        let Some(bytes) = header.buffer.as_ref().first_chunk::<LEN>() else {
+            return Err(cdr::Error::Truncated { at: 0, needed: LEN, have }.into());
+        };
+        // The length is known from here on.
+        let header = Header { buffer: bytes };
         if header.magic() != MAGIC {
             return Err(Error::Magic { found: header.magic() });
         }
@@ -105,11 +112,10 @@ impl Repr {
         };
         let minor = version.minor();
         let found = header.message_type();
-        let message_type = MessageType::ALL
-            .get(usize::from(found))
-            .copied()
-            .filter(|it| *it != MessageType::Fragment || version != Version::V1_0)
-            .ok_or(Error::MessageType { found, minor })?;
+        let message_type = match MessageType::ALL.get(usize::from(found)) {
+            Some(it) if *it != MessageType::Fragment || version != Version::V1_0 => *it,
+            _ => return Err(Error::MessageType { found, minor }),
+        };
         let more_fragments = header.flags() & MORE_FRAGMENTS != 0 && version != Version::V1_0;
         use MessageType as M;
         let may_continue = match message_type {
@@ -134,6 +140,7 @@ impl Repr {
     ///
     /// # Panics
     /// If the buffer is shorter than [`Repr::buffer_len`].
+    #[inline]
     pub fn emit(&self, buffer: &mut [u8]) {
         buffer[field::MAGIC].copy_from_slice(&MAGIC);
         buffer[field::MAJOR] = 1;

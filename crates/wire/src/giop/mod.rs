@@ -17,6 +17,7 @@ pub mod request;
 
 mod context;
 mod error;
+mod plain;
 mod target;
 
 pub use context::{BI_DIR_IIOP, CODE_SETS, ContextId, Contexts};
@@ -102,11 +103,12 @@ impl MessageType {
 /// Begins a message in `buffer`, which is emptied; [`finish`] completes it.
 #[must_use]
 pub fn begin<'a>(mut buffer: Vec<u8>, version: Version, chars: CharSet, message_type: MessageType) -> Encoder<'a> {
-    buffer.clear();
-    buffer.resize(header::LEN, 0);
+    let mut head = [0; header::LEN];
     let format = Format { minor: version.minor(), chars, ..Format::NATIVE };
     let repr = header::Repr { version, order: format.order, more_fragments: false, message_type, size: 0 };
-    repr.emit(&mut buffer);
+    repr.emit(&mut head);
+    buffer.clear();
+    buffer.extend_from_slice(&head);
     Encoder::new(buffer, format)
 }
 

@@ -8,6 +8,7 @@
 use std::fmt;
 
 use super::context::Contexts;
+use super::plain;
 use super::{Error, Version};
 use crate::cdr::{Decoder, Encoder};
 
@@ -40,8 +41,8 @@ impl Status {
 
     fn parse(version: Version, found: u32) -> Result<Self, Error> {
         Self::ALL
-            .into_iter()
-            .find(|status| *status as u32 == found)
+            .get(found as usize)
+            .copied()
             .filter(|status| version == Version::V1_2 || (*status as u32) < Self::LocationForwardPerm as u32)
             .ok_or(Error::Value { field: "reply status", found })
     }
@@ -61,6 +62,17 @@ pub struct Repr<'a> {
 impl<'a> Repr<'a> {
     /// Reads the header; the decoder stands behind the message header, and afterwards at the body.
     pub fn parse(version: Version, decoder: &mut Decoder<'a>) -> Result<Self, Error> {
+        if version == Version::V1_2
+            && let Some((request_id, status)) = plain::parse_reply(decoder)
+        {
+            let status = Status::parse(version, status)?;
+            return Ok(Self { request_id, status, contexts: Contexts::EMPTY });
+        }
+        Self::parse_any(version, decoder)
+    }
+
+    #[inline(never)]
+    pub(super) fn parse_any(version: Version, decoder: &mut Decoder<'a>) -> Result<Self, Error> {
         if version < Version::V1_2 {
             let contexts = Contexts::parse(decoder)?;
             let request_id = decoder.u32()?;
@@ -81,6 +93,10 @@ impl<'a> Repr<'a> {
             self.contexts.emit(encoder)?;
             encoder.u32(self.request_id);
             encoder.u32(self.status as u32);
+            return Ok(());
+        }
+        if self.contexts.is_empty() {
+            plain::emit_reply(self.request_id, self.status as u32, encoder);
             return Ok(());
         }
         encoder.u32(self.request_id);

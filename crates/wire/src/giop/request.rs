@@ -8,6 +8,7 @@
 use std::fmt;
 
 use super::context::{ContextId, Contexts, emit_list};
+use super::plain;
 use super::{Error, Target, Version};
 use crate::cdr::{Decoder, Encoder};
 
@@ -59,6 +60,17 @@ pub struct Repr<'a> {
 impl<'a> Repr<'a> {
     /// Reads the header; the decoder stands behind the message header, and afterwards at the body.
     pub fn parse(version: Version, decoder: &mut Decoder<'a>) -> Result<Self, Error> {
+        if version == Version::V1_2
+            && let Some(plain::Request { request_id, flags, key, operation }) = plain::Request::parse(decoder)
+        {
+            let (response, target) = (Response::parse(version, flags), Target::Key(key));
+            return Ok(Self { request_id, response, target, operation, contexts: Contexts::EMPTY });
+        }
+        Self::parse_any(version, decoder)
+    }
+
+    #[inline(never)]
+    fn parse_any(version: Version, decoder: &mut Decoder<'a>) -> Result<Self, Error> {
         if version < Version::V1_2 {
             let contexts = Contexts::parse(decoder)?;
             let request_id = decoder.u32()?;
@@ -88,6 +100,21 @@ impl<'a> Repr<'a> {
     ///
     /// The caller aligns to eight before a body in GIOP 1.2: [`align_body`].
     pub fn emit(&self, version: Version, more: &[(ContextId, &[u8])], encoder: &mut Encoder) -> Result<(), Error> {
+        if version == Version::V1_2
+            && more.is_empty()
+            && self.contexts.is_empty()
+            && let Target::Key(key) = self.target
+        {
+            let (flags, request_id, operation) = (self.response.flags(version), self.request_id, self.operation);
+            if (plain::Request { request_id, flags, key, operation }).emit(encoder) {
+                return Ok(());
+            }
+        }
+        self.emit_any(version, more, encoder)
+    }
+
+    #[inline(never)]
+    fn emit_any(&self, version: Version, more: &[(ContextId, &[u8])], encoder: &mut Encoder) -> Result<(), Error> {
         let contexts = |encoder: &mut Encoder| {
             if more.is_empty() { self.contexts.emit(encoder) } else { emit_list(more, encoder) }
         };
@@ -129,5 +156,82 @@ impl fmt::Display for Repr<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let operation = String::from_utf8_lossy(self.operation);
         write!(f, "request {} of {operation}, {:?} answers", self.request_id, self.response)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cdr::{ByteOrder, Format};
+    use crate::giop::header;
+
+    /// The bytes of a header, behind those of the message's own header.
+    fn emitted(emit: impl FnOnce(&mut Encoder<'_>) -> Result<(), Error>, order: ByteOrder) -> Vec<u8> {
+        let mut encoder = Encoder::new(vec![0; header::LEN], Format { order, ..Format::NATIVE });
+        emit(&mut encoder).unwrap();
+        encoder.into_bytes()
+    }
+
+    /// What a way to parse finds, and where the body begins then.
+    fn parsed<'a, T>(
+        bytes: &'a [u8],
+        order: ByteOrder,
+        parse: impl FnOnce(&mut Decoder<'a>) -> Result<T, Error>,
+    ) -> Result<(T, usize), Error> {
+        let mut decoder = Decoder::new(bytes, Format { order, ..Format::NATIVE });
+        decoder.raw(header::LEN)?;
+        let found = parse(&mut decoder)?;
+        Ok((found, decoder.position()))
+    }
+
+    #[test]
+    fn plain_headers_are_what_the_general_way_makes_of_them() {
+        let version = Version::V1_2;
+        for order in [ByteOrder::Big, ByteOrder::Little] {
+            for (key_len, name_len) in [(0, 0), (21, 7), (20, 8), (3, 1), (60, 30), (200, 3), (1, 130)] {
+                let (key, operation) = (vec![0xee; key_len], vec![b'o'; name_len]);
+                let (target, contexts) = (Target::Key(&key), Contexts::EMPTY);
+                let repr = Repr { request_id: 7, response: Response::Target, target, operation: &operation, contexts };
+                let mut bytes = emitted(|encoder| repr.emit(version, &[], encoder), order);
+                assert_eq!(bytes, emitted(|encoder| repr.emit_any(version, &[], encoder), order));
+                for body in [0, 1, 8, 12] {
+                    bytes.extend(vec![1; body]);
+                    for end in header::LEN..=bytes.len() {
+                        let plain = parsed(&bytes[..end], order, |decoder| Repr::parse(version, decoder));
+                        let any = parsed(&bytes[..end], order, |decoder| Repr::parse_any(version, decoder));
+                        assert_eq!(plain, any, "{end} bytes of {bytes:02x?}");
+                    }
+                }
+                for at in header::LEN..bytes.len() {
+                    for value in [0, 1, 2, 0x80, 0xff] {
+                        let mut bytes = bytes.clone();
+                        bytes[at] = value;
+                        let plain = parsed(&bytes, order, |decoder| Repr::parse(version, decoder));
+                        let any = parsed(&bytes, order, |decoder| Repr::parse_any(version, decoder));
+                        assert_eq!(plain, any, "byte {at} is {value} in {bytes:02x?}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn plain_replies_are_what_the_general_way_makes_of_them() {
+        use crate::giop::reply;
+        for order in [ByteOrder::Big, ByteOrder::Little] {
+            let repr = reply::Repr { request_id: 9, status: reply::Status::UserException, contexts: Contexts::EMPTY };
+            let mut bytes = emitted(|encoder| repr.emit(Version::V1_2, encoder), order);
+            assert_eq!(bytes.len(), header::LEN + 12);
+            bytes.extend([1; 12]);
+            for end in header::LEN..=bytes.len() {
+                for (at, value) in (header::LEN..end).flat_map(|at| [(at, 0), (at, 5), (at, 0xff)]) {
+                    let mut bytes = bytes[..end].to_vec();
+                    bytes[at] = value;
+                    let plain = parsed(&bytes, order, |decoder| reply::Repr::parse(Version::V1_2, decoder));
+                    let any = parsed(&bytes, order, |decoder| reply::Repr::parse_any(Version::V1_2, decoder));
+                    assert_eq!(plain, any, "byte {at} is {value} in {bytes:02x?}");
+                }
+            }
+        }
     }
 }

@@ -8,6 +8,9 @@ use super::{Auth, CALL, VERSION, Xid, direction};
 use crate::xdr::{Error, Reader, Writer};
 use std::fmt;
 
+/// The length of a header whose credential and verifier have no body.
+const PLAIN_LEN: usize = 40;
+
 /// The value of a call header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Repr<'a> {
@@ -27,7 +30,31 @@ pub struct Repr<'a> {
 
 impl<'a> Repr<'a> {
     /// Reads the header of a message: its value, and the arguments behind it.
+    #[inline]
     pub fn parse(message: &'a [u8]) -> Result<(Self, &'a [u8]), Error> {
+        match Self::parse_plain(message) {
+            Some(parsed) => Ok(parsed),
+            None => Self::parse_any(message),
+        }
+    }
+
+    /// The header that most calls have: nothing in credential and verifier but their flavors. `None`: it is another one.
+    #[inline]
+    fn parse_plain(message: &'a [u8]) -> Option<(Self, &'a [u8])> {
+        let (head, arguments) = message.split_first_chunk::<PLAIN_LEN>()?;
+        let (words, _) = head.as_chunks::<4>();
+        let word = |at: usize| u32::from_be_bytes(words[at]);
+        if (word(1), word(2), word(7), word(9)) != (CALL, VERSION, 0, 0) {
+            return None;
+        }
+        let auth = |at: usize| Auth { flavor: word(at), body: &[] };
+        let (program, version, procedure) = (word(3), word(4), word(5));
+        let (credential, verifier) = (auth(6), auth(8));
+        Some((Self { xid: Xid(word(0)), program, version, procedure, credential, verifier }, arguments))
+    }
+
+    #[inline(never)]
+    fn parse_any(message: &'a [u8]) -> Result<(Self, &'a [u8]), Error> {
         let mut input = Reader::new(message);
         let xid = Xid(input.u32()?);
         let kind = direction(&mut input)?;
@@ -44,10 +71,16 @@ impl<'a> Repr<'a> {
     }
 
     /// Appends the header to a message.
+    #[inline]
     pub fn emit(&self, out: &mut Writer<'_>) -> Result<(), Error> {
-        out.words([self.xid.0, CALL, VERSION, self.program, self.version, self.procedure])?;
-        self.credential.emit(out)?;
-        self.verifier.emit(out)
+        let Repr { xid: Xid(xid), program, version, procedure, credential, verifier } = *self;
+        if credential.body.is_empty() && verifier.body.is_empty() {
+            let (credential, verifier) = (credential.flavor, verifier.flavor);
+            return out.words([xid, CALL, VERSION, program, version, procedure, credential, 0, verifier, 0]);
+        }
+        out.words([xid, CALL, VERSION, program, version, procedure])?;
+        credential.emit(out)?;
+        verifier.emit(out)
     }
 }
 
@@ -92,5 +125,21 @@ mod tests {
         let mut reply = GOLDEN;
         reply[7] = 1;
         assert!(matches!(Repr::parse(&reply), Err(Error::Value { found: 1, .. })));
+    }
+
+    #[test]
+    fn plain_calls_are_what_the_general_way_makes_of_them() {
+        let words: &[u32] = &[7, 0, 2, 100_000, 2, 0, 0, 0, 0, 0, 9];
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_be_bytes()).collect();
+        for end in 0..=bytes.len() {
+            assert_eq!(Repr::parse(&bytes[..end]), Repr::parse_any(&bytes[..end]), "{end} bytes");
+        }
+        for at in 0..bytes.len() {
+            for value in [0, 1, 2, 4, 0xff] {
+                let mut bytes = bytes.clone();
+                bytes[at] = value;
+                assert_eq!(Repr::parse(&bytes), Repr::parse_any(&bytes), "byte {at} is {value}");
+            }
+        }
     }
 }

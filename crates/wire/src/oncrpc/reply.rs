@@ -10,6 +10,9 @@ use super::{Auth, REPLY, Xid, direction};
 use crate::xdr::{Error, Reader, Writer};
 use std::fmt;
 
+/// The length of the header of a success whose verifier has no body.
+const PLAIN_LEN: usize = 24;
+
 /// The value of a reply header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Repr<'a> {
@@ -124,7 +127,29 @@ impl AuthError {
 
 impl<'a> Repr<'a> {
     /// Reads the header of a message: its value, and the results behind it.
+    #[inline]
     pub fn parse(message: &'a [u8]) -> Result<(Self, &'a [u8]), Error> {
+        match Self::parse_plain(message) {
+            Some(parsed) => Ok(parsed),
+            None => Self::parse_any(message),
+        }
+    }
+
+    /// The header that most replies have: success, and a verifier without a body. `None`: it is another one.
+    #[inline]
+    fn parse_plain(message: &'a [u8]) -> Option<(Self, &'a [u8])> {
+        let (head, results) = message.split_first_chunk::<PLAIN_LEN>()?;
+        let (words, _) = head.as_chunks::<4>();
+        let word = |at: usize| u32::from_be_bytes(words[at]);
+        if (word(1), word(2), word(4), word(5)) != (REPLY, 0, 0, 0) {
+            return None;
+        }
+        let verifier = Auth { flavor: word(3), body: &[] };
+        Some((Self { xid: Xid(word(0)), body: Body::Accepted { verifier, state: Accepted::Success } }, results))
+    }
+
+    #[inline(never)]
+    fn parse_any(message: &'a [u8]) -> Result<(Self, &'a [u8]), Error> {
         let mut input = Reader::new(message);
         let xid = Xid(input.u32()?);
         let kind = direction(&mut input)?;
@@ -140,6 +165,7 @@ impl<'a> Repr<'a> {
     }
 
     /// Appends the header to a message.
+    #[inline]
     pub fn emit(&self, out: &mut Writer<'_>) -> Result<(), Error> {
         match &self.body {
             Body::Accepted { verifier, state: Accepted::Success } if verifier.body.is_empty() => {
@@ -312,5 +338,21 @@ mod tests {
         assert!(matches!(parse(&[7, 1, 0, 0, 0, 6]), Error::Value { name: "accept_stat", found: 6 }));
         assert!(matches!(parse(&[7, 1, 1, 2]), Error::Value { name: "reject_stat", found: 2 }));
         assert!(matches!(parse(&[7, 2]), Error::Value { name: "msg_type", found: 2 }));
+    }
+
+    #[test]
+    fn plain_replies_are_what_the_general_way_makes_of_them() {
+        let words: &[u32] = &[7, 1, 0, 0, 0, 0, 9];
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_be_bytes()).collect();
+        for end in 0..=bytes.len() {
+            assert_eq!(Repr::parse(&bytes[..end]), Repr::parse_any(&bytes[..end]), "{end} bytes");
+        }
+        for at in 0..bytes.len() {
+            for value in [0, 1, 2, 4, 0xff] {
+                let mut bytes = bytes.clone();
+                bytes[at] = value;
+                assert_eq!(Repr::parse(&bytes), Repr::parse_any(&bytes), "byte {at} is {value}");
+            }
+        }
     }
 }

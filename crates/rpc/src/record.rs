@@ -84,6 +84,18 @@ impl Assembler {
         }
     }
 
+    /// The message in the bytes that have come, if they are all of it, and nothing else has come before: then it need not be
+    /// [fed](Self::feed).
+    #[inline]
+    pub fn whole<'a>(&self, bytes: &'a [u8]) -> Option<&'a [u8]> {
+        if self.mark_len > 0 || self.have > 0 {
+            return None;
+        }
+        let (mark, message) = bytes.split_first_chunk::<{ record::LEN }>()?;
+        let header = Header::new_checked(mark).ok()?;
+        (header.last() && header.length() == message.len() && message.len() <= self.max).then_some(message)
+    }
+
     /// The mark of a fragment is whole.
     #[inline]
     fn begin_fragment(&mut self) -> Result<(), TooLong> {
@@ -159,7 +171,10 @@ mod tests {
                 let mut assembler = Assembler::new(5);
                 let mut found = Vec::new();
                 for part in [&bytes[..first], &bytes[first..second], &bytes[second..]] {
-                    assembler.feed(part, |message| found.push(message.to_vec())).unwrap();
+                    match assembler.whole(part) {
+                        Some(message) => found.push(message.to_vec()),
+                        None => assembler.feed(part, |message| found.push(message.to_vec())).unwrap(),
+                    }
                 }
                 assert_eq!(found, [b"one".as_slice(), b"two", b"", b"three"], "cut at {first} and {second}");
             }
@@ -194,6 +209,9 @@ mod tests {
     #[test]
     fn messages_that_are_too_long_are_refused_before_they_come() {
         assert_eq!(Assembler::new(4).feed(&[0x80, 0, 0, 5], |_| ()), Err(TooLong));
+        let five = stream(&[&[b"abcde"]]);
+        assert_eq!(Assembler::new(4).whole(&five), None);
+        assert_eq!(Assembler::new(5).whole(&five), Some(b"abcde".as_slice()));
         let bytes = stream(&[&[b"abc", b"de"]]);
         assert_eq!(Assembler::new(4).feed(&bytes, |_| ()), Err(TooLong));
         assert_eq!(Assembler::new(5).feed(&bytes, |_| ()), Ok(()));

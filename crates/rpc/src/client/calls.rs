@@ -1,12 +1,13 @@
 //! The calls that are outstanding, and who reads.
 //!
-//! Slots, their buffers and their condition variables are used again, so that a call allocates nothing once as many were
+//! Slots, their buffers and their conditions are used again, so that a call allocates nothing once as many were
 //! outstanding before.
 
 use std::hash::{BuildHasher, RandomState};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
+use sidestep_sys::lock::{Condition, Guard};
 use sidestep_wire::oncrpc::Xid;
 
 use super::Connection;
@@ -43,7 +44,7 @@ struct Slot {
     /// A buffer for the next call.
     frame: Vec<u8>,
     reply: Vec<u8>,
-    wake: Arc<Condvar>,
+    wake: Arc<Condition>,
     connection: u64,
 }
 
@@ -195,11 +196,11 @@ impl Calls {
     }
 
     /// Sleeps until there is news for a call, or somebody must read, or a time.
-    pub fn park(mut calls: MutexGuard<'_, Calls>, slot: usize, until: Instant) -> MutexGuard<'_, Calls> {
+    pub fn park(mut calls: Guard<'_, Calls>, slot: usize, until: Instant) -> Guard<'_, Calls> {
         calls.parked.push(slot);
         let wake = calls.slots[slot].wake.clone();
         let most = until.saturating_duration_since(Instant::now());
-        let (mut calls, _) = wake.wait_timeout(calls, most).unwrap_or_else(|poison| poison.into_inner());
+        let mut calls = wake.wait(calls, Some(most));
         calls.parked.retain(|parked| *parked != slot);
         calls
     }
@@ -222,7 +223,7 @@ impl Slot {
             state: State::Free,
             frame: Vec::new(),
             reply: Vec::new(),
-            wake: Arc::new(Condvar::new()),
+            wake: Arc::new(Condition::new()),
             connection: 0,
         }
     }

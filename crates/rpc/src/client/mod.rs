@@ -17,6 +17,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
+use sidestep_sys::lock::{Guard, Lock};
 use sidestep_wire::oncrpc::{self, Xid};
 
 use self::calls::Calls;
@@ -88,7 +89,7 @@ struct Inner {
     identity: u64,
     /// Whoever makes a connection holds it; nobody waits for it with another lock held.
     connecting: Mutex<()>,
-    calls: Mutex<Calls>,
+    calls: Lock<Calls>,
 }
 
 struct Connection {
@@ -138,7 +139,7 @@ impl Client {
             options,
             identity: RandomState::new().hash_one(std::process::id()),
             connecting: Mutex::new(()),
-            calls: Mutex::new(Calls::new()),
+            calls: Lock::new(Calls::new()),
         };
         inner.connection()?;
         Ok(Client { inner: Arc::new(inner) })
@@ -251,8 +252,9 @@ impl Inner {
         Error::Disconnected { address: self.address.to_string() }
     }
 
-    fn calls(&self) -> MutexGuard<'_, Calls> {
-        lock(&self.calls)
+    #[inline]
+    fn calls(&self) -> Guard<'_, Calls> {
+        self.calls.lock()
     }
 }
 

@@ -1,6 +1,8 @@
 //! How a call gets to its server, and who reads the replies.
 
-use std::sync::{Arc, MutexGuard};
+use std::sync::Arc;
+
+use sidestep_sys::lock::Guard;
 
 use super::calls::Calls;
 use super::{Connection, Inner};
@@ -51,7 +53,7 @@ impl<'a> Reading<'a> {
 
     /// Reads no more. The caller must see to it that somebody does, if somebody must.
     #[inline]
-    pub fn end(mut self) -> MutexGuard<'a, Calls> {
+    pub fn end(mut self) -> Guard<'a, Calls> {
         let mut calls = self.inner.calls();
         if let Some(connection) = self.connection.take() {
             calls.read_end(connection);

@@ -185,36 +185,32 @@ impl Inner {
     ) -> Result<(), Error> {
         let reads = matches!(route, Route::Reading(_));
         let Some(connection) = route.connection() else { return Err(self.disconnected()) };
-        if let Some(sent) = self.send_alone(connection, frame, deadline, reads) {
-            return sent;
+        if let Ok(unsent) = connection.unsent.try_lock() {
+            // Nobody else sends, and most frames go at once.
+            let at_once = unsent.is_empty() && !frame.is_empty();
+            let begun = if at_once { connection.transport.send(frame) } else { Ok(0) };
+            return match begun {
+                Ok(count) if at_once && count == frame.len() => Ok(()),
+                begun => self.send_locked(connection, unsent, (frame, begun), deadline, reads),
+            };
         }
         route.leave_reading();
         let Some(connection) = route.connection() else { return Err(self.disconnected()) };
-        self.send_locked(connection, lock(&connection.unsent), frame, deadline, false)
+        self.send_locked(connection, lock(&connection.unsent), (frame, Ok(0)), deadline, false)
     }
 
-    /// Sends a frame if nobody else sends.
-    fn send_alone(
-        &self,
-        connection: &Connection,
-        frame: &[u8],
-        deadline: &mut Deadline,
-        reads: bool,
-    ) -> Option<Result<(), Error>> {
-        let unsent = connection.unsent.try_lock().ok()?;
-        Some(self.send_locked(connection, unsent, frame, deadline, reads))
-    }
-
+    /// Sends what waits, and what is left of a frame that was begun if nothing waits.
+    #[inline(never)]
     fn send_locked(
         &self,
         connection: &Connection,
         mut unsent: MutexGuard<'_, Vec<u8>>,
-        frame: &[u8],
+        (frame, begun): (&[u8], io::Result<usize>),
         deadline: &mut Deadline,
         reads: bool,
     ) -> Result<(), Error> {
         let sent = if unsent.is_empty() {
-            self.send_bytes(connection, frame, deadline, reads)
+            begun.and_then(|count| self.send_bytes(connection, &frame[count..], deadline, reads))
         } else {
             unsent.extend_from_slice(frame);
             let sent = self.send_bytes(connection, &unsent, deadline, reads);

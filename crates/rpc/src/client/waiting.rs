@@ -1,8 +1,8 @@
 //! Waiting for replies.
 
-use std::sync::MutexGuard;
 use std::time::{Duration, Instant};
 
+use sidestep_sys::lock::Guard;
 use sidestep_wire::oncrpc::{self, reply};
 
 use super::calls::{Calls, State};
@@ -98,7 +98,7 @@ impl Inner {
         call: &mut Outstanding,
         reading: Reading<'a>,
         decode: fn(&mut Reader<'_>) -> Result<T, xdr::Error>,
-    ) -> (MutexGuard<'a, Calls>, Option<Result<T, Error>>) {
+    ) -> (Guard<'a, Calls>, Option<Result<T, Error>>) {
         let mut own = None;
         if let Some(connection) = reading.connection() {
             let received = connection.transport.receive(call.until(), &mut |message| {
@@ -116,7 +116,7 @@ impl Inner {
     }
 
     /// The end of a call, also of one that is given up. Somebody else reads, if somebody must.
-    pub(super) fn finish(&self, mut calls: MutexGuard<'_, Calls>, call: Outstanding) {
+    pub(super) fn finish(&self, mut calls: Guard<'_, Calls>, call: Outstanding) {
         calls.end(call.slot, call.frame);
         calls.hand_over();
     }

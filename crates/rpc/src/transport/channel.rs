@@ -175,6 +175,8 @@ impl Inward {
             };
             if assembler.is_inside() {
                 assembler.filled(count, &mut take);
+            } else if let Some(message) = assembler.whole(&buffer[..count]) {
+                take(message);
             } else {
                 let fed = assembler.feed(&buffer[..count], &mut take);
                 fed.map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "a message is too long"))?;

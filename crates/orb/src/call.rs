@@ -212,6 +212,9 @@ pub(crate) fn standard_operation(
     servant: &dyn Servant,
     writer: &mut ReplyWriter<'_>,
 ) -> bool {
+    if !operation.starts_with('_') {
+        return false;
+    }
     match operation {
         "_is_a" => match arguments.clone().string() {
             Ok(id) => {

@@ -1,7 +1,8 @@
 //! The ways to an object, best first.
 
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
+use sidestep_sys::lock::Lock;
 use sidestep_wire::giop::Version;
 use sidestep_wire::ior::component::Component;
 use sidestep_wire::ior::{Ior, TAG_INTERNET_IOP, iiop};
@@ -18,18 +19,19 @@ pub(crate) struct Route {
     /// The code set of text; `None` if the server says nothing about code sets.
     pub(crate) chars: Option<CharSet>,
     /// The connection that was used last.
-    last: Mutex<Weak<Connection>>,
+    last: Lock<Weak<Connection>>,
 }
 
 impl Route {
     /// The connection that was used last, if it works.
     pub(crate) fn connection(&self) -> Option<Arc<Connection>> {
-        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        last.upgrade().filter(|connection| connection.is_usable())
+        let last = self.last.lock().upgrade();
+        last.filter(|connection| connection.is_usable())
     }
 
     pub(crate) fn keep(&self, connection: &Arc<Connection>) {
-        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(connection);
+        let before = std::mem::replace(&mut *self.last.lock(), Arc::downgrade(connection));
+        drop(before);
     }
 }
 
@@ -44,7 +46,7 @@ pub(crate) fn routes(ior: &Ior) -> Vec<Route> {
         });
         let route = |endpoint| {
             let (key, version) = (profile.object_key.clone(), profile.version);
-            Route { endpoint, key, version, chars, last: Mutex::default() }
+            Route { endpoint, key, version, chars, last: Lock::default() }
         };
         let tcp = |host: &String, port: u16| Endpoint::Tcp { host: host.clone(), port };
         for component in &profile.components {

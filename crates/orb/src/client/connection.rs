@@ -6,9 +6,10 @@
 use std::io;
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use sidestep_sys::lock::{Condition, Guard, Lock};
 use sidestep_wire::giop::{self, MessageType, Version};
 
 use super::pending::{Pending, Slot};
@@ -39,9 +40,9 @@ pub(crate) struct Connection {
     closer: Arc<dyn Close>,
     /// Cleared when the connection is lost.
     usable: AtomicBool,
-    state: Mutex<State>,
+    state: Lock<State>,
     /// A reply has come, or nobody reads any more.
-    changed: Condvar,
+    changed: Condition,
     pub(crate) version: Version,
     pub(crate) chars: CharSet,
     code_sets_told: AtomicBool,
@@ -72,8 +73,8 @@ impl Connection {
             sender: Mutex::new(sender),
             closer,
             usable: AtomicBool::new(true),
-            state: Mutex::new(state),
-            changed: Condvar::new(),
+            state: Lock::new(state),
+            changed: Condition::new(),
             version,
             chars,
             code_sets_told: AtomicBool::new(false),
@@ -154,11 +155,11 @@ impl Connection {
     /// Reads what has come, or waits for it, without holding the lock.
     fn read<'a>(
         &'a self,
-        state: MutexGuard<'a, State>,
+        state: Guard<'a, State>,
         mut reader: Box<Reader>,
         own: &mut Own,
         deadline: Option<Instant>,
-    ) -> MutexGuard<'a, State> {
+    ) -> Guard<'a, State> {
         drop(state);
         let read = reader.read(self, own, deadline);
         if matches!(read, Err(Fault::Malformed)) {
@@ -171,7 +172,6 @@ impl Connection {
             Err(Fault::Lost(lost)) => self.lose(&mut state, lost),
             Err(Fault::Malformed) => self.lose(&mut state, Lost::Broken),
         }
-        // Waking costs a system call even if nobody sleeps.
         if state.sleepers > 0 {
             self.changed.notify_all();
         }
@@ -179,15 +179,10 @@ impl Connection {
     }
 
     /// Waits while another caller reads.
-    fn sleep<'a>(&'a self, mut state: MutexGuard<'a, State>, deadline: Option<Instant>) -> MutexGuard<'a, State> {
+    fn sleep<'a>(&'a self, mut state: Guard<'a, State>, deadline: Option<Instant>) -> Guard<'a, State> {
         state.sleepers += 1;
-        let mut state = match deadline {
-            None => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
-            Some(deadline) => {
-                let left = deadline.saturating_duration_since(Instant::now());
-                self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0
-            }
-        };
+        let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        let mut state = self.changed.wait(state, left);
         state.sleepers -= 1;
         state
     }
@@ -250,8 +245,9 @@ impl Connection {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    #[inline]
+    fn lock(&self) -> Guard<'_, State> {
+        self.state.lock()
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError};
 
+use super::hash::Seeded;
 use super::serving::Source;
 use super::{
     IdAssignment, IdUniqueness, ObjectKey, Poa, PoaError, Refusal, RequestProcessing, Retention, ServantActivator,
@@ -18,7 +19,7 @@ use crate::{Object, Stub};
 /// The objects that have a servant.
 #[derive(Default)]
 pub(super) struct Active {
-    objects: HashMap<Arc<[u8]>, Arc<Entry>>,
+    objects: HashMap<Arc<[u8]>, Arc<Entry>, Seeded>,
     /// How many objects each servant serves, and one of them, by the address of the servant.
     servants: HashMap<usize, (usize, Arc<[u8]>)>,
     next_id: u64,

@@ -1,7 +1,9 @@
 //! The adapter itself: its place among the others, and its life.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
+
+use sidestep_sys::lock::{Guard, Lock};
 
 use super::activation::Active;
 use super::{ObjectKey, PoaError, PoaManager, Policies, ServantActivator, ServantLocator};
@@ -21,7 +23,7 @@ pub(super) struct Adapter {
     pub(super) manager: Arc<PoaManager>,
     /// The object key up to the object id.
     pub(super) key_prefix: Vec<u8>,
-    pub(super) state: Mutex<State>,
+    pub(super) state: Lock<State>,
     /// Held while a servant is made, so that one object gets one servant.
     pub(super) incarnating: Mutex<()>,
 }
@@ -55,7 +57,7 @@ impl Poa {
         manager: Arc<PoaManager>,
         key_prefix: Vec<u8>,
     ) -> Self {
-        let (state, incarnating) = (Mutex::default(), Mutex::default());
+        let (state, incarnating) = (Lock::default(), Mutex::default());
         Self(Arc::new(Adapter { name, orb, parent, policies, manager, key_prefix, state, incarnating }))
     }
 
@@ -154,8 +156,9 @@ impl Poa {
         self.0.orb.upgrade().map(Orb::from_core).ok_or(PoaError::Destroyed)
     }
 
-    pub(super) fn state(&self) -> MutexGuard<'_, State> {
-        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    #[inline]
+    pub(super) fn state(&self) -> Guard<'_, State> {
+        self.0.state.lock()
     }
 
     /// The reference of an object of this adapter.

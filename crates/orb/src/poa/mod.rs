@@ -2,6 +2,7 @@
 
 mod activation;
 mod adapter;
+mod hash;
 mod key;
 mod manager;
 mod policies;

@@ -20,6 +20,9 @@ use crate::cdr::Source;
 /// How much of a message that is looked at in the ring is copied out first: more than its headers usually take.
 const HEAD: usize = 1024;
 
+/// How much is taken out of the ring at a time.
+const PIECE: usize = 16 << 10;
+
 /// How long a client may take to open its side of a channel.
 const OPENING_NS: u64 = 1_000_000_000;
 
@@ -97,7 +100,14 @@ impl Drop for Inward {
 }
 
 fn put(sender: &mut Sender, bytes: &[u8], more: bool, deadline: Option<Instant>) -> Result<(), Error> {
+    // Most messages are one piece that fits.
     let mut rest = bytes;
+    if !more && !bytes.is_empty() {
+        rest = &rest[sender.try_send(rest)?..];
+        if rest.is_empty() {
+            return sender.flush(nanoseconds(deadline));
+        }
+    }
     loop {
         rest = &rest[sender.push(rest)?..];
         if rest.is_empty() {
@@ -116,6 +126,9 @@ fn put(sender: &mut Sender, bytes: &[u8], more: bool, deadline: Option<Instant>)
 }
 
 fn take(receiver: &mut Receiver, into: &mut [u8], deadline: Option<Instant>) -> Result<usize, Error> {
+    // Small messages come whole, and large ones in pieces.
+    let most = into.len().min(PIECE);
+    let into = &mut into[..most];
     let count = receiver.try_receive(into)?;
     if count > 0 || into.is_empty() {
         return Ok(count);
@@ -133,15 +146,19 @@ fn show(
     look: &mut Look<'_>,
     deadline: Option<Instant>,
 ) -> Result<bool, Error> {
-    let least = *look.sizes.start();
-    if receiver.available()? < header::LEN {
+    if !receiver.has_news() {
         if has_passed(deadline) {
             return Ok(false);
         }
-        receiver.wait_bytes(header::LEN, nanoseconds(deadline))?;
+        match receiver.wait(nanoseconds(deadline)) {
+            // Whoever takes the message the ordinary way finds the end.
+            Err(Error::Closed(_)) => return Ok(false),
+            outcome => outcome?,
+        }
     }
     // Small messages are taken at once: to look at their header first would be a second trip to memory that the peer has written.
-    if receiver.available()? < least {
+    let least = (*look.sizes.start()).max(header::LEN);
+    if receiver.known() < least && receiver.available()? < least {
         return Ok(false);
     }
     let mut first = [0; header::LEN];

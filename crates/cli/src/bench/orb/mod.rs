@@ -165,7 +165,21 @@ fn print(table: &str, about: &str, lines: &[Line]) {
             compare(lines, other, promised);
         }
     }
+    if table == "clients" {
+        lines.iter().filter(|line| line.size == 1).for_each(|one| flatness(lines, one));
+    }
     println!();
+}
+
+/// Sets the lowest rate of a way beside its rate with one connection.
+fn flatness(lines: &[Line], one: &Line) {
+    let same = lines.iter().filter(|line| line.way.name == one.way.name);
+    let Some(worst) = same.min_by(|left, right| left.figures[0].1.total_cmp(&right.figures[0].1)) else { return };
+    let share = digits(worst.figures[0].1 / one.figures[0].1);
+    let (name, size, note) = (one.way.name, worst.size, worst.note);
+    println!(
+        "  {name}: {share} of the rate with one connection at worst ({size}, {note} in use); at least 0.9 is promised"
+    );
 }
 
 /// Sets the null call over the fabric beside another way, at its best and in each placement.

@@ -200,7 +200,7 @@ impl Receiver {
     /// are not, and [`view`](Self::view) says what there is. A [`View`] is for larger things: it is moved through memory.
     #[inline(always)]
     pub fn peek_known(&mut self, skip: usize, bytes: &mut [u8]) -> bool {
-        self.consumer().peek(skip, bytes) == Ok(bytes.len())
+        self.consumer().peek_known(skip, bytes)
     }
 
     /// Steps over bytes that were peeked at.

@@ -34,7 +34,7 @@ impl<'a> Reserved<'a> {
     /// Writes bytes from offset `at` on, in any order, and over earlier ones if need be.
     #[inline]
     pub fn copy_in(&mut self, at: usize, bytes: &[u8]) -> Result<()> {
-        Ok(self.sender.producer().copy_ahead(at, bytes)?)
+        self.sender.copy_ahead(at, bytes)
     }
 
     /// Writes `len` bytes from offset `at` on, which `make` gives in pieces of at most [`PIECE`](pieces::PIECE) bytes: it gets the offset of
@@ -57,8 +57,7 @@ impl<'a> Reserved<'a> {
     /// [`Error::Frozen`]: crate::Error::Frozen
     #[inline]
     pub fn commit(self, count: usize) -> Result<()> {
-        self.sender.producer().advance(count)?;
-        self.sender.publish()
+        self.sender.commit_ahead(count)
     }
 
     /// Puts the first `count` bytes into the stream without publishing them: the next [`publish`](Sender::publish) covers

@@ -190,6 +190,22 @@ impl Sender {
         Ok(Some(Reserved::new(self, space)))
     }
 
+    /// Writes bytes from `at` bytes behind the last one sent, as [`Reserved::copy_in`] does, in space that is known to be free
+    /// ([`space_for`](Self::space_for)).
+    #[inline(always)]
+    pub fn copy_ahead(&mut self, at: usize, bytes: &[u8]) -> Result<()> {
+        let Ring::Bytes(ring) = &mut self.ring else { return Err(not("a stream")) };
+        Ok(ring.copy_ahead(at, bytes)?)
+    }
+
+    /// Sends the first `count` bytes of what was written so, as [`Reserved::commit`] does.
+    #[inline]
+    pub fn commit_ahead(&mut self, count: usize) -> Result<()> {
+        let Ring::Bytes(ring) = &mut self.ring else { return Err(not("a stream")) };
+        ring.advance(count)?;
+        self.publish()
+    }
+
     /// Puts bytes of a region into the ring without publishing them: one copy, from where they are.
     #[inline]
     pub fn push_from(&mut self, region: &Region, at: usize, len: usize) -> Result<usize> {

@@ -9,9 +9,10 @@ pub(super) fn kinds(kinds: Kinds) -> Kinds {
     kinds
         .with(
             "generate",
-            Kind::new("gives `bytes` bytes in buffers as large as the stream has them", |settings| {
+            Kind::new("gives `bytes` bytes, or those of the unit, in buffers as large as the stream has them", |settings| {
                 let bytes: u64 = settings.number("bytes", 1 << 20)?;
                 Ok(function(move |work| {
+                    let bytes = work.unit.settings.number("bytes", bytes)?;
                     let (copy, copies) = (work.copy.0 as u64, work.copy.1 as u64);
                     // Copies share the bytes.
                     let mut left = bytes / copies + u64::from(copy < bytes % copies);

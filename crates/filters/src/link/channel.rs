@@ -1,7 +1,9 @@
 //! A connection over a channel of the fabric: between processes of one host, or hosts by iWARP.
 //!
-//! Frames lie one behind the other in the ring of the consumer's side: the producer writes each where it is read. Word of
-//! buffers that the consumer has begun with goes back through the other queue, as totals of eight bytes.
+//! Frames lie one behind the other in the ring of the consumer's side: the producer writes each where it is read. A frame is a
+//! line of the cache with the header in front, and the bytes in whole lines: bytes that begin with a line are copied faster, and
+//! a header never lies around the end of the ring. Word of buffers that the consumer has begun with goes back through the other
+//! queue, as totals of eight bytes.
 
 use std::sync::Arc;
 
@@ -34,9 +36,18 @@ pub(crate) struct ChannelRx {
 /// Bytes of the ring for words of what was begun: far more than buffers can wait.
 pub(crate) const WORDS: usize = 16 << 10;
 
+/// A line of the cache.
+const LINE: usize = 64;
+
+/// Bytes of a frame with so many of a buffer. A length of a peer is at most that of a buffer, which was allocated.
+#[inline(always)]
+pub(crate) fn frame(len: usize) -> usize {
+    LINE + len.next_multiple_of(LINE)
+}
+
 /// The ring for `queue` buffers that wait, one that is read, and what the producer does not know to be free.
 pub(crate) fn ring_for(buffer: usize, queue: usize) -> usize {
-    (2 * (queue + 1) * (HEADER + buffer)).next_power_of_two().max(4 << 10)
+    (2 * (queue + 1) * frame(buffer)).next_power_of_two().max(4 << 10)
 }
 
 impl ChannelTx {
@@ -51,20 +62,26 @@ impl ChannelTx {
 
     #[inline(always)]
     pub fn has_space(&mut self, capacity: usize) -> Result<bool> {
-        match self.sender.space_for(HEADER + capacity) {
-            Ok(space) => Ok(space >= HEADER + capacity),
+        match self.sender.space_for(frame(capacity)) {
+            Ok(space) => Ok(space >= frame(capacity)),
             Err(error) => Err(failed(&self.peer, error)),
         }
     }
 
     pub fn wait_space(&mut self, capacity: usize) -> Result<()> {
-        self.sender.wait_space(HEADER + capacity, None).map_err(|error| failed(&self.peer, error))
+        self.sender.wait_space(frame(capacity), None).map_err(|error| failed(&self.peer, error))
     }
 
+    /// Writes bytes of the buffer for which space was found.
     #[inline(always)]
-    pub fn reserve(&mut self, capacity: usize) -> Result<Reserved<'_>> {
-        match self.sender.reserve(HEADER + capacity) {
-            Ok(Some(reserved)) => Ok(reserved),
+    pub fn copy_in(&mut self, at: usize, bytes: &[u8]) -> Result<()> {
+        Ok(self.sender.copy_ahead(LINE + at, bytes)?)
+    }
+
+    /// The same space, and where the bytes begin in it.
+    pub fn reserve(&mut self, capacity: usize) -> Result<(Reserved<'_>, usize)> {
+        match self.sender.reserve(frame(capacity)) {
+            Ok(Some(reserved)) => Ok((reserved, LINE)),
             Ok(None) => Err(Error::Cancelled),
             Err(error) => Err(failed(&self.peer, error)),
         }
@@ -72,12 +89,12 @@ impl ChannelTx {
 
     /// Sends a buffer that lies behind the place of its header.
     #[inline]
-    pub fn commit(&mut self, header: Header, capacity: usize) -> Result<()> {
-        let mut reserved = self.reserve(capacity)?;
+    pub fn commit(&mut self, header: Header) -> Result<()> {
         // By words: what is loaded as it was stored need not reach memory first.
         let [first, second] = header.words().map(u64::to_le_bytes);
-        let written = reserved.copy_in(0, &first).and_then(|()| reserved.copy_in(8, &second));
-        let sent = written.and_then(|()| reserved.commit(header.frame_len()));
+        let sender = &mut self.sender;
+        let written = sender.copy_ahead(0, &first).and_then(|()| sender.copy_ahead(8, &second));
+        let sent = written.and_then(|()| sender.commit_ahead(frame(header.len as usize)));
         // Where the peer's memory is not mapped, bytes travel only if someone sees to it.
         match sent.and_then(|()| self.sender.flush(None)) {
             Ok(()) => Ok(()),
@@ -87,7 +104,9 @@ impl ChannelTx {
 
     pub fn mark(&mut self, header: Header) -> Result<()> {
         self.wait_space(0)?;
-        let sent = self.sender.send(&header.emit(), None);
+        let mut line = [0; LINE];
+        line[..HEADER].copy_from_slice(&header.emit());
+        let sent = self.sender.send(&line, None);
         sent.map_err(|error| failed(&self.peer, error))
     }
 
@@ -121,11 +140,12 @@ impl ChannelRx {
 
     #[inline(always)]
     pub fn peek(&mut self) -> Result<Option<Header>> {
+        let known = self.receiver.known();
         let (mut first, mut second) = ([0; 8], [0; 8]);
         if self.receiver.peek_known(0, &mut first)
             && self.receiver.peek_known(8, &mut second)
             && let Ok(header) = Header::from_words([first, second].map(u64::from_le_bytes), self.capacity)
-            && self.receiver.known() >= header.frame_len()
+            && known >= frame(header.len as usize)
         {
             return Ok(Some(header));
         }
@@ -136,7 +156,7 @@ impl ChannelRx {
     #[cold]
     #[inline(never)]
     fn peek_again(&mut self) -> Result<Option<Header>> {
-        let view = self.receiver.view(HEADER).map_err(|error| failed(&self.peer, error))?;
+        let view = self.receiver.view(LINE).map_err(|error| failed(&self.peer, error))?;
         let Some(view) = view else {
             // Whatever was sent before the end is taken first.
             return if self.receiver.is_over() { Err(Error::Gone(self.peer.clone())) } else { Ok(None) };
@@ -145,7 +165,8 @@ impl ChannelRx {
         let header =
             Header::parse(bytes, self.capacity).map_err(|what| Error::Broken { peer: self.peer.clone(), what })?;
         // Frames are published whole, but what travels comes in pieces.
-        let whole = self.receiver.view(header.frame_len()).map_err(|error| failed(&self.peer, error))?.is_some();
+        let whole =
+            self.receiver.view(frame(header.len as usize)).map_err(|error| failed(&self.peer, error))?.is_some();
         if !whole && self.endpoint.closed().is_some() {
             return Err(Error::Gone(self.peer.clone()));
         }
@@ -154,20 +175,20 @@ impl ChannelRx {
 
     /// Waits for a frame, where this is the only connection.
     pub fn wait(&mut self) -> Result<()> {
-        let wanted = match self.receiver.view(HEADER) {
+        let wanted = match self.receiver.view(LINE) {
             Ok(Some(view)) => {
                 let bytes = view.array(0).map_err(FabricError::from)?;
-                Header::parse(bytes, self.capacity).map_or(HEADER, Header::frame_len)
+                Header::parse(bytes, self.capacity).map_or(LINE, |header| frame(header.len as usize))
             }
-            _ => HEADER,
+            _ => LINE,
         };
         self.receiver.wait_bytes(wanted, None).map_err(|error| failed(&self.peer, error))
     }
 
     #[inline]
     pub fn payload(&mut self, len: usize) -> Result<View<'_>> {
-        match self.receiver.view(HEADER + len) {
-            Ok(Some(view)) => Ok(view.part(HEADER, len).map_err(FabricError::from)?),
+        match self.receiver.view(frame(len)) {
+            Ok(Some(view)) => Ok(view.part(LINE, len).map_err(FabricError::from)?),
             Ok(None) => Err(Error::Cancelled),
             Err(error) => Err(failed(&self.peer, error)),
         }
@@ -175,7 +196,7 @@ impl ChannelRx {
 
     #[inline(always)]
     pub fn copy_out(&mut self, len: usize, at: usize, bytes: &mut [u8]) -> Result<()> {
-        if self.receiver.peek_known(HEADER + at, bytes) { Ok(()) } else { self.copy_out_viewed(len, at, bytes) }
+        if self.receiver.peek_known(LINE + at, bytes) { Ok(()) } else { self.copy_out_viewed(len, at, bytes) }
     }
 
     #[cold]
@@ -187,7 +208,7 @@ impl ChannelRx {
     #[inline]
     pub fn consume(&mut self, len: usize) {
         // The next call finds what is wrong.
-        let _ = self.receiver.consume(HEADER + len);
+        let _ = self.receiver.consume(frame(len));
     }
 
     pub fn acknowledge(&mut self) -> Result<()> {

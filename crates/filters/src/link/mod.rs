@@ -50,7 +50,7 @@ pub(crate) enum Closer {
 }
 
 impl Tx {
-    #[inline]
+    #[inline(always)]
     pub fn has_space(&mut self, capacity: usize) -> Result<bool> {
         match self {
             Tx::Memory(tx) => tx.has_space(),
@@ -127,11 +127,10 @@ impl Rx {
 
     /// About how many frames wait, for whoever watches.
     pub fn waiting(&mut self, capacity: usize) -> u64 {
-        let frame = capacity + crate::frame::HEADER;
         match self {
             Rx::Memory(rx) => rx.waiting() as u64,
-            Rx::Channel(rx) => rx.waiting_bytes().div_ceil(frame) as u64,
-            Rx::Socket(rx) => rx.waiting_bytes().div_ceil(frame) as u64,
+            Rx::Channel(rx) => rx.waiting_bytes().div_ceil(channel::frame(capacity)) as u64,
+            Rx::Socket(rx) => rx.waiting_bytes().div_ceil(capacity + crate::frame::HEADER) as u64,
             Rx::Vi(rx) => u64::from(rx.has_current()),
         }
     }

@@ -5,7 +5,6 @@ use sidestep_shm::byte_ring::pieces;
 
 use super::{Input, Output};
 use crate::error::{Error, Result};
-use crate::frame::HEADER;
 use crate::link::{Rx, Tx};
 
 /// A buffer that was taken from an input. It goes back to its pool when this is dropped.
@@ -133,10 +132,9 @@ impl Filling<'_> {
     #[inline]
     pub fn copy_in(&mut self, at: usize, bytes: &[u8]) -> Result<()> {
         self.check(at, bytes.len())?;
-        let (capacity, tx) = (self.capacity(), self.output.link());
-        match tx {
+        match self.output.link() {
             Tx::Memory(tx) => tx.bytes()[at..at + bytes.len()].copy_from_slice(bytes),
-            Tx::Channel(tx) => tx.reserve(capacity)?.copy_in(HEADER + at, bytes)?,
+            Tx::Channel(tx) => tx.copy_in(at, bytes)?,
             Tx::Socket(tx) => tx.bytes()[at..at + bytes.len()].copy_from_slice(bytes),
             Tx::Vi(tx) => tx.write(at, bytes)?,
         }
@@ -150,7 +148,10 @@ impl Filling<'_> {
         match tx {
             Tx::Memory(tx) => make(0, &mut tx.bytes()[at..at + len]),
             Tx::Socket(tx) => make(0, &mut tx.bytes()[at..at + len]),
-            Tx::Channel(tx) => tx.reserve(capacity)?.fill(HEADER + at, len, make)?,
+            Tx::Channel(tx) => {
+                let (mut reserved, begin) = tx.reserve(capacity)?;
+                reserved.fill(begin + at, len, make)?;
+            }
             Tx::Vi(_) => pieces::fill(len, make, |done, piece| self.copy_in(at + done, piece))?,
         }
         Ok(())
@@ -162,7 +163,8 @@ impl Filling<'_> {
         self.check(at, len)?;
         let capacity = self.capacity();
         if let Tx::Channel(tx) = self.output.link() {
-            return Ok(tx.reserve(capacity)?.fill_words(HEADER + at, len, make)?);
+            let (mut reserved, begin) = tx.reserve(capacity)?;
+            return Ok(reserved.fill_words(begin + at, len, make)?);
         }
         self.fill(at, len, |from, piece| {
             let (words, rest) = piece.as_chunks_mut::<8>();

@@ -166,11 +166,11 @@ impl Output {
     /// Sends the first bytes of the buffer that is being filled.
     #[inline]
     pub(super) fn commit(&mut self, len: usize) -> Result<()> {
-        let Output { stream, links, scheduler, shared, next, current, .. } = self;
+        let Output { links, scheduler, shared, next, current, .. } = self;
         let header = Header::data(current.tag, len);
         match &mut links.all[current.copy] {
             Tx::Memory(tx) => tx.commit(header)?,
-            Tx::Channel(tx) => tx.commit(header, stream.capacity)?,
+            Tx::Channel(tx) => tx.commit(header)?,
             Tx::Socket(tx) => shared.counters.blocked(tx.commit(header)?),
             Tx::Vi(tx) => tx.commit(header)?,
         }

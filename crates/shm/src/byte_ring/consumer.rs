@@ -109,6 +109,16 @@ impl Consumer {
         Ok(count)
     }
 
+    /// Copies bytes out from `skip` bytes ahead, without consuming them, if all of them are known. Looks at nothing.
+    #[inline(always)]
+    pub fn peek_known(&self, skip: usize, bytes: &mut [u8]) -> bool {
+        let known = self.readable() as usize;
+        if skip > known || bytes.len() > known - skip {
+            return false;
+        }
+        copy_from_ring(&self.ring, self.mask, self.read.wrapping_add(skip as u64), bytes).is_ok()
+    }
+
     /// A view of the readable bytes, if there are at least `min`. Looks at the producer's copy only if fewer are known.
     #[inline]
     pub fn view(&mut self, min: usize) -> Result<Option<View<'_>>> {

@@ -51,7 +51,7 @@ pub fn figures(costs: &[(&'static str, Cost)]) -> Vec<Figure> {
         let wanted = 0.8 * BLOCKS.iter().map(|block| rate(tcp, *block, ns_per_byte)).fold(0.0, f64::max);
         let coarse = finest(tcp, ns_per_byte, wanted);
         let base = partial(tcp, coarse, ns_per_byte, wanted);
-        found.push(each("filters.update", &format!("same blocks, {with}"), &|cost| {
+        found.push(each("filters.update", &format!("same blocks, {with}, {} KiB", coarse >> 10), &|cost| {
             base / partial(cost, coarse, ns_per_byte, wanted)
         }));
         found.push(each("filters.update", &format!("own blocks, {with}"), &|cost| {

@@ -100,10 +100,11 @@ pub fn run(options: &options::Bench, sink: &mut Sink) -> Result<()> {
         sink.take(found.iter().flat_map(records_of));
     }
     if wanted("stages") {
-        let records = stages(&ways, rounds.min(3), if options.quick { 256 << 20 } else { 1 << 30 })?;
+        let records = stages(&ways, rounds.min(3), 1 << 30)?;
         if !sink.is_json() {
             print_sizes("stages", Metric::Bandwidth, &records);
             print_against(&records, "tcp", "5 promised for channels");
+            print_empty(&records);
         }
         sink.take(records);
     }
@@ -199,7 +200,7 @@ fn records_of(figure: &Figure) -> Vec<Record> {
 fn stages(ways: &[&Way], rounds: usize, bytes: u64) -> Result<Vec<Record>> {
     const BUFFER: usize = 64 << 10;
     let ways: Vec<&Way> = ways.iter().copied().filter(|way| way.is_stream()).collect();
-    let mut found: Vec<Vec<f64>> = ways.iter().map(|_| Vec::new()).collect();
+    let mut found: Vec<Vec<(f64, f64)>> = ways.iter().map(|_| Vec::new()).collect();
     for round in 0..rounds {
         for (way, found) in ways.iter().zip(&mut found) {
             show_progress(&format!("stages: round {} of {rounds}, {}", round + 1, way.name));
@@ -207,9 +208,23 @@ fn stages(ways: &[&Way], rounds: usize, bytes: u64) -> Result<Vec<Record>> {
         }
     }
     show_progress("");
-    let value = |found: Vec<f64>| median(found).unwrap_or_default();
-    let lines = ways.iter().zip(found);
-    Ok(lines.map(|(way, found)| record("stages", way.name, BUFFER, Metric::Bandwidth, value(found))).collect())
+    let lines = ways.iter().zip(found).map(|(way, found)| {
+        let middle = |of: fn(&(f64, f64)) -> f64| median(found.iter().map(of)).unwrap_or_default();
+        let mut record = record("stages", way.name, BUFFER, Metric::Bandwidth, middle(|found| found.0));
+        record.extra.insert(EMPTY.into(), middle(|found| found.1).into());
+        record
+    });
+    Ok(lines.collect())
+}
+
+/// Where a record of the stages has the time of a unit of work without bytes.
+const EMPTY: &str = "empty_ns";
+
+fn print_empty(records: &[Record]) {
+    let empty = |record: &Record| record.extra.get(EMPTY).and_then(|value| value.as_f64()).unwrap_or_default();
+    let cells: Vec<String> =
+        records.iter().map(|record| format!("{} {:.2} ms", record.path, empty(record) / 1e6)).collect();
+    println!("  a unit of work without bytes, part of each time: {}", cells.join(", "));
 }
 
 fn print_sizes(table: &str, metric: Metric, records: &[Record]) {
@@ -233,7 +248,7 @@ fn print_figures(figures: &[Figure]) {
     for figure in figures {
         let cells: Vec<String> =
             figure.ratios.iter().map(|(path, ratio)| format!("{path} {}", digits(*ratio))).collect();
-        println!("  {:<17} {:<34} {}", figure.bench, figure.what, cells.join("   "));
+        println!("  {:<17} {:<42} {}", figure.bench, figure.what, cells.join("   "));
     }
 }
 

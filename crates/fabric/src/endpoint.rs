@@ -17,6 +17,7 @@ use std::{
     any::Any,
     collections::VecDeque,
     net::IpAddr,
+    os::fd::OwnedFd,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -114,6 +115,24 @@ impl Node {
     ) -> Result<Endpoint> {
         let (attached, name) = self.core().links.named(name)?;
         let peer = PeerId::new(attached.index, attached.as_link().connect_from(name, from, deadline)?);
+        self.ask_peer(peer, name, private)
+    }
+
+    /// Makes a line of the link with this scheme out of a stream that is connected already: see
+    /// [`Link::adopt`](crate::link::Link::adopt).
+    pub fn adopt(&self, scheme: &str, stream: OwnedFd, begins: bool) -> Result<PeerId> {
+        let attached = self.core().links.of_scheme(scheme)?;
+        Ok(PeerId::new(attached.index, attached.as_link().adopt(stream, begins)?))
+    }
+
+    /// As `begin_connect_with`, to whoever listens under a name at this peer.
+    pub fn begin_connect_to(
+        &self,
+        peer: PeerId,
+        name: &str,
+        private: impl FnOnce(PeerId) -> Result<Vec<u8>>,
+    ) -> Result<Endpoint> {
+        let (_, name) = self.core().links.named(name)?;
         self.ask_peer(peer, name, private)
     }
 

@@ -71,6 +71,11 @@ impl<'a> Peer<'a> {
         self.link().maps().is_some()
     }
 
+    /// Whether it is there; one whose end has been told of is not.
+    pub fn is_here(&self) -> bool {
+        self.link().is_here(self.number)
+    }
+
     /// Whether it may be on another host.
     pub fn is_distant(&self) -> bool {
         self.attached.capabilities.distant

@@ -242,6 +242,12 @@ pub trait Link: fmt::Debug + Send + Sync {
         let _ = (name, from, deadline);
         Err(Error::Unsupported("connect from an address over a link that has none"))
     }
+    /// Makes a line of its own out of a stream that is connected already, and that is the link's from now on. One side `begins`, and
+    /// the other waits for it. For links that run over streams.
+    fn adopt(&self, stream: OwnedFd, begins: bool) -> Result<PeerNumber> {
+        let _ = (stream, begins);
+        Err(Error::Unsupported("a line over a stream of the caller on a link that has none"))
+    }
     /// The name under which this side listens, for one that a peer used and nobody here listens under.
     fn local_name(&self, peer: PeerNumber, name: &str) -> Option<String> {
         let _ = (peer, name);

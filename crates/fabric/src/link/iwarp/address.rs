@@ -13,6 +13,11 @@ pub(super) struct Address<'a> {
     pub(super) port: u16,
 }
 
+/// Whether a name is of lines over streams that the caller has connected: no port belongs to it.
+pub(super) fn is_in_place(name: &str) -> bool {
+    name.starts_with("in-place/")
+}
+
 const MUST: &str = "HOST:PORT or HOST:PORT/SERVICE, with a host that can be resolved and a port from 1 to 65535";
 
 impl<'a> Address<'a> {

@@ -11,7 +11,11 @@ use sidestep_shm::{
     doorbell::{Doorbell, Sleeper},
 };
 
-use super::{address::Address, network::Network, socket};
+use super::{
+    address::{self, Address},
+    network::Network,
+    socket,
+};
 use crate::{error::Result, link::LinkOptions};
 
 /// The listening sockets of a link.
@@ -42,6 +46,9 @@ impl Listeners {
 
     /// Listens under a name; peers show up in `ready`.
     pub(super) fn add(&mut self, name: &str, network: &dyn Network, ready: &Sleeper) -> Result<()> {
+        if address::is_in_place(name) {
+            return Ok(());
+        }
         let address = Address::parse(name)?;
         if let Some(port) = self.ports.get_mut(address.text) {
             if port.names.iter().any(|taken| taken == name) {

@@ -10,7 +10,8 @@
 //! | a refusal | a send that overtakes the answer |
 //! | close | a send of goodbye, then the end of the stream; an end without goodbye is a death |
 //!
-//! A name is `HOST:PORT`, or `HOST:PORT/SERVICE` where several listeners share a port. Nothing here is mapped: every access
+//! A name is `HOST:PORT`, or `HOST:PORT/SERVICE` where several listeners share a port, or `in-place/SERVICE` for lines over streams
+//! that the caller has connected. Nothing here is mapped: every access
 //! of a peer passes through the engine, which checks tag, bounds and rights of each segment, and through the node, which
 //! checks the cookie. What does not keep to the protocol ends its own connection and no other.
 //!
@@ -160,7 +161,7 @@ impl IwarpLink {
         let (around, socket) = (self.around(), Arc::new(socket));
         self.network.opened(&socket);
         let state = match origin {
-            Origin::Accepted => State::respond(id, &self.options, around.now()),
+            Origin::Accepted | Origin::Adopted => State::respond(id, &self.options, around.now()),
             Origin::Named(_) | Origin::Alone => State::initiate(id, &self.options, around.now())?,
         };
         // Before the stream can tell anything of it.
@@ -240,6 +241,11 @@ impl Link for IwarpLink {
         let route = Route { network: &*self.network, from: Some(from), limit };
         let socket = socket::connect(&route, &Address::parse(name)?.resolve()?, name, &self.options)?;
         Ok(self.add(Origin::Alone, socket)?.id)
+    }
+
+    fn adopt(&self, stream: OwnedFd, begins: bool) -> Result<PeerNumber> {
+        socket::adopt(&stream, &self.options)?;
+        Ok(self.add(if begins { Origin::Alone } else { Origin::Adopted }, stream)?.id)
     }
 
     fn address(&self, peer: PeerNumber) -> Option<IpAddr> {

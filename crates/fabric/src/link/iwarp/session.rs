@@ -53,6 +53,8 @@ pub(super) enum Origin {
     Named(String),
     /// This side, for one caller.
     Alone,
+    /// Somebody else; it was given to this side, which is to be asked.
+    Adopted,
 }
 
 impl Origin {

@@ -111,6 +111,13 @@ fn connect_one(route: &Route<'_>, address: &SocketAddr, options: &LinkOptions) -
     Ok(socket)
 }
 
+/// Makes a connected socket of the caller one of the link.
+pub(super) fn adopt(socket: &OwnedFd, options: &LinkOptions) -> Result<()> {
+    tune(socket, options).map_err(|errno| shm::Error::from_errno("use a connected TCP socket", errno))?;
+    tune_for_path(socket);
+    Ok(())
+}
+
 fn errno_of(error: std::io::Error) -> Errno {
     Errno::from_io_error(&error).unwrap_or(Errno::IO)
 }

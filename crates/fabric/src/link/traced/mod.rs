@@ -10,7 +10,7 @@ mod record;
 
 pub use self::record::{Direction, Ended, Failure, Operation, TraceEvent, TraceRecord};
 
-use std::{collections::VecDeque, fmt, net::IpAddr, sync::Arc};
+use std::{collections::VecDeque, fmt, net::IpAddr, os::fd::OwnedFd, sync::Arc};
 
 use sidestep_shm::doorbell::Sleeper;
 use sidestep_sys::{
@@ -169,6 +169,10 @@ impl Link for TracedLink {
 
     fn connect_from(&self, name: &str, from: IpAddr, deadline: u64) -> Result<PeerNumber> {
         self.connected(name, self.inner.as_link().connect_from(name, from, deadline))
+    }
+
+    fn adopt(&self, stream: OwnedFd, begins: bool) -> Result<PeerNumber> {
+        self.connected("a stream", self.inner.as_link().adopt(stream, begins))
     }
 
     fn post(&self, peer: PeerNumber, bytes: &[u8]) -> Result<()> {

@@ -11,7 +11,7 @@ pub use self::plan::{FaultPlan, When};
 use std::{
     collections::{BTreeMap, HashMap, VecDeque},
     net::IpAddr,
-    os::fd::AsFd,
+    os::fd::{AsFd, OwnedFd},
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -178,6 +178,13 @@ impl Link for FaultyLink {
             return Err(Error::NobodyListens(name.to_string()));
         }
         self.link().connect_from(name, from, deadline)
+    }
+
+    fn adopt(&self, stream: OwnedFd, begins: bool) -> Result<PeerNumber> {
+        if self.refuse_connect.pull() {
+            return Err(Error::NobodyListens("a stream".to_string()));
+        }
+        self.link().adopt(stream, begins)
     }
 
     fn post(&self, peer: PeerNumber, bytes: &[u8]) -> Result<()> {

@@ -27,6 +27,21 @@ pub enum Error {
     /// The environment names a port that is none.
     #[error("SIDESTEP_EXTENDED_PORT is {0:?}; it must be a port from 1 to 65535, or empty")]
     Port(String),
+    /// The environment says neither yes nor no.
+    #[error("SIDESTEP_EXTENDED_IN_PLACE is {0:?}; it must be 1, 0 or empty")]
+    InPlace(String),
+    /// In place: there are bytes of the stream that nobody has read, or the other end sent some that are no request.
+    #[error(
+        "the connection has bytes that are not read, or that are no request to extend it in place; read all of them at both \
+         ends first, and extend both in place; the socket is as it was"
+    )]
+    Unread,
+    /// In place: the other end has not answered, and the connection has carried what it was asked.
+    #[error(
+        "the other end did not extend the connection in place, or ended it; a request was written to it, so that it is of no \
+         more use as a stream: close it"
+    )]
+    Spent,
     /// The other end has not enabled its socket.
     #[error(
         "the other end did not enable its socket in time; both ends must (between hosts with the same port, open in every \
@@ -112,10 +127,11 @@ impl Error {
             Error::Elsewhere => libc::EHOSTUNREACH,
             Error::Unanswered => libc::ETIMEDOUT,
             Error::Unproven | Error::Rights { .. } => libc::EACCES,
-            Error::Version => libc::EPROTO,
+            Error::Version | Error::Unread => libc::EPROTO,
+            Error::Spent => libc::ECONNABORTED,
             Error::Taken | Error::Busy => libc::EBUSY,
             Error::Forked => libc::EPERM,
-            Error::OtherSocket | Error::Port(_) => libc::EINVAL,
+            Error::OtherSocket | Error::Port(_) | Error::InPlace(_) => libc::EINVAL,
             Error::TooLong { .. } => libc::EMSGSIZE,
             Error::Full { .. } => libc::EAGAIN,
             Error::Cancelled => libc::ECANCELED,

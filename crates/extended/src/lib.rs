@@ -8,8 +8,8 @@
 //!
 //! **What it calls.** `fabric` for everything that moves; `sockets` for what the kernel says of a connection.
 //!
-//! **What it never does.** It never reads or writes the socket itself, starts no thread (but for a stack that reaches other
-//! hosts), and believes nothing that the other end wrote.
+//! **What it never does.** It never reads or writes the socket itself (unless it is extended in place), starts no thread (but for a stack
+//! that reaches other hosts), and believes nothing that the other end wrote.
 //!
 //! Start with [`Stack`] and [`Socket`]; `docs/extended.md` has the rules.
 
@@ -31,7 +31,7 @@ pub mod traffic;
 
 pub use completion::{Completion, CompletionQueue, Kind};
 pub use error::{Error, Result};
-pub use options::{Options, PORT_VARIABLE};
+pub use options::{IN_PLACE_VARIABLE, Options, PORT_VARIABLE};
 pub use region::{Piece, Region, Remote};
 pub use sidestep_fabric::Rights;
 pub use sidestep_shm::Memory;

@@ -2,8 +2,10 @@
 //!
 //! One end waits to be asked, and the other asks. Which end does which follows from the addresses, so that both need not
 //! agree first. Where they meet, and what proves them to each other, depends on whether both are on one host: see the
-//! [`Place`]s. Nothing is written to either socket, and none of its options is changed.
+//! [`Place`]s. Nothing is written to either socket, and none of its options is changed, unless the two agreed to meet on the connection
+//! itself.
 
+mod in_place;
 mod one_host;
 mod two_hosts;
 
@@ -19,11 +21,14 @@ use sidestep_fabric::{
     queue::{Kind, QueueSpec, Receiver, Sender},
 };
 use sidestep_sockets::kernel::{self, Errno, address::Key};
-use sidestep_sys::clock;
+use sidestep_sys::{clock, tomb::Tomb};
 use sidestep_wire::cursor::little::{Reader, Writer};
 
-use self::{one_host::OneHost, two_hosts::TwoHosts};
-use crate::error::{Error, Result};
+use self::{in_place::InPlace, one_host::OneHost, two_hosts::TwoHosts};
+use crate::{
+    error::{Error, Result},
+    options::Options,
+};
 
 /// Two ends that have met.
 #[derive(Debug)]
@@ -72,22 +77,48 @@ const LOOK_NS: u64 = 20_000_000;
 const UNPROVEN: &[u8] = b"unproven";
 const VERSION: &[u8] = b"version";
 
-/// Meets the other end of a connection; waits for it until the deadline. Ends on other hosts are met on this port.
-pub(crate) fn meet(node: &Node, socket: BorrowedFd<'_>, port: Option<u16>, deadline: u64) -> Result<Met> {
+/// Meets the other end of a connection, where the options say; waits for it until the deadline.
+pub(crate) fn meet(node: &Node, socket: BorrowedFd<'_>, options: &Options, deadline: u64) -> Result<Met> {
     let fd = socket.as_raw_fd();
     let not_connected = |Errno(errno)| Error::NotConnected { fd, errno };
     let key = Key::of(fd).map_err(not_connected)?;
     if !kernel::is_tcp(fd) {
         return Err(not_connected(Errno(libc::EPROTONOSUPPORT)));
     }
+    if options.in_place {
+        return meet_in_place(node, socket, key, deadline);
+    }
     let place: Box<dyn Place> = match OneHost::find(fd, key)? {
         Some(place) => Box::new(place),
-        None => Box::new(TwoHosts::new(fd, key, port.ok_or(Error::Elsewhere)?)),
+        None => Box::new(TwoHosts::new(fd, key, options.port.ok_or(Error::Elsewhere)?)),
     };
-    let meeting = Meeting { node, place: &*place, deadline };
-    let half_met = if key.asks() { meeting.ask()? } else { meeting.answer()? };
-    let peer = half_met.endpoint.peer();
-    half_met.join(key, deadline).inspect_err(|_| node.peer(peer).close(CloseReason::Here))
+    Meeting { node, place: &*place, deadline }.meet(key)
+}
+
+/// Meets the other end on the connection itself. Whatever comes of it, a connection that was made a line is taken from the program.
+fn meet_in_place(node: &Node, socket: BorrowedFd<'_>, key: Key, deadline: u64) -> Result<Met> {
+    let refused =
+        |errno: rustix::io::Errno| Error::NotConnected { fd: socket.as_raw_fd(), errno: errno.raw_os_error() };
+    let tomb = Tomb::new().map_err(refused)?;
+    let place = InPlace::new(node, socket, key, deadline);
+    let met = Meeting { node, place: &place, deadline }.meet(key);
+    if !place.is_taken() {
+        return met;
+    }
+    tomb.bury(socket).map_err(refused)?;
+    met.map_err(|error| {
+        place.give_up();
+        match error {
+            Error::Unanswered | Error::Taken | Error::Fabric(_) => Error::Spent,
+            error => error,
+        }
+    })
+}
+
+/// A number for a connection, as one of its ends sees it. Any spreading will do: which one is meant is said in the request. As
+/// FNV-1a, by words.
+fn number(key: &Key) -> u64 {
+    key.to_words().iter().fold(0xcbf2_9ce4_8422_2325, |sum, word| (sum ^ word).wrapping_mul(0x100_0000_01b3))
 }
 
 /// An accepted connection whose rings are not open yet.
@@ -115,6 +146,12 @@ struct Meeting<'a> {
 }
 
 impl Meeting<'_> {
+    fn meet(&self, key: Key) -> Result<Met> {
+        let half_met = if key.asks() { self.ask()? } else { self.answer()? };
+        let peer = half_met.endpoint.peer();
+        half_met.join(key, self.deadline).inspect_err(|_| self.node.peer(peer).close(CloseReason::Here))
+    }
+
     fn ask(&self) -> Result<HalfMet> {
         let mut pause = FIRST_PAUSE;
         loop {

@@ -6,6 +6,7 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
+    time::Duration,
 };
 
 use sidestep_fabric::{self as fabric, Node, Rights, link::LinkOptions};
@@ -36,6 +37,9 @@ pub struct Stack {
 /// Numbers of sockets, each given out once in a process.
 static NEXT_SOCKET: AtomicU64 = AtomicU64::new(1);
 
+/// As long as the slowest program takes to enable its end.
+const FOR_EVER: Duration = Duration::from_secs(365 * 24 * 3600);
+
 /// A deadline for calls that wait: so many milliseconds from now.
 pub fn in_milliseconds(milliseconds: u64) -> u64 {
     clock::now().saturating_add(milliseconds.saturating_mul(1_000_000))
@@ -47,12 +51,27 @@ impl Stack {
         Stack::with(Options::default())
     }
 
-    /// A stack of its own. One with a [port](Options::port) also reaches other hosts. It then has a thread, which serves
-    /// peers of other hosts while the program is busy with something else.
+    /// A stack of its own. One with a [port](Options::port) also reaches other hosts, and so does one whose sockets are extended
+    /// [in place](Options::in_place). It then has a thread, which serves peers of other hosts while the program is busy with
+    /// something else.
     pub fn with(options: Options) -> Result<Stack> {
         let generation = process::generation();
-        let schemes: &[&str] = if options.port.is_some() { &["shm", "iwarp"] } else { &["shm"] };
-        Ok(Stack { node: Node::open(schemes, &LinkOptions::default())?, options, board: Board::new(), generation })
+        let schemes: &[&str] = match options {
+            Options { in_place: true, .. } => &["iwarp"],
+            Options { port: Some(_), .. } => &["shm", "iwarp"],
+            Options { port: None, .. } => &["shm"],
+        };
+        let mut link = LinkOptions::default();
+        if options.in_place {
+            // The deadline of each call is what ends it.
+            link.setup_timeout = FOR_EVER;
+        }
+        Ok(Stack { node: Node::open(schemes, &link)?, options, board: Board::new(), generation })
+    }
+
+    /// What it was made with.
+    pub fn options(&self) -> &Options {
+        &self.options
     }
 
     /// The node that everything goes through.
@@ -81,10 +100,10 @@ impl Stack {
     /// deadline (nanoseconds of `sys::clock::now`). Completions go to `queue`.
     ///
     /// The bytes of the connection are not touched, whether that succeeds or not, and neither is the descriptor, which may be
-    /// used meanwhile.
+    /// used meanwhile. But for sockets that are extended [in place](Options::in_place): see there.
     pub fn enable(&self, socket: BorrowedFd<'_>, queue: &CompletionQueue, deadline: u64) -> Result<Socket> {
         self.check()?;
-        let met = meeting::meet(&self.node, socket, self.options.port, deadline)?;
+        let met = meeting::meet(&self.node, socket, &self.options, deadline)?;
         Socket::new(self.clone(), NEXT_SOCKET.fetch_add(1, Ordering::Relaxed), met, queue)
     }
 

@@ -15,8 +15,18 @@ use sidestep_extended::{Error, Kind, Rights, Stack};
 use sidestep_fabric::{self as fabric, CloseReason, Refusal};
 use sidestep_testkit::process;
 
+mod stream {
+    use super::{
+        Provider, a_peer_that_does_not_enable_leaves_the_socket_as_it_was, bytes_of_the_stream_are_not_touched,
+    };
+
+    crate::pair::provider::beside_the_stream!(
+        bytes_of_the_stream_are_not_touched,
+        a_peer_that_does_not_enable_leaves_the_socket_as_it_was,
+    );
+}
+
 on_every_provider!(
-    bytes_of_the_stream_are_not_touched,
     put_get_and_atomics_reach_the_other_ends_memory,
     memory_that_is_not_mapped_is_reached_too,
     rights_and_ranges_are_kept,
@@ -29,7 +39,6 @@ on_every_provider!(
     the_queue_is_a_descriptor,
     the_end_is_told_and_ends_what_waits,
     sockets_come_and_go,
-    a_peer_that_does_not_enable_leaves_the_socket_as_it_was,
 );
 
 fn bytes_of_the_stream_are_not_touched(provider: &Provider) {

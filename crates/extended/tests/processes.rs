@@ -11,22 +11,27 @@ use pair::{
     provider::on_every_provider,
     soon, take,
 };
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use sidestep_extended::{Error, Kind, Rights};
 use sidestep_fabric::{self as fabric, CloseReason};
 use sidestep_sys::clock;
-use sidestep_testkit::process::{self, Role};
+use sidestep_testkit::process::{self, Child, Role};
 
 #[test]
 fn role() {
     process::enter(&[("owner", owner), ("writer", writer), ("stopped", stopped)]);
 }
 
-on_every_provider!(
-    a_get_after_bytes_sees_what_was_done_before_them,
-    a_put_before_bytes_is_seen_after_them,
-    a_killed_peer_ends_every_operation,
-    a_killed_peer_ends_reads_that_never_fail_by_themselves,
-);
+mod stream {
+    use super::{Provider, a_get_after_bytes_sees_what_was_done_before_them, a_put_before_bytes_is_seen_after_them};
+
+    crate::pair::provider::beside_the_stream!(
+        a_get_after_bytes_sees_what_was_done_before_them,
+        a_put_before_bytes_is_seen_after_them,
+    );
+}
+
+on_every_provider!(a_killed_peer_ends_every_operation, a_killed_peer_ends_reads_that_never_fail_by_themselves,);
 
 /// Owns a region, and answers each byte with one after it has changed the region's first word.
 fn owner(role: Role) {
@@ -128,6 +133,13 @@ const KILLS: usize = 5;
 /// What a program may count on.
 const PROMPT_NS: u64 = 100_000_000;
 
+/// Lets no thread of a child run any more.
+fn stop(child: &Child) {
+    let process = Pid::from_raw(child.id() as i32).unwrap();
+    kill_process(process, Signal::STOP).unwrap();
+    waitpid(Some(process), WaitOptions::UNTRACED).unwrap();
+}
+
 fn time_to_hear_of_a_kill(provider: &Provider) -> u64 {
     let (mut child, stream) = start(provider, "stopped", &[]);
     let end = End::enable(stream, provider.stack());
@@ -136,7 +148,8 @@ fn time_to_hear_of_a_kill(provider: &Provider) -> u64 {
     child.control.say("park");
     let local = end.stack.register(4096, Rights::NONE).unwrap();
     end.socket.post_recv(vec![local.piece(0, 64).unwrap()], 1).unwrap();
-    // Nobody serves it any more: this one waits for the process.
+    stop(&child);
+    // Nobody serves it any more, no thread of its library either: this one waits for the process.
     end.socket.post_put(&served, 0, vec![local.piece(0, 64).unwrap()], 2).unwrap();
     child.kill();
     child.wait();

@@ -63,10 +63,11 @@ fn life(provider: &Provider, stack: &Stack, queue: &CompletionQueue, rounds: usi
     while queue.poll(&mut taken, 64) > 0 {}
 }
 
-/// 20 minutes of it in the long form (`./test extended_full`), and 5 between hosts. One test, since it counts what the process has.
+/// 20 minutes of it in the long form (`./test extended_full`), and 5 each in place and between hosts. One test, since it counts what the process has.
 #[test]
 fn kills_leave_nothing_behind() {
     soak(&Provider::OneHost, Duration::from_secs(20 * 60));
+    soak(&Provider::InPlace, Duration::from_secs(5 * 60));
     if let Some(provider) = Provider::two_hosts() {
         soak(&provider, Duration::from_secs(5 * 60));
     }

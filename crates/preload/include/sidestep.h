@@ -78,7 +78,12 @@ int ss_queue_wait(int queue, struct ss_completion *into, int most, int timeout_m
  * Ends on two hosts meet on a TCP port: SIDESTEP_EXTENDED_PORT in the environment of both, read by the first call. The end whose port of the
  * connection is smaller listens there while it waits in this call, so the other one must be let through to it. The library
  * then has a thread, which serves the other end while the program is busy. What such an end has proven, and what not, is in
- * docs/extended.md. */
+ * docs/extended.md.
+ *
+ * With SIDESTEP_EXTENDED_IN_PLACE=1 in the environment of both, on one host or two, the connection itself becomes the line: iWARP on the
+ * wire, no port, and no stream of bytes any more. Plain calls on the descriptor then fail with ENOTCONN, ss_disable() ends the
+ * connection, and EPROTO says that bytes were not read, ECONNABORTED that the other end did not answer the request that was
+ * written, so that the connection is of no more use. */
 int ss_enable(int fd, int queue, int timeout_ms);
 
 /* Ends the extension; the connection goes on. close() of the descriptor ends it, too. */

@@ -12,9 +12,9 @@ use std::{
 };
 
 use sidestep_extended::{Error, Memory, Region, Remote, Rights, Socket, in_milliseconds};
-use sidestep_sockets::signal::Inside;
+use sidestep_sockets::{calls, signal::Inside};
 
-use crate::errno;
+use crate::{engine, errno};
 
 mod posting;
 pub mod table;
@@ -150,8 +150,24 @@ fn offset(offset: u64) -> Result<usize> {
     usize::try_from(offset).map_err(|_| BAD_ARGUMENT)
 }
 
+/// Whether the connections of this process are extended in place.
+fn in_place() -> bool {
+    let _inside = Inside::enter();
+    table().stack().is_ok_and(|stack| stack.options().in_place)
+}
+
 #[unsafe(no_mangle)]
 pub extern "C" fn ss_enable(fd: c_int, queue_fd: c_int, timeout_ms: c_int) -> c_int {
+    let before = errno::Kept::new();
+    if engine::has(fd) && in_place() {
+        // The connection goes to somebody else, whole, and is no stream any more, whatever comes of it.
+        engine::leave_whole(fd);
+        if calls::has_rest(fd) {
+            return unit(|_| Err(Error::Unread.into()));
+        }
+        engine::forget(fd);
+    }
+    before.restore();
     unit(|table| {
         let queue = queue(table, queue_fd)?;
         if table.entries().socket(fd).is_some() {

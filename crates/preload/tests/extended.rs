@@ -23,6 +23,17 @@ fn a_linked_program_has_extended_sockets() {
     }
 }
 
+/// Also where the library has had the connection for itself until then.
+#[test]
+fn a_linked_program_extends_in_place() {
+    let program = programs::compile_linked("in_place");
+    for promote in [None, Some("never"), Some("default"), Some("eager")] {
+        let output = programs::run(&program, promote);
+        let said = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+        assert!(output.status.success() && said[0] == "in place\n", "{promote:?}: {}\n{said:?}", output.status);
+    }
+}
+
 #[test]
 fn the_example_runs() {
     let program = programs::compile_example("prices");

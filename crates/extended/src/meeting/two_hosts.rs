@@ -39,12 +39,7 @@ impl TwoHosts {
 
     /// The name under which the end that waits listens: an address of its host, and a number for the connection.
     fn name(&self, waits: &Key) -> String {
-        // Any spreading will do: which connection is meant is said in the request. As FNV-1a, by words.
-        let number = waits
-            .to_words()
-            .iter()
-            .fold(0xcbf2_9ce4_8422_2325u64, |sum, word| (sum ^ word).wrapping_mul(0x100_0000_01b3));
-        format!("iwarp:{}/{number:016x}", SocketAddr::new(waits.local.ip(), self.port))
+        format!("iwarp:{}/{:016x}", SocketAddr::new(waits.local.ip(), self.port), super::number(waits))
     }
 }
 

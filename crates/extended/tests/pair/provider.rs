@@ -23,13 +23,28 @@ pub enum Provider {
         /// The network namespace that this thread came from.
         before: File,
     },
+    /// Both on this host, over the connection itself: iWARP.
+    InPlace,
 }
 
 /// The port on which ends on two hosts meet. Each test has its own two hosts, and so all of their ports.
 pub const PORT: u16 = 7471;
 
+const IN_PLACE: &str = "in-place";
+
 /// One test for each provider out of each function: `fn name(provider: &Provider)`.
 macro_rules! on_every_provider {
+    ($($name:ident),* $(,)?) => {
+        crate::pair::provider::beside_the_stream!($($name),*);
+        mod in_place {
+            $(#[test] fn $name() { super::$name(&super::Provider::InPlace) })*
+        }
+    };
+}
+pub(crate) use on_every_provider;
+
+/// The same for each provider that leaves the stream of bytes to the program.
+macro_rules! beside_the_stream {
     ($($name:ident),* $(,)?) => {
         mod one_host {
             $(#[test] fn $name() { super::$name(&super::Provider::OneHost) })*
@@ -39,7 +54,7 @@ macro_rules! on_every_provider {
         }
     };
 }
-pub(crate) use on_every_provider;
+pub(crate) use beside_the_stream;
 
 impl Provider {
     /// Two hosts, and this thread moved to the near one; `None`, with a message, where they cannot be made.
@@ -73,6 +88,7 @@ impl Provider {
     pub fn far_holder(&self) -> String {
         match self {
             Provider::OneHost => "0".to_string(),
+            Provider::InPlace => IN_PLACE.to_string(),
             Provider::TwoHosts { hosts, .. } => hosts.host(1).id().to_string(),
         }
     }
@@ -82,13 +98,18 @@ impl Provider {
         matches!(self, Provider::OneHost)
     }
 
+    pub fn options(&self) -> Options {
+        let in_place = matches!(self, Provider::InPlace);
+        Options { port: matches!(self, Provider::TwoHosts { .. }).then_some(PORT), in_place }
+    }
+
     pub fn stack(&self) -> Stack {
-        Stack::with(Options { port: (!self.maps()).then_some(PORT) }).unwrap()
+        Stack::with(self.options()).unwrap()
     }
 
     pub fn listen(&self) -> TcpListener {
         match self {
-            Provider::OneHost => TcpListener::bind("127.0.0.1:0").unwrap(),
+            Provider::OneHost | Provider::InPlace => TcpListener::bind("127.0.0.1:0").unwrap(),
             Provider::TwoHosts { hosts, .. } => TcpListener::bind((hosts.host(0).address(), 0)).unwrap(),
         }
     }
@@ -113,11 +134,12 @@ impl Drop for Provider {
 
 /// In a process that was started for the far end: goes there. What to make a stack with.
 pub fn enter(holder: &str) -> Options {
-    match holder.parse().unwrap() {
-        0 => Options::default(),
+    match holder {
+        IN_PLACE => Options { in_place: true, ..Options::default() },
+        "0" => Options::default(),
         holder => {
-            hosts::enter(holder).unwrap();
-            Options { port: Some(PORT) }
+            hosts::enter(holder.parse().unwrap()).unwrap();
+            Options { port: Some(PORT), ..Options::default() }
         }
     }
 }

@@ -13,6 +13,27 @@ use crate::store::Entry;
 /// How an answer came about, for the header `X-Cache`.
 pub const HOW: HeaderName = HeaderName::from_static("x-cache");
 
+/// Headers of a request that may ask for less than the whole document.
+const PARTIAL: [HeaderName; 3] = [header::IF_NONE_MATCH, header::IF_MODIFIED_SINCE, header::RANGE];
+
+/// The headers of a document that is answered whole, out of the cache.
+pub fn whole(headers: &HeaderMap, length: usize) -> HeaderMap {
+    let mut headers = headers.clone();
+    headers.insert(HOW, HeaderValue::from_static("hit"));
+    headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
+    headers
+}
+
+/// The answer to a request for a document that is kept, and current: most want all of it, for which everything is prepared.
+pub fn hit(entry: &Entry, method: &Method, asked: &HeaderMap) -> Response<Bytes> {
+    if *method != Method::GET || PARTIAL.iter().any(|name| asked.contains_key(name)) {
+        return answer(entry, method, asked, "hit");
+    }
+    let mut response = Response::new(entry.body.clone());
+    *response.headers_mut() = entry.whole.clone();
+    response
+}
+
 /// The answer to a request for a document that is kept.
 pub fn answer(entry: &Entry, method: &Method, asked: &HeaderMap, how: &'static str) -> Response<Bytes> {
     let mut response = Response::new(Bytes::new());
@@ -112,6 +133,7 @@ mod tests {
     fn ask(pairs: &[(&'static str, &str)]) -> (u16, String, Option<String>) {
         let mut entry = Entry {
             headers: HeaderMap::new(),
+            whole: HeaderMap::new(),
             body: Bytes::from_static(b"0123456789"),
             checked: Checked { instance: 0, version: Version(0) },
             varying: Vec::new(),
@@ -123,7 +145,12 @@ mod tests {
         let pair = |(name, value): &(&'static str, &str)| {
             (HeaderName::from_static(name), HeaderValue::from_str(value).unwrap())
         };
-        let response = answer(&entry, &Method::GET, &pairs.iter().map(pair).collect(), "hit");
+        entry.whole = whole(&entry.headers, entry.body.len());
+        let asked: HeaderMap = pairs.iter().map(pair).collect();
+        let response = hit(&entry, &Method::GET, &asked);
+        // What is prepared is what would be made.
+        let made = answer(&entry, &Method::GET, &asked, "hit");
+        assert_eq!((response.headers(), response.body()), (made.headers(), made.body()));
         let range = text(response.headers(), header::CONTENT_RANGE).map(str::to_string);
         (response.status().as_u16(), String::from_utf8(response.body().to_vec()).unwrap(), range)
     }
@@ -142,6 +169,12 @@ mod tests {
         assert_eq!(ask(&[("range", "bytes=2-4"), ("if-range", "\"tag\"")]).0, 206);
         assert_eq!(ask(&[("range", "bytes=2-4"), ("if-range", "\"old\"")]).0, 200);
         assert_eq!(ask(&[("range", "bytes=2-4"), ("if-range", "Sun, 06 Nov 1994 08:49:37 GMT")]).0, 206);
+    }
+
+    #[test]
+    fn whole_documents_are_prepared() {
+        assert_eq!(ask(&[]), (200, "0123456789".to_string(), None));
+        assert_eq!(ask(&[("accept", "*/*")]).0, 200);
     }
 
     #[test]

@@ -36,7 +36,7 @@ use tokio::{
 
 use crate::{
     Error, Result,
-    answer::{HOW, answer},
+    answer::{HOW, answer, hit, whole},
     checker::{Checked, Checker},
     metrics::Metrics,
     rules,
@@ -152,8 +152,7 @@ impl Proxy {
             let in_time = entry.expires.is_none_or(|end| Instant::now() < end);
             if current == Some(entry.checked) && in_time {
                 self.metrics.hits.add(1);
-                return answer(&entry, request.method(), request.headers(), "hit")
-                    .map(|body| Either::Left(Full::new(body)));
+                return hit(&entry, request.method(), request.headers()).map(|body| Either::Left(Full::new(body)));
             }
             store.forget(&key, &entry);
             self.metrics.stale.add(1);
@@ -198,8 +197,9 @@ impl Proxy {
             return bad_gateway("the origin broke off in the middle of an answer");
         };
         let expires = rules::lifetime(&parts.headers).map(|lifetime| Instant::now() + lifetime);
-        let entry =
-            Arc::new(Entry { headers: parts.headers, body: body.to_bytes(), checked: before, varying, expires });
+        let (headers, body) = (parts.headers, body.to_bytes());
+        let whole = whole(&headers, body.len());
+        let entry = Arc::new(Entry { headers, whole, body, checked: before, varying, expires });
         if checker.check(&path).await == Some(before) {
             store.keep(key, entry.clone());
         }
@@ -251,9 +251,8 @@ impl Proxy {
 }
 
 fn key_of(request: &Request<Incoming>) -> Key {
-    let host = request.headers().get(header::HOST).map(|host| String::from_utf8_lossy(host.as_bytes()).into_owned());
-    let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
-    (host.unwrap_or_default(), path.to_string())
+    let host = request.headers().get(header::HOST).map_or(&b""[..], HeaderValue::as_bytes);
+    Key::new(host, request.uri().path_and_query().map_or("/", |path| path.as_str()))
 }
 
 fn streamed(response: Response<Incoming>, how: &'static str) -> Answer {

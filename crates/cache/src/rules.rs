@@ -78,7 +78,7 @@ fn is_pragma(headers: &HeaderMap) -> bool {
 }
 
 fn has_directive(headers: &HeaderMap, wanted: &[&str]) -> bool {
-    directives(headers).any(|(name, _)| wanted.contains(&name.as_str()))
+    headers.contains_key(header::CACHE_CONTROL) && directives(headers).any(|(name, _)| wanted.contains(&name.as_str()))
 }
 
 /// The directives of `Cache-Control`, in lower case. One that is not text is `no-store`.

@@ -1,7 +1,6 @@
 //! What is kept: whole answers, by host and path, the least recently used of them given up first.
 
 use std::{
-    hash::{BuildHasher, RandomState},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -16,13 +15,32 @@ use lru::LruCache;
 use crate::{checker::Checked, rules::Varying};
 
 /// Which answer: the host and the path with its query, as they were asked for.
-pub type Key = (String, String);
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Key {
+    /// Both in one, with the end of a line between, which neither can have: so that a look-up takes memory once.
+    bytes: Vec<u8>,
+}
+
+impl Key {
+    /// Of a host and a path.
+    pub fn new(host: &[u8], path: &str) -> Key {
+        Key { bytes: [host, b"\n", path.as_bytes()].concat() }
+    }
+
+    /// Spreads keys over locks, by the end of the path; what is found there is found by a hash that nobody can foresee.
+    fn shard(&self) -> usize {
+        let last = self.bytes.iter().rev().take(8);
+        last.fold(self.bytes.len(), |sum, byte| sum.wrapping_mul(31).wrapping_add(usize::from(*byte))) % SHARDS
+    }
+}
 
 /// An answer that is kept.
 #[derive(Debug)]
 pub struct Entry {
     /// Its headers, without those of the connection.
     pub headers: HeaderMap,
+    /// All headers of a hit that is answered whole.
+    pub whole: HeaderMap,
     /// Its body.
     pub body: Bytes,
     /// What its document was when it was fetched.
@@ -37,7 +55,6 @@ pub struct Entry {
 #[derive(Debug)]
 pub struct Store {
     shards: Vec<Mutex<Shard>>,
-    hasher: RandomState,
     /// Bytes of a shard.
     limit: usize,
     bytes: AtomicU64,
@@ -58,12 +75,7 @@ impl Store {
     /// For so many bytes.
     pub fn new(bytes: usize) -> Store {
         let shard = || Mutex::new(Shard { entries: LruCache::unbounded(), bytes: 0 });
-        Store {
-            shards: (0..SHARDS).map(|_| shard()).collect(),
-            hasher: RandomState::new(),
-            limit: bytes / SHARDS,
-            bytes: AtomicU64::new(0),
-        }
+        Store { shards: (0..SHARDS).map(|_| shard()).collect(), limit: bytes / SHARDS, bytes: AtomicU64::new(0) }
     }
 
     /// The answer under a key.
@@ -117,8 +129,7 @@ impl Store {
     }
 
     fn shard(&self, key: &Key) -> MutexGuard<'_, Shard> {
-        let at = self.hasher.hash_one(key) as usize % SHARDS;
-        self.shards[at].lock().unwrap_or_else(PoisonError::into_inner)
+        self.shards[key.shard()].lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -136,6 +147,7 @@ mod tests {
     fn entry(len: usize) -> Arc<Entry> {
         Arc::new(Entry {
             headers: HeaderMap::new(),
+            whole: HeaderMap::new(),
             body: Bytes::from(vec![0; len]),
             checked: Checked { instance: 1, version: Version(1) },
             varying: Vec::new(),
@@ -144,13 +156,19 @@ mod tests {
     }
 
     #[test]
+    fn a_host_cannot_pose_as_a_path() {
+        assert_ne!(Key::new(b"h/x", "/y"), Key::new(b"h", "/x/y"));
+        assert_ne!(Key::new(b"\xff", "/"), Key::new(b"\xfe", "/"));
+    }
+
+    #[test]
     fn bytes_are_bounded_and_counted() {
         let store = Store::new(SHARDS * 10 * (OVERHEAD + 1000));
         for at in 0..10_000 {
-            store.keep(("h".into(), format!("/{at}")), entry(1000));
+            store.keep(Key::new(b"h", &format!("/{at}")), entry(1000));
         }
         assert!(store.bytes() <= (SHARDS * 10 * (OVERHEAD + 1000)) as u64, "{}", store.bytes());
-        let key = ("h".to_string(), "/again".to_string());
+        let key = Key::new(b"h", "/again");
         for _ in 0..3 {
             store.keep(key.clone(), entry(10));
         }

@@ -1,8 +1,9 @@
 //! The suite `cache`: requests a second of `sidestep cache` by how hits are checked, beside no cache and nginx's own, while the
 //! application computes (figure 10.10 of Balaji 2006).
 //!
-//! What would be another host is another core: the origin, the module and the computing threads are on the first, the proxy
-//! and its clients on the second. One document is changed every second. The variants take turns in short rounds.
+//! What would be another host is another core: the origin, the module and the computing threads are on the first, the proxies
+//! and their clients on the second, whichever way is measured. One document is changed every second. The ways take turns in short
+//! rounds. Where nothing is kept the origin's core works for the answer, too, so the processor time of all servers is told beside.
 
 use std::{
     env, fs,
@@ -31,8 +32,8 @@ pub const ABOUT: &str = "a coherent web cache: requests a second by how hits are
 
 /// The benches, and what each is.
 pub const BENCHES: Benches = &[
-    ("small", "requests a second for five files of 1 to 16 KiB, evenly"),
-    ("zipf", "requests a second for 20 files of 200 bytes to 1 MB, by Zipf's law"),
+    ("small", "requests a second for five files of 1 to 16 KiB, evenly, over one proxy"),
+    ("zipf", "requests a second for 20 files of 200 bytes to 1 MB, by Zipf's law, over three proxies"),
 ];
 
 /// The ways to serve, the baseline first.
@@ -59,16 +60,25 @@ fn workload(name: &str, loads: &[usize], rounds: usize, seconds: u64) -> Result<
     for load in loads {
         show_progress(&format!("cache.{name}, {load} computing threads"));
         let site = Site::start(name, *load)?;
-        let mut rates = vec![Vec::new(); WAYS.len()];
+        let (mut rates, mut costs) = (vec![Vec::new(); WAYS.len()], vec![Vec::new(); WAYS.len()]);
         for _ in 0..rounds {
-            for (way, rates) in WAYS.iter().zip(&mut rates) {
-                rates.push(site.rate(way, seconds)?);
+            for (at, way) in WAYS.iter().enumerate() {
+                let (rate, cost) = site.rate(way, seconds)?;
+                rates[at].push(rate);
+                costs[at].push(cost);
             }
         }
         show_progress("");
-        let medians: Vec<f64> = rates.iter().map(|rates| median(rates.iter().copied()).unwrap_or(f64::NAN)).collect();
+        let of = |all: &[Vec<f64>]| -> Vec<f64> {
+            all.iter().map(|all| median(all.iter().copied()).unwrap_or(f64::NAN)).collect()
+        };
+        let (medians, costs) = (of(&rates), of(&costs));
         let shown = medians.iter().map(|rate| format!("{rate:.0}"));
         table.row(&std::iter::once(load.to_string()).chain(shown).collect::<Vec<_>>());
+        if *load == 0 {
+            let shown = costs.iter().map(|cost| format!("{cost:.1}"));
+            table.row(&std::iter::once("  servers' us a request".to_string()).chain(shown).collect::<Vec<_>>());
+        }
         for (way, rate) in WAYS.iter().zip(&medians) {
             let metric = Metric::Requests;
             let (bench, path) = (format!("cache.{name}"), (*way).to_string());
@@ -100,8 +110,8 @@ fn workload(name: &str, loads: &[usize], rounds: usize, seconds: u64) -> Result<
 struct Site {
     folder: PathBuf,
     module: String,
-    /// Each way with its address.
-    ways: Vec<(&'static str, String)>,
+    /// Each way with its addresses and the processes that answer there.
+    ways: Vec<(&'static str, Vec<String>, Vec<u32>)>,
     paths: Vec<String>,
     processes: Vec<Child>,
 }
@@ -132,7 +142,9 @@ impl Site {
         site.module =
             site.spawn(0, &[&own, "cache", "files", &folder, "--listen", "127.0.0.1:0", "--busy", &threads])?;
         let module = site.module.clone();
-        for way in WAYS {
+        let shared: Vec<u32> = site.processes.iter().map(Child::id).collect();
+        let proxies = if name == "zipf" { 3 } else { 1 };
+        for (way, copy) in WAYS.iter().flat_map(|way| (0..proxies).map(move |copy| (*way, copy))) {
             let check = match way {
                 "two-sided" | "one-sided" => way,
                 _ => "none",
@@ -140,17 +152,24 @@ impl Site {
             let proxy = [&own, "cache", "proxy", "--origin", &origin, "--listen", "127.0.0.1:0", "--threads", "1"];
             let address = match way {
                 "nginx" => {
-                    let store = site.folder.join("store").display().to_string();
+                    let store = site.folder.join(format!("store{copy}")).display().to_string();
                     let zone = format!(
                         "proxy_cache_path {store} keys_zone=one:1m use_temp_path=off; upstream origin {{ server {origin}; keepalive 16; }}"
                     );
                     let rules = "location / { proxy_pass http://origin; proxy_http_version 1.1; proxy_set_header Connection \"\"; proxy_cache one; proxy_cache_valid 200 1h; }";
-                    site.nginx_with("cache", 1, &zone, rules)?
+                    site.nginx_with(&format!("cache{copy}"), 1, &zone, rules)?
                 }
                 "no-cache" => site.spawn(1, &[&proxy[..], &["--without-cache"]].concat())?,
                 _ => site.spawn(1, &[&proxy[..], &["--module", &module, "--check", check]].concat())?,
             };
-            site.ways.push((way, address));
+            let process = site.processes.last().map_or(0, Child::id);
+            match site.ways.iter_mut().find(|(name, ..)| *name == way) {
+                Some((_, addresses, processes)) => {
+                    addresses.push(address);
+                    processes.push(process);
+                }
+                None => site.ways.push((way, vec![address], shared.iter().copied().chain([process]).collect())),
+            }
         }
         Ok(site)
     }
@@ -197,11 +216,13 @@ impl Site {
         Ok(address)
     }
 
-    /// Requests a second in one way, while a document changes every second.
-    fn rate(&self, way: &str, seconds: u64) -> Result<f64> {
-        let address = &self.ways.iter().find(|(name, _)| *name == way).context("a way")?.1;
+    /// Requests a second in one way, while a document changes every second; and the microseconds of the servers for each, with those
+    /// that their computing threads take.
+    fn rate(&self, way: &str, seconds: u64) -> Result<(f64, f64)> {
+        let (_, addresses, processes) = self.ways.iter().find(|(name, ..)| *name == way).context("a way")?;
         let script = self.folder.join("paths.lua");
-        fs::write(&script, self.script())?;
+        fs::write(&script, self.script(addresses))?;
+        let (before, began) = (busy_us(processes), Instant::now());
         let over = AtomicBool::new(false);
         thread::scope(|scope| {
             scope.spawn(|| {
@@ -218,23 +239,27 @@ impl Site {
                 }
             });
             let output = pinned(1, "wrk")
-                .args(["-t", "1", "-c", "9", "-d", &format!("{seconds}s"), "-s"])
+                .args(["-t", &addresses.len().to_string(), "-c", "9", "-d", &format!("{seconds}s"), "-s"])
                 .arg(&script)
-                .arg(format!("http://{address}/"))
+                .arg(format!("http://{}/", addresses[0]))
                 .output();
             over.store(true, Ordering::Relaxed);
             let output = output.context("wrk is not installed")?;
             let text = String::from_utf8_lossy(&output.stdout).into_owned();
             let rate = text.lines().find_map(|line| line.strip_prefix("Requests/sec:"));
             match rate.and_then(|rate| rate.trim().parse().ok()) {
-                Some(rate) if !text.contains("Non-2xx") => Ok(rate),
+                Some(rate) if !text.contains("Non-2xx") => {
+                    let requests = f64::max(1.0, rate * began.elapsed().as_secs_f64());
+                    Ok((rate, (busy_us(processes) - before) / requests))
+                }
                 _ => bail!("wrk: {text}{}", String::from_utf8_lossy(&output.stderr)),
             }
         })
     }
 
-    /// What wrk asks for: evenly, or by Zipf's law with exponent 0.75, from the smallest file on.
-    fn script(&self) -> String {
+    /// What wrk asks for: evenly, or by Zipf's law with exponent 0.75, from the smallest file on. Drawn and written before, so that the
+    /// client takes as little of its core as it can; each of its threads asks another proxy.
+    fn script(&self, addresses: &[String]) -> String {
         let exponent = if self.paths.len() > 5 { 0.75 } else { 0.0 };
         let weights: Vec<f64> = (1..=self.paths.len()).map(|rank| (rank as f64).powf(-exponent)).collect();
         let total: f64 = weights.iter().sum();
@@ -244,12 +269,44 @@ impl Site {
             format!("{{{sum}, \"{path}\"}}")
         });
         let rows: Vec<String> = rows.collect();
-        format!(
-            "local rows = {{{}}}\nrequest = function()\n  local at = math.random()\n  for _, row in ipairs(rows) do\n    if at <= \
-             row[1] then return wrk.format(nil, row[2]) end\n  end\n  return wrk.format(nil, rows[1][2])\nend\n",
-            rows.join(", ")
-        )
+        let places = addresses.iter().filter_map(|address| address.rsplit_once(':'));
+        let places: Vec<String> = places.map(|(host, port)| format!("{{\"{host}\", \"{port}\"}}")).collect();
+        SCRIPT.replace("ROWS", &rows.join(", ")).replace("PLACES", &places.join(", "))
     }
+}
+
+/// The program of wrk.
+const SCRIPT: &str = "local rows, places, asked = {ROWS}, {PLACES}, 0
+function setup(thread)
+  asked = asked % #places + 1
+  thread.addr = wrk.lookup(places[asked][1], places[asked][2])[1]
+end
+local drawn, last = {}, 0
+function init(args)
+  wrk.init(args)
+  for at = 1, 4096 do
+    local value, chosen = math.random(), rows[1][2]
+    for _, row in ipairs(rows) do
+      if value <= row[1] then chosen = row[2] break end
+    end
+    drawn[at] = wrk.format(nil, chosen)
+  end
+end
+function request()
+  last = last % 4096 + 1
+  return drawn[last]
+end
+";
+
+/// Microseconds of the processors that these processes have used.
+fn busy_us(processes: &[u32]) -> f64 {
+    let of = |process: &u32| -> Option<f64> {
+        let text = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+        let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
+        let ticks: f64 = fields.get(11)?.parse::<f64>().ok()? + fields.get(12)?.parse::<f64>().ok()?;
+        Some(ticks * 1e6 / rustix::param::clock_ticks_per_second() as f64)
+    };
+    processes.iter().filter_map(of).sum()
 }
 
 fn nginx() -> Option<&'static str> {

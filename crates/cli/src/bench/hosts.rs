@@ -78,6 +78,25 @@ pub fn address() -> SocketAddr {
     SocketAddr::new(IpAddr::V4(host), 0)
 }
 
+/// Where a worker listens.
+pub fn worker_address() -> IpAddr {
+    IpAddr::V4(if are_apart() { WORKER } else { Ipv4Addr::LOCALHOST })
+}
+
+/// Does something in a thread on the first of two hosts that are made for it; it is given the process that holds the second.
+pub fn apart<T: Send>(act: impl FnOnce(u32) -> Result<T> + Send) -> Result<T> {
+    let before = are_apart();
+    let done = std::thread::scope(|scope| {
+        let there = scope.spawn(|| {
+            let hosts = Hosts::make()?;
+            act(hosts.worker())
+        });
+        there.join().unwrap_or_else(|_| bail!("the measurement on two hosts broke off"))
+    });
+    APART.store(before, Ordering::Relaxed);
+    done
+}
+
 /// A name on the iWARP link that no other measurement uses.
 pub fn iwarp_name() -> String {
     static COUNT: AtomicU32 = AtomicU32::new(0);

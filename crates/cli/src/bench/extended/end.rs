@@ -12,12 +12,60 @@ use std::{
 
 use anyhow::{Context, Result};
 use rustix::thread::{CpuSet, sched_setaffinity};
-use sidestep_extended::{CompletionQueue, Remote, Rights, Socket, Stack, in_milliseconds};
+use sidestep_extended::{Completion, CompletionQueue, Kind, Options, Remote, Rights, Socket, Stack, in_milliseconds};
 use sidestep_fabric::{Node, Region};
+
+use super::pool::Pool;
+use super::talk::{self, Messages, Talk, Tcp};
+use super::threaded::Threaded;
+use crate::bench::hosts;
+
+/// What a server does beside serving, and where it is.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Job {
+    /// Threads that only compute.
+    pub computing: usize,
+    /// Clients that always want a document of the threads that answer, and those answer everything.
+    pub serving: usize,
+    /// The process that holds its host, unless that is this one.
+    pub holder: u32,
+    pub way: Way,
+}
+
+/// What carries the operations.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Way {
+    /// Shared memory, or a second connection between hosts.
+    #[default]
+    Beside,
+    /// The connection itself.
+    InPlace,
+}
+
+impl Job {
+    fn to_text(self) -> String {
+        let Job { computing, serving, holder, way } = self;
+        format!("{computing},{serving},{holder},{}", u8::from(way == Way::InPlace))
+    }
+
+    fn parse(text: &str) -> Option<Job> {
+        let mut fields = text.split(',').map(|field| field.parse::<usize>().ok());
+        let mut next = || fields.next().flatten();
+        let (computing, serving, holder) = (next()?, next()?, u32::try_from(next()?).ok()?);
+        let way = if next()? == 1 { Way::InPlace } else { Way::Beside };
+        Some(Job { computing, serving, holder, way })
+    }
+
+    fn stack(&self) -> Result<Stack> {
+        let in_place = self.way == Way::InPlace;
+        Ok(Stack::with(Options { port: (self.holder != 0 && !in_place).then_some(PORT), in_place })?)
+    }
+}
 
 /// A server, on the first core, until it is dropped.
 pub struct Server {
     child: Child,
+    job: Job,
     address: String,
     /// Its name on the fabric.
     pub fabric: String,
@@ -25,34 +73,65 @@ pub struct Server {
 
 /// What the measuring process has of it.
 pub struct Client {
-    /// A connection with the extension, and one without.
+    /// A connection with the extension, and one without, which another thread of the server answers, or one of its pool.
     pub stream: TcpStream,
     pub plain: TcpStream,
     pub socket: Socket,
     /// Its memory: all of it, and some to be read.
     pub all: Remote,
     pub table: Remote,
-    _queue: CompletionQueue,
-    _stack: Stack,
+    queue: CompletionQueue,
+    stack: Stack,
 }
 
 /// Bytes of a message, and of the region.
-const MESSAGE: usize = 64;
+pub const MESSAGE: usize = 64;
 const REGION: usize = 1 << 20;
 const PATIENCE_MS: u64 = 10_000;
+/// Where ends on two hosts meet.
+const PORT: u16 = 7471;
 
 impl Server {
-    /// With so many threads that only compute.
-    pub fn start(busy: usize) -> Result<Server> {
+    pub fn start(job: Job) -> Result<Server> {
         let mut child = Command::new(env::current_exe()?)
-            .args(["extended-end", &busy.to_string()])
+            .args(["extended-end", &job.to_text()])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()?;
         let mut line = String::new();
         BufReader::new(child.stdout.take().context("its output")?).read_line(&mut line)?;
         let (address, fabric) = line.trim_end().split_once(' ').context("the server does not say where it is")?;
-        Ok(Server { address: address.to_string(), fabric: fabric.to_string(), child })
+        Ok(Server { address: address.to_string(), fabric: fabric.to_string(), job, child })
+    }
+}
+
+impl Server {
+    /// A connection of a kind.
+    fn open(&self, kind: u8) -> Result<TcpStream> {
+        let mut stream = TcpStream::connect(&self.address)?;
+        stream.set_nodelay(true)?;
+        stream.write_all(&[kind])?;
+        Ok(stream)
+    }
+
+    /// A connection for messages, over plain TCP.
+    pub fn tcp(&self) -> Result<Box<dyn Talk>> {
+        Ok(Box::new(Tcp(self.open(b'l')?)))
+    }
+
+    /// The same over the thesis's two threads.
+    pub fn threaded(&self) -> Result<Box<dyn Talk>> {
+        Ok(Box::new(Threaded::new(self.open(b't')?)?))
+    }
+
+    /// The same over an extended socket.
+    pub fn messages(&self) -> Result<Box<dyn Talk>> {
+        let (stream, stack) = (self.open(b'm')?, self.job.stack()?);
+        let queue = stack.completion_queue()?;
+        let socket = stack.enable(stream.as_fd(), &queue, in_milliseconds(PATIENCE_MS))?;
+        // Between the ends of one host the connection tells of death; in place it is not ours any more.
+        std::mem::forget(stream);
+        Ok(Box::new(Messages::new(stack, queue, socket)?))
     }
 }
 
@@ -67,21 +146,32 @@ impl Client {
     /// Connects from the second core.
     pub fn connect(server: &Server) -> Result<Client> {
         pin(1);
-        let open = || -> Result<TcpStream> {
-            let stream = TcpStream::connect(&server.address)?;
-            stream.set_nodelay(true)?;
-            Ok(stream)
-        };
-        let mut stream = open()?;
-        stream.write_all(b"x")?;
-        let stack = Stack::new()?;
+        let stream = server.open(b'x')?;
+        let stack = server.job.stack()?;
         let queue = stack.completion_queue()?;
         let deadline = in_milliseconds(PATIENCE_MS);
         let socket = stack.enable(stream.as_fd(), &queue, deadline)?;
         let (all, table) = (socket.import(Some(deadline))?, socket.import(Some(deadline))?);
-        let mut plain = open()?;
-        plain.write_all(b"p")?;
-        Ok(Client { stream, plain, socket, all, table, _queue: queue, _stack: stack })
+        let plain = server.open(if server.job.serving > 0 { b'w' } else { b'p' })?;
+        Ok(Client { stream, plain, socket, all, table, queue, stack })
+    }
+
+    /// Memory of this end.
+    pub fn register(&self, len: usize) -> Result<sidestep_extended::Region> {
+        Ok(self.stack.register(len, Rights::NONE)?)
+    }
+
+    /// Takes the completion of a posted operation.
+    pub fn take_one(&self) -> Result<()> {
+        let mut taken = Vec::new();
+        loop {
+            self.queue.wait(&mut taken, 1, None)?;
+            match taken.pop() {
+                Some(Completion { kind: Kind::Put | Kind::Get, outcome, .. }) => return Ok(outcome.map(drop)?),
+                Some(Completion { kind: Kind::Closed, outcome, .. }) => return Ok(outcome.map(drop)?),
+                _ => {}
+            }
+        }
     }
 
     /// A message and its answer.
@@ -93,14 +183,19 @@ impl Client {
 }
 
 /// The server: serves until nobody has its standard input open.
-pub fn run(busy: &str) -> Result<()> {
+pub fn run(job: &str) -> Result<()> {
+    let job = Job::parse(job).context("what the server is to do")?;
     pin(0);
-    let listener = TcpListener::bind("127.0.0.1:0")?;
+    if job.holder != 0 {
+        hosts::enter(job.holder)?;
+    }
+    let listener = TcpListener::bind((hosts::worker_address(), 0))?;
+    let address = listener.local_addr()?;
     let node = Node::new()?;
     let name = format!("shm:bench-extended-{}", std::process::id());
     let fabric = node.listen(&name)?;
     let region = Region::new(&node, REGION)?;
-    println!("{} {name}", listener.local_addr()?);
+    println!("{address} {name}");
     std::io::stdout().flush()?;
     thread::spawn(move || -> Result<()> {
         loop {
@@ -112,7 +207,7 @@ pub fn run(busy: &str) -> Result<()> {
             std::mem::forget(request.accept_with(share)?);
         }
     });
-    for _ in 0..busy.parse::<usize>().context("how many threads compute")? {
+    for _ in 0..job.computing {
         thread::spawn(|| {
             let mut value = 1u64;
             loop {
@@ -120,36 +215,61 @@ pub fn run(busy: &str) -> Result<()> {
             }
         });
     }
+    let pool = Pool::start();
     thread::spawn(move || {
         for stream in listener.incoming().flatten() {
-            thread::spawn(move || serve(stream));
+            let pool = pool.clone();
+            thread::spawn(move || serve(stream, &job, &pool));
         }
     });
+    Pool::load(address, job.serving)?;
     let _ = std::io::stdin().read(&mut [0]);
     Ok(())
 }
 
-/// Extends a connection that begins with `x`; then answers every message.
-fn serve(mut stream: TcpStream) -> Result<()> {
+/// Serves a connection by its first byte.
+fn serve(mut stream: TcpStream, job: &Job, pool: &Pool) -> Result<()> {
     stream.set_nodelay(true)?;
     let mut kind = [0];
     stream.read_exact(&mut kind)?;
-    let stack = Stack::new()?;
+    match &kind {
+        b"w" => pool.attend(stream),
+        b"l" => talk::answer(&mut Tcp(stream))?,
+        b"t" => talk::answer(&mut Threaded::new(stream)?)?,
+        b"p" => echo(stream)?,
+        _ => extend(stream, job, kind == *b"m")?,
+    }
+    Ok(())
+}
+
+/// Extends a connection, and answers messages there, or on the stream, or none.
+fn extend(stream: TcpStream, job: &Job, messages: bool) -> Result<()> {
+    let stack = job.stack()?;
     let queue = stack.completion_queue()?;
+    let socket = stack.enable(stream.as_fd(), &queue, in_milliseconds(PATIENCE_MS))?;
+    if messages {
+        return talk::answer(&mut Messages::new(stack, queue, socket)?);
+    }
     let (all, table) = (stack.register(REGION, Rights::ALL)?, stack.register(REGION, Rights::READ)?);
-    let socket = if kind == *b"x" {
-        let socket = stack.enable(stream.as_fd(), &queue, in_milliseconds(PATIENCE_MS))?;
-        socket.export(&all, Rights::ALL, 1)?;
-        socket.export(&table, Rights::READ, 2)?;
-        Some(socket)
-    } else {
-        None
-    };
+    socket.export(&all, Rights::ALL, 1)?;
+    socket.export(&table, Rights::READ, 2)?;
+    if job.way == Way::InPlace {
+        // Until the other end has gone.
+        let mut taken = Vec::new();
+        while taken.iter().all(|completion: &Completion| completion.kind != Kind::Closed) {
+            queue.wait(&mut taken, 16, None)?;
+        }
+        return Ok(());
+    }
+    echo(stream)
+}
+
+/// Answers every message with itself.
+fn echo(mut stream: TcpStream) -> Result<()> {
     let mut message = [0; MESSAGE];
     while stream.read_exact(&mut message).is_ok() {
         stream.write_all(&message)?;
     }
-    drop(socket);
     Ok(())
 }
 

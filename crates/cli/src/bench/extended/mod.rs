@@ -1,9 +1,12 @@
 //! The suite `extended`: operations of extended sockets beside the fabric's own and TCP; plain calls on a socket with and without
-//! the extension; and version checks of a server that is busy (figures 10.8, 10.9 and 11.5 of Balaji 2006).
+//! the extension; version checks of a server that is busy; and the same between two hosts (figures 10.8, 10.9, 11.5 and 11.6 of Balaji 2006).
 //!
 //! The server is another process on another core. Rows take turns in short rounds; each figure is the median of all samples.
 
 pub mod end;
+mod pool;
+mod talk;
+mod threaded;
 
 use std::time::Instant;
 
@@ -12,7 +15,9 @@ use serde_json::{Map, json};
 use sidestep_extended::traffic::{self, Direction, Interface, cache};
 use sidestep_fabric::{Aperture, Cookie, Node, RdmaQueue, Region};
 
-use self::end::{Client, Server};
+use self::end::{Client, Job, Server, Way};
+use self::talk::Talk;
+use super::hosts;
 use super::options;
 use super::record::{Metric, Record};
 use super::sheet::{self, Benches, Table};
@@ -30,8 +35,11 @@ pub const BENCHES: Benches = &[
     ("plain", "a plain message and its answer on a socket with the extension and on one without (figure 11.5)"),
     (
         "busy",
-        "the version of a document of a server with computing threads: read, and asked for over TCP (figure 10.9)",
+        "the version of a document of a busy server: read, and asked for over TCP, of a thread of its own beside others that \
+         compute, and of the threads that serve (figure 10.9)",
     ),
+    ("hosts", "64 bytes of another host, two network namespaces made for it: beside the connection, and in place"),
+    ("threaded", "messages between those hosts: TCP, the thesis's two threads, extended sockets (figure 11.6)"),
     ("traffic", "bytes on the memory bus for each byte on the network: the model of chapter 9, nothing measured"),
 ];
 
@@ -43,6 +51,8 @@ pub fn run(options: &options::Bench, sink: &mut Sink) -> Result<()> {
         "sizes" => sizes(rounds),
         "plain" => plain(rounds),
         "busy" => busy(rounds),
+        "hosts" => on_hosts(|holder| between(holder, rounds)),
+        "threaded" => on_hosts(|holder| messages(holder, rounds)),
         _ => Ok(model()),
     })
 }
@@ -96,7 +106,7 @@ const SAMPLES: usize = 10;
 const BYTES: usize = 64;
 
 fn operations(rounds: usize) -> Result<Table> {
-    let server = Server::start(0)?;
+    let server = Server::start(Job::default())?;
     let client = Client::connect(&server)?;
     let (node, endpoint, aperture) = fabric_of(&server)?;
     let (queue, local) = (RdmaQueue::new(&node, 16), Region::new(&node, 4096)?);
@@ -134,18 +144,28 @@ fn fabric_of(server: &Server) -> Result<(Node, sidestep_fabric::Endpoint, Apertu
 }
 
 fn sizes(rounds: usize) -> Result<Table> {
-    let server = Server::start(0)?;
+    let server = Server::start(Job::default())?;
     let client = Client::connect(&server)?;
-    let mut table = Table::new(&["size", "put GB/s", "get GB/s"]);
+    let mut table = Table::new(&["GB/s by size", "put", "get", "posted put", "posted get"]);
+    let local = client.register(1 << 20)?;
     for size in [4 << 10, 64 << 10, 1 << 20] {
         let (mut bytes, source) = (vec![0; size], vec![7; size]);
         let mut rows = [
             Row::new("put", 1, || Ok(client.socket.put(&client.all, 0, &source)?)),
             Row::new("get", 1, || Ok(client.socket.get(&client.all, 0, &mut bytes)?)),
+            Row::new("posted-put", 1, || {
+                client.socket.post_put(&client.all, 0, vec![local.piece(0, size)?], 1)?;
+                client.take_one()
+            }),
+            Row::new("posted-get", 1, || {
+                client.socket.post_get(&client.all, 0, vec![local.piece(0, size)?], 1)?;
+                client.take_one()
+            }),
         ];
         measure(&mut rows, rounds / 4)?;
         let rates: Vec<f64> = rows.iter().map(|row| size as f64 / row.median()).collect();
-        table.row(&[size.to_string(), format!("{:.2}", rates[0]), format!("{:.2}", rates[1])]);
+        let shown = rates.iter().map(|rate| format!("{rate:.2}"));
+        table.row(&std::iter::once(size.to_string()).chain(shown).collect::<Vec<_>>());
         for (row, rate) in rows.iter().zip(&rates) {
             table.records.push(record("extended.sizes", row.name, size, Metric::Bandwidth, rate * 1e9));
         }
@@ -154,7 +174,7 @@ fn sizes(rounds: usize) -> Result<Table> {
 }
 
 fn plain(rounds: usize) -> Result<Table> {
-    let server = Server::start(0)?;
+    let server = Server::start(Job::default())?;
     let client = Client::connect(&server)?;
     let mut rows = [
         Row::new("tcp", 1, || client.exchange(&client.plain)),
@@ -167,28 +187,119 @@ fn plain(rounds: usize) -> Result<Table> {
 }
 
 fn busy(rounds: usize) -> Result<Table> {
-    let mut table = Table::new(&["computing threads", "read ns", "asked ns"]);
+    let mut table = Table::new(&["threads or clients", "read ns", "asked ns", "read ns", "served ns"]);
+    table.text.insert(0, format!("{:24} {:>21} {:>21}", "", "threads that compute", "threads that serve"));
     let mut medians = Vec::new();
-    for threads in [0, 1, 2, 4, 8] {
-        let server = Server::start(threads)?;
-        let client = Client::connect(&server)?;
-        let mut rows = [
-            Row::new("read", 200, || Ok(client.socket.get(&client.table, 0, &mut [0; 8])?)),
-            Row::new("asked", 1, || client.exchange(&client.plain)),
-        ];
-        measure(&mut rows, rounds / 4)?;
-        let [read, asked] = [rows[0].median(), rows[1].median()];
-        table.row(&[threads.to_string(), format!("{read:.0}"), format!("{asked:.0}")]);
-        for row in &rows {
-            table.records.push(record("extended.busy", row.name, threads, Metric::RoundTripP50, row.median()));
+    for busy in [0, 1, 2, 4, 8] {
+        let computing = checks(Job { computing: busy, ..Job::default() }, rounds)?;
+        let serving = checks(Job { serving: busy, ..Job::default() }, rounds)?;
+        let all = [computing, serving].concat();
+        let shown = all.iter().map(|median| format!("{median:.0}"));
+        table.row(&std::iter::once(busy.to_string()).chain(shown).collect::<Vec<_>>());
+        for (name, median) in ["read", "asked", "read-serving", "served"].into_iter().zip(&all) {
+            table.records.push(record("extended.busy", name, busy, Metric::RoundTripP50, *median));
         }
-        medians.push([read, asked]);
+        medians.push(all);
     }
-    let (idle, loaded) = (medians[0], medians[medians.len() - 1]);
-    table.promise("read with 8 threads against none", loaded[0] / idle[0], 2.0);
-    let worse = loaded[1] / idle[1];
-    let verdict = if worse >= 5.0 { "met" } else { "MISSED" };
-    table.text.push(format!("asked with 8 threads against none: {worse:.1}, at least 5 expected: {verdict}"));
+    let (idle, loaded) = (&medians[0], &medians[medians.len() - 1]);
+    table.promise("read with 8 threads that compute against none", loaded[0] / idle[0], 2.0);
+    table.promise("read with 8 threads that serve against none", loaded[2] / idle[2], 2.0);
+    for (at, what) in
+        [(1, "asked of a thread of its own, 8 others compute"), (3, "served by one of 8 threads that serve")]
+    {
+        let worse = loaded[at] / idle[at];
+        let verdict = if worse >= 5.0 { "met" } else { "MISSED" };
+        table.text.push(format!("{what}, against none: {worse:.1}, at least 5 expected: {verdict}"));
+    }
+    Ok(table)
+}
+
+/// Nanoseconds of a read of a version, and of a question for it.
+fn checks(job: Job, rounds: usize) -> Result<Vec<f64>> {
+    let server = Server::start(job)?;
+    let client = Client::connect(&server)?;
+    let mut rows = [
+        Row::new("read", 200, || Ok(client.socket.get(&client.table, 0, &mut [0; 8])?)),
+        Row::new("asked", 1, || client.exchange(&client.plain)),
+    ];
+    measure(&mut rows, rounds / 4)?;
+    Ok(rows.iter().map(Row::median).collect())
+}
+
+/// A table of two hosts, or of why there are none.
+fn on_hosts(act: impl FnOnce(u32) -> Result<Table> + Send) -> Result<Table> {
+    if !rustix::process::geteuid().is_root() {
+        let mut table = Table::new(&["left out"]);
+        table.text.push("two network namespaces are made for this, which takes root".to_string());
+        return Ok(table);
+    }
+    hosts::apart(act)
+}
+
+/// Operations between two hosts.
+fn between(holder: u32, rounds: usize) -> Result<Table> {
+    let servers = [Way::Beside, Way::InPlace].map(|way| Server::start(Job { holder, way, ..Job::default() }));
+    let [beside, in_place] = servers;
+    let (beside, in_place) = (beside?, in_place?);
+    let clients = [Client::connect(&beside)?, Client::connect(&in_place)?];
+    let [beside, in_place] = &clients;
+    let add = |client: &Client| client.socket.fetch_add(&client.all, 256, 1).map(drop).map_err(anyhow::Error::from);
+    let mut rows = [
+        Row::new("tcp", 1, || beside.exchange(&beside.plain)),
+        Row::new("get", 1, || Ok(beside.socket.get(&beside.all, 0, &mut [0; BYTES])?)),
+        Row::new("put", 1, || Ok(beside.socket.put(&beside.all, 128, &[7; BYTES])?)),
+        Row::new("fetch-add", 1, || add(beside)),
+        Row::new("get-in-place", 1, || Ok(in_place.socket.get(&in_place.all, 0, &mut [0; BYTES])?)),
+        Row::new("put-in-place", 1, || Ok(in_place.socket.put(&in_place.all, 128, &[7; BYTES])?)),
+        Row::new("fetch-add-in-place", 1, || add(in_place)),
+    ];
+    measure(&mut rows, rounds)?;
+    Ok(timed("extended.hosts", &rows, BYTES))
+}
+
+/// Sizes of messages: for the time that one takes, and for how many bytes go in a second.
+const PINGED: [usize; 3] = [4, 1024, 16 << 10];
+const STREAMED: [usize; 3] = [1024, 16 << 10, 64 << 10];
+
+/// Messages between two hosts, each way in turn.
+fn messages(holder: u32, rounds: usize) -> Result<Table> {
+    let job = |way| Server::start(Job { holder, way, ..Job::default() });
+    let (beside, in_place) = (job(Way::Beside)?, job(Way::InPlace)?);
+    let mut ways: [(&str, Box<dyn Talk>); 4] = [
+        ("tcp", beside.tcp()?),
+        ("threads", beside.threaded()?),
+        ("extended", beside.messages()?),
+        ("extended-in-place", in_place.messages()?),
+    ];
+    let columns: Vec<String> = PINGED.iter().map(|size| format!("{size} B us")).collect();
+    let streamed = STREAMED.iter().map(|size| format!("{} KiB MB/s", size >> 10));
+    let all: Vec<String> = std::iter::once("way".to_string()).chain(columns).chain(streamed).collect();
+    let mut table = Table::new(&all.iter().map(String::as_str).collect::<Vec<_>>());
+    let mut samples = vec![vec![Vec::new(); PINGED.len() + STREAMED.len()]; ways.len()];
+    for round in 0..=rounds / 4 {
+        for ((_, talk), samples) in ways.iter_mut().zip(&mut samples) {
+            let pings = PINGED.iter().map(|size| (0..SAMPLES).map(|_| talk::ping(&mut **talk, *size)).collect());
+            let mut found: Vec<Result<Vec<f64>>> = pings.collect();
+            found.extend(STREAMED.iter().map(|size| Ok(vec![talk::stream(&mut **talk, *size)?])));
+            for (found, samples) in found.into_iter().zip(samples) {
+                samples.extend(found?.into_iter().filter(|_| round > 0));
+            }
+        }
+    }
+    for ((name, _), samples) in ways.iter().zip(&samples) {
+        let medians: Vec<f64> = samples.iter().map(|all| median(all.iter().copied()).unwrap_or(f64::NAN)).collect();
+        let mut cells = vec![name.to_string()];
+        for (at, each) in medians.iter().enumerate() {
+            let (size, metric, value) = match at.checked_sub(PINGED.len()) {
+                None => (PINGED[at], Metric::OneWayP50, *each),
+                Some(at) => (STREAMED[at], Metric::Bandwidth, STREAMED[at] as f64 / each * 1e9),
+            };
+            let shown = if metric == Metric::Bandwidth { value / 1e6 } else { value / 1e3 };
+            cells.push(format!("{shown:.1}"));
+            table.records.push(record("extended.threaded", name, size, metric, value));
+        }
+        table.row(&cells);
+    }
     Ok(table)
 }
 

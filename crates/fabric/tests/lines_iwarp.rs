@@ -1,7 +1,7 @@
 //! Lines of one caller: made from a chosen address, and used by nobody else.
 
 use std::{
-    net::IpAddr,
+    net::{IpAddr, TcpListener, TcpStream},
     sync::atomic::{AtomicU16, Ordering},
 };
 
@@ -57,6 +57,28 @@ fn each_has_its_own_and_comes_from_where_it_says() {
     let peers: Vec<PeerId> = seen.iter().map(|line| line.0).collect();
     assert!((0..4).all(|at| !peers[..at].contains(&peers[at])), "{peers:?}");
     assert_eq!(peers[3], peers[4]);
+}
+
+/// A line over a stream that the caller has connected: no port, and the name is taken once.
+#[test]
+fn a_stream_of_the_caller_becomes_a_line() {
+    let (near, far) = (node(), node());
+    let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
+    let stream = TcpStream::connect(tcp.local_addr().unwrap()).unwrap();
+    let listener = far.listen("iwarp:in-place/x").unwrap();
+    assert!(far.listen("iwarp:in-place/x").is_err());
+    far.adopt("iwarp", tcp.accept().unwrap().0.into(), false).unwrap();
+    let peer = near.adopt("iwarp", stream.into(), true).unwrap();
+    let asked = near.begin_connect_to(peer, "iwarp:in-place/x", |_| Ok(b"hello".to_vec())).unwrap();
+    let (seen, asked, there, _) = accepted(asked, &listener, &far);
+    assert_eq!((seen, there.private()), (peer, b"hello".to_vec()));
+    there.post(b"over the stream").unwrap();
+    assert_eq!(asked.wait_message(Some(soon())).unwrap(), b"over the stream");
+    drop(listener);
+    assert!(far.listen("iwarp:in-place/x").is_ok());
+    let shm = Node::new().unwrap();
+    let unsupported = shm.adopt("shm", tcp.into(), true);
+    assert!(matches!(unsupported, Err(Error::Unsupported(_))), "{unsupported:?}");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The ports on which peers arrive, and the names under which they are listened.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     os::fd::{AsFd, OwnedFd},
 };
 
@@ -23,6 +23,8 @@ use crate::{error::Result, link::LinkOptions};
 pub(super) struct Listeners {
     /// By `HOST:PORT`.
     ports: HashMap<String, Port>,
+    /// Names of lines over streams of the caller.
+    in_place: HashSet<String>,
     next: u64,
     /// A descriptor in reserve, for turning peers away when there are no others.
     spare: Option<Doorbell>,
@@ -41,13 +43,14 @@ pub(super) const LISTENER: u64 = 1 << 40;
 
 impl Listeners {
     pub(super) fn new() -> Result<Listeners> {
-        Ok(Listeners { ports: HashMap::new(), next: 0, spare: Some(Doorbell::new()?) })
+        Ok(Listeners { ports: HashMap::new(), in_place: HashSet::new(), next: 0, spare: Some(Doorbell::new()?) })
     }
 
     /// Listens under a name; peers show up in `ready`.
     pub(super) fn add(&mut self, name: &str, network: &dyn Network, ready: &Sleeper) -> Result<()> {
         if address::is_in_place(name) {
-            return Ok(());
+            let is_new = self.in_place.insert(name.to_string());
+            return if is_new { Ok(()) } else { Err(shm::Error::NameTaken(name.to_string()).into()) };
         }
         let address = Address::parse(name)?;
         if let Some(port) = self.ports.get_mut(address.text) {
@@ -68,6 +71,9 @@ impl Listeners {
 
     /// Stops that.
     pub(super) fn remove(&mut self, name: &str, ready: &Sleeper) {
+        if self.in_place.remove(name) {
+            return;
+        }
         let Ok(address) = Address::parse(name) else { return };
         let Some(port) = self.ports.get_mut(address.text) else { return };
         port.names.retain(|other| other != name);

@@ -283,7 +283,6 @@ function setup(thread)
 end
 local drawn, last = {}, 0
 function init(args)
-  wrk.init(args)
   for at = 1, 4096 do
     local value, chosen = math.random(), rows[1][2]
     for _, row in ipairs(rows) do

@@ -25,8 +25,9 @@ use crate::bench::hosts;
 pub struct Job {
     /// Threads that only compute.
     pub computing: usize,
-    /// Clients that always want a document of the threads that answer, and those answer everything.
-    pub serving: usize,
+    /// Clients that always want a document of the threads that serve, and those answer everything; `None`: each connection has a
+    /// thread of its own.
+    pub serving: Option<usize>,
     /// The process that holds its host, unless that is this one.
     pub holder: u32,
     pub way: Way,
@@ -45,6 +46,7 @@ pub enum Way {
 impl Job {
     fn to_text(self) -> String {
         let Job { computing, serving, holder, way } = self;
+        let serving = serving.map_or(0, |clients| clients + 1);
         format!("{computing},{serving},{holder},{}", u8::from(way == Way::InPlace))
     }
 
@@ -53,7 +55,7 @@ impl Job {
         let mut next = || fields.next().flatten();
         let (computing, serving, holder) = (next()?, next()?, u32::try_from(next()?).ok()?);
         let way = if next()? == 1 { Way::InPlace } else { Way::Beside };
-        Some(Job { computing, serving, holder, way })
+        Some(Job { computing, serving: serving.checked_sub(1), holder, way })
     }
 
     fn stack(&self) -> Result<Stack> {
@@ -152,7 +154,7 @@ impl Client {
         let deadline = in_milliseconds(PATIENCE_MS);
         let socket = stack.enable(stream.as_fd(), &queue, deadline)?;
         let (all, table) = (socket.import(Some(deadline))?, socket.import(Some(deadline))?);
-        let plain = server.open(if server.job.serving > 0 { b'w' } else { b'p' })?;
+        let plain = server.open(if server.job.serving.is_some() { b'w' } else { b'p' })?;
         Ok(Client { stream, plain, socket, all, table, queue, stack })
     }
 
@@ -222,7 +224,7 @@ pub fn run(job: &str) -> Result<()> {
             thread::spawn(move || serve(stream, &job, &pool));
         }
     });
-    Pool::load(address, job.serving)?;
+    Pool::load(address, job.serving.unwrap_or(0))?;
     let _ = std::io::stdin().read(&mut [0]);
     Ok(())
 }

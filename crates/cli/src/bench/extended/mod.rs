@@ -192,7 +192,7 @@ fn busy(rounds: usize) -> Result<Table> {
     let mut medians = Vec::new();
     for busy in [0, 1, 2, 4, 8] {
         let computing = checks(Job { computing: busy, ..Job::default() }, rounds)?;
-        let serving = checks(Job { serving: busy, ..Job::default() }, rounds)?;
+        let serving = checks(Job { serving: Some(busy), ..Job::default() }, rounds)?;
         let all = [computing, serving].concat();
         let shown = all.iter().map(|median| format!("{median:.0}"));
         table.row(&std::iter::once(busy.to_string()).chain(shown).collect::<Vec<_>>());

@@ -94,7 +94,7 @@ fn pop(work: &Work) -> Vec<u8> {
     work.lock().unwrap_or_else(PoisonError::into_inner).pop_front().unwrap_or_default()
 }
 
-fn send(mut stream: &TcpStream, bytes: &mut Vec<u8>) -> Result<()> {
+fn send(mut stream: &TcpStream, bytes: &[u8]) -> Result<()> {
     let mut head = [0; HEAD];
     head[..4].copy_from_slice(&(bytes.len() as u32).to_le_bytes());
     head[4..].copy_from_slice(&crc32c(0, bytes).to_le_bytes());

@@ -21,7 +21,7 @@ use sidestep_fabric::{
     queue::{Kind, QueueSpec, Receiver, Sender},
 };
 use sidestep_sockets::kernel::{self, Errno, address::Key};
-use sidestep_sys::{clock, tomb::Tomb};
+use sidestep_sys::{clock, unconnected::Unconnected};
 use sidestep_wire::cursor::little::{Reader, Writer};
 
 use self::{in_place::InPlace, one_host::OneHost, two_hosts::TwoHosts};
@@ -99,13 +99,13 @@ pub(crate) fn meet(node: &Node, socket: BorrowedFd<'_>, options: &Options, deadl
 fn meet_in_place(node: &Node, socket: BorrowedFd<'_>, key: Key, deadline: u64) -> Result<Met> {
     let refused =
         |errno: rustix::io::Errno| Error::NotConnected { fd: socket.as_raw_fd(), errno: errno.raw_os_error() };
-    let tomb = Tomb::new().map_err(refused)?;
+    let unconnected = Unconnected::new().map_err(refused)?;
     let place = InPlace::new(node, socket, key, deadline);
     let met = Meeting { node, place: &place, deadline }.meet(key);
     if !place.is_taken() {
         return met;
     }
-    tomb.bury(socket).map_err(refused)?;
+    unconnected.put_at(socket).map_err(refused)?;
     met.map_err(|error| {
         place.give_up();
         match error {

@@ -22,5 +22,5 @@ pub mod room;
 pub mod seeded;
 pub mod signal;
 pub mod slab;
-pub mod tomb;
+pub mod unconnected;
 pub mod user;

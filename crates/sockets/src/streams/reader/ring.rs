@@ -13,6 +13,8 @@ use crate::{
 
 /// Messages without an answer after which a stream goes one way.
 const ONE_WAY: u32 = 64;
+/// Flags of `recv` that make something else of the bytes than to take them.
+const SPECIAL: i32 = libc::MSG_PEEK | libc::MSG_TRUNC;
 /// How long the reader of such a one rests before it looks again: some 300 ns.
 const GATHER_TICKS: u64 = 1_000;
 
@@ -56,7 +58,9 @@ impl Reader {
             return Ok(0);
         }
         let outcome = match parts {
-            [part] if flags & (libc::MSG_PEEK | libc::MSG_TRUNC) == 0 => ring.receive(part),
+            [part] if flags & SPECIAL == 0 => ring.receive(part),
+            // Counted, and neither shown nor taken.
+            parts if flags & SPECIAL == SPECIAL => Ok(ring.available().min(parts.iter().map(|part| part.len()).sum())),
             parts => ring.receive_parts(parts, mode(flags)),
         };
         match outcome {
@@ -95,7 +99,7 @@ impl Reader {
 }
 
 /// What the flags of `recv` say about the bytes.
-pub(super) fn mode(flags: i32) -> Mode {
+fn mode(flags: i32) -> Mode {
     match (flags & libc::MSG_PEEK, flags & libc::MSG_TRUNC) {
         (0, 0) => Mode::Take,
         (0, _) => Mode::Discard,

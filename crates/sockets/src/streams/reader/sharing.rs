@@ -14,7 +14,7 @@ use crate::{
     streams::Stream,
 };
 
-use super::{Reader, Step, ring::mode};
+use super::{Reader, Step};
 
 /// Messages between two looks at whether all others have gone.
 const LOOK: u64 = 64;
@@ -90,9 +90,9 @@ impl Reader {
         }
         let from = ring.position();
         let room: usize = parts.iter().map(|part| part.len()).sum();
-        let copied = match mode(flags) {
-            Mode::Discard => Ok(ring.available().min(room)),
-            _ => ring.receive_parts(parts, Mode::Peek),
+        let copied = match flags & libc::MSG_TRUNC {
+            0 => ring.receive_parts(parts, Mode::Peek),
+            _ => Ok(ring.available().min(room)),
         };
         // What another holder does to the ring may look like a peer's fault.
         let Ok(count) = copied else {

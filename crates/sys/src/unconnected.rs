@@ -10,21 +10,21 @@ use rustix::{
     net::{AddressFamily, SocketFlags, SocketType, socket_with},
 };
 
-/// What lies there from then on: a socket that was never connected, of a kind that says so to senders and receivers alike (`ENOTCONN`),
+/// A socket that was never connected, to be put in the place of one: of a kind that says so to senders and receivers alike (`ENOTCONN`),
 /// without a signal.
 #[derive(Debug)]
-pub struct Tomb {
+pub struct Unconnected {
     socket: OwnedFd,
 }
 
-impl Tomb {
+impl Unconnected {
     /// One for later, so that it cannot be missing then.
-    pub fn new() -> Result<Tomb, Errno> {
-        Ok(Tomb { socket: socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)? })
+    pub fn new() -> Result<Unconnected, Errno> {
+        Ok(Unconnected { socket: socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)? })
     }
 
     /// Puts it in the place of a descriptor. Copies of that descriptor stay what they are.
-    pub fn bury(self, descriptor: BorrowedFd<'_>) -> Result<(), Errno> {
+    pub fn put_at(self, descriptor: BorrowedFd<'_>) -> Result<(), Errno> {
         let flags = if fcntl_getfd(descriptor)?.contains(FdFlags::CLOEXEC) { libc::O_CLOEXEC } else { 0 };
         // SAFETY: two numbers of open descriptors; the second stays open, as whoever lent it wants, and is another file.
         let answer = unsafe { libc::syscall(libc::SYS_dup3, self.socket.as_raw_fd(), descriptor.as_raw_fd(), flags) };
@@ -52,7 +52,7 @@ mod tests {
         let mut far = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let mut near = listener.accept().unwrap().0;
         let mut kept = near.try_clone().unwrap();
-        Tomb::new().unwrap().bury(near.as_fd()).unwrap();
+        Unconnected::new().unwrap().put_at(near.as_fd()).unwrap();
         assert_eq!(near.write(b"x").unwrap_err().raw_os_error(), Some(libc::ENOTCONN));
         assert_eq!(near.read(&mut [0]).unwrap_err().raw_os_error(), Some(libc::ENOTCONN));
         drop(near);

@@ -26,7 +26,7 @@ behaviours! {
     lost_number low_water lowest_number many mapped message_lists messages more names nonblocking options order_across
     out_of_band own_malloc pass_unread peek pid_namespace poll poll_writable prefork prefork_epoll raw_syscalls
     readable_means_readable receive_timeout sandbox_after_fork sandbox_leaves sandbox_stopped sandbox_strict sandbox_waits select select_closed
-    send_timeout sendfile short_lives shutdown_both shutdown_in_recv shutdown_read signal_storm signals_pending sigpipe
+    send_timeout sendfile short_lives shutdown_both shutdown_in_recv shutdown_read signal_input signal_storm signals_pending sigpipe
     sigpipe_kills small_stacks spawn spins splice stdio stdio_silent stdio_unread timestamps timestamps_late trunc two_readers
     unread_counts untouched vectors waitall write_after_close zero_length zerocopy
 }

@@ -160,7 +160,7 @@ static void lose(int fd, int is_client) {
         check(send(fd, "x", 1, MSG_DONTWAIT | MSG_NOSIGNAL) == 1, "send"), usleep(200);
     printf("settled\n"), fflush(stdout);
     while (read(0, &byte, 1) > 0)
-        ;
+        check(send(fd, "x", 1, MSG_DONTWAIT | MSG_NOSIGNAL) == 1, "send");
 }
 
 static void work(const char *what, int fd, int is_client) {

@@ -146,9 +146,11 @@ impl Engine {
         self.expect_guest(place, stream);
     }
 
-    /// A stream waits no more.
+    /// A stream waits no more, neither to be asked nor for an answer: a peer that has answered sees that this side is gone.
     pub fn forget(&self, key: &Key) {
         lock(&self.awaited).remove(key);
+        let given_up: Vec<Asked> = lock(&self.asked).extract_if(.., |asked| asked.key == *key).collect();
+        given_up.iter().filter_map(|asked| of_key(asked.stream, key)).for_each(|stream| proof::take_back(stream.fd()));
         if let Some(via) = &self.via {
             via.forget(key);
         }

@@ -5,7 +5,7 @@
 //! A process that sleeps is woken by whoever orders. What is turned off parts with its carrier, as two ends do that want
 //! another one: both directions go back to TCP at a byte that both ends know, and nobody waits for the other.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 
 use sidestep_shm::Word64;
 use sidestep_sys::{clock, lock::Mutex};
@@ -94,6 +94,8 @@ fn carry_out(engine: &Engine) {
     // Pairs with the Release of whoever ordered: what it wrote before is seen.
     engine.orders.seen.store(engine.orders.count.load(Ordering::Acquire), Ordering::Relaxed);
     engine.orders.any_off.store(engine.registry.has_off(), Ordering::Relaxed);
+    // Pairs with the one of a stream that gets its carrier: this sees the carrier, or that sees the order.
+    fence(Ordering::SeqCst);
     tap::changed(engine);
     let (mut off, mut leaving) = (Vec::new(), Vec::new());
     for stream in leaving::all_streams() {

@@ -143,6 +143,7 @@ impl Stream {
         self.promotion.begin();
         self.carriage.parting.store(false, Ordering::Relaxed);
         self.carriage.partings.store(0, Ordering::Relaxed);
+        self.carriage.losses.store(0, Ordering::Relaxed);
         self.carriage.brief.store(0, Ordering::Relaxed);
         lock(&self.sets).clear();
         self.family.shared.store(false, Ordering::Relaxed);

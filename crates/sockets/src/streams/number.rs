@@ -290,7 +290,8 @@ impl Stream {
         self.retire(cookie, ring, carrier);
         *self.reader() = Reader::default();
         *self.writer() = Writer::default();
-        if let Some(place) = lock(&self.place).take() {
+        let place = lock(&self.place).take();
+        if let Some(place) = place {
             place.engine.forget(&place.key);
             place.engine.registry.add_totals(place.engine.process, place.entry);
             place.engine.registry.remove(place.entry);

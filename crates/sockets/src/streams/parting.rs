@@ -21,7 +21,7 @@ use sidestep_sys::{
 
 use crate::{
     descriptors::table,
-    kernel,
+    kernel::{self, signal::Inside, stack},
     readiness::set::Set,
     registry::reason::Reason,
     streams::{READ, Stage, Stream, WRITE, lock, reader::Reader, writer::Writer},
@@ -44,8 +44,9 @@ pub struct Carriage {
     pub inbox: Mutex<Option<Halves>>,
     /// The carrier is to be given up.
     pub parting: AtomicBool,
-    /// How many were.
+    /// How many were, and how many of them since they were lost.
     pub partings: AtomicU32,
+    pub(super) losses: AtomicU32,
     /// When it came.
     pub(super) since: AtomicU64,
     /// How many in a row were given up soon after they came.
@@ -157,6 +158,13 @@ impl Stream {
     #[cold]
     fn part(&self) {
         let Some(carrier) = self.carrier() else { return };
+        if self.carriage.parting.load(Ordering::Relaxed)
+            && let Some(place) = self.known_place()
+        {
+            // A peer that has given it up before it could say so is gone.
+            let _inside = Inside::enter();
+            stack::on_own(|| place.engine.pump() && carrier.check());
+        }
         let lost = carrier.lost.load(Ordering::Relaxed);
         if !lost && !self.carriage.parting.load(Ordering::Relaxed) && !carrier.peer_reading().parting {
             return;
@@ -184,6 +192,7 @@ impl Stream {
         let unopened = !lost && reader.is_unopened() && lock(&self.place).is_none();
         let parted = (agreed || unopened) && writer.has_parted(self);
         if parted || lost && self.has_lost(&carrier) && reader.is_dry() && writer.is_dry(self) {
+            self.carriage.losses.fetch_add(u32::from(!parted), Ordering::Relaxed);
             self.give_up(&mut reader, &mut writer);
             drop((reader, writer));
             if self.stage() == Stage::Never {
@@ -250,7 +259,7 @@ impl Stream {
         let since = carrier.lost_since();
         // One that said before that it parts has executed a program, which goes on without the carrier.
         let patience = if carrier.peer_reading().parting { 0 } else { LOST_NS };
-        self.carriage.partings.load(Ordering::Relaxed) < MOST_LOST
+        self.carriage.losses.load(Ordering::Relaxed) < MOST_LOST
             && clock::now().saturating_sub(since) >= patience
             && kernel::state(self.fd()) == Ok(kernel::TCP_ESTABLISHED)
             && !kernel::has_peer_ended(self.fd())

@@ -211,6 +211,10 @@ impl Stream {
         let tries = self.promotion.tries.fetch_add(1, Ordering::Relaxed);
         self.promotion.skip.store((1 << tries.min(12)).min(MOST_SKIPPED) - 1, Ordering::Relaxed);
         place.engine.ask(&place, self);
+        if self.stage() == Stage::Never {
+            // Another thread has decided so meanwhile, and has not seen the question.
+            place.engine.forget(&place.key);
+        }
     }
 
     /// The peer has been asked something else first, and will have answered soon.
@@ -281,16 +285,23 @@ impl Stream {
         self.carriage.since.store(clock::now(), Ordering::Relaxed);
         *lock(&self.carriage.carrier) = Some(parts.carrier.clone());
         *lock(&self.carriage.inbox) = Some(parts);
-        self.promotion.stage.store(Stage::Carried as u8, Ordering::SeqCst);
+        let (offered, carried) = (Stage::Offered as u8, Stage::Carried as u8);
+        if self.promotion.stage.compare_exchange(offered, carried, Ordering::SeqCst, Ordering::SeqCst).is_err() {
+            // Another thread has decided meanwhile that it stays on TCP.
+            *lock(&self.carriage.carrier) = None;
+            let parts = lock(&self.carriage.inbox).take();
+            return parts.into_iter().for_each(parting::decline);
+        }
         place.engine.registry.set_willing(place.entry, false);
         if let Some(carrier) = self.carrier() {
             place.engine.registry.set_carrier(place.entry, carrier.capabilities());
         }
         tap::consider(self, &place);
         self.set_reason(Reason::Promoted);
-        // SeqCst: a `vfork` says that it lends and then looks for carriers, this stores the carrier and looks for such a word.
+        // SeqCst: a `vfork` says that it lends and then looks for carriers, this stores the carrier and looks for such a word. So does
+        // whoever carries out what was ordered.
         fence(Ordering::SeqCst);
-        if fork::has_lent() {
+        if fork::has_lent() || place.engine.is_off(&place.key) {
             self.carriage.parting.store(true, Ordering::SeqCst);
         }
         // SeqCst: a shutdown sees the carrier, or this sees the shutdown and says so in the writer's stead.
@@ -314,11 +325,12 @@ impl Stream {
     /// It stays on TCP, for this reason.
     #[cold]
     pub fn stay(&self, reason: Reason) {
-        // What has a carrier leaves it by itself.
-        if self.stage() == Stage::Carried {
+        // What has a carrier leaves it by itself, also if that has come just now.
+        let unless_carried = |stage| (stage != Stage::Carried as u8).then_some(Stage::Never as u8);
+        let stage = &self.promotion.stage;
+        if stage.fetch_update(Ordering::SeqCst, Ordering::SeqCst, unless_carried).is_err() {
             return;
         }
-        self.promotion.stage.store(Stage::Never as u8, Ordering::Release);
         if let Some(place) = self.known_place() {
             place.engine.forget(&place.key);
             place.engine.registry.set_willing(place.entry, false);

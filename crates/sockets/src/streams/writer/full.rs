@@ -50,14 +50,22 @@ impl Writer {
         }
         let stalled = self.patience.has_stalled(&carrier, patient);
         if idle && (distant && !moves || self.patience.is_idle(&carrier)) || stalled {
-            self.patience.overflows();
-            return self.write(stream, parts, patient, true);
+            let step = self.write(stream, parts, patient, true);
+            self.count_overflow(stream);
+            return step;
         }
         if self.may_give_way() {
             // Packets, not bytes, fill it: that there is room again is news all the same.
             stream.is_full();
         }
         Ok(Step::Full)
+    }
+
+    /// A full carrier was to be left: counts it, unless that cannot be said now.
+    fn count_overflow(&mut self, stream: &Stream) {
+        if !stream.record().writing().is_within() {
+            self.patience.overflows();
+        }
     }
 
     /// Whether the ring has been ended.
@@ -100,16 +108,22 @@ impl Writer {
                 if clock::now() < until {
                     return Some(until);
                 }
-                self.patience.overflows();
                 reason = Reason::Overflow;
             }
         }
         let full = self.close(stream, reason) == Ok(Step::Full);
+        if reason == Reason::Overflow {
+            self.count_overflow(stream);
+        }
         (full && stream.on_ring(WRITE)).then(|| clock::now() + STALL_NS)
     }
 
-    /// When a sleep on a full ring must end at the latest, so that TCP can take over.
+    /// When a sleep on a full carrier must end at the latest: for TCP to take over, or for another look after a switch that could
+    /// not be said, or that the reader did not know of in time. No news of space tells of those.
     pub fn stall_deadline(&self) -> Option<u64> {
-        self.carrier.as_ref().and_then(|carrier| self.patience.deadline(carrier))
+        let carrier = self.carrier.as_ref()?;
+        let now = clock::now();
+        let stalled = self.patience.deadline(carrier).filter(|stalled| self.landing.is_none() && *stalled > now);
+        Some(stalled.unwrap_or(now + STALL_NS))
     }
 }

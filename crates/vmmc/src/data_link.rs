@@ -4,12 +4,14 @@
 //! - Every packet to a node has a number; the receiver takes the one it expects and no other, and keeps nothing else.
 //! - An acknowledgement names the number that is expected next, and so covers all before.
 //! - A packet that was taken already is acknowledged again: the acknowledgement may have been lost.
-//! - What is not acknowledged when the timer ends is sent again, all of it.
+//! - What is not acknowledged when the timer ends is sent again, all of it: the oldest packet first, and the others as it is
+//!   acknowledged ([`Pace`]).
 //! - With [`LinkConfig::nack`] a receiver that sees a gap, or has resolved a miss, asks at once.
 
 use std::collections::VecDeque;
 
 use crate::config::LinkConfig;
+use crate::pace::Pace;
 use crate::packet::{self, Body};
 
 /// One direction there and one back, between this card and another.
@@ -22,6 +24,7 @@ pub struct DataLink {
     oldest: u64,
     /// How many of them have been sent since the last going back.
     sent: usize,
+    pace: Pace,
     deadline: Option<u64>,
     /// What is expected from there next.
     expected: u64,
@@ -31,6 +34,8 @@ pub struct DataLink {
     told: Option<u64>,
     /// Packets that were sent again.
     resent: u64,
+    /// How often that began anew.
+    went_back: u64,
     /// Numbers below this were sent at least once.
     highest: u64,
 }
@@ -55,12 +60,14 @@ impl DataLink {
             kept: VecDeque::new(),
             oldest: 0,
             sent: 0,
+            pace: Pace::new(),
             deadline: None,
             expected: 0,
             owes_ack: false,
             owes_nack: false,
             told: None,
             resent: 0,
+            went_back: 0,
             highest: 0,
         }
     }
@@ -83,6 +90,12 @@ impl DataLink {
         self.resent
     }
 
+    /// How often packets were sent again: one retransmission, of as many packets as were under way.
+    #[must_use]
+    pub fn went_back(&self) -> u64 {
+        self.went_back
+    }
+
     /// An acknowledgement has come.
     pub fn handle_ack(&mut self, now: u64, ack: u64) {
         let Some(count) = ack.checked_sub(self.oldest) else { return };
@@ -94,6 +107,7 @@ impl DataLink {
         self.kept.drain(..count);
         self.oldest += count as u64;
         self.sent = self.sent.saturating_sub(count);
+        self.pace.acknowledged(count);
         self.deadline = (self.sent > 0).then(|| now + self.config.timer_ns);
     }
 
@@ -141,6 +155,8 @@ impl DataLink {
     /// The time of [`poll_timeout`](Self::poll_timeout) has come.
     pub fn handle_timeout(&mut self, now: u64) {
         if self.deadline.is_some_and(|deadline| deadline <= now) {
+            // Nobody says that what was lacking is there now; a receiver that asks has what it needs.
+            self.pace.went_back(self.sent);
             self.go_back();
         }
     }
@@ -157,7 +173,9 @@ impl DataLink {
             (self.owes_nack, self.owes_ack) = (false, false);
             return Some(packet::bare(self.expected, true));
         }
-        if let Some(next) = self.kept.get(self.sent) {
+        if self.pace.allows(self.sent)
+            && let Some(next) = self.kept.get(self.sent)
+        {
             let mut bytes = next.clone();
             packet::set_ack(&mut bytes, self.expected);
             let number = self.oldest + self.sent as u64;
@@ -178,6 +196,7 @@ impl DataLink {
     }
 
     fn go_back(&mut self) {
+        self.went_back += u64::from(self.sent > 0);
         self.sent = 0;
         self.deadline = None;
     }
@@ -226,10 +245,19 @@ mod tests {
         assert_eq!(one.poll_timeout(), Some(100));
         one.handle_timeout(99);
         assert_eq!(one.poll_transmit(99), None);
-        one.handle_timeout(100);
-        let again: Vec<_> = std::iter::from_fn(|| one.poll_transmit(100)).collect();
-        assert_eq!(again, first[1..]);
-        assert_eq!(one.resent(), 2);
+        // The oldest alone, as often as it takes; the rest follows when it is acknowledged.
+        for now in [100, 200] {
+            one.handle_timeout(now);
+            let again: Vec<_> = std::iter::from_fn(|| one.poll_transmit(now)).collect();
+            assert_eq!(again, first[1..2]);
+        }
+        assert_eq!(take(&mut two, &first[1]), Arrival::Next);
+        two.accept();
+        let ack = two.poll_transmit(200).unwrap();
+        take(&mut one, &ack);
+        let rest: Vec<_> = std::iter::from_fn(|| one.poll_transmit(200)).collect();
+        assert_eq!(rest, first[2..]);
+        assert_eq!((one.resent(), one.went_back()), (3, 2));
     }
 
     #[test]

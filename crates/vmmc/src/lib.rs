@@ -25,6 +25,7 @@ mod error;
 pub mod experiment;
 mod id;
 pub mod link;
+mod pace;
 mod packet;
 pub mod process;
 pub mod simulation;

@@ -4,11 +4,12 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 use sidestep_sys::clock;
-use sidestep_testkit::process::{Child, PATIENCE_NS, Role, enter, full, seed_or};
+use sidestep_testkit::process::{Child, PATIENCE_NS, Role, enter, full, run_delay_ns, seed_or};
 use sidestep_testkit::seeded::Seeded;
-use sidestep_vmmc::process::{Attach, Buffer, Handle, Process};
+use sidestep_vmmc::process::{Attach, Buffer, Handle, Process, Remote};
 use sidestep_vmmc::{Address, Error, Export, Fault, PAGE, Rights};
 
 const MEMORY: usize = 64 * PAGE;
@@ -111,8 +112,9 @@ fn a_card_is_started_on_demand_and_ends_with_its_last_process() {
     let standing = one.standing().unwrap();
     assert!(standing.pinned > 0 && standing.misses > 0, "{standing:?}");
     assert_eq!(locked_kb(card), standing.pinned * 4);
+    assert_eq!(standing.pinned, 2 * PAGES, "all pages of both: a line each");
     drop(one);
-    until("the pages of a process are given back", || two.standing().unwrap().pinned < standing.pinned);
+    until("the pages of a process are given back", || locked(&mut two, card) == (PAGES, PAGES * 4));
     drop(two);
     until("the end of the card", || !is_alive(card));
 }
@@ -140,71 +142,136 @@ fn what_cannot_be_is_said_with_the_remedy() {
     assert!(far.contains("outside"), "{far}");
 }
 
-/// SIGKILL of processes and of their card at any moment: the others get errors or go on, and no page stays locked.
+/// SIGKILL of processes and of their card at any moment: the others learn it at once, and no page stays locked.
 #[test]
 fn kills_leave_nothing_behind() {
     let (rounds, seed) = (if full() { 200 } else { 8 }, seed_or(5));
     let mut random = Seeded::new(seed);
     let name = name();
-    let mut learned = Vec::new();
-    let mut own = attach(&name);
-    let mut buffer = export(&mut own, 0, 16 * PAGE as u64);
+    let (mut processes_missed, mut cards_missed) = (Learned::default(), Learned::default());
+    let (mut own, mut handle) = user_with_locked_memory(&name);
     for round in 0..rounds {
         let case = format!("seed {seed}, round {round}");
-        let hex: String = buffer.handle().to_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
-        let before = own.standing().expect(&case).pinned;
-        let mut child = Child::start("worker", &[&name, &hex]);
-        child.control.expect("busy");
+        let card = own.card_process().expect("this process has started it");
+        let before = locked(&mut own, card);
+        assert_eq!(before, (PAGES, PAGES * 4), "{case}: one line of pages, that of this process");
+        let mut child = Child::start("worker", &[&name, &hex(&handle)]);
+        let theirs = child.control.hear().and_then(|word| from_hex(&word)).expect("a handle");
+        let theirs = own.import(&theirs).expect(&case);
+        assert_eq!(locked(&mut own, card), (2 * PAGES, 2 * PAGES * 4), "{case}: the line of the other as well");
         std::thread::sleep(Duration::from_micros(random.below(5_000)));
         if random.chance(500) {
+            let waited = run_delay_ns(card) + run_delay_ns(std::process::id());
             child.kill();
             child.wait();
-            // The card goes on, and gives back what the process had locked; what was locked here for its sake stays.
-            let most = before.max((MEMORY / PAGE) as u64);
-            until(&format!("{case}: pages given back"), || own.standing().expect(&case).pinned <= most);
+            let dead = clock::now();
+            let error = sends_until_error(&mut own, &theirs);
+            let now = clock::now();
+            assert!(matches!(error, Error::Refused(Fault::UnknownBuffer)), "{case}: {error}");
+            let waited = (run_delay_ns(card) + run_delay_ns(std::process::id())).saturating_sub(waited);
+            processes_missed.note(dead, now, waited);
+            // The card goes on, and has given back every page of the process and none of this one.
+            until(&format!("{case}: pages given back"), || locked(&mut own, card) == before);
         } else {
-            let card = own.card_process().expect("this process has started it");
-            let remote = own.import(buffer.handle()).expect(&case);
-            let killed = clock::now();
-            kill_process(Pid::from_raw(card as i32).unwrap(), Signal::KILL).unwrap();
-            // Whatever it does next ends with that error.
-            let error = loop {
-                if let Err(error) = own.send(Address(0), 5000, &remote, 0, false) {
-                    break error;
-                }
-            };
+            let remote = own.import(&handle).expect(&case);
+            let end = pidfd_open(pid(card), PidfdFlags::empty()).expect("a descriptor");
+            let waited = [child.id(), std::process::id()].map(run_delay_ns);
+            kill_process(pid(card), Signal::KILL).unwrap();
+            poll(&mut [PollFd::new(&end, PollFlags::IN)], None).expect("the end of the card");
+            let dead = clock::now();
+            let error = sends_until_error(&mut own, &remote);
             assert!(matches!(error, Error::CardGone), "{case}: {error}");
-            learned.push(clock::now() - killed);
-            child.control.expect("gone");
+            let (now, delay) = (clock::now(), run_delay_ns(std::process::id()));
+            cards_missed.note(dead, now, delay.saturating_sub(waited[1]));
+            // The other was in the middle of something.
+            let [at, delay] = child.control.hear_numbers()[..] else { panic!("{case}: two numbers") };
+            cards_missed.note(dead, at, delay.saturating_sub(waited[0]));
             child.wait_success();
             assert!(own.standing().is_err(), "{case}");
-            own = attach(&name);
-            buffer = export(&mut own, 0, 16 * PAGE as u64);
+            (own, handle) = user_with_locked_memory(&name);
         }
     }
-    learned.sort_unstable();
-    if let Some(median) = learned.get(learned.len() / 2) {
-        println!("{} deaths of the card noticed, in the median after {:.2} ms", learned.len(), *median as f64 / 1e6);
-    }
+    processes_missed.judge("a process that is killed");
+    cards_missed.judge("a card that is killed");
     let card = own.card_process().expect("this process has started it");
     drop(own);
     until("the end of the card", || !is_alive(card));
 }
 
-/// Sends and fetches until it is killed, or its card is.
+/// A process that has started the card, and whose pages are all locked: they are one line.
+fn user_with_locked_memory(name: &str) -> (Process, Handle) {
+    let mut own = attach(name);
+    let handle = export(&mut own, 0, 16 * PAGE as u64).handle().clone();
+    let remote = own.import(&handle).expect("an import");
+    own.send(Address(20 * PAGE as u64), 9000, &remote, 0, false).expect("a send");
+    (own, handle)
+}
+
+/// Pages that the card says it has locked, and KiB that the kernel says so of.
+fn locked(own: &mut Process, card: u32) -> (u64, u64) {
+    (own.standing().expect("a card").pinned, locked_kb(card))
+}
+
+fn sends_until_error(own: &mut Process, to: &Remote) -> Error {
+    loop {
+        if let Err(error) = own.send(Address(0), 5000, to, 0, false) {
+            return error;
+        }
+    }
+}
+
+/// How long after a death it was noticed, without the time for which threads waited for a processor.
+#[derive(Default)]
+struct Learned(Vec<u64>);
+
+impl Learned {
+    fn note(&mut self, dead: u64, learned: u64, waited: u64) {
+        self.0.push(learned.saturating_sub(dead).saturating_sub(waited));
+    }
+
+    fn judge(mut self, what: &str) {
+        self.0.sort_unstable();
+        let Some(median) = self.0.get(self.0.len() / 2) else { return };
+        let ms = |ns: u64| ns as f64 / 1e6;
+        println!("{what}: {} times, noticed after {:.3} ms in the median", self.0.len(), ms(*median));
+        assert!(*median < AT_ONCE_NS, "{what} is noticed after {:.1} ms in the median: {:?}", ms(*median), self.0);
+    }
+}
+
+/// By when users of a card have their error.
+const AT_ONCE_NS: u64 = 100_000_000;
+/// Pages of the memory of a process: those of one line of the card's cache.
+const PAGES: u64 = (MEMORY / PAGE) as u64;
+
+fn pid(process: u32) -> Pid {
+    Pid::from_raw(process as i32).expect("a process number")
+}
+
+fn hex(handle: &Handle) -> String {
+    handle.to_bytes().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn from_hex(text: &str) -> Option<Handle> {
+    let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
+    Handle::from_bytes(&text.as_bytes().chunks(2).map(byte).collect::<Option<Vec<_>>>()?)
+}
+
+/// Sends and fetches until it is killed, or its card is; then says when it learned that.
 fn worker(role: Role) {
-    let bytes = role.arguments[1].as_bytes().chunks(2);
-    let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap();
-    let handle = Handle::from_bytes(&bytes.map(byte).collect::<Vec<_>>()).unwrap();
     let mut process = Process::attach(Attach { name: &role.arguments[0], memory: MEMORY, start: None }).unwrap();
-    let remote = process.import(&handle).unwrap();
-    role.control.say("busy");
+    let remote = process.import(&from_hex(&role.arguments[1]).unwrap()).unwrap();
+    let exchange = |process: &mut Process| {
+        process.send(Address(20 * PAGE as u64 + 3), 9000, &remote, 77, false)?;
+        process.fetch(&remote, 0, 9000, Address(40 * PAGE as u64))
+    };
+    exchange(&mut process).unwrap();
+    role.control.say(&hex(export(&mut process, 0, 16 * PAGE as u64).handle()));
     let error = loop {
-        let sent = process.send(Address(20 * PAGE as u64 + 3), 9000, &remote, 77, false);
-        if let Err(error) = sent.and_then(|()| process.fetch(&remote, 0, 9000, Address(40 * PAGE as u64))) {
+        if let Err(error) = exchange(&mut process) {
             break error;
         }
     };
+    let now = clock::now();
     assert!(matches!(error, Error::CardGone), "{error}");
-    role.control.say("gone");
+    role.control.say(&format!("{now} {}", run_delay_ns(std::process::id())));
 }

@@ -21,7 +21,7 @@ use sidestep_sys::{
 
 use crate::{
     descriptors::table,
-    kernel,
+    kernel::{self, signal::Inside, stack},
     readiness::set::Set,
     registry::reason::Reason,
     streams::{READ, Stage, Stream, WRITE, lock, reader::Reader, writer::Writer},
@@ -158,6 +158,13 @@ impl Stream {
     #[cold]
     fn part(&self) {
         let Some(carrier) = self.carrier() else { return };
+        if self.carriage.parting.load(Ordering::Relaxed)
+            && let Some(place) = self.known_place()
+        {
+            // A peer that has given it up before it could say so is gone.
+            let _inside = Inside::enter();
+            stack::on_own(|| place.engine.pump() && carrier.check());
+        }
         let lost = carrier.lost.load(Ordering::Relaxed);
         if !lost && !self.carriage.parting.load(Ordering::Relaxed) && !carrier.peer_reading().parting {
             return;

@@ -38,6 +38,8 @@ pub struct Counters {
     pub packets_sent: u64,
     /// Packets that were put on the wire again.
     pub resent: u64,
+    /// Retransmissions: how often that began, with one packet or with all that were under way.
+    pub went_back: u64,
     /// How often a process was given a queue on the card.
     pub queues_mapped: u64,
 }

@@ -145,8 +145,10 @@ impl Card {
     /// What it has counted.
     #[must_use]
     pub fn counters(&self) -> Counters {
-        let resent = self.links.values().map(|line| line.link.resent()).sum::<u64>() + self.counters.resent;
-        Counters { resent, ..self.counters }
+        let sum = |of: fn(&DataLink) -> u64| self.links.values().map(|line| of(&line.link)).sum::<u64>();
+        let resent = self.counters.resent + sum(DataLink::resent);
+        let went_back = self.counters.went_back + sum(DataLink::went_back);
+        Counters { resent, went_back, ..self.counters }
     }
 
     /// A process comes.
@@ -254,6 +256,7 @@ impl Card {
         self.gone.insert(node);
         if let Some(line) = self.links.remove(&node) {
             self.counters.resent += line.link.resent();
+            self.counters.went_back += line.link.went_back();
         }
         self.receiving.forget(node);
         let gone: Vec<u64> =

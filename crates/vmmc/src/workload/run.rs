@@ -21,6 +21,10 @@ pub struct Execution {
     pub hits: u64,
     /// Packets that were sent again.
     pub resent: u64,
+    /// Retransmissions, each of as many packets as were under way.
+    pub went_back: u64,
+    /// Packets that a card had no room for.
+    pub overflowed: u64,
     /// Packets that were dropped for a miss.
     pub dropped: u64,
     /// How long misses took.
@@ -104,6 +108,8 @@ pub fn execute(workload: &Workload, config: &Config, costs: Costs) -> Result<Exe
         execution.misses += counters.vmh_misses.iter().sum::<u64>() + counters.cbh_misses;
         execution.hits += counters.vmh_hits.iter().sum::<u64>();
         execution.resent += counters.resent;
+        execution.went_back += counters.went_back;
+        execution.overflowed += counters.overflowed;
         execution.dropped += counters.dropped;
         let timing = cluster.timing(node);
         for bin in 0..timing.delay.counts.len() {

@@ -1,5 +1,6 @@
 //! Which plots a run has: distributions, by size, and by number of connections, wherever there are enough points.
 
+use super::misses;
 use super::plot::{Plot, Scale, Series, mark};
 use crate::bench::record::{Metric, Record};
 
@@ -18,7 +19,8 @@ pub fn figures(records: &[Record]) -> Vec<Figure> {
     let mut found = Vec::new();
     let benches = benches(records);
     found.extend(benches.iter().filter_map(|bench| distribution(bench, records)));
-    for bench in &benches {
+    found.extend(misses::figures(records));
+    for bench in benches.iter().filter(|bench| !misses::BY_MISSES.contains(*bench)) {
         for metric in METRICS {
             found.extend(by(bench, *metric, records, "size"));
         }
@@ -142,9 +144,13 @@ fn by(bench: &str, metric: Metric, records: &[Record], axis: &'static str) -> Op
         true => (Scale::Count, "connections"),
         false => (Scale::Size, "size of a message"),
     };
+    let note = match bench {
+        "vmmc.endpoints" => format!("{better} Each line is a card with so much memory; simulated."),
+        _ => format!("{better} Each path where it is at its best."),
+    };
     Some(Figure {
         title: format!("{bench}: {what} by {}", if connections { name } else { "size" }),
-        note: format!("{better} Each path where it is at its best."),
+        note,
         plot: Plot { about: format!("{what} of {bench}"), x: (scale, name), y: scale_of(metric), series },
     })
 }
@@ -164,7 +170,7 @@ fn paths<'a>(records: impl Iterator<Item = &'a Record>) -> Vec<&'a str> {
 }
 
 /// Gives each line a colour; the kernel's path has the same one everywhere. One line alone compares nothing.
-fn coloured(mut series: Vec<Series>) -> Option<Vec<Series>> {
+pub fn coloured(mut series: Vec<Series>) -> Option<Vec<Series>> {
     let mut next = [0, 2, 3, 4, 5, 6, 7, 1].into_iter();
     let has_tcp = series.iter().any(|series| is_tcp(&series.name));
     for series in &mut series {

@@ -17,6 +17,10 @@ pub enum Scale {
     Count,
     /// A share of messages, towards all of them: 90 %, 99 %, 99.9 %.
     Share,
+    /// A share that begins at nothing and grows evenly.
+    Percent,
+    /// Nanoseconds that begin at nothing and grow evenly, where a straight line is to be seen as one.
+    EvenTime,
 }
 
 /// One line: its name, which of the colours it has, and its points.
@@ -57,6 +61,7 @@ impl Scale {
     fn place(self, value: f64) -> f64 {
         match self {
             Scale::Share => -(1.0 - value).max(1e-6).log10(),
+            Scale::Percent | Scale::EvenTime => value,
             _ => value.max(f64::MIN_POSITIVE).log10(),
         }
     }
@@ -70,19 +75,31 @@ impl Scale {
             if number < 1.0 { format!("{number} {name}") } else { format!("{number:.digits$} {name}") }
         };
         match self {
-            Scale::Time => scaled(&[(1.0, "ns"), (1e3, "µs"), (1e6, "ms"), (1e9, "s")]),
+            Scale::EvenTime if value == 0.0 => "0".into(),
+            Scale::Time | Scale::EvenTime => scaled(&[(1.0, "ns"), (1e3, "µs"), (1e6, "ms"), (1e9, "s")]),
             Scale::Bandwidth => scaled(&[(1e3, "kB/s"), (1e6, "MB/s"), (1e9, "GB/s")]),
             Scale::Frequency => scaled(&[(1.0, "/s"), (1e3, "k/s"), (1e6, "M/s")]),
             Scale::Size => scaled(&[(1.0, "B"), (1024.0, "KiB"), (1_048_576.0, "MiB")]),
             Scale::Count => format!("{value}"),
-            Scale::Share => format!("{} %", (value * 1e7).round() / 1e5),
+            Scale::Share | Scale::Percent => format!("{} %", (value * 1e7).round() / 1e5),
         }
+    }
+
+    fn is_even(self) -> bool {
+        matches!(self, Scale::Percent | Scale::EvenTime)
     }
 
     /// Round values that lie between two.
     fn ticks(self, low: f64, high: f64) -> Vec<f64> {
         if self == Scale::Share {
             return [0.0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999].into_iter().filter(|share| *share <= high).collect();
+        }
+        if self.is_even() {
+            // Four to ten of them, apart by 1, 2 or 5.
+            let power = 10f64.powf((high / 4.0).max(f64::MIN_POSITIVE).log10().floor());
+            let step = [5.0, 2.0, 1.0].map(|step| step * power).into_iter().find(|step| high / step >= 4.0);
+            let step = step.unwrap_or(power);
+            return (0..=(high / step) as usize).map(|count| count as f64 * step).collect();
         }
         let decades = high.log10() - low.log10();
         let steps: &[f64] = match decades {
@@ -104,7 +121,10 @@ impl Plot {
         let (low_x, high_x) = bounds(points().map(|point| point.0));
         let (low_y, high_y) = bounds(points().map(|point| point.1));
         // Some room above and below, so that nothing lies on the frame.
-        let (low_y, high_y) = (low_y / 1.25, high_y * 1.25);
+        let (low_y, high_y) = match self.y.is_even() {
+            true => (0.0, high_y * 1.1),
+            false => (low_y / 1.25, high_y * 1.25),
+        };
         let across = |value: f64| {
             let [low, high, at] = [low_x, high_x, value].map(|value| self.x.0.place(value));
             LEFT + (at - low) / (high - low).max(1e-9) * (WIDTH - LEFT - RIGHT)
@@ -199,6 +219,15 @@ mod tests {
         assert_eq!(Scale::Bandwidth.label(2e10), "20 GB/s");
         assert_eq!(Scale::Share.label(0.999), "99.9 %");
         assert_eq!(Scale::Frequency.label(0.5), "0.5 /s");
+        assert_eq!(Scale::Percent.label(0.25), "25 %");
+    }
+
+    #[test]
+    fn an_even_axis_begins_at_nothing() {
+        assert_eq!(Scale::Percent.ticks(0.0, 0.5), [0.0, 0.1, 0.2, 0.30000000000000004, 0.4, 0.5]);
+        let times: Vec<String> =
+            Scale::EvenTime.ticks(7_000.0, 190_000.0).into_iter().map(|time| Scale::EvenTime.label(time)).collect();
+        assert_eq!(times, ["0", "20 µs", "40 µs", "60 µs", "80 µs", "100 µs", "120 µs", "140 µs", "160 µs", "180 µs"]);
     }
 
     #[test]

@@ -252,9 +252,16 @@ impl EventQueue {
     fn wait_for<T>(&self, deadline: Option<u64>, look: &mut dyn FnMut() -> Option<T>) -> Result<T> {
         let mut waiter = Waiter::default();
         self.node.wait_until(&mut waiter, deadline, "an event", &mut || {
+            let core = self.node.core();
             // It may be the end of a transfer.
-            self.node.core().links.push();
-            Ok(look())
+            core.links.push();
+            loop {
+                let found = look();
+                // Work that this process does itself is no reason to give the core away, which may take a time slice.
+                if found.is_some() || !core.links.maps || !core.scheduler.run() {
+                    return Ok(found);
+                }
+            }
         })
     }
 

@@ -75,6 +75,16 @@ pub enum Error {
     /// The card process ended. What was under way has an unknown end.
     #[error("the card process is gone: attach again, which starts another")]
     CardGone,
+    /// Another card is on a link that this one does not have.
+    #[error(
+        "the card at {card} cannot be reached from the one at {own}: start this one with an address of the same kind"
+    )]
+    NoWay {
+        /// Where the other is.
+        card: String,
+        /// Where this one is.
+        own: String,
+    },
     /// The card process could not be started.
     #[error("cannot start the card process {program}: {source}")]
     Start {

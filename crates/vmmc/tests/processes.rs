@@ -30,6 +30,13 @@ fn attach(name: &str) -> Process {
     Process::attach(Attach { name, memory: MEMORY, start: Some(start) }).expect("a card")
 }
 
+/// The same, with a card that others find at an address.
+fn attach_at(name: &str, place: &str) -> Process {
+    let mut start = Command::new(env!("CARGO_BIN_EXE_sidestep-card"));
+    start.args([name, place]);
+    Process::attach(Attach { name, memory: MEMORY, start: Some(start) }).expect("a card")
+}
+
 fn export(process: &mut Process, at: u64, len: u64) -> Buffer {
     process.export(Export { address: Address(at), len, rights: Rights::ALL, notify: true }).expect("an export")
 }
@@ -125,6 +132,28 @@ fn two_cards_talk_to_each_other() {
     let (mut one, mut two) = (attach(&first), attach(&second));
     exchange(&mut one, &mut two);
     exchange(&mut two, &mut one);
+}
+
+/// Packets go from card to card over TCP, as they do between hosts.
+#[test]
+fn two_cards_talk_to_each_other_over_iwarp() {
+    let (first, second) = (name(), name());
+    let (mut one, mut two) = (attach_at(&first, &free_place()), attach_at(&second, &free_place()));
+    exchange(&mut one, &mut two);
+    exchange(&mut two, &mut one);
+    // Another process of the same card is found without a wire.
+    exchange(&mut attach(&first), &mut one);
+    // A card without such a link says what would help.
+    let handle = export(&mut one, 0, PAGE as u64).handle().clone();
+    let said = attach(&name()).import(&handle).unwrap_err().to_string();
+    assert!(said.contains("iwarp:127.") && said.contains("with an address of the same kind"), "{said}");
+}
+
+/// An address of this process alone, at a port that the kernel gives to nobody by itself.
+fn free_place() -> String {
+    static NEXT: AtomicU32 = AtomicU32::new(7000);
+    let [_, high, middle, low] = std::process::id().to_be_bytes();
+    format!("iwarp:127.{}.{middle}.{low}:{}", 64 + high % 64, NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
 #[test]

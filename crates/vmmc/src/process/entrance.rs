@@ -17,7 +17,8 @@ use crate::vmh::table::MOST_PAGES;
 type Sign = [u8; 16];
 
 pub(super) struct Entrance {
-    listener: Listener,
+    /// Where processes and cards of this host come in, and perhaps where cards alone do.
+    listeners: Vec<Listener>,
     rendezvous: Rendezvous,
     accepting: Vec<(Accepting, Vec<u8>)>,
     /// Processes whose memory has not come yet.
@@ -35,13 +36,18 @@ pub(super) enum Guest {
 }
 
 impl Entrance {
-    pub(super) fn new(node: &Node, name: &str, queue: &EventQueue) -> Result<Entrance> {
+    pub(super) fn new(node: &Node, name: &str, place: Option<&str>, queue: &EventQueue) -> Result<Entrance> {
         // The name first: of two cards that are started at once, one ends here.
-        let listener = node.listen(&address(name))?;
+        let mut listeners = vec![node.listen(&address(name))?];
+        if let Some(place) = place {
+            listeners.push(node.listen(place)?);
+        }
         let rendezvous = Rendezvous::listen(&memory_address(name))?;
-        listener.attach(queue, 0);
+        for listener in &listeners {
+            listener.attach(queue, 0);
+        }
         let (accepting, coming) = (Vec::new(), Vec::new());
-        Ok(Entrance { listener, rendezvous, accepting, coming, silent: Vec::new(), brought: Vec::new() })
+        Ok(Entrance { listeners, rendezvous, accepting, coming, silent: Vec::new(), brought: Vec::new() })
     }
 
     /// Whether somebody is about to come in.
@@ -65,12 +71,19 @@ impl Entrance {
     }
 
     fn take_channels(&mut self, queue: &EventQueue) -> Vec<Guest> {
-        while let Some(request) = self.listener.poll() {
-            // The first bytes are the queue's own.
-            let said = request.private().get(QueueSpec::WIRE_LEN..).unwrap_or_default().to_vec();
-            let options = if said.first() == Some(&CARD) { packet_queue() } else { word_queue() };
-            if let Ok(accepting) = Channel::begin_accept(request, options, &[]) {
-                self.accepting.push((accepting, said));
+        for (at, listener) in self.listeners.iter().enumerate() {
+            while let Some(request) = listener.poll() {
+                // The first bytes are the queue's own.
+                let said = request.private().get(QueueSpec::WIRE_LEN..).unwrap_or_default().to_vec();
+                let is_card = said.first() == Some(&CARD);
+                // Processes are of this host: their memory could not come from elsewhere.
+                if at > 0 && !is_card {
+                    continue;
+                }
+                let options = if is_card { packet_queue() } else { word_queue() };
+                if let Ok(accepting) = Channel::begin_accept(request, options, &[]) {
+                    self.accepting.push((accepting, said));
+                }
             }
         }
         let mut cards = Vec::new();

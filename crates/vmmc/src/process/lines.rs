@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use sidestep_fabric::channel::Connecting;
-use sidestep_fabric::{Channel, EventQueue, Node};
+use sidestep_fabric::{Channel, Error as FabricError, EventQueue, Node};
 
 use super::words::Answer;
 use super::{CARD, packet_queue};
@@ -12,7 +12,8 @@ use crate::id::{NodeId, ProcessId};
 
 /// The ways to other cards.
 pub(super) struct Lines {
-    own: String,
+    /// Where others find this card: on this host, and perhaps elsewhere.
+    own: Vec<String>,
     node: Node,
     pub(super) channels: BTreeMap<NodeId, Channel>,
     by_name: HashMap<String, NodeId>,
@@ -34,10 +35,16 @@ struct Opening {
 pub(super) const OWN: NodeId = NodeId(0);
 
 impl Lines {
-    /// No ways, of the card that listens under an address.
-    pub(super) fn new(own: String, node: Node) -> Lines {
+    /// No ways, of the card that listens at an address, and perhaps at another place.
+    pub(super) fn new(address: String, place: Option<&str>, node: Node) -> Lines {
+        let own = [Some(address), place.map(str::to_owned)].into_iter().flatten().collect();
         let (by_name, connecting, looped) = (HashMap::new(), Vec::new(), VecDeque::new());
         Lines { own, node, channels: BTreeMap::new(), by_name, connecting, looped, next: 1 }
+    }
+
+    /// Where most others find this card.
+    pub(super) fn own(&self) -> &str {
+        self.own.last().map_or("", String::as_str)
     }
 
     /// Whether a way is being made.
@@ -69,7 +76,7 @@ impl Lines {
 
     /// The card of a name; `None` while it is being connected to.
     pub(super) fn find(&mut self, name: &str, process: ProcessId, request: u64) -> Result<Option<NodeId>> {
-        if name == self.own {
+        if self.own.iter().any(|own| own == name) {
             return Ok(Some(OWN));
         }
         if let Some(node) = self.by_name.get(name) {
@@ -79,7 +86,11 @@ impl Lines {
             opening.waiting.push((process, request));
             return Ok(None);
         }
-        let connecting = Channel::begin_connect(&self.node, name, packet_queue(), &[CARD])?;
+        let asked = Channel::begin_connect(&self.node, name, packet_queue(), &[CARD]);
+        let connecting = asked.map_err(|error| match error {
+            FabricError::Scheme { .. } => Error::NoWay { card: name.to_owned(), own: self.own().to_owned() },
+            error => error.into(),
+        })?;
         self.connecting.push(Opening { connecting, name: name.to_owned(), waiting: vec![(process, request)] });
         Ok(None)
     }

@@ -7,7 +7,8 @@
 //!      └── memory ──▶ mapped by the card; its driver's thread locks the pages that are used
 //! ```
 //!
-//! [`Process::attach`] starts the card if none of that name is there; it ends when its last process has gone.
+//! [`Process::attach`] starts the card if none of that name is there; it ends when its last process has gone. Packets go by channels of the
+//! fabric: over shared memory, and between hosts if the card was given an address of its own ([`serve_at`]).
 
 mod entrance;
 mod lines;
@@ -18,7 +19,7 @@ mod thread;
 mod user;
 mod words;
 
-pub use server::{CardOptions, serve};
+pub use server::{CardOptions, serve, serve_at};
 pub use standing::Standing;
 pub use user::{Attach, Buffer, Handle, Notice, Process, Remote};
 
@@ -29,6 +30,9 @@ use sidestep_fabric::queue::Kind;
 fn address(name: &str) -> String {
     format!("shm:vmmc-{name}")
 }
+
+/// Bytes of an address that is told to processes.
+const LONGEST_ADDRESS: usize = 200;
 
 /// Where it takes their memory.
 fn memory_address(name: &str) -> String {

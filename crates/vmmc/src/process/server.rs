@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
+use sidestep_fabric::link::LinkOptions;
 use sidestep_fabric::random::Random;
 use sidestep_fabric::{Channel, Error as FabricError, EventQueue, Node};
 use sidestep_shm::Memory;
@@ -12,12 +13,12 @@ use super::lines::{Lines, OWN};
 use super::memory::Frames;
 use super::thread::{Task, Thread, Told};
 use super::words::{Answer, LONGEST, Word};
-use super::{Standing, address};
+use super::{LONGEST_ADDRESS, Standing, address};
 use crate::board::{Board, Kind};
 use crate::card::{Card, Dma, Event, NotPosted, Post};
 use crate::config::Config;
 use crate::driver::{Marks, Timing};
-use crate::error::{Fault, Result};
+use crate::error::{Error, Fault, Result};
 use crate::id::{Cbh, Key, ProcessId};
 use crate::packet;
 
@@ -32,17 +33,13 @@ pub struct CardOptions {
 
 /// Is the card of this name until its last process has gone. Says how long its misses took.
 pub fn serve(name: &str, options: CardOptions) -> Result<Timing> {
-    let mut server = Server::new(name, options)?;
-    loop {
-        let busy = server.turn()?;
-        if server.is_over() {
-            return Ok(server.thread.stop());
-        }
-        if !busy {
-            server.board.show(&server.card.counters());
-            server.sleep()?;
-        }
-    }
+    Server::new(name, None, options)?.run()
+}
+
+/// The same for a card that others find at a name of the fabric, such as `iwarp:HOST:PORT`: also those of other hosts. Whoever
+/// reaches that address may send packets; what they touch is decided by the keys of buffers.
+pub fn serve_at(name: &str, place: &str, options: CardOptions) -> Result<Timing> {
+    Server::new(name, Some(place), options)?.run()
 }
 
 struct Server {
@@ -81,11 +78,17 @@ const MOST_OWED: usize = 1024;
 const FULL_NS: u64 = 200_000;
 
 impl Server {
-    fn new(name: &str, options: CardOptions) -> Result<Server> {
+    fn new(name: &str, place: Option<&str>, options: CardOptions) -> Result<Server> {
         let card = Card::new(options.config)?;
-        let node = Node::new()?;
+        if let Some(place) = place.filter(|place| place.len() > LONGEST_ADDRESS) {
+            let (what, must) = ("the address of a card", "at most 200 bytes long");
+            return Err(Error::Parameter { what, must, value: place.to_owned() });
+        }
+        let scheme = place.and_then(|place| place.split(':').next()).filter(|scheme| *scheme != "shm");
+        let schemes: Vec<&str> = ["shm"].into_iter().chain(scheme).collect();
+        let node = Node::open(&schemes, &LinkOptions::default())?;
         let queue = EventQueue::new(&node);
-        let entrance = Entrance::new(&node, name, &queue)?;
+        let entrance = Entrance::new(&node, name, place, &queue)?;
         let (frames, wake) = (Frames::default(), queue.attach(1));
         let line = options.config.vmh.line;
         let thread = Thread::start(frames.clone(), line, options.marks, queue.clone(), wake)?;
@@ -96,12 +99,25 @@ impl Server {
             entrance,
             queue,
             users: BTreeMap::new(),
-            lines: Lines::new(address(name), node),
+            lines: Lines::new(address(name), place, node),
             ending: HashMap::new(),
             next_process: 1,
             idle_since: clock::now() + FIRST_NS,
             board: Board::new(Kind::Process, name, &options.config)?,
         })
+    }
+
+    fn run(mut self) -> Result<Timing> {
+        loop {
+            let busy = self.turn()?;
+            if self.is_over() {
+                return Ok(self.thread.stop());
+            }
+            if !busy {
+                self.board.show(&self.card.counters());
+                self.sleep()?;
+            }
+        }
     }
 
     fn is_over(&self) -> bool {
@@ -151,7 +167,7 @@ impl Server {
             self.thread.tell(Task::Attach(process, memory.len() as u64));
             self.card.attach(process);
             self.users.insert(process, User { channel, answers: VecDeque::new(), owed: 1, waiting: None });
-            self.answer(process, Answer::Done { request: 0 });
+            self.answer(process, Answer::Welcome { card: self.lines.own().to_owned() });
         }
     }
 

@@ -26,7 +26,8 @@ pub struct Attach<'a> {
     pub name: &'a str,
     /// Bytes of memory for buffers, sources and destinations: whole pages.
     pub memory: usize,
-    /// What is started, with the name as its last argument, if no card of that name is there.
+    /// What is started if no card of that name is there: `sidestep-card NAME`, or `sidestep-card NAME ADDRESS` for one that cards of
+    /// other hosts find.
     pub start: Option<Command>,
 }
 
@@ -143,10 +144,13 @@ impl Process {
             started: None,
         };
         // The first answer is the welcome.
-        while process.answers.remove(&0).is_none() {
+        loop {
             process.hear(deadline)?;
+            if let Some(Answer::Welcome { card }) = process.answers.remove(&0) {
+                process.card = card;
+                return Ok(process);
+            }
         }
-        Ok(process)
     }
 
     /// The number of the card process, if this process has started it.
@@ -305,7 +309,7 @@ impl Process {
                     | Answer::Imported { request, .. }
                     | Answer::Failed { request, .. }
                     | Answer::Counted { request, .. } => *request,
-                    Answer::Completed { .. } | Answer::Notified { .. } => 0,
+                    Answer::Completed { .. } | Answer::Notified { .. } | Answer::Welcome { .. } => 0,
                 };
                 self.answers.insert(request, answer);
             }

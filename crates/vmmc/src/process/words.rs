@@ -34,13 +34,39 @@ pub(super) enum Word {
 /// From a card to its process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Answer {
-    Exported { request: u64, cbh: Cbh, key: Key },
-    Done { request: u64 },
-    Imported { request: u64, node: NodeId },
-    Failed { request: u64, why: String },
-    Completed { work: Work, fault: Option<Fault> },
-    Notified { buffer: BufferId, at: u64, len: u64 },
-    Counted { request: u64, standing: Standing },
+    Exported {
+        request: u64,
+        cbh: Cbh,
+        key: Key,
+    },
+    Done {
+        request: u64,
+    },
+    Imported {
+        request: u64,
+        node: NodeId,
+    },
+    Failed {
+        request: u64,
+        why: String,
+    },
+    Completed {
+        work: Work,
+        fault: Option<Fault>,
+    },
+    Notified {
+        buffer: BufferId,
+        at: u64,
+        len: u64,
+    },
+    Counted {
+        request: u64,
+        standing: Standing,
+    },
+    /// The first of all, with the address under which other cards find this one.
+    Welcome {
+        card: String,
+    },
 }
 
 impl Word {
@@ -121,6 +147,7 @@ impl Answer {
                 out.u8(7).u64(*request);
                 standing.words().into_iter().fold(&mut out, Out::u64)
             }
+            Answer::Welcome { card } => out.u8(8).bytes(card.as_bytes()),
         };
         out.0
     }
@@ -145,6 +172,7 @@ impl Answer {
                 }
                 Answer::Counted { request, standing: Standing::from_words(words) }
             }
+            8 => Answer::Welcome { card: String::from_utf8(input.rest().to_vec()).ok()? },
             _ => return None,
         })
     }
@@ -231,6 +259,7 @@ mod tests {
             Answer::Completed { work: Work(1), fault: None },
             Answer::Notified { buffer: BufferId(1), at: 2, len: 3 },
             Answer::Counted { request: 1, standing: Standing::from_words(std::array::from_fn(|at| 9 * at as u64)) },
+            Answer::Welcome { card: "iwarp:127.0.0.1:4000".into() },
         ];
         for answer in answers {
             assert!(answer.emit().len() <= LONGEST);

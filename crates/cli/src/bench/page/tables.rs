@@ -109,13 +109,20 @@ pub fn seeds(run: &Saved) -> String {
     if !judged.iter().any(|entry| entry.ours.is_some()) {
         return String::new();
     }
-    let mut out = String::from(
-        "<h2>Tables and figures of the documents</h2>\n<p>How many times better the first is than the second: in the \
-         document, and here. Only the direction and the size of an effect can be compared, not times.</p>\n\
-         <details open><summary>Every table and figure</summary><div class=\"scroll\"><table><tr><th class=\"t\">document</th>\
+    let (here, others): (Vec<_>, Vec<_>) = judged.iter().partition(|entry| entry.ours.is_some());
+    "<h2>Tables and figures of the documents</h2>\n<p>How many times better the first is than the second: in the document, and here. \
+     Only the direction and the size of an effect can be compared, not times.</p>\n"
+        .to_owned()
+        + &listed(" open", "In this run", &here)
+        + &listed("", "Every other table and figure", &others)
+}
+
+fn listed(open: &str, heading: &str, entries: &[&seeds::Judged]) -> String {
+    let mut out = format!(
+        "<details{open}><summary>{heading}</summary><div class=\"scroll\"><table><tr><th class=\"t\">document</th>\
          <th class=\"t\">where</th><th class=\"t\">what</th><th>there</th><th>here</th><th class=\"t\">verdict</th></tr>\n",
     );
-    for entry in &judged {
+    for entry in entries {
         let class = match entry.verdict.name() {
             "met" => "good",
             "reversed" => "bad",

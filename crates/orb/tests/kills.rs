@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 
 use peer::{Peer, seen_by, serve};
 use sidestep_orb::{Builder, Completion, Dispatching, Kind, Orb, Stub, SystemException, Threads};
+use sidestep_sys::clock;
+use sidestep_testkit::process::{Learned, full, run_delay_ns};
 
 const TRANSPORTS: [&str; 5] = ["tcp", "unix", "fabric", "via", "via-flow"];
 
@@ -18,7 +20,7 @@ const TRANSPORTS: [&str; 5] = ["tcp", "unix", "fabric", "via", "via-flow"];
 const ROLE: &str = "SIDESTEP_ORB_KILLS";
 
 fn rounds() -> usize {
-    if std::env::var_os("SIDESTEP_FULL").is_some_and(|value| value != "0") { 200 } else { 10 }
+    if full() { 200 } else { 10 }
 }
 
 fn listening(on: &str, name: &str) -> Builder {
@@ -84,13 +86,6 @@ fn no_more_than(before: usize, on: &str) {
     }
 }
 
-/// Says how long callers waited for their exceptions. The slowness of a machine fails no test.
-fn report(mut delays: Vec<Duration>) {
-    delays.sort();
-    let at = |share: usize| delays[(delays.len() - 1) * share / 100];
-    println!("{} calls ended {:?} after the kill (median), {:?} at the latest", delays.len(), at(50), at(100));
-}
-
 /// What a caller may be told when its server is gone.
 fn is_loss(exception: &SystemException) -> bool {
     let told = (exception.kind, exception.completed);
@@ -106,7 +101,7 @@ fn is_loss(exception: &SystemException) -> bool {
 #[test]
 fn calls_end_when_their_server_is_killed() {
     let mut before = 0;
-    let delays = Mutex::new(Vec::new());
+    let learned = Mutex::new(Learned::default());
     for round in 0..rounds() {
         let on = TRANSPORTS[round % TRANSPORTS.len()];
         let model = if round / TRANSPORTS.len() % 2 == 0 { "threads" } else { "dispatcher" };
@@ -129,17 +124,19 @@ fn calls_end_when_their_server_is_killed() {
                             Err(exception) => break exception,
                         };
                     };
-                    let ended = Instant::now();
+                    let (now, waited) = (clock::now(), run_delay_ns(std::process::id()));
                     assert!(is_loss(&exception), "{on}: {exception:?}");
-                    delays.lock().unwrap().push(ended.saturating_duration_since(*killed.wait()));
+                    let (dead, before): (u64, u64) = *killed.wait();
+                    learned.lock().unwrap().note(dead, now, waited.saturating_sub(before));
                 });
             }
             while calls.load(Ordering::Relaxed) < 10 + round {
                 std::thread::yield_now();
             }
-            killed.set(Instant::now()).unwrap();
+            let waited = run_delay_ns(std::process::id());
             server.kill().unwrap();
             server.wait().unwrap();
+            killed.set((clock::now(), waited)).unwrap();
         });
         assert_eq!(blocked.collect(), Err(Kind::CommFailure.raised(Completion::Maybe)), "{on}");
         let gone = peer.ping().unwrap_err();
@@ -155,7 +152,7 @@ fn calls_end_when_their_server_is_killed() {
             _ => no_more_than(before, on),
         }
     }
-    report(delays.into_inner().unwrap());
+    learned.into_inner().unwrap().judge("a server that is killed");
 }
 
 #[test]

@@ -3,9 +3,12 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::{Mutex, OnceLock};
+use std::time::Duration;
 
 use sidestep_rpc::{Client, ClientOptions, Error, Procedure};
+use sidestep_sys::clock;
+use sidestep_testkit::process::{Learned, full, run_delay_ns};
 
 /// The null call of the example's store.
 const NULL: Procedure = Procedure { program: 0x2000_0099, version: 1, procedure: 0 };
@@ -25,15 +28,14 @@ fn serve(address: &str) -> (Child, String) {
 fn calls_end_when_their_server_is_killed() {
     let [shm, vi] = ["shm", "vi"].map(|scheme| format!("{scheme}:rpc-kills-{}", std::process::id()));
     let transports = ["tcp:127.0.0.1:0", &shm, "rdma:127.0.0.1:0", &vi];
-    let full = std::env::var_os("SIDESTEP_FULL").is_some_and(|value| value != "0");
-    let mut longest = Duration::ZERO;
-    for round in 0..if full { 200 } else { 12 } {
+    let learned = Mutex::new(Learned::default());
+    for round in 0..if full() { 200 } else { 12 } {
         let (mut server, address) = serve(transports[round % transports.len()]);
         // So long that a call does not time out however busy the machine is, unless it never ends.
         let options = ClientOptions { timeout: Duration::from_secs(300), ..ClientOptions::default() };
         let client = Client::connect_with(&address.parse().unwrap(), options).unwrap();
         let calls = AtomicUsize::new(0);
-        let mut dead = Instant::now();
+        let killed = OnceLock::new();
         std::thread::scope(|scope| {
             for _ in 0..3 {
                 scope.spawn(|| {
@@ -44,19 +46,22 @@ fn calls_end_when_their_server_is_killed() {
                             Err(error) => break error,
                         };
                     };
+                    let (now, waited) = (clock::now(), run_delay_ns(std::process::id()));
                     assert!(matches!(error, Error::Disconnected { .. } | Error::Setup { .. }), "{address}: {error}");
+                    let (dead, before): (u64, u64) = *killed.wait();
+                    learned.lock().unwrap().note(dead, now, waited.saturating_sub(before));
                 });
             }
             while calls.load(Ordering::Relaxed) < 20 + round {
                 std::thread::sleep(Duration::from_millis(1));
             }
+            let waited = run_delay_ns(std::process::id());
             server.kill().unwrap();
             server.wait().unwrap();
-            dead = Instant::now();
+            killed.set((clock::now(), waited)).unwrap();
         });
-        longest = longest.max(dead.elapsed());
         // Nobody listens there any more.
         assert!(client.call(NULL, |_| Ok(()), |_| Ok(())).is_err());
     }
-    eprintln!("calls ended within {longest:?} after the death of their server");
+    learned.into_inner().unwrap().judge("a server that is killed");
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 use sidestep_sys::clock;
-use sidestep_testkit::process::{Child, PATIENCE_NS, Role, enter, full, run_delay_ns, seed_or};
+use sidestep_testkit::process::{Child, Learned, PATIENCE_NS, Role, enter, full, run_delay_ns, seed_or};
 use sidestep_testkit::seeded::Seeded;
 use sidestep_vmmc::process::{Attach, Buffer, Handle, Process, Remote};
 use sidestep_vmmc::{Address, Error, Export, Fault, PAGE, Rights};
@@ -249,26 +249,6 @@ fn sends_until_error(own: &mut Process, to: &Remote) -> Error {
     }
 }
 
-/// How long after a death it was noticed, without the time for which threads waited for a processor.
-#[derive(Default)]
-struct Learned(Vec<u64>);
-
-impl Learned {
-    fn note(&mut self, dead: u64, learned: u64, waited: u64) {
-        self.0.push(learned.saturating_sub(dead).saturating_sub(waited));
-    }
-
-    fn judge(mut self, what: &str) {
-        self.0.sort_unstable();
-        let Some(median) = self.0.get(self.0.len() / 2) else { return };
-        let ms = |ns: u64| ns as f64 / 1e6;
-        println!("{what}: {} times, noticed after {:.3} ms in the median", self.0.len(), ms(*median));
-        assert!(*median < AT_ONCE_NS, "{what} is noticed after {:.1} ms in the median: {:?}", ms(*median), self.0);
-    }
-}
-
-/// By when users of a card have their error.
-const AT_ONCE_NS: u64 = 100_000_000;
 /// Pages of the memory of a process: those of one line of the card's cache.
 const PAGES: u64 = (MEMORY / PAGE) as u64;
 

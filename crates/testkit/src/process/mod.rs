@@ -7,11 +7,13 @@
 mod census;
 mod control;
 mod folder;
+mod learned;
 
 pub use self::{
     census::{Census, cpu_time_ns, descriptors_of, open_files, resident_kb, run_delay_ns, sleeps},
     control::{Control, PATIENCE, PATIENCE_NS},
     folder::Folder,
+    learned::Learned,
 };
 
 use std::{

@@ -42,6 +42,8 @@ record! {
         TapSegment,
         /// Random number, also in that segment.
         TapNonce,
+        /// Bit n: the level n + 1 of the table of sockets has been used.
+        Levels,
     }
 }
 
@@ -148,13 +150,16 @@ record! {
 /// The first word of a registry.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"SIDESTEP");
 /// Raised by every change of the layout.
-pub const VERSION: u64 = 6;
+pub const VERSION: u64 = 7;
 /// Records of processes, and words of each: three cache lines.
 pub const PROCESSES: usize = 1024;
 /// Words of a process's record.
 pub const PROCESS_WORDS: usize = 24;
-/// Records of sockets.
-pub const SOCKETS: usize = 16_384;
+/// Records of sockets, in levels: one is used when nothing was free for a socket in those before. Nobody touches the memory of a
+/// level before that.
+pub const LEVELS: [usize; 3] = [16_384, 49_152, 196_608];
+/// All of them.
+pub const SOCKETS: usize = LEVELS[0] + LEVELS[1] + LEVELS[2];
 /// Words of a socket's record: four cache lines.
 pub const SOCKET_WORDS: usize = 32;
 /// Ports that can be turned off at a time.
@@ -166,11 +171,11 @@ pub const NEWS_WORDS: usize = 16;
 /// Index of the first word of each table.
 pub const FIRST_PROCESS: usize = 0x1000 / 8;
 /// As above.
-pub const FIRST_SOCKET: usize = FIRST_PROCESS + PROCESSES * PROCESS_WORDS;
+pub const FIRST_NEWS: usize = FIRST_PROCESS + PROCESSES * PROCESS_WORDS;
 /// As above.
-pub const FIRST_NEWS: usize = FIRST_SOCKET + SOCKETS * SOCKET_WORDS;
+pub const FIRST_SOCKET: usize = FIRST_NEWS + PROCESSES * NEWS_WORDS;
 /// Words of a registry.
-pub const WORDS: usize = FIRST_NEWS + PROCESSES * NEWS_WORDS;
+pub const WORDS: usize = FIRST_SOCKET + SOCKETS * SOCKET_WORDS;
 
 const _: () = assert!(ProcessField::LIST.len() <= PROCESS_WORDS && Field::LIST.len() <= SOCKET_WORDS);
 const _: () = assert!(HeadField::LIST.len() <= FIRST_PORT && FIRST_PORT + PORTS <= FIRST_PROCESS);
@@ -220,11 +225,11 @@ pub fn table() -> String {
     );
     let processes = format!("process, {PROCESSES} records of {} bytes", PROCESS_WORDS * 8);
     text += &part(FIRST_PROCESS, &processes, ProcessField::LIST);
-    text += &part(FIRST_SOCKET, &format!("socket, {SOCKETS} records of {} bytes", SOCKET_WORDS * 8), Field::LIST);
     text += &format!(
         "| {:#x} | **news**, {PROCESSES} words, {} bytes apart | how often each process has written to the kernel |\n",
         FIRST_NEWS * 8,
         NEWS_WORDS * 8
     );
-    text
+    let levels = LEVELS.map(|level| level.to_string()).join(", ");
+    text + &part(FIRST_SOCKET, &format!("socket, {levels} records of {} bytes", SOCKET_WORDS * 8), Field::LIST)
 }

@@ -16,9 +16,12 @@
 //! a process's record has a *generation*, which is in its claim word and in those of its sockets: what is given back is given
 //! back of one generation only.
 
-use std::sync::atomic::{
-    Ordering::{Relaxed, Release},
-    fence,
+use std::{
+    ops::Range,
+    sync::atomic::{
+        Ordering::{Relaxed, Release},
+        fence,
+    },
 };
 
 use sidestep_shm::{
@@ -49,9 +52,9 @@ pub use records::{CarrierName, ProcessRecord, SocketRecord, Totals, Traffic, Wai
 pub use view::View;
 
 use layout::{
-    CARD, CARRIED, CLAIMED, FAR, FIRST_NEWS, FIRST_PROCESS, FIRST_SOCKET, GENERATION, HeadField, IN_USE, MAGIC,
+    CARD, CARRIED, CLAIMED, FAR, FIRST_NEWS, FIRST_PROCESS, FIRST_SOCKET, GENERATION, HeadField, IN_USE, LEVELS, MAGIC,
     NEWS_WORDS, NO_RENDEZVOUS, OWNER, PROCESS_WORDS, PROCESSES, ProcessField, READS_CARRIER, READY, REASON_SHIFT,
-    SOCKET_WORDS, SOCKETS, VERSION, VIA, WILLING, WORDS, WRITES_CARRIER,
+    SOCKET_WORDS, VERSION, VIA, WILLING, WORDS, WRITES_CARRIER,
 };
 use records::{Records, probes};
 
@@ -245,7 +248,7 @@ impl Registry {
             return false;
         }
         let of_socket = Process::of_claim(index, claim).socket_claim();
-        for socket in 0..SOCKETS {
+        for socket in self.records.used() {
             let word = self.socket_word(socket, Field::Claim as usize);
             if word.load(Relaxed) == of_socket {
                 word.compare_swap(of_socket, 0);
@@ -256,9 +259,21 @@ impl Registry {
 
     /// A record for a socket of this process, with this cookie and descriptor number.
     pub fn add(&self, process: Process, key: &Key, cookie: u64, fd: i32) -> Option<Entry> {
+        let used = self.records.levels();
+        let add = |levels| self.add_within(levels, process, key, cookie, fd);
+        add(0..used).or_else(|| {
+            (used..LEVELS.len()).find_map(|level| {
+                // Before a record is there, so that whoever looks for it does so in this level, too.
+                self.records.words.word(HeadField::Levels as usize).fetch_or(1 << (level - 1), Release);
+                add(level..level + 1)
+            })
+        })
+    }
+
+    fn add_within(&self, levels: Range<usize>, process: Process, key: &Key, cookie: u64, fd: i32) -> Option<Entry> {
         let words = key.to_words();
         let mine = process.socket_claim();
-        for index in probes(&words) {
+        for index in probes(&words, levels) {
             let word = self.socket_word(index, Field::Claim as usize);
             let claim = word.load(Relaxed);
             // Who gave its process's record back may have died before it gave back this one.

@@ -15,7 +15,6 @@ use super::{
     Process, Registry, View,
     layout::{
         FIRST_PORT, FIRST_SOCKET, Field, HeadField, NO_RENDEZVOUS, PORTS, PROCESSES, ProcessField, READY, SOCKET_WORDS,
-        SOCKETS,
     },
     records::{Load, Records},
 };
@@ -182,7 +181,7 @@ impl<W: Load> Records<W> {
             Subject::Port(_) => None,
         };
         let mut found: HashSet<usize> = own.iter().map(|process| process.index()).collect();
-        for index in 0..SOCKETS {
+        for index in self.used() {
             let claim = self.of_socket(index, Field::Claim);
             let Some(owner) = (claim != 0).then(|| self.owner(claim)).flatten() else { continue };
             let first = FIRST_SOCKET + index * SOCKET_WORDS + Field::Namespace as usize;

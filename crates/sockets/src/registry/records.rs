@@ -2,13 +2,13 @@
 //! what cannot be is not believed.
 
 use sidestep_shm::{memory::Words, read_only::ReadOnlyMemory};
-use std::sync::atomic::Ordering::Acquire;
+use std::{ops::Range, sync::atomic::Ordering::Acquire};
 
 use super::{
     Identity, Process,
     layout::{
-        CARD, CARRIED, FAR, FIRST_PROCESS, FIRST_SOCKET, Field, NO_RENDEZVOUS, OWNER, PROCESS_WORDS, PROCESSES,
-        ProcessField, READS_CARRIER, READY, REASON_SHIFT, SOCKET_WORDS, SOCKETS, VIA, WILLING, WRITES_CARRIER,
+        CARD, CARRIED, FAR, FIRST_PROCESS, FIRST_SOCKET, Field, HeadField, LEVELS, NO_RENDEZVOUS, OWNER, PROCESS_WORDS,
+        PROCESSES, ProcessField, READS_CARRIER, READY, REASON_SHIFT, SOCKET_WORDS, VIA, WILLING, WRITES_CARRIER,
     },
 };
 use crate::{kernel::address::Key, registry::reason::Reason};
@@ -230,6 +230,17 @@ impl<W: Load> Records<W> {
         self.words.load(FIRST_SOCKET + index * SOCKET_WORDS + field as usize)
     }
 
+    /// How many levels of the table of sockets have been used.
+    pub fn levels(&self) -> usize {
+        let last = u64::BITS - self.words.load(HeadField::Levels as usize).leading_zeros();
+        (last as usize).min(LEVELS.len() - 1) + 1
+    }
+
+    /// The records of sockets in those levels.
+    pub fn used(&self) -> Range<usize> {
+        0..LEVELS[..self.levels()].iter().sum()
+    }
+
     /// Where the rendezvous of a process is.
     pub fn identity(&self, index: usize) -> Identity {
         Identity([ProcessField::IdentityHigh, ProcessField::IdentityLow].map(|field| self.of_process(index, field)))
@@ -246,7 +257,7 @@ impl<W: Load> Records<W> {
     /// The record of the socket with this key, if it has one.
     pub fn index_of(&self, key: &Key) -> Option<usize> {
         let words = key.to_words();
-        probes(&words).find(|index| self.has_key(*index, &words))
+        probes(&words, 0..self.levels()).find(|index| self.has_key(*index, &words))
     }
 
     /// The process whose socket has this key and is offered.
@@ -255,7 +266,7 @@ impl<W: Load> Records<W> {
         let offered =
             |index: &usize| self.has_key(*index, &words) && self.of_socket(*index, Field::State) & WILLING != 0;
         let owner = |index: usize| self.owner(self.of_socket(index, Field::Claim));
-        let process = probes(&words).filter(offered).find_map(owner)?;
+        let process = probes(&words, 0..self.levels()).filter(offered).find_map(owner)?;
         Some(self.identity(process.index()))
     }
 
@@ -301,7 +312,7 @@ impl<W: Load> Records<W> {
     pub fn sockets(&self, pids: u64) -> impl Iterator<Item = SocketRecord> + '_ {
         // A number of another namespace says nothing here.
         let here = move |owner: &Process| self.of_process(owner.index(), ProcessField::Pids) == pids;
-        (0..SOCKETS).filter_map(move |index| {
+        self.used().filter_map(move |index| {
             let claim = self.of_socket(index, Field::Claim);
             let owner = (claim != 0).then(|| self.owner(claim).filter(here)).flatten()?;
             let cookie = self.of_socket(index, Field::Cookie);
@@ -319,14 +330,18 @@ impl<W: Load> Records<W> {
     }
 }
 
-/// The records that a socket with this key may have.
-pub fn probes(words: &[u64; 6]) -> impl Iterator<Item = usize> + use<> {
+/// The records that a socket with this key may have in some levels.
+pub fn probes(words: &[u64; 6], levels: Range<usize>) -> impl Iterator<Item = usize> + use<> {
     let mixed = words.iter().fold(0x9e37_79b9_7f4a_7c15_u64, |hash, word| {
         (hash ^ word).wrapping_mul(0xff51_afd7_ed55_8ccd).rotate_left(29)
     });
     let first = (mixed ^ mixed >> 31) as usize;
-    (0..PROBES).map(move |step| first.wrapping_add(step) % SOCKETS)
+    let in_level = move |level: usize| {
+        let begin = LEVELS[..level].iter().sum::<usize>();
+        (0..PROBES).map(move |step| begin + first.wrapping_add(step) % LEVELS[level])
+    };
+    levels.flat_map(in_level)
 }
 
-/// Records looked at for one key.
+/// Records of a level that are looked at for one key.
 pub const PROBES: usize = 64;

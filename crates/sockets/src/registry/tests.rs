@@ -193,6 +193,29 @@ fn what_a_dead_sweeper_has_left_is_used_again() {
     std::fs::remove_dir_all(directory).unwrap();
 }
 
+/// More sockets than the first level has records for: all of them are found, and go with their process.
+#[test]
+fn it_grows() {
+    let (registry, directory) = registry("grows");
+    let view = Registry::look(&directory).unwrap();
+    let process = registry.enter(Identity([7, 7]), NOBODY).unwrap();
+    let count = 2 * LEVELS[0];
+    let key = |number: usize| key(2000 + number as u16);
+    assert_eq!(view.records.levels(), 1);
+    let added = |number: &usize| registry.add(process, &key(*number), *number as u64 + 1, 5).is_some();
+    assert_eq!((0..count).filter(added).count(), count);
+    assert_eq!(view.records.levels(), 2);
+    assert!((0..count).all(|number| registry.records.index_of(&key(number)).is_some()));
+    assert_eq!(view.sockets().len(), count);
+    registry.withdraw(process);
+    assert!((0..count).all(|number| registry.records.of_socket(number, Field::Claim) == 0));
+    // What the word for the levels says is not believed beyond what there is.
+    registry.records.words.word(HeadField::Levels as usize).store(u64::MAX, Relaxed);
+    assert_eq!(registry.records.levels(), LEVELS.len());
+    assert!(sockets(&registry).is_empty());
+    std::fs::remove_dir_all(directory).unwrap();
+}
+
 /// Records that change hands while they are looked at are never a mixture of two sockets.
 #[test]
 fn a_view_shows_whole_records_while_they_come_and_go() {
@@ -200,7 +223,7 @@ fn a_view_shows_whole_records_while_they_come_and_go() {
     let view = Registry::look(&directory).unwrap();
     let process = registry.enter(Identity([7, 7]), NOBODY).unwrap();
     // Two sockets that have the same record by turns, each time with another cookie, as the kernel gives them.
-    let record = |port: u16| records::probes(&key(port).to_words()).next();
+    let record = |port: u16| records::probes(&key(port).to_words(), 0..1).next();
     let other = (4001..u16::MAX).find(|port| record(*port) == record(4000)).expect("fewer records than ports");
     let work = || {
         for turn in 0..100_000 {

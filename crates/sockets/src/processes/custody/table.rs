@@ -15,8 +15,8 @@ use sidestep_sys::{descriptor, procfs};
 
 use crate::{descriptors::numbers, kernel};
 
-/// As many sockets as the registry has room for.
-pub const PLACES: usize = 16_384;
+/// More sockets than a family of processes has ports for. Memory of places that nobody uses is not touched.
+pub const PLACES: usize = 65_536;
 /// Words of a record: cookie, whether the family counts its bytes, those, what holders have read of a ring, and holders.
 const WORDS: usize = 16;
 const COUNTED: usize = 1;

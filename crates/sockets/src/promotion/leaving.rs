@@ -337,7 +337,7 @@ fn wait(mut streams: Vec<&'static Stream>, reason: Reason, limit: impl Fn(&Strea
                 // It is read from its ring as long as nothing comes over TCP.
                 reader.prepare_alone();
             }
-            !decided && !late
+            !decided && !late || reader.are_on_their_way(stream)
         });
         let Some(first) = streams.first() else { return };
         if let Some(carrier) = first.carrier() {

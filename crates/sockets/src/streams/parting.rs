@@ -158,12 +158,14 @@ impl Stream {
     #[cold]
     fn part(&self) {
         let Some(carrier) = self.carrier() else { return };
-        if self.carriage.parting.load(Ordering::Relaxed)
-            && let Some(place) = self.known_place()
-        {
-            // A peer that has given it up before it could say so is gone.
+        if self.carriage.parting.load(Ordering::Relaxed) {
+            // A peer that has given it up before it could say so is gone. The fabric alone is looked at: what else the engine has
+            // to do takes locks, and this thread may hold some of streams and sets.
             let _inside = Inside::enter();
-            stack::on_own(|| place.engine.pump() && carrier.check());
+            stack::on_own(|| {
+                carrier.node().progress_kernel();
+                carrier.check()
+            });
         }
         let lost = carrier.lost.load(Ordering::Relaxed);
         if !lost && !self.carriage.parting.load(Ordering::Relaxed) && !carrier.peer_reading().parting {

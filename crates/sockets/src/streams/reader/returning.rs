@@ -128,6 +128,10 @@ impl Reader {
 
     /// Whether that has been decided: the peer has taken the bytes, or cannot any more.
     pub fn is_given_back(&mut self, stream: &Stream) -> bool {
+        if self.carrier.is_none() {
+            // Both sides have parted with it, which the peer may do before TCP has delivered what it took.
+            return !self.awaits_return(stream);
+        }
         if !self.can_freeze() {
             return self.is_returned(stream);
         }
@@ -181,6 +185,11 @@ impl Reader {
             self.tell();
         }
         let _ = self.cross(stream);
+    }
+
+    /// After that: whether the peer has taken bytes of a ring, be it at the last moment, and TCP does not have them yet.
+    pub fn are_on_their_way(&mut self, stream: &Stream) -> bool {
+        self.can_freeze() && self.awaits_return(stream)
     }
 
     /// Whether everything that the program has not read is the kernel's.

@@ -1,7 +1,7 @@
 /* Whatever a connection does, a new descriptor gets the lowest free number. */
 #include "behaviour.h"
 
-/* Both ends make descriptors, in turns. */
+/* One end makes descriptors, while the other waits for its turn: within a call, it may have one of the engine's for a moment. */
 static void look(int fd, const char *when) {
     int ends[2], port, made;
     made = open("/dev/null", O_RDONLY), close(made);
@@ -23,6 +23,7 @@ static void look(int fd, const char *when) {
 }
 
 static void in_turn(int fd, const char *when) {
+    meet();
     if (me == &server_side)
         look(fd, when), meet();
     else

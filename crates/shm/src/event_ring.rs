@@ -100,6 +100,12 @@ impl EventPoster {
 }
 
 impl RescanWord {
+    /// The memory it keeps.
+    #[cfg(not(loom))]
+    pub fn memory(&self) -> &Memory {
+        self.mark.memory()
+    }
+
     /// The mark of the ring at `there` of the peer's memory.
     pub fn new(theirs: &Memory, there: usize) -> Result<RescanWord> {
         Ok(RescanWord {

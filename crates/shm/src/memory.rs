@@ -18,7 +18,7 @@
 
 use std::{
     alloc::{Layout, alloc_zeroed, dealloc},
-    os::fd::{AsFd, OwnedFd},
+    os::fd::{AsFd, AsRawFd, OwnedFd},
     ptr::NonNull,
     sync::{
         Arc, Mutex,
@@ -168,6 +168,11 @@ impl Memory {
         }
     }
 
+    /// The number of that descriptor at the moment.
+    pub fn number(&self) -> Option<i32> {
+        self.descriptor().map(|descriptor| descriptor.as_raw_fd())
+    }
+
     /// Decides how those map this memory who get its descriptor from now on. The first word stands, until the memory is
     /// [renewed](Self::renew). `false` if that was another, or if there is no descriptor.
     pub fn settle(&self, sharing: Sharing) -> Result<bool> {
@@ -209,7 +214,7 @@ impl Memory {
     /// The 64-bit word at `offset`.
     pub fn word64(&self, offset: usize) -> Result<Word64> {
         let base = self.checked(offset, size_of::<u64>(), align_of::<AtomicU64>())?;
-        Ok(Word64 { word: base.cast(), _memory: self.clone() })
+        Ok(Word64 { word: base.cast(), memory: self.clone() })
     }
 
     /// The `count` 64-bit words from `offset` on.

@@ -7,7 +7,7 @@ use std::{
 };
 
 use sidestep_shm::{
-    Word64,
+    Memory, Word64,
     byte_ring::{Remainder, Stopper},
     event_ring::RescanWord,
     pair_bell::Ringer,
@@ -44,9 +44,9 @@ impl PeerBell {
         self.ringer.ring();
     }
 
-    /// The descriptor that it rings by, which a child keeps.
-    pub fn descriptor(&self) -> i32 {
-        self.ringer.as_fd().as_raw_fd()
+    /// What it keeps open.
+    fn descriptors(&self) -> [Option<i32>; 2] {
+        [Some(self.ringer.as_fd().as_raw_fd()), self.rescan.memory().number()]
     }
 }
 
@@ -118,8 +118,9 @@ impl Heir {
         self.bell.iter().for_each(PeerBell::ring);
     }
 
-    /// The descriptor that the peer is woken by, which a child keeps.
-    pub fn descriptor(&self) -> Option<i32> {
-        self.bell.as_ref().map(PeerBell::descriptor)
+    /// What it keeps open, in a child, too: the descriptor that the peer is woken by, and those of its memory.
+    pub fn descriptors(&self) -> Vec<i32> {
+        let memories = self.rest.memories().into_iter().chain([self.note.memory(), self.witness.memory()]);
+        memories.map(Memory::number).chain(self.bell.iter().flat_map(PeerBell::descriptors)).flatten().collect()
     }
 }

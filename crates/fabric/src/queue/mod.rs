@@ -59,7 +59,11 @@ use std::sync::{
     atomic::{Ordering, fence},
 };
 
-use sidestep_shm::{Word64, byte_ring::POSITION, slot_ring};
+use sidestep_shm::{
+    Word64,
+    byte_ring::{FROZEN, POSITION},
+    slot_ring,
+};
 use sidestep_wire::cursor::little::{Reader, Writer};
 
 use self::{home::Home, wire::Wire};
@@ -235,6 +239,12 @@ impl Monitor {
     #[inline]
     pub fn written(&self) -> u64 {
         self.tail.load(Ordering::Relaxed) & POSITION
+    }
+
+    /// Whether the queue that is received from has been ended, by either side.
+    #[inline]
+    pub fn is_frozen(&self) -> bool {
+        self.tail.load(Ordering::Relaxed) & FROZEN != 0
     }
 
     /// How far the peer says it has read of what was sent. For comparison only.

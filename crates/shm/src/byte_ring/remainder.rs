@@ -7,6 +7,8 @@ use crate::{
 };
 
 use super::*;
+#[cfg(not(loom))]
+use crate::Memory;
 
 /// The reading end of a ring without a position of its own.
 #[derive(Debug, Clone)]
@@ -48,6 +50,12 @@ impl Producer {
 }
 
 impl Stopper {
+    /// The memory it keeps.
+    #[cfg(not(loom))]
+    pub fn memory(&self) -> &Memory {
+        self.tail.memory()
+    }
+
     /// Ends the ring (B5). Returns where: the consumer gets what is before it.
     pub fn stop(&self) -> u64 {
         self.tail.fetch_or(FROZEN, Ordering::Relaxed) & POSITION
@@ -55,6 +63,12 @@ impl Stopper {
 }
 
 impl Remainder {
+    /// The memory it keeps.
+    #[cfg(not(loom))]
+    pub fn memories(&self) -> [&Memory; 3] {
+        [self.ring.memory(), self.tail.memory(), self.head.memory()]
+    }
+
     /// Ends the ring (B5), of which the holders have read so much. Returns where it ends; that is there if the producer has
     /// taken the rest.
     pub fn freeze(&self, read: u64) -> Result<u64> {
@@ -106,7 +120,6 @@ impl Remainder {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::Memory;
 
     /// The former owner says nothing that changes what another holder wants.
     #[test]

@@ -11,7 +11,7 @@ use super::Memory;
 #[derive(Clone, Debug)]
 pub struct Word64 {
     pub(super) word: NonNull<AtomicU64>,
-    pub(super) _memory: Memory,
+    pub(super) memory: Memory,
 }
 
 /// A row of aligned 64-bit words of a [`Memory`].
@@ -43,6 +43,11 @@ unsafe impl Send for Words {}
 unsafe impl Sync for Words {}
 
 impl Word64 {
+    /// The memory this word lies in.
+    pub fn memory(&self) -> &Memory {
+        &self.memory
+    }
+
     /// Reads the word.
     #[inline]
     pub fn load(&self, order: Ordering) -> u64 {
@@ -133,7 +138,7 @@ impl Words {
         debug_assert!(index < self.count);
         // SAFETY: M1, M3: the index is below the count that was checked.
         let word = unsafe { self.first.add(index.min(self.count - 1)) };
-        Word64 { word, _memory: self.memory.clone() }
+        Word64 { word, memory: self.memory.clone() }
     }
 }
 

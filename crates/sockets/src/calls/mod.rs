@@ -213,6 +213,7 @@ pub fn shutdown(fd: i32, how: i32) -> Result<()> {
     if matches!(how, libc::SHUT_WR | libc::SHUT_RDWR) {
         stream.ends.sends_no_more.store(true, Ordering::SeqCst);
         writer.end(stream);
+        writer.refuse_returns();
     }
     stream.ends.is_shut.store(true, Ordering::Relaxed);
     stream.edges.stirs.fetch_add(1, Ordering::Relaxed);

@@ -37,6 +37,8 @@ use crate::{
 /// back from the first to the last.
 struct Held {
     legacies: Vec<Legacy>,
+    /// Descriptors of what they leave.
+    inherited: BTreeSet<i32>,
     retired: Option<MutexGuard<'static, Retired>>,
     _timer: Still,
     _table: Forking,
@@ -140,7 +142,10 @@ pub fn before() {
     let legacies = leaving::leave_to_family();
     drop(inside);
     let timer = Still::hold();
-    let held = Held { legacies, retired: Some(hold_retired()), _timer: timer, _table: table, _quiet: quiet };
+    // Now: in the child another thread may have the locks.
+    let heirlooms = legacies.iter().filter_map(|legacy| legacy.heirloom.as_ref());
+    let inherited = heirlooms.flat_map(|heirloom| heirloom.descriptors()).collect();
+    let held = Held { legacies, inherited, retired: Some(hold_retired()), _timer: timer, _table: table, _quiet: quiet };
     HELD.set(Some(ManuallyDrop::new(held)));
 }
 
@@ -238,8 +243,8 @@ pub fn in_child() {
     }
     custody::forked();
     // The parent's lifelines and doorbells would keep it alive in the eyes of its peers.
-    let bells: BTreeSet<i32> = legacies.iter().filter_map(|legacy| legacy.heirloom.as_ref()?.descriptor()).collect();
-    let is_needed = |fd: &i32| procfs::is_kept(*fd) || custody::keeps(*fd) || bells.contains(fd);
+    let inherited = held.as_mut().map_or(BTreeSet::new(), |held| std::mem::take(&mut held.inherited));
+    let is_needed = |fd: &i32| procfs::is_kept(*fd) || custody::keeps(*fd) || inherited.contains(fd);
     let kept: Vec<i32> = descriptor::all_kept().filter(|fd| !is_needed(fd)).collect();
     for fd in kept {
         descriptor::closed(fd);

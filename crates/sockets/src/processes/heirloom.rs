@@ -14,7 +14,7 @@
 
 use std::{
     io::IoSliceMut,
-    os::fd::{AsRawFd, OwnedFd},
+    os::fd::OwnedFd,
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
@@ -361,12 +361,18 @@ impl Heirloom {
         }
     }
 
-    /// The descriptor of the parent's that a child needs for it.
-    pub fn descriptor(&self) -> Option<i32> {
+    /// The descriptors that are its own as long as it lives, in a child, too.
+    pub fn descriptors(&self) -> Vec<i32> {
+        let words = [self.word.memory(), self.returned.memory()];
+        let mut all: Vec<i32> = words.into_iter().filter_map(Memory::number).collect();
         match &self.source {
-            Source::Ring(rings) => rings.inward.as_ref().and_then(Heir::descriptor),
-            Source::Copy(span, _) => span.memory().descriptor().map(|file| file.as_raw_fd()),
+            Source::Copy(span, _) => all.extend(span.memory().number()),
+            Source::Ring(rings) => {
+                all.extend(rings.inward.iter().flat_map(Heir::descriptors));
+                all.extend(rings.outward.as_ref().and_then(|outward| outward.memory().number()));
+            }
         }
+        all
     }
 }
 

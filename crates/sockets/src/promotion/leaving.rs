@@ -60,8 +60,12 @@ fn leave_within(streams: &[&'static Stream], reason: Reason, limit: u64) {
 pub fn leave_whole(streams: &[&'static Stream], reason: Reason) {
     let until = clock::now() + WHOLE_NS;
     leave_within(streams, reason, WHOLE_NS);
-    while clock::now() < until && streams.iter().any(|stream| has_rest(stream)) {
-        let rest: Vec<_> = streams.iter().copied().filter(|stream| has_rest(stream)).collect();
+    let mut rest = streams.to_vec();
+    loop {
+        rest.retain(may_come);
+        if rest.is_empty() || clock::now() >= until {
+            return;
+        }
         leave_these(&rest, reason);
     }
 }
@@ -78,11 +82,17 @@ pub fn leave_to_program(streams: &[&'static Stream]) {
         let limit = until.saturating_sub(clock::now());
         leave_to_child(&rest, |_| limit);
         return_inherited(&rest, CHILD_NS);
-        rest.retain(|stream| has_rest(stream));
+        rest.retain(may_come);
         if rest.is_empty() || clock::now() >= until {
             return;
         }
     }
+}
+
+/// Whether something lies here that the peer may send over TCP: not once it has shut its writing direction down.
+fn may_come(stream: &&'static Stream) -> bool {
+    let _inside = Inside::enter();
+    has_rest(stream) && !stream.carrier().is_some_and(|carrier| carrier.has_ended())
 }
 
 /// After [`leave_to_program`]: waits for a while until the peers have parted with the carriers, too, so that they look for the next

@@ -261,7 +261,7 @@ impl Member {
     /// Whether a direction is on TCP, or about to be.
     fn uses_tcp(&self, carrier: &Carrier) -> bool {
         let on_ring = |direction: usize| self.stream.on_ring(direction);
-        !on_ring(READ) || !on_ring(WRITE) || carrier.is_switching()
+        !on_ring(READ) || !on_ring(WRITE) || carrier.may_leave()
     }
 
     /// How far things have come. What another thread reads meanwhile is left out, not counted twice: then it is told once more.

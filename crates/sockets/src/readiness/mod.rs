@@ -115,7 +115,7 @@ pub fn look_again(stream: &Stream, carrier: &Carrier, events: i16) -> Option<u64
 
 /// Whether bytes may lie on several paths.
 fn is_split(stream: &Stream, carrier: &Carrier) -> bool {
-    carrier.is_switching() || carrier.kept.load(Ordering::Relaxed) != 0 || stream.inherited_bytes() > 0
+    carrier.may_leave() || carrier.kept.load(Ordering::Relaxed) != 0 || stream.inherited_bytes() > 0
 }
 
 /// Whether so many bytes have come, on all paths together.

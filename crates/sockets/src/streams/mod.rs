@@ -18,7 +18,10 @@ use std::{
     },
 };
 
-use sidestep_stream::{carrier::Carrier, record::Record};
+use sidestep_stream::{
+    carrier::{Carrier, Watch},
+    record::Record,
+};
 use sidestep_sys::lock::{Guard, Lock, Mutex, MutexGuard};
 
 use crate::{
@@ -276,7 +279,7 @@ impl Stream {
     /// Carries out a switch of the reading direction that waits for nothing else, and follows a peer that leaves.
     pub fn keep_up(&self, carrier: &Carrier) {
         let _inside = Inside::enter();
-        if carrier.is_switching()
+        if (carrier.is_switching() || self.on_ring(READ) && carrier.watch().is_frozen())
             && let Some(mut reader) = self.try_reader()
         {
             reader.keep_up(self);

@@ -56,6 +56,8 @@ pub struct Writer {
     note: (usize, u64),
     /// It stays on TCP.
     left: bool,
+    /// The kernel has been told that nothing follows: no byte can go over TCP any more.
+    over: bool,
     /// When the carrier was looked after, in ticks of the processor.
     checked: u64,
     patience: Patience,

@@ -127,6 +127,7 @@ dispatch! {
     fn capabilities(&self) -> Capabilities;
     fn written(&self) -> u64;
     fn read(&self) -> u64;
+    fn is_frozen(&self) -> bool;
     fn writer_note(&self, which: usize) -> u64;
     fn writer_count(&self) -> u64;
     fn reader_note(&self) -> u64;

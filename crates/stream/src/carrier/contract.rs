@@ -309,6 +309,11 @@ pub trait Watch {
     /// How far the peer has read; to compare with an earlier answer.
     fn read(&self) -> u64;
 
+    /// Whether what the peer writes to has been ended by one word ([`Capabilities::freezes`]), by either side.
+    fn is_frozen(&self) -> bool {
+        false
+    }
+
     /// A note of the peer's writer. Bytes that were sent before it are there.
     fn writer_note(&self, which: usize) -> u64;
 

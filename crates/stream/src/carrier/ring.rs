@@ -285,6 +285,11 @@ impl super::Watch for Watch {
     }
 
     #[inline]
+    fn is_frozen(&self) -> bool {
+        self.0.monitor.is_frozen()
+    }
+
+    #[inline]
     fn writer_note(&self, which: usize) -> u64 {
         self.0.monitor.sender_note(which)
     }

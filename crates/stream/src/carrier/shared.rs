@@ -214,6 +214,13 @@ impl Carrier {
         self.announced(self.switched.load(Ordering::Relaxed)).is_some()
     }
 
+    /// Whether what is read next may come over TCP though this side reads the carrier still: a switch has been announced, or the
+    /// carrier has been ended without one, as another process does that takes the peer's end over.
+    #[inline]
+    pub fn may_leave(&self) -> bool {
+        self.is_switching() || self.watch.is_frozen()
+    }
+
     /// How far the peer has come with what it tells by way of the kernel, as far as this process can know. If it neither sees that
     /// nor is told, every byte that comes may come after something of that kind.
     #[inline]

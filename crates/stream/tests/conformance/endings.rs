@@ -3,7 +3,7 @@
 use std::io::IoSlice;
 
 use sidestep_stream::{
-    carrier::{Fault, Inbound, Outbound, Reading},
+    carrier::{Fault, Inbound, Outbound, Reading, Watch},
     path::End,
 };
 
@@ -59,6 +59,7 @@ pub fn either_end_ends_it_by_one_word(mut pair: Pair) {
     for by_writer in [true, false] {
         let (writer, reader) = pair.both();
         assert_eq!((writer.out.end(), reader.inward.has_end()), (Ok(End::Open), false));
+        assert!(!reader.carrier.watch().is_frozen());
         if !writer.capabilities().freezes {
             assert_eq!((writer.out.freeze(), reader.inward.freeze()), (None, None));
             assert_eq!((writer.out.end(), reader.inward.has_end()), (Ok(End::Open), false));
@@ -74,6 +75,7 @@ pub fn either_end_ends_it_by_one_word(mut pair: Pair) {
             assert_eq!((writer.out.freeze(), reader.inward.freeze()), (Some(Ok(())), Some(Ok(()))));
             assert_eq!((writer.out.end(), writer.out.is_frozen()), (Ok(End::Frozen), Ok(true)));
             assert!(reader.inward.has_end() && !reader.inward.is_over() && !reader.inward.is_taken());
+            assert!(reader.carrier.watch().is_frozen());
             assert_eq!(writer.out.send(&[IoSlice::new(b"late")], true), Err(Fault::Frozen));
             assert_eq!((writer.out.take_back(), writer.out.position()), (Ok(Vec::new()), 300));
             assert_eq!(reader.receive(1000), pattern(100, 200));

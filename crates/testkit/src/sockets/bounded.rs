@@ -158,7 +158,8 @@ fn threads_of(process: u32) -> String {
     text
 }
 
-fn processes_of_group(group: u32) -> Vec<u32> {
+/// The processes of a group.
+pub fn processes_of_group(group: u32) -> Vec<u32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     entries
         .filter_map(|entry| entry.file_name().to_str()?.parse().ok())

@@ -10,7 +10,7 @@ mod launch;
 
 pub use self::{
     behaviour::{Behaviour, enter_program},
-    bounded::{Bounded, Ended, stacks_of_group},
+    bounded::{Bounded, Ended, processes_of_group, stacks_of_group},
     compile::compile,
     launch::{Launch, Promote},
 };

@@ -161,7 +161,7 @@ impl List {
                 || events & OUT != 0 && !writes
                 || ringed.stream.ends.is_shut.load(Ordering::Relaxed)
                 || ringed.carrier.has_ended()
-                || ringed.carrier.is_switching()
+                || ringed.carrier.may_leave()
         })
     }
 

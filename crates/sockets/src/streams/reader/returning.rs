@@ -73,6 +73,11 @@ impl Reader {
             // By another thread, which waits for it, too.
             return true;
         }
+        if self.carrier.as_ref().is_some_and(|carrier| carrier.has_ended()) {
+            // Nothing can be sent anew by a peer that has shut its writing direction down. Of a ring all lies here.
+            let _ = ring.freeze();
+            return false;
+        }
         // Before the peer can send any of it.
         let come = come_over_tcp(stream);
         match ring.want() {

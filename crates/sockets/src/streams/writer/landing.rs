@@ -80,7 +80,7 @@ impl Writer {
         if !ended && !carrier.peer_reading().closed && self.has_unread(stream) {
             if carrier.capabilities().freezes {
                 // A child of the peer's may read them. If there is none, the anchor's end follows.
-                if within {
+                if within && !self.over {
                     self.leave_carrier(stream, Reason::LinkLost)?;
                 }
                 return Ok(());
@@ -136,6 +136,14 @@ impl Writer {
         // Either note will do; the one of the last switch keeps what it says.
         if let Some(ring) = &mut self.ring {
             let _ = ring.set_note(self.note.0, self.note.1 | ENDED);
+        }
+    }
+
+    /// After [`end`](Self::end), before the kernel is told: what the peer has not read by now it reads from the carrier.
+    pub fn refuse_returns(&mut self) {
+        self.over = true;
+        if let Some(ring) = &mut self.ring {
+            ring.refuse();
         }
     }
 

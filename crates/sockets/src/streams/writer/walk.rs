@@ -71,8 +71,11 @@ impl Writer {
     }
 
     /// Leaves the carrier, if it is used, and sends what was taken back. [`Step::Full`]: the reader cannot know yet, or TCP has no
-    /// space.
+    /// space. Once nothing can be sent any more, the carrier stays as it is: its reader finds all that was written there.
     pub(super) fn close(&mut self, stream: &Stream, reason: Reason) -> Result<Step> {
+        if self.over {
+            return Ok(Step::Kernel);
+        }
         let mut machine = path::Writer::default();
         let ask = machine.begin_close(ENOUGH);
         self.walk(machine, ask, Call::new(stream, &[], reason))
@@ -157,7 +160,9 @@ impl Writer {
                 let asked = call.leaves || self.is_asked(call.stream);
                 Ok(Tail { position: self.carried(), end: if asked { End::Asked } else { End::Open } })
             }
-            End::Wanted => Ok(Tail { position: self.carried() + self.back.len() as u64, end: End::Wanted }),
+            End::Wanted if !call.stream.is_taken_over() => {
+                Ok(Tail { position: self.carried() + self.back.len() as u64, end: End::Wanted })
+            }
             // Whoever has ended it: this side goes on over TCP, and says where.
             _ if self.leave_carrier(call.stream, call.reason)? => writing.end().map_err(|_| BROKEN),
             _ => Ok(Tail { position: self.carried(), end: End::Asked }),
@@ -248,7 +253,8 @@ impl Writer {
             self.check(stream)?;
             return Ok(!stream.record().writing().is_within());
         }
-        let back = ring.take_back().map_err(|_| BROKEN)?;
+        // What another holder has written over TCP since comes behind what lies here, where the reader finds it when it has waited in vain.
+        let back = if taken_over { Vec::new() } else { ring.take_back().map_err(|_| BROKEN)? };
         let position = ring.position();
         if !back.is_empty() {
             self.counts.took_back(position);

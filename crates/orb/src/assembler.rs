@@ -29,10 +29,16 @@ pub(crate) struct Rest<'a> {
 }
 
 impl<'a> Message<'a> {
+    /// How its values are encoded.
+    #[inline]
+    pub(crate) fn format(&self, chars: CharSet) -> Format {
+        Format { order: self.header.order, minor: self.header.version.minor(), chars }
+    }
+
     /// A decoder that stands behind the message header.
+    #[inline]
     pub(crate) fn decoder(&self, chars: CharSet) -> Decoder<'a> {
-        let format = Format { order: self.header.order, minor: self.header.version.minor(), chars };
-        let mut decoder = Decoder::new(self.bytes, format);
+        let mut decoder = Decoder::new(self.bytes, self.format(chars));
         // A message that has been assembled has a header.
         let _ = decoder.raw(header::LEN);
         match &self.rest {
@@ -92,10 +98,19 @@ impl Assembler {
     }
 
     /// Where the next bytes go. Grows only as bytes have come: an announced length allocates nothing.
+    #[inline]
     pub(crate) fn space(&mut self) -> &mut [u8] {
         if self.begin == self.end {
             (self.begin, self.end) = (0, 0);
-        } else if self.begin > 0 {
+            if !self.buffer.is_empty() {
+                return &mut self.buffer;
+            }
+        }
+        self.make_space()
+    }
+
+    fn make_space(&mut self) -> &mut [u8] {
+        if self.begin > 0 {
             self.buffer.copy_within(self.begin..self.end, 0);
             self.end -= self.begin;
             self.begin = 0;
@@ -107,17 +122,37 @@ impl Assembler {
         &mut self.buffer[self.end..]
     }
 
+    #[inline]
     pub(crate) fn filled(&mut self, count: usize) {
         self.end = (self.end + count).min(self.buffer.len());
     }
 
+    /// What is kept. A message that is whole in it is not too large.
+    #[inline]
+    pub(crate) fn kept(&self) -> &[u8] {
+        let end = self.end.min(self.begin.saturating_add(self.limit));
+        self.buffer.get(self.begin..end).unwrap_or_default()
+    }
+
+    /// Steps over a message of what is kept, which was dealt with.
+    #[inline]
+    pub(crate) fn consume(&mut self, len: usize) {
+        self.begin = (self.begin + len).min(self.end);
+    }
+
     /// Whether nothing is kept: the next byte of the connection begins a message.
+    #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.begin == self.end
     }
 
     /// The next whole message, if all of it has come.
+    #[inline]
     pub(crate) fn next(&mut self) -> Result<Option<Message<'_>>, Broken> {
+        if self.is_empty() { Ok(None) } else { self.next_of_some() }
+    }
+
+    fn next_of_some(&mut self) -> Result<Option<Message<'_>>, Broken> {
         loop {
             let have = &self.buffer[self.begin..self.end];
             if have.len() < header::LEN {

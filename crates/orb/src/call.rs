@@ -1,11 +1,12 @@
 //! A request that is being served.
 
-use sidestep_wire::giop::{self, reply, request};
+use sidestep_wire::giop::{self, MessageType, Version, reply, request};
 
 use crate::assembler::Message;
-use crate::cdr::{self, Cdr, Decoder, Encoder};
+use crate::cdr::{self, Cdr, CharSet, Decoder, Encoder};
 use crate::exception::{Completion, Kind, OMG, SystemException, UserException};
-use crate::marshal::{self, Shape, Written};
+use crate::marshal::{self, Shape};
+use crate::poa::Serving;
 use crate::server::Line;
 use crate::{Ior, Orb};
 
@@ -21,16 +22,18 @@ pub trait Servant: Send + Sync + 'static {
 /// A request, its arguments, and the place for its reply.
 pub struct Call<'a> {
     operation: &'a str,
-    message: &'a Message<'a>,
+    /// The message, if not all of it is at hand.
+    message: Option<&'a Message<'a>>,
     arguments: Decoder<'a>,
     writer: ReplyWriter<'a>,
     answered: bool,
 }
 
 impl<'a> Call<'a> {
+    #[inline]
     pub(crate) fn new(
         operation: &'a str,
-        message: &'a Message<'a>,
+        message: Option<&'a Message<'a>>,
         arguments: Decoder<'a>,
         writer: ReplyWriter<'a>,
     ) -> Self {
@@ -62,7 +65,7 @@ impl<'a> Call<'a> {
         decode: impl Fn(&mut Decoder<'_>) -> Result<T, cdr::Error>,
     ) -> Result<T, cdr::Error> {
         let mut bytes = Vec::new();
-        if !self.message.copy_to(&mut bytes) {
+        if !self.message.is_some_and(|message| message.copy_to(&mut bytes)) {
             return Err(cdr::Error::Elsewhere);
         }
         let mut decoder = Decoder::new(&bytes, begin.format());
@@ -99,15 +102,43 @@ impl<'a> Call<'a> {
         Ok(())
     }
 
-    pub(crate) fn into_answer(mut self, outcome: Result<(), SystemException>) -> Answer {
+    /// What becomes of the request, after this outcome.
+    #[inline]
+    pub(crate) fn answer(mut self, outcome: Result<(), SystemException>) -> Answer {
         match outcome {
-            Ok(()) if self.answered => {}
+            Ok(()) if self.answered => self.writer.answer,
             // What has been sent cannot be taken back.
-            Err(_) if matches!(self.writer.answer.state, AnswerState::Sent | AnswerState::Lost) => {}
+            Err(_) if matches!(self.writer.answer, Answer::Sent | Answer::Lost) => self.writer.answer,
             Ok(()) => self.writer.exception(Kind::NoResponse.raised(Completion::Maybe)),
             Err(exception) => self.writer.exception(exception),
         }
-        self.writer.answer
+    }
+
+    /// Carries out an operation that every object has; false if it is one that the servant has to know.
+    #[inline]
+    pub(crate) fn is_standard(&mut self, serving: &Serving) -> bool {
+        self.answered = self.operation.starts_with('_') && self.carry_out_standard(serving);
+        self.answered
+    }
+
+    #[cold]
+    fn carry_out_standard(&mut self, serving: &Serving) -> bool {
+        let writer = &mut self.writer;
+        match self.operation {
+            "_is_a" => match self.arguments.clone().string() {
+                Ok(id) => {
+                    let known = serving.type_ids().contains(&id.as_str()) || id == crate::object::OBJECT_ID;
+                    writer.result(&known)
+                }
+                Err(error) => writer.exception(SystemException::of_cdr(&error, Completion::No)),
+            },
+            "_non_existent" | "_not_existent" => writer.result(&false),
+            "_repository_id" => writer.result(&serving.type_ids().first().copied().unwrap_or_default().to_owned()),
+            "_interface" => writer.exception(Kind::IntfRepos.with_minor(OMG | 1, Completion::No)),
+            "_component" => writer.result(&None::<crate::Object>),
+            _ => return false,
+        };
+        true
     }
 }
 
@@ -120,19 +151,12 @@ impl std::fmt::Debug for Call<'_> {
 /// What is in the body of a reply.
 type Encode<'a> = &'a dyn Fn(&mut Encoder<'_>) -> Result<(), cdr::Error>;
 
-/// What becomes of a request, and the buffer that it used.
-#[derive(Debug, Default)]
-pub(crate) struct Answer {
-    pub(crate) state: AnswerState,
-    pub(crate) buffer: Vec<u8>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum AnswerState {
+/// What becomes of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Answer {
     /// Nothing is to be sent.
-    #[default]
     Nothing,
-    /// The buffer is to be sent.
+    /// The reply in the buffer is to be sent.
     Reply,
     /// It has been sent.
     Sent,
@@ -142,92 +166,98 @@ pub(crate) enum AnswerState {
 
 /// Makes the reply to one request.
 pub(crate) struct ReplyWriter<'a> {
-    pub(crate) shape: Shape,
-    pub(crate) request_id: u32,
-    pub(crate) response: request::Response,
+    version: Version,
+    chars: CharSet,
+    request_id: u32,
+    response: request::Response,
     /// Where large replies go; without it they go into the buffer.
-    pub(crate) line: Option<&'a Line>,
-    pub(crate) answer: Answer,
+    line: Option<&'a Line>,
+    /// Blocks of at least so many octets go out from where they lie.
+    direct: usize,
+    answer: Answer,
+    buffer: &'a mut Vec<u8>,
 }
 
-impl ReplyWriter<'_> {
+impl<'a> ReplyWriter<'a> {
+    #[inline]
+    pub(crate) fn new(
+        orb: &Orb,
+        (version, chars): (Version, CharSet),
+        (request_id, response): (u32, request::Response),
+        line: Option<&'a Line>,
+        buffer: &'a mut Vec<u8>,
+    ) -> Self {
+        let direct = if line.is_some() { orb.direct() } else { usize::MAX };
+        Self { version, chars, request_id, response, line, direct, answer: Answer::Nothing, buffer }
+    }
+
     fn write(&mut self, status: reply::Status, encode: Encode<'_>) -> Result<(), cdr::Error> {
         if self.response == request::Response::None {
             return Ok(());
         }
-        let version = self.shape.version;
-        let header = reply::Repr { request_id: self.request_id, status, contexts: giop::Contexts::EMPTY };
-        let content = |encoder: &mut Encoder<'_>| {
-            header.emit(version, encoder)?;
-            // Who only wants to know that the server has the request gets no results.
-            if self.response == request::Response::Target {
-                let header_ends = encoder.position();
-                request::align_body(version, encoder);
-                let body_begins = encoder.position();
-                encode(encoder)?;
-                if encoder.position() == body_begins {
-                    encoder.truncate(header_ends);
-                }
-            }
-            Ok(())
-        };
-        let buffer = std::mem::take(&mut self.answer.buffer);
-        self.answer = match marshal::write(self.shape, buffer, &content).map_err(marshal::cdr_error)? {
-            Written::Whole(buffer) => Answer { state: AnswerState::Reply, buffer },
-            Written::Large { len, buffer } => {
-                let sent = self.line.map(|line| {
-                    line.with_sender(|sender| marshal::send(self.shape, (len, buffer), &content, sender, None))
-                });
-                match sent {
-                    Some(Ok(buffer)) => Answer { state: AnswerState::Sent, buffer },
-                    _ => Answer { state: AnswerState::Lost, buffer: Vec::new() },
-                }
-            }
-        };
+        let buffer = std::mem::take(self.buffer);
+        let header = (self.request_id, status);
+        let mut encoder = reply::begin(buffer, self.version, self.chars, header).counting(self.direct);
+        self.emit_body(&mut encoder, encode)?;
+        if encoder.is_partial() {
+            let measured = (encoder.position(), encoder.into_bytes());
+            self.send(status, encode, measured);
+            return Ok(());
+        }
+        let len = encoder.position();
+        giop::announce(&mut encoder, len).map_err(marshal::cdr_error)?;
+        *self.buffer = encoder.into_bytes();
+        self.answer = Answer::Reply;
         Ok(())
     }
 
-    pub(crate) fn exception(&mut self, exception: SystemException) {
+    #[inline]
+    fn emit_body(&self, encoder: &mut Encoder<'_>, encode: Encode<'_>) -> Result<(), cdr::Error> {
+        // Who only wants to know that the server has the request gets no results.
+        if self.response != request::Response::Target {
+            return Ok(());
+        }
+        request::emit_body(self.version, encoder, encode)
+    }
+
+    /// Sends a reply that has large blocks, and was found to be so long.
+    #[cold]
+    fn send(&mut self, status: reply::Status, encode: Encode<'_>, measured: (usize, Vec<u8>)) {
+        let Self { version, chars, direct, .. } = *self;
+        let header = reply::Repr { request_id: self.request_id, status, contexts: giop::Contexts::EMPTY };
+        let content = |encoder: &mut Encoder<'_>| {
+            header.emit(version, encoder)?;
+            Ok(self.emit_body(encoder, encode)?)
+        };
+        let shape = Shape { version, chars, message_type: MessageType::Reply, direct };
+        let sent =
+            self.line.map(|line| line.with_sender(|sender| marshal::send(shape, measured, &content, sender, None)));
+        self.answer = match sent {
+            Some(Ok(buffer)) => {
+                *self.buffer = buffer;
+                Answer::Sent
+            }
+            _ => Answer::Lost,
+        };
+    }
+
+    pub(crate) fn exception(&mut self, exception: SystemException) -> Answer {
         // Nothing of an exception can be impossible to encode.
         let _ = self.write(reply::Status::SystemException, &|encoder| exception.encode(encoder));
+        self.answer
     }
 
-    pub(crate) fn forward(&mut self, to: &Ior) {
-        if let Err(error) = self.write(reply::Status::LocationForward, &|encoder| to.encode(encoder)) {
-            self.exception(SystemException::of_cdr(&error, Completion::No));
+    pub(crate) fn forward(&mut self, to: &Ior) -> Answer {
+        match self.write(reply::Status::LocationForward, &|encoder| to.encode(encoder)) {
+            Ok(()) => self.answer,
+            Err(error) => self.exception(SystemException::of_cdr(&error, Completion::No)),
         }
     }
 
-    pub(crate) fn result<T: Cdr>(&mut self, value: &T) {
-        if let Err(error) = self.write(reply::Status::NoException, &|encoder| value.encode(encoder)) {
-            self.exception(SystemException::of_cdr(&error, Completion::Yes));
+    fn result<T: Cdr>(&mut self, value: &T) -> Answer {
+        match self.write(reply::Status::NoException, &|encoder| value.encode(encoder)) {
+            Ok(()) => self.answer,
+            Err(error) => self.exception(SystemException::of_cdr(&error, Completion::Yes)),
         }
     }
-}
-
-/// Carries out an operation that every object has; false if it is one that the servant has to know.
-pub(crate) fn standard_operation(
-    operation: &str,
-    arguments: &Decoder<'_>,
-    servant: &dyn Servant,
-    writer: &mut ReplyWriter<'_>,
-) -> bool {
-    if !operation.starts_with('_') {
-        return false;
-    }
-    match operation {
-        "_is_a" => match arguments.clone().string() {
-            Ok(id) => {
-                let known = servant.type_ids().contains(&id.as_str()) || id == crate::object::OBJECT_ID;
-                writer.result(&known)
-            }
-            Err(error) => writer.exception(SystemException::of_cdr(&error, Completion::No)),
-        },
-        "_non_existent" | "_not_existent" => writer.result(&false),
-        "_repository_id" => writer.result(&servant.type_ids().first().copied().unwrap_or_default().to_owned()),
-        "_interface" => writer.exception(Kind::IntfRepos.with_minor(OMG | 1, Completion::No)),
-        "_component" => writer.result(&None::<crate::Object>),
-        _ => return false,
-    }
-    true
 }

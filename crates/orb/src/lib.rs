@@ -58,6 +58,7 @@ mod buffers;
 mod call;
 mod client;
 mod deferred;
+mod draft;
 mod exception;
 mod marshal;
 mod object;

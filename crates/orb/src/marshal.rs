@@ -1,4 +1,4 @@
-//! Messages on their way out: into a buffer, or, if they hold large blocks, straight to where they go.
+//! Messages with large blocks on their way out, straight to where they go.
 
 use std::io;
 use std::time::Instant;
@@ -20,24 +20,6 @@ pub(crate) struct Shape {
 
 /// What is in a message. It is written twice if there are large blocks, and has to be the same both times.
 pub(crate) type Content<'a> = &'a dyn Fn(&mut Encoder<'_>) -> Result<(), giop::Error>;
-
-pub(crate) enum Written {
-    /// All of it.
-    Whole(Vec<u8>),
-    /// The message has large blocks, and is so long; [`send`] sends it. The buffer may be used for that.
-    Large { len: usize, buffer: Vec<u8> },
-}
-
-/// Writes a message into `buffer`, unless it has large blocks.
-pub(crate) fn write(shape: Shape, buffer: Vec<u8>, content: Content<'_>) -> Result<Written, giop::Error> {
-    let mut encoder = giop::begin(buffer, shape.version, shape.chars, shape.message_type).counting(shape.direct);
-    content(&mut encoder)?;
-    if encoder.is_partial() {
-        let len = encoder.position();
-        return Ok(Written::Large { len, buffer: encoder.into_bytes() });
-    }
-    giop::finish(encoder).map(Written::Whole)
-}
 
 /// Sends a message that was found to be `len` bytes long; returns the buffer.
 pub(crate) fn send(

@@ -1,19 +1,20 @@
 //! References to objects, and calls.
 
+use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use sidestep_wire::giop::{Version, reply};
 
-use crate::buffers;
 use crate::cdr::{self, Cdr, CharSet, Decoder, Encoder, Reference};
-use crate::client::{Connection, Lost, Reply};
+use crate::client::{Connection, Lost, Reply, Wanted};
 use crate::deferred::Deferred;
+use crate::draft::Draft;
 use crate::exception::{Completion, Failure, Kind, OMG, SystemException};
-use crate::marshal::Written;
 use crate::request::{Encode, Request};
 use crate::route::{Route, routes};
+use crate::strand::SendHalf;
 use crate::{Ior, Orb};
 
 /// A reference to an object of any interface.
@@ -29,6 +30,8 @@ struct ObjectTarget {
     routes: Vec<Route>,
     /// Which of the connections to its server is used.
     slot: usize,
+    /// The route that leads to this broker itself.
+    local: Option<usize>,
     /// Where a server has sent us, and whether one has.
     forwarded: Mutex<Option<Object>>,
     is_forwarded: AtomicBool,
@@ -48,10 +51,14 @@ const MAX_HOPS: usize = 10;
 
 /// Where a request went.
 pub(crate) enum Sent {
-    /// Over a connection, by this number; the reply may be put into the buffer.
-    Remote(Arc<Connection>, u32, Vec<u8>),
-    /// The object is in this process, and this is its reply; or there is none.
-    Local(Option<Reply>),
+    /// Over a connection, by this number. The reply has not been waited for.
+    Remote(Arc<Connection>, u32),
+    /// The reply has come, and lies in the draft.
+    Answered,
+    /// There is no reply.
+    Unanswered,
+    /// The reply will not come.
+    Lost(Lost),
 }
 
 /// What a reply says, besides results and exceptions.
@@ -64,8 +71,9 @@ impl Object {
     pub(crate) fn new(orb: Orb, ior: Ior) -> Self {
         let timeout = orb.default_timeout();
         let (routes, slot) = (routes(&ior), orb.new_slot());
+        let local = routes.iter().position(|route| orb.listens_on(&route.endpoint));
         let (forwarded, is_forwarded) = (Mutex::new(None), AtomicBool::new(false));
-        Self { target: Arc::new(ObjectTarget { orb, ior, routes, slot, forwarded, is_forwarded }), timeout }
+        Self { target: Arc::new(ObjectTarget { orb, ior, routes, slot, local, forwarded, is_forwarded }), timeout }
     }
 
     /// The reference that a message holds. The context of the decoder is the broker.
@@ -125,15 +133,20 @@ impl Object {
         let mut hops = 0;
         loop {
             let object = forwarded.as_ref().unwrap_or(self);
-            let answer = match object.send(operation, true, &encode, deadline).map(|sent| sent.wait(deadline)) {
+            let mut draft = Draft::take();
+            let sent = object.send(&mut draft, operation, Wanted::Now, &encode, deadline);
+            let answer = match sent {
+                Ok(Sent::Answered) => self.answer(&draft.reply, &decode),
                 // The server closed an idle connection while the request was on its way, and has not served it.
-                Ok(Err(Lost::Refused)) if hops < MAX_HOPS => {
+                Ok(Sent::Lost(Lost::Refused)) if hops < MAX_HOPS => {
                     hops += 1;
                     continue;
                 }
-                Ok(reply) => reply.map_err(failure_of).and_then(|reply| self.answer(reply, &decode)),
+                Ok(Sent::Lost(lost)) => Err(failure_of(lost)),
+                Ok(Sent::Unanswered | Sent::Remote(..)) => Err(Kind::Internal.raised(Completion::Maybe)),
                 Err(exception) => Err(exception),
             };
+            draft.keep();
             hops += 1;
             match answer {
                 Ok(Answer::Outcome(outcome)) => return outcome,
@@ -159,7 +172,12 @@ impl Object {
         encode: impl Fn(&mut Encoder<'_>) -> Result<(), cdr::Error>,
     ) -> Result<(), SystemException> {
         let deadline = self.timeout.map(|timeout| Instant::now() + timeout);
-        self.forwarded().as_ref().unwrap_or(self).send(operation, false, &encode, deadline).map(drop)
+        let mut draft = Draft::take();
+        let forwarded = self.forwarded();
+        let object = forwarded.as_ref().unwrap_or(self);
+        let sent = object.send(&mut draft, operation, Wanted::Never, &encode, deadline).map(drop);
+        draft.keep();
+        sent
     }
 
     /// Sends a request now, to collect its outcome later.
@@ -173,14 +191,20 @@ impl Object {
     ) -> Result<Deferred<T, E>, E> {
         let deadline = self.timeout.map(|timeout| Instant::now() + timeout);
         let forwarded = self.forwarded();
-        let sent = forwarded.as_ref().unwrap_or(self).send(operation, true, &encode, deadline)?;
-        Ok(Deferred::new(self.clone(), sent, deadline, decode))
+        let mut draft = Draft::take();
+        let sent = forwarded.as_ref().unwrap_or(self).send(&mut draft, operation, Wanted::Later, &encode, deadline);
+        let answered = matches!(sent, Ok(Sent::Answered)).then(|| std::mem::take(&mut draft.reply));
+        draft.keep();
+        Ok(Deferred::new(self.clone(), (sent?, answered.unwrap_or_default()), deadline, decode))
     }
 
+    #[inline]
     fn forwarded(&self) -> Option<Object> {
-        if !self.target.is_forwarded.load(Ordering::Acquire) {
-            return None;
-        }
+        if self.target.is_forwarded.load(Ordering::Acquire) { self.forwarded_to() } else { None }
+    }
+
+    #[cold]
+    fn forwarded_to(&self) -> Option<Object> {
         self.target.forwarded.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -190,53 +214,50 @@ impl Object {
         *forwarded = to;
     }
 
-    /// Sends a request by the best way that works.
+    /// Sends a request by the best way that works, and waits for its reply if that is wanted now.
     fn send(
         &self,
+        draft: &mut Draft,
         operation: &str,
-        expects_reply: bool,
+        wanted: Wanted,
         encode: Encode<'_>,
         deadline: Option<Instant>,
     ) -> Result<Sent, SystemException> {
-        let orb = &self.target.orb;
-        if self.target.routes.is_empty() {
+        let ObjectTarget { orb, routes, local, .. } = &*self.target;
+        if let Some(local) = *local {
+            let request =
+                Request::new(&routes[local], Version::V1_2, CharSet::Utf8, operation, wanted != Wanted::Never);
+            draft.write(&request, usize::MAX, encode)?;
+            let buffer = std::mem::take(&mut draft.reply.bytes);
+            let reply = orb.serve_locally(draft.bytes(), buffer);
+            return Ok(reply.map_or(Sent::Unanswered, |reply| {
+                draft.reply = reply;
+                Sent::Answered
+            }));
+        }
+        if routes.is_empty() {
             return Err(Kind::InvObjref.raised(Completion::No));
         }
-        if let Some(route) = self.target.routes.iter().find(|route| orb.listens_on(&route.endpoint)) {
-            let request = Request::new(route, Version::V1_2, CharSet::Utf8, operation, expects_reply);
-            let message = match request.write(usize::MAX, buffers::take(), encode)? {
-                Written::Whole(message) | Written::Large { buffer: message, .. } => message,
-            };
-            let reply = orb.serve_locally(&message);
-            buffers::keep(message);
-            return Ok(Sent::Local(reply));
-        }
         let mut failure = Kind::Transient.with_minor(OMG | 2, Completion::No);
-        for route in &self.target.routes {
+        for route in routes {
             // A connection that was kept may have been closed meanwhile: a new one is tried once.
             for _ in 0..2 {
                 if deadline.is_some_and(|deadline| deadline <= Instant::now()) {
                     return Err(Kind::Timeout.raised(Completion::No));
                 }
-                let chars = route.chars.unwrap_or(CharSet::Latin1);
-                let version = route.version.min(orb.version());
-                let connection = match route.connection() {
+                let found;
+                let connection = match route.first() {
                     Some(connection) => connection,
-                    None => match orb.connection((&route.endpoint, self.target.slot), version, chars, deadline) {
+                    None => match self.connect(route, deadline) {
                         Ok(connection) => {
-                            route.keep(&connection);
-                            connection
+                            found = connection;
+                            &found
                         }
                         Err(_) => break,
                     },
                 };
-                let request = Request::new(route, version, chars, operation, expects_reply);
-                match submit(&connection, request, orb.direct(), encode, deadline) {
-                    Ok((id, buffer)) if expects_reply => return Ok(Sent::Remote(connection, id, buffer)),
-                    Ok((_, buffer)) => {
-                        buffers::keep(buffer);
-                        return Ok(Sent::Local(None));
-                    }
+                match self.submit(connection, (route, operation), draft, wanted, encode, deadline) {
+                    Ok(sent) => return Ok(sent),
                     Err(Unsent::Encoding(exception)) => return Err(exception),
                     Err(Unsent::Lost(Lost::TimedOut)) => return Err(Kind::Timeout.raised(Completion::No)),
                     Err(Unsent::Lost(Lost::Refused | Lost::Broken)) => {
@@ -248,29 +269,63 @@ impl Object {
         Err(failure)
     }
 
-    /// What a reply says.
-    pub(crate) fn answer<T, E: Failure>(
-        &self,
-        reply: Option<Reply>,
-        decode: impl Fn(&mut Decoder<'_>) -> Result<T, cdr::Error>,
-    ) -> Result<Answer<T, E>, SystemException> {
-        let reply = reply.ok_or(Kind::Internal.raised(Completion::Maybe))?;
-        let answer = self.read_answer(&reply, decode);
-        buffers::keep(reply.bytes);
-        answer
+    /// The connection that was used last on a route, or another one.
+    #[cold]
+    fn connect(&self, route: &Route, deadline: Option<Instant>) -> io::Result<Arc<Connection>> {
+        if let Some(connection) = route.last() {
+            return Ok(connection);
+        }
+        let orb = &self.target.orb;
+        let (version, chars) = route.format(orb.version());
+        let connection = orb.connection((&route.endpoint, self.target.slot), version, chars, deadline)?;
+        route.keep(&connection);
+        Ok(connection)
     }
 
-    fn read_answer<T, E: Failure>(
+    /// Sends a request over a connection.
+    #[inline]
+    fn submit(
+        &self,
+        connection: &Arc<Connection>,
+        (route, operation): (&Route, &str),
+        draft: &mut Draft,
+        wanted: Wanted,
+        encode: Encode<'_>,
+        deadline: Option<Instant>,
+    ) -> Result<Sent, Unsent> {
+        let orb = &self.target.orb;
+        let (version, chars) = route.format(orb.version());
+        let mut request = Request::new(route, version, chars, operation, wanted != Wanted::Never);
+        if !connection.knows_code_sets() {
+            request = request.telling(route.chars);
+        }
+        let direct = orb.direct();
+        draft.write(&request, direct, encode).map_err(Unsent::Encoding)?;
+        let mut stream =
+            |draft: &mut Draft, sender: &mut dyn SendHalf| draft.stream(&request, direct, encode, sender, deadline);
+        let ticket = connection.send(draft, wanted, deadline, &mut stream).map_err(Unsent::Lost)?;
+        Ok(match wanted {
+            Wanted::Now => match connection.wait(ticket, &mut draft.reply, deadline) {
+                Ok(()) => Sent::Answered,
+                Err(lost) => Sent::Lost(lost),
+            },
+            Wanted::Later => Sent::Remote(connection.clone(), ticket.id),
+            Wanted::Never => Sent::Unanswered,
+        })
+    }
+
+    /// What a reply says.
+    #[inline]
+    pub(crate) fn answer<T, E: Failure>(
         &self,
         reply: &Reply,
         decode: impl Fn(&mut Decoder<'_>) -> Result<T, cdr::Error>,
     ) -> Result<Answer<T, E>, SystemException> {
-        let message = crate::assembler::Message { header: reply.header, bytes: &reply.bytes, rest: None };
         let orb = &self.target.orb;
-        let mut decoder = message.decoder(reply.chars).with_context(orb);
         let malformed = |error: &cdr::Error| SystemException::of_cdr(error, Completion::Yes);
         // The header was read when the reply came.
-        decoder.raw(reply.body - decoder.position().min(reply.body)).map_err(|error| malformed(&error))?;
+        let behind_header = Decoder::at(&reply.bytes, reply.format, reply.body);
+        let mut decoder = behind_header.ok_or(Kind::Marshal.raised(Completion::Yes))?.with_context(orb);
         match reply.status {
             reply::Status::NoException => Ok(Answer::Outcome(Ok(decode(&mut decoder).map_err(|e| malformed(&e))?))),
             reply::Status::UserException => {
@@ -302,38 +357,6 @@ enum Unsent {
     Lost(Lost),
     /// Its arguments cannot be encoded.
     Encoding(SystemException),
-}
-
-/// Sends a request over a connection; returns its id and the buffer that it used.
-fn submit(
-    connection: &Connection,
-    mut request: Request<'_>,
-    direct: usize,
-    encode: Encode<'_>,
-    deadline: Option<Instant>,
-) -> Result<(u32, Vec<u8>), Unsent> {
-    let id = connection.begin(request.expects_reply).map_err(Unsent::Lost)?;
-    request.id = id;
-    request.tells_code_sets = !connection.knows_code_sets();
-    let written = request.write(direct, buffers::take(), encode).map_err(|exception| {
-        connection.abandon(id);
-        Unsent::Encoding(exception)
-    })?;
-    let sent = connection.submit(id, |sender| match written {
-        Written::Whole(message) => sender.send(&message, false, deadline).map(|()| message),
-        Written::Large { len, buffer } => request.send(direct, (len, buffer), encode, sender, deadline),
-    });
-    sent.map(|buffer| (id, buffer)).map_err(Unsent::Lost)
-}
-
-impl Sent {
-    /// Waits for the reply.
-    pub(crate) fn wait(self, deadline: Option<Instant>) -> Result<Option<Reply>, Lost> {
-        match self {
-            Sent::Local(reply) => Ok(reply),
-            Sent::Remote(connection, id, buffer) => connection.wait(id, buffer, deadline).map(Some),
-        }
-    }
 }
 
 /// What the caller is told when a reply does not come.

@@ -13,8 +13,7 @@ use sidestep_wire::ior::corbaloc::{Address, Location};
 use sidestep_wire::ior::{self, iiop};
 
 use crate::assembler::Message;
-use crate::buffers;
-use crate::call::AnswerState;
+use crate::call::Answer;
 use crate::cdr::{CharSet, UTF16};
 use crate::client::{Connection, Pool, Reply};
 use crate::exception::{Completion, Kind, OMG, SystemException};
@@ -311,16 +310,14 @@ impl Orb {
         Ok(Object::new(self.clone(), ior))
     }
 
-    /// Serves a request of this process. `None` if it is a oneway.
-    pub(crate) fn serve_locally(&self, bytes: &[u8]) -> Option<Reply> {
+    /// Serves a request of this process; the reply may be put into `buffer`. `None` if it is a oneway.
+    pub(crate) fn serve_locally(&self, bytes: &[u8], buffer: Vec<u8>) -> Option<Reply> {
         let header = header::Repr::parse(&header::Header::new_checked(bytes).ok()?).ok()?;
-        let mut session = Session::local(buffers::take());
-        let answer = serve(self, &Message { header, bytes, rest: None }, &mut session, None).ok()?;
-        if answer.state != AnswerState::Reply {
-            buffers::keep(answer.buffer);
-            return None;
+        let mut session = Session::local(buffer);
+        match serve(self, &Message { header, bytes, rest: None }, &mut session, None).ok()? {
+            Answer::Reply => Reply::in_buffer(session.into_reply(), CharSet::Utf8),
+            Answer::Nothing | Answer::Sent | Answer::Lost => None,
         }
-        Reply::in_buffer(answer.buffer, CharSet::Utf8)
     }
 
     /// The servant of the object with this key.

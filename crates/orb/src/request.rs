@@ -7,8 +7,7 @@ use sidestep_wire::giop::{self, MessageType, Target, Version, request};
 use sidestep_wire::ior::encapsulate;
 
 use crate::cdr::{self, CharSet, Encoder, UTF16};
-use crate::exception::{Completion, Kind, SystemException};
-use crate::marshal::{self, Shape, Written};
+use crate::marshal::{self, Shape};
 use crate::route::Route;
 use crate::strand::SendHalf;
 
@@ -20,16 +19,16 @@ pub(crate) struct Request<'a> {
     version: Version,
     chars: CharSet,
     key: &'a [u8],
-    pub(crate) id: u32,
-    operation: &'a str,
+    /// The number of the route.
+    pub(crate) route: u64,
+    pub(crate) operation: &'a str,
     pub(crate) expects_reply: bool,
-    /// The code set that both ends know, if the server has said so.
+    /// The code set that both ends know, if the server has said so, and is to be told.
     code_set: Option<CharSet>,
-    /// Whether the server is told.
-    pub(crate) tells_code_sets: bool,
 }
 
 impl<'a> Request<'a> {
+    #[inline]
     pub(crate) fn new(
         route: &'a Route,
         version: Version,
@@ -37,59 +36,76 @@ impl<'a> Request<'a> {
         operation: &'a str,
         expects_reply: bool,
     ) -> Self {
+        Self { version, chars, key: &route.key, route: route.number, operation, expects_reply, code_set: None }
+    }
+
+    /// The same request, which tells the server the code set, if it has said which ones it knows.
+    pub(crate) fn telling(self, code_set: Option<CharSet>) -> Self {
         // GIOP 1.0 has no code sets.
-        let code_set = route.chars.filter(|_| version > Version::V1_0);
-        Self { version, chars, key: &route.key, id: 0, operation, expects_reply, code_set, tells_code_sets: false }
+        let code_set = code_set.filter(|_| self.version > Version::V1_0);
+        Self { code_set, ..self }
     }
 
-    fn shape(&self, direct: usize) -> Shape {
-        Shape { version: self.version, chars: self.chars, message_type: MessageType::Request, direct }
+    /// Whether its header has more in it than what is called.
+    #[inline]
+    pub(crate) fn has_contexts(&self) -> bool {
+        self.code_set.is_some()
     }
 
-    pub(crate) fn write(&self, direct: usize, buffer: Vec<u8>, encode: Encode<'_>) -> Result<Written, SystemException> {
-        let content = |encoder: &mut Encoder<'_>| self.emit(encoder, encode);
-        marshal::write(self.shape(direct), buffer, &content).map_err(|error| match error {
-            giop::Error::Cdr(error) => SystemException::of_cdr(&error, Completion::No),
-            _ => Kind::Marshal.raised(Completion::No),
-        })
+    /// Begins the message in a buffer.
+    pub(crate) fn begin(&self, buffer: Vec<u8>) -> Encoder<'static> {
+        giop::begin(buffer, self.version, self.chars, MessageType::Request)
     }
 
-    /// Sends a request that has large blocks.
-    pub(crate) fn send(
-        &self,
-        direct: usize,
-        measured: (usize, Vec<u8>),
-        encode: Encode<'_>,
-        sender: &mut dyn SendHalf,
-        deadline: Option<Instant>,
-    ) -> io::Result<Vec<u8>> {
-        let content = |encoder: &mut Encoder<'_>| self.emit(encoder, encode);
-        marshal::send(self.shape(direct), measured, &content, sender, deadline)
+    /// Goes on behind what is in a buffer.
+    #[inline]
+    pub(crate) fn resume(&self, buffer: Vec<u8>) -> Encoder<'static> {
+        giop::resume(buffer, self.version, self.chars)
     }
 
-    fn emit(&self, encoder: &mut Encoder<'_>, encode: Encode<'_>) -> Result<(), giop::Error> {
-        let code_sets = self.code_set.filter(|_| self.tells_code_sets).map(code_sets_context);
+    /// Writes the header, without the id; returns where that belongs.
+    pub(crate) fn emit_header(&self, encoder: &mut Encoder<'_>) -> Result<usize, giop::Error> {
+        self.emit_header_with(0, encoder)
+    }
+
+    fn emit_header_with(&self, request_id: u32, encoder: &mut Encoder<'_>) -> Result<usize, giop::Error> {
+        let code_sets = self.code_set.map(code_sets_context);
         let contexts: &[_] = match &code_sets {
             Some(code_sets) => &[(giop::CODE_SETS, code_sets.as_slice())],
             None => &[],
         };
         let header = request::Repr {
-            request_id: self.id,
+            request_id,
             response: if self.expects_reply { request::Response::Target } else { request::Response::None },
             target: Target::Key(self.key),
             operation: self.operation.as_bytes(),
             contexts: giop::Contexts::EMPTY,
         };
         header.emit(self.version, contexts, encoder)?;
-        let header_ends = encoder.position();
+        Ok(request::id_at(self.version, contexts))
+    }
+
+    /// Pads to where the body begins.
+    pub(crate) fn align_body(&self, encoder: &mut Encoder<'_>) {
         request::align_body(self.version, encoder);
-        let body_begins = encoder.position();
-        encode(encoder)?;
-        // Without a body there is no padding either.
-        if encoder.position() == body_begins {
-            encoder.truncate(header_ends);
-        }
-        Ok(())
+    }
+
+    /// Sends a request that has large blocks, and was found to be so long; returns the buffer.
+    pub(crate) fn send(
+        &self,
+        id: u32,
+        direct: usize,
+        measured: (usize, Vec<u8>),
+        encode: Encode<'_>,
+        sender: &mut dyn SendHalf,
+        deadline: Option<Instant>,
+    ) -> io::Result<Vec<u8>> {
+        let shape = Shape { version: self.version, chars: self.chars, message_type: MessageType::Request, direct };
+        let content = |encoder: &mut Encoder<'_>| {
+            self.emit_header_with(id, encoder)?;
+            Ok(request::emit_body(self.version, encoder, encode)?)
+        };
+        marshal::send(shape, measured, &content, sender, deadline)
     }
 }
 

@@ -1,6 +1,7 @@
 //! The ways to an object, best first.
 
-use std::sync::{Arc, Weak};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
 
 use sidestep_sys::lock::Lock;
 use sidestep_wire::giop::Version;
@@ -13,30 +14,48 @@ use crate::strand::Endpoint;
 
 /// One way to an object.
 pub(crate) struct Route {
+    /// No other route of this process has it.
+    pub(crate) number: u64,
     pub(crate) endpoint: Endpoint,
     pub(crate) key: Vec<u8>,
     pub(crate) version: Version,
     /// The code set of text; `None` if the server says nothing about code sets.
     pub(crate) chars: Option<CharSet>,
-    /// The connection that was used last.
+    /// The connection that was used first, for all calls until it is lost.
+    first: OnceLock<Arc<Connection>>,
+    /// The one that was used last, if that is another.
     last: Lock<Weak<Connection>>,
 }
 
 impl Route {
+    /// The version that is spoken, if `newest` is the newest one that this broker speaks, and the code set of text.
+    #[inline]
+    pub(crate) fn format(&self, newest: Version) -> (Version, CharSet) {
+        (self.version.min(newest), self.chars.unwrap_or(CharSet::Latin1))
+    }
+
+    /// The connection that was used first, if it works.
+    #[inline]
+    pub(crate) fn first(&self) -> Option<&Arc<Connection>> {
+        self.first.get().filter(|connection| connection.is_usable())
+    }
+
     /// The connection that was used last, if it works.
-    pub(crate) fn connection(&self) -> Option<Arc<Connection>> {
+    pub(crate) fn last(&self) -> Option<Arc<Connection>> {
         let last = self.last.lock().upgrade();
         last.filter(|connection| connection.is_usable())
     }
 
     pub(crate) fn keep(&self, connection: &Arc<Connection>) {
-        let before = std::mem::replace(&mut *self.last.lock(), Arc::downgrade(connection));
+        let Err(connection) = self.first.set(connection.clone()) else { return };
+        let before = std::mem::replace(&mut *self.last.lock(), Arc::downgrade(&connection));
         drop(before);
     }
 }
 
 /// The ways that a reference offers and this broker knows: the fabric, VIA and UNIX sockets of this host before TCP.
 pub(crate) fn routes(ior: &Ior) -> Vec<Route> {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
     let mut routes = Vec::new();
     for profile in ior.profiles.iter().filter(|profile| profile.tag == TAG_INTERNET_IOP) {
         let Ok(profile) = iiop::Repr::parse(profile) else { continue };
@@ -46,7 +65,8 @@ pub(crate) fn routes(ior: &Ior) -> Vec<Route> {
         });
         let route = |endpoint| {
             let (key, version) = (profile.object_key.clone(), profile.version);
-            Route { endpoint, key, version, chars, last: Lock::default() }
+            let number = NEXT.fetch_add(1, Ordering::Relaxed);
+            Route { number, endpoint, key, version, chars, first: OnceLock::new(), last: Lock::default() }
         };
         let tcp = |host: &String, port: u16| Endpoint::Tcp { host: host.clone(), port };
         for component in &profile.components {

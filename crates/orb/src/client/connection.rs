@@ -1,12 +1,12 @@
 //! One connection to a server, shared by every thread that calls over it.
 //!
 //! There is no reading thread. Of the callers that wait for replies, one reads for all, so a call that is alone on its
-//! connection is answered without a thread switch.
+//! connection is answered without a thread switch. Such a call takes the lock twice: to send, and to give the reader back.
 
 use std::io;
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use sidestep_sys::lock::{Condition, Guard, Lock};
@@ -14,7 +14,9 @@ use sidestep_wire::giop::{self, MessageType, Version};
 
 use super::pending::{Pending, Slot};
 use super::reader::{Fault, Own, Reader, Reply};
+use crate::buffers;
 use crate::cdr::CharSet;
+use crate::draft::Draft;
 use crate::strand::{Close, SendHalf, Strand};
 
 /// Why a reply will not come.
@@ -35,27 +37,56 @@ impl From<io::Error> for Lost {
 }
 
 pub(crate) struct Connection {
-    /// Held while a message is sent, so that messages do not mix.
-    sender: Mutex<Box<dyn SendHalf>>,
-    closer: Arc<dyn Close>,
     /// Cleared when the connection is lost.
     usable: AtomicBool,
     state: Lock<State>,
     /// A reply has come, or nobody reads any more.
     changed: Condition,
+    /// Nobody sends any more.
+    pub(super) sendable: Condition,
     pub(crate) version: Version,
     pub(crate) chars: CharSet,
     code_sets_told: AtomicBool,
 }
 
-struct State {
+/// The parts of the strand are gone once the connection is lost.
+pub(super) struct State {
     pending: Pending,
     next_id: u32,
+    /// `None` while a caller sends what takes longer.
+    pub(super) sender: Option<Box<dyn SendHalf>>,
     /// `None` while a caller reads.
     reader: Option<Box<Reader>>,
+    closer: Option<Arc<dyn Close>>,
     /// Callers that wait for `changed`.
     sleepers: usize,
-    lost: Option<Lost>,
+    /// Callers that wait for `sendable`.
+    pub(super) senders: usize,
+    pub(super) lost: Option<Lost>,
+}
+
+/// When the reply to a request is waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    /// There is none.
+    Never,
+    /// Later, or not at all.
+    Later,
+    /// As soon as the request is sent.
+    Now,
+}
+
+/// A request that was sent.
+pub(crate) struct Ticket {
+    pub(crate) id: u32,
+    /// The reader, for a caller that waits as soon as its request is sent. The request is not among those pending then.
+    reader: Option<Box<Reader>>,
+}
+
+impl Ticket {
+    pub(crate) fn of_pending(id: u32) -> Self {
+        Self { id, reader: None }
+    }
 }
 
 impl Connection {
@@ -65,73 +96,106 @@ impl Connection {
         let state = State {
             pending: Pending::default(),
             next_id: 1,
+            sender: Some(sender),
             reader: Some(Box::new(Reader::new(receiver, sizes))),
+            closer: Some(closer),
             sleepers: 0,
+            senders: 0,
             lost: None,
         };
         Self {
-            sender: Mutex::new(sender),
-            closer,
             usable: AtomicBool::new(true),
             state: Lock::new(state),
             changed: Condition::new(),
+            sendable: Condition::new(),
             version,
             chars,
             code_sets_told: AtomicBool::new(false),
         }
     }
 
+    #[inline]
     pub(crate) fn is_usable(&self) -> bool {
         self.usable.load(Ordering::Acquire)
     }
 
     /// Whether a request has told the server the code sets. Those that are sent at the same time as the first one tell it, too:
     /// any of them may be the first to arrive.
+    #[inline]
     pub(crate) fn knows_code_sets(&self) -> bool {
         self.code_sets_told.load(Ordering::Acquire)
     }
 
-    /// Begins a request, which is then submitted or abandoned; `expects_reply` if [`Connection::wait`] will be called for it.
-    /// Returns its id.
-    pub(crate) fn begin(&self, expects_reply: bool) -> Result<u32, Lost> {
+    /// Sends a request, which gets its id now. If a reply is wanted, [`Connection::wait`] or [`Connection::abandon`] follows.
+    ///
+    /// `stream` sends a message that is not all in the draft.
+    #[inline]
+    pub(crate) fn send(
+        &self,
+        draft: &mut Draft,
+        wanted: Wanted,
+        deadline: Option<Instant>,
+        stream: &mut dyn FnMut(&mut Draft, &mut dyn SendHalf) -> io::Result<()>,
+    ) -> Result<Ticket, Lost> {
         let mut state = self.lock();
         if let Some(lost) = state.lost {
             return Err(lost);
         }
         let id = state.next_id;
         state.next_id = id.wrapping_add(1);
-        if expects_reply {
+        draft.set_id(id);
+        let sent = match &mut state.sender {
+            Some(sender) if draft.is_whole() => sender.try_send(draft.bytes()),
+            _ => Ok(false),
+        };
+        let reader = if matches!(sent, Ok(true)) && wanted == Wanted::Now { state.reader.take() } else { None };
+        if reader.is_none() && wanted != Wanted::Never {
             state.pending.insert(id);
         }
-        Ok(id)
-    }
-
-    /// Sends a request by `send`, which returns the buffer it used.
-    pub(crate) fn submit(
-        &self,
-        id: u32,
-        send: impl FnOnce(&mut dyn SendHalf) -> io::Result<Vec<u8>>,
-    ) -> Result<Vec<u8>, Lost> {
-        let sent = send(&mut **self.sender.lock().unwrap_or_else(PoisonError::into_inner));
-        if sent.is_ok() && !self.knows_code_sets() {
+        if !matches!(sent, Ok(true)) {
+            drop(state);
+            self.send_slowly(id, draft, sent, deadline, stream)?;
+        }
+        if !self.knows_code_sets() {
             self.code_sets_told.store(true, Ordering::Release);
         }
-        sent.map_err(|error| {
-            // A part of the message may have gone out: nothing can follow it.
-            self.abandon(id);
-            self.close();
-            error.into()
-        })
+        Ok(Ticket { id, reader })
     }
 
-    /// Waits for the reply to a request, which may be put into `buffer`.
-    pub(crate) fn wait(&self, id: u32, buffer: Vec<u8>, deadline: Option<Instant>) -> Result<Reply, Lost> {
-        let mut own = Own { id: Some(id), buffer, reply: None };
-        let mut state = self.lock();
+    /// Waits for the reply to a request.
+    #[inline]
+    pub(crate) fn wait(&self, ticket: Ticket, reply: &mut Reply, deadline: Option<Instant>) -> Result<(), Lost> {
+        let mut own = Own { id: Some(ticket.id), reply, has_come: false };
+        let Some(reader) = ticket.reader else {
+            return self.wait_among_others(self.lock(), ticket.id, own, deadline);
+        };
+        let mut state = self.read(reader, &mut own, deadline);
+        if own.has_come && state.lost.is_none() {
+            return Ok(());
+        }
+        state.pending.insert(ticket.id);
+        self.wait_among_others(state, ticket.id, own, deadline)
+    }
+
+    #[inline(never)]
+    fn wait_among_others<'a>(
+        &'a self,
+        mut state: Guard<'a, State>,
+        id: u32,
+        mut own: Own<'_>,
+        deadline: Option<Instant>,
+    ) -> Result<(), Lost> {
         loop {
+            if own.has_come {
+                state.pending.remove(id);
+                return Ok(());
+            }
             if state.lost.is_some() || !state.pending.is_waiting(id) {
                 return match state.pending.remove(id) {
-                    Some(Slot::Answered(reply)) => Ok(reply),
+                    Some(Slot::Answered(reply)) => {
+                        buffers::keep(std::mem::replace(own.reply, reply).bytes);
+                        Ok(())
+                    }
                     _ => Err(state.lost.unwrap_or(Lost::Broken)),
                 };
             }
@@ -142,31 +206,38 @@ impl Connection {
                 return Err(Lost::TimedOut);
             }
             state = match state.reader.take() {
-                Some(reader) => self.read(state, reader, &mut own, deadline),
+                Some(reader) => {
+                    drop(state);
+                    self.read_for_all(reader, &mut own, deadline)
+                }
                 None => self.sleep(state, deadline),
             };
-            if let Some(reply) = own.reply.take() {
-                state.pending.remove(id);
-                return Ok(reply);
-            }
         }
     }
 
-    /// Reads what has come, or waits for it, without holding the lock.
-    fn read<'a>(
+    /// As [`Connection::read`], where it is not the only thing to be done.
+    #[inline(never)]
+    fn read_for_all<'a>(
         &'a self,
-        state: Guard<'a, State>,
-        mut reader: Box<Reader>,
-        own: &mut Own,
+        reader: Box<Reader>,
+        own: &mut Own<'_>,
         deadline: Option<Instant>,
     ) -> Guard<'a, State> {
-        drop(state);
+        self.read(reader, own, deadline)
+    }
+
+    /// Reads what has come, or waits for it, without holding the lock.
+    #[inline(always)]
+    fn read<'a>(&'a self, mut reader: Box<Reader>, own: &mut Own<'_>, deadline: Option<Instant>) -> Guard<'a, State> {
         let read = reader.read(self, own, deadline);
         if matches!(read, Err(Fault::Malformed)) {
             self.say(&giop::bare(self.version, MessageType::MessageError));
         }
         let mut state = self.lock();
-        state.reader = Some(reader);
+        // A connection that was lost meanwhile needs no reader.
+        if state.lost.is_none() {
+            state.reader = Some(reader);
+        }
         match read {
             Ok(()) | Err(Fault::Lost(Lost::TimedOut)) => {}
             Err(Fault::Lost(lost)) => self.lose(&mut state, lost),
@@ -194,8 +265,9 @@ impl Connection {
             && state.pending.is_waiting(id)
             && let Some(reader) = state.reader.take()
         {
-            let mut nobody = Own { id: None, buffer: Vec::new(), reply: None };
-            state = self.read(state, reader, &mut nobody, Some(Instant::now()));
+            drop(state);
+            let mut nobody = Own { id: None, reply: &mut Reply::default(), has_come: false };
+            state = self.read_for_all(reader, &mut nobody, Some(Instant::now()));
         }
         !state.pending.is_waiting(id) || state.lost.is_some()
     }
@@ -222,37 +294,27 @@ impl Connection {
     }
 
     /// Nothing more comes, for this reason unless there was another before.
+    #[cold]
     fn lose(&self, state: &mut State, lost: Lost) {
         state.lost.get_or_insert(lost);
         self.usable.store(false, Ordering::Release);
-        self.closer.close();
-    }
-
-    fn cancel(&self, id: u32) {
-        let mut encoder = giop::begin(Vec::new(), self.version, self.chars, MessageType::CancelRequest);
-        encoder.u32(id);
-        if giop::finish(encoder).is_ok_and(|message| !self.say(&message)) {
-            self.close();
+        if let Some(closer) = state.closer.take() {
+            closer.close();
         }
-    }
-
-    /// Sends what is only a hint; false if the connection is of no use. Whoever is sending now may be stuck, and is not waited
-    /// for.
-    fn say(&self, message: &[u8]) -> bool {
-        match self.sender.try_lock() {
-            Ok(mut sender) => sender.send(message, false, Some(Instant::now())).is_ok(),
-            Err(_) => true,
-        }
+        (state.sender, state.reader) = (None, None);
+        self.sendable.notify_all();
     }
 
     #[inline]
-    fn lock(&self) -> Guard<'_, State> {
+    pub(super) fn lock(&self) -> Guard<'_, State> {
         self.state.lock()
     }
 }
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        self.closer.close();
+        if let Some(closer) = self.lock().closer.take() {
+            closer.close();
+        }
     }
 }

@@ -4,7 +4,8 @@ mod connection;
 mod pending;
 mod pool;
 mod reader;
+mod sending;
 
-pub(crate) use connection::{Connection, Lost};
+pub(crate) use connection::{Connection, Lost, Ticket, Wanted};
 pub(crate) use pool::Pool;
 pub(crate) use reader::Reply;

@@ -1,14 +1,15 @@
 //! What comes over a connection. Of the callers that wait, one has the reader, and reads for all.
 
+use std::io;
 use std::ops::RangeInclusive;
 use std::time::Instant;
 
-use sidestep_wire::giop::{MessageType, header, reply};
+use sidestep_wire::giop::{MessageType, Version, header, reply};
 
 use super::{Connection, Lost};
 use crate::assembler::{Assembler, Message};
 use crate::buffers;
-use crate::cdr::CharSet;
+use crate::cdr::{ByteOrder, CharSet, Format};
 use crate::strand::{Look, ReceiveHalf};
 
 pub(super) struct Reader {
@@ -23,21 +24,19 @@ pub(super) struct Reader {
 /// A reply, whole.
 #[derive(Debug)]
 pub(crate) struct Reply {
-    pub(crate) header: header::Repr,
     pub(crate) bytes: Vec<u8>,
-    /// The code set of its text.
-    pub(crate) chars: CharSet,
+    pub(crate) format: Format,
     pub(crate) status: reply::Status,
     /// Where the body begins.
     pub(crate) body: usize,
 }
 
 /// The request of the caller that reads, and its reply once it has come.
-pub(super) struct Own {
+pub(super) struct Own<'a> {
     pub(super) id: Option<u32>,
-    /// Where the reply may be put.
-    pub(super) buffer: Vec<u8>,
-    pub(super) reply: Option<Reply>,
+    /// Where the reply is put.
+    pub(super) reply: &'a mut Reply,
+    pub(super) has_come: bool,
 }
 
 /// Why nothing more can be read.
@@ -56,56 +55,117 @@ impl Reader {
     pub(super) fn read(
         &mut self,
         connection: &Connection,
-        own: &mut Own,
+        own: &mut Own<'_>,
         deadline: Option<Instant>,
     ) -> Result<(), Fault> {
-        let Self { receiver, assembler, head, sizes } = self;
         let mut delivered = false;
         loop {
-            if let Some(message) = assembler.next().map_err(|_| Fault::Malformed)? {
-                deliver(connection, own, &message)?;
+            while !self.assembler.is_empty() && self.hand_out_kept(connection, own)? {
                 delivered = true;
-                continue;
             }
             if delivered {
                 return Ok(());
             }
-            if assembler.is_empty() {
-                let mut outcome = Ok(());
-                let mut take = |message: &Message<'_>| outcome = deliver(connection, own, message);
-                let mut look = Look { sizes: sizes.clone(), head: &mut *head, take: &mut take };
-                let shown = receiver.show(&mut look, deadline).map_err(|error| Fault::Lost(error.into()))?;
-                outcome?;
-                if shown {
-                    return Ok(());
-                }
+            let Self { receiver, assembler, sizes, .. } = self;
+            let received = match assembler.is_empty() {
+                true => receiver.receive_below(*sizes.start(), assembler.space(), deadline),
+                false => receiver.receive(assembler.space(), deadline).map(Some),
+            };
+            match received.map_err(|error| Fault::Lost(error.into()))? {
+                Some(0) => return Err(Fault::Lost(Lost::Broken)),
+                Some(count) => assembler.filled(count),
+                None => delivered = self.hand_out_shown(connection, own, deadline)?,
             }
-            match receiver.receive(assembler.space(), deadline).map_err(|error| Fault::Lost(error.into()))? {
-                0 => return Err(Fault::Lost(Lost::Broken)),
-                count => assembler.filled(count),
+        }
+    }
+
+    /// Hands out the next message that has come; false if not all of it has.
+    #[inline]
+    fn hand_out_kept(&mut self, connection: &Connection, own: &mut Own<'_>) -> Result<bool, Fault> {
+        let kept = self.assembler.kept();
+        if let Some(plain) = reply::Plain::parse(kept) {
+            deliver_plain(connection, own, plain, &kept[..plain.len])?;
+            self.assembler.consume(plain.len);
+            return Ok(true);
+        }
+        match self.assembler.next().map_err(|_| Fault::Malformed)? {
+            Some(message) => deliver(connection, own, &message).map(|()| true),
+            None => Ok(false),
+        }
+    }
+
+    /// Hands out a large message where it lies; false if it has to be taken in first, of which this is the beginning.
+    fn hand_out_shown(
+        &mut self,
+        connection: &Connection,
+        own: &mut Own<'_>,
+        deadline: Option<Instant>,
+    ) -> Result<bool, Fault> {
+        let Self { receiver, assembler, head, sizes } = self;
+        let lost = |error: io::Error| Fault::Lost(error.into());
+        let mut outcome = Ok(());
+        let mut take = |message: &Message<'_>| outcome = deliver(connection, own, message);
+        let mut look = Look { sizes: sizes.clone(), head, take: &mut take };
+        let shown = receiver.show(&mut look, deadline).map_err(lost);
+        outcome?;
+        if shown? {
+            return Ok(true);
+        }
+        match receiver.receive(assembler.space(), deadline).map_err(lost)? {
+            0 => Err(Fault::Lost(Lost::Broken)),
+            count => {
+                assembler.filled(count);
+                Ok(false)
             }
         }
     }
 }
 
-fn deliver(connection: &Connection, own: &mut Own, message: &Message<'_>) -> Result<(), Fault> {
+/// Hands out a reply as most are.
+#[inline]
+fn deliver_plain(connection: &Connection, own: &mut Own<'_>, plain: reply::Plain, bytes: &[u8]) -> Result<(), Fault> {
+    let format = Format { order: ByteOrder::NATIVE, minor: Version::V1_2.minor(), chars: connection.chars };
+    let fill = |reply: &mut Reply| {
+        reply.bytes.clear();
+        reply.bytes.extend_from_slice(bytes);
+        (reply.format, reply.status, reply.body) = (format, plain.status, reply::Plain::BODY);
+        true
+    };
+    hand_out(connection, own, plain.request_id, fill)
+}
+
+fn deliver(connection: &Connection, own: &mut Own<'_>, message: &Message<'_>) -> Result<(), Fault> {
     match message.header.message_type {
         MessageType::Reply => {}
         MessageType::CloseConnection => return Err(Fault::Lost(Lost::Refused)),
         // A client that does not offer to be called gets no requests, and no replies to what it does not ask.
         _ => return Err(Fault::Lost(Lost::Broken)),
     }
-    let broken = || Fault::Lost(Lost::Broken);
-    let (parsed, body) = parse(message, connection.chars).ok_or_else(broken)?;
-    let reply = |mut bytes: Vec<u8>| {
-        let copied = message.copy_to(&mut bytes);
-        copied.then_some(Reply { header: message.header, bytes, chars: connection.chars, status: parsed.status, body })
+    let (parsed, body) = parse(message, connection.chars).ok_or(Fault::Lost(Lost::Broken))?;
+    let fill = |reply: &mut Reply| {
+        (reply.format, reply.status, reply.body) = (message.format(connection.chars), parsed.status, body);
+        message.copy_to(&mut reply.bytes)
     };
-    if own.id == Some(parsed.request_id) {
-        own.reply = Some(reply(std::mem::take(&mut own.buffer)).ok_or_else(broken)?);
-        return Ok(());
+    hand_out(connection, own, parsed.request_id, fill)
+}
+
+/// Gives a reply to the caller that reads, or to the one that waits for it; `fill` is false if it is not there any more.
+#[inline]
+fn hand_out(
+    connection: &Connection,
+    own: &mut Own<'_>,
+    request_id: u32,
+    fill: impl FnOnce(&mut Reply) -> bool,
+) -> Result<(), Fault> {
+    if own.id == Some(request_id) {
+        own.has_come = fill(own.reply);
+        return if own.has_come { Ok(()) } else { Err(Fault::Lost(Lost::Broken)) };
     }
-    connection.answer(parsed.request_id, || reply(buffers::take())).map_err(Fault::Lost)
+    let reply = || {
+        let mut reply = Reply { bytes: buffers::take(), ..Reply::default() };
+        fill(&mut reply).then_some(reply)
+    };
+    connection.answer(request_id, reply).map_err(Fault::Lost)
 }
 
 /// The header of a reply, and where its body begins.
@@ -115,12 +175,19 @@ fn parse<'a>(message: &Message<'a>, chars: CharSet) -> Option<(reply::Repr<'a>, 
     Some((header, decoder.position()))
 }
 
+impl Default for Reply {
+    fn default() -> Self {
+        Self { bytes: Vec::new(), format: Format::NATIVE, status: reply::Status::NoException, body: 0 }
+    }
+}
+
 impl Reply {
     /// The reply in this buffer.
     pub(crate) fn in_buffer(bytes: Vec<u8>, chars: CharSet) -> Option<Self> {
         let header = header::Repr::parse(&header::Header::new_checked(bytes.as_slice()).ok()?).ok()?;
-        let (parsed, body) = parse(&Message { header, bytes: &bytes, rest: None }, chars)?;
+        let message = Message { header, bytes: &bytes, rest: None };
+        let ((parsed, body), format) = (parse(&message, chars)?, message.format(chars));
         let status = parsed.status;
-        Some(Self { header, bytes, chars, status, body })
+        Some(Self { bytes, format, status, body })
     }
 }

@@ -1,9 +1,9 @@
 //! Objects and their servants: activating, finding, deactivating.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError};
 
+use super::entry::Entry;
 use super::hash::Seeded;
 use super::serving::Source;
 use super::{
@@ -25,53 +25,17 @@ pub(super) struct Active {
     next_id: u64,
 }
 
-/// An object that has a servant.
-pub(super) struct Entry {
-    pub(super) id: Arc<[u8]>,
-    pub(super) servant: Arc<dyn Servant>,
-    /// How many requests are in the servant, and [`LEAVING`] once the object is no longer active: then its servant goes with
-    /// the last request. Requests enter while the adapter is locked, and leave without.
-    serving: AtomicUsize,
-}
-
-/// The object is no longer active.
-const LEAVING: usize = 1 << (usize::BITS - 1);
-
-impl Entry {
-    /// A request enters; false if the object is leaving. The adapter is locked.
-    fn enter(&self) -> bool {
-        let stays = self.serving.load(Ordering::Acquire) & LEAVING == 0;
-        if stays {
-            self.serving.fetch_add(1, Ordering::AcqRel);
-        }
-        stays
-    }
-
-    /// A request is done; true if it was the last of an object that is leaving.
-    pub(super) fn leave(&self) -> bool {
-        self.serving.fetch_sub(1, Ordering::AcqRel) == LEAVING | 1
-    }
-
-    /// The object is no longer active from now on: the number of requests in it, unless it was leaving already. The adapter is
-    /// locked.
-    fn deactivate(&self) -> Option<usize> {
-        let before = self.serving.fetch_or(LEAVING, Ordering::AcqRel);
-        (before & LEAVING == 0).then_some(before)
-    }
-}
-
 impl Active {
-    fn add(&mut self, id: &[u8], servant: Arc<dyn Servant>) {
+    fn add(&mut self, id: &[u8], poa: &Poa, servant: Arc<dyn Servant>) {
         let (address, id) = (address(&servant), Arc::<[u8]>::from(id));
         self.servants.entry(address).or_insert_with(|| (0, id.clone())).0 += 1;
-        let serving = AtomicUsize::new(0);
-        self.objects.insert(id.clone(), Arc::new(Entry { id, servant, serving }));
+        self.objects.insert(id.clone(), Arc::new(Entry::new(id, poa, servant)));
     }
 
     /// Takes an object out; says whether its servant serves others.
     fn take(&mut self, id: &[u8]) -> Option<(Arc<dyn Servant>, bool)> {
-        let entry = self.objects.remove(id)?;
-        let address = address(&entry.servant);
+        let servant = self.objects.remove(id)?.take_servant()?;
+        let address = address(&servant);
         let remaining = match self.servants.get_mut(&address) {
             Some((count, _)) if *count > 1 => {
                 *count -= 1;
@@ -82,7 +46,7 @@ impl Active {
                 false
             }
         };
-        Some((entry.servant.clone(), remaining))
+        Some((servant, remaining))
     }
 }
 
@@ -126,7 +90,7 @@ impl Poa {
         if known && self.0.policies.id_uniqueness == IdUniqueness::Unique {
             return Err(PoaError::ServantAlreadyActive);
         }
-        state.active.add(id, servant);
+        state.active.add(id, self, servant);
         Ok(())
     }
 
@@ -135,7 +99,7 @@ impl Poa {
         self.check_retains()?;
         {
             let state = self.state();
-            let serving = state.active.objects.get(id).and_then(|entry| entry.deactivate());
+            let serving = state.active.objects.get(id).and_then(|entry| entry.deactivate(self));
             if serving.ok_or(PoaError::ObjectNotActive)? > 0 {
                 return Ok(());
             }
@@ -164,7 +128,7 @@ impl Poa {
     /// The servant of an active object, or the default servant.
     pub fn id_to_servant(&self, id: &[u8]) -> Result<Arc<dyn Servant>, PoaError> {
         let state = self.state();
-        let active = state.active.objects.get(id).map(|entry| entry.servant.clone());
+        let active = state.active.objects.get(id).and_then(|entry| entry.servant());
         active.or_else(|| state.default_servant.clone()).ok_or(PoaError::ObjectNotActive)
     }
 
@@ -212,7 +176,9 @@ impl Poa {
     pub(crate) fn serve(&self, key: &ObjectKey<'_>, operation: &str) -> Result<Serving, Refusal> {
         self.0.manager.admit()?;
         let none = Kind::ObjectNotExist.with_minor(OMG | 2, Completion::No);
-        let serving = |id: &[u8], servant, source| Serving::new(self.clone(), id.into(), servant, source);
+        // Whoever calls again finds the object gone, or made anew.
+        let leaving = Kind::Transient.raised(Completion::No);
+        let serving = |id: &[u8], servant, source| Serving::found(self.clone(), id.into(), servant, source);
         let retains = self.0.policies.retention == Retention::Retain;
         {
             let state = self.state();
@@ -220,7 +186,7 @@ impl Poa {
                 return Err(none.into());
             }
             if let Some(entry) = state.active.objects.get(key.id) {
-                return self.enter(entry);
+                return Serving::active(entry.clone()).ok_or(leaving.into());
             }
             if let Some(servant) = &state.default_servant {
                 return Ok(serving(key.id, servant.clone(), Source::Default));
@@ -239,14 +205,7 @@ impl Poa {
         }
         self.incarnate(key.id)?;
         let state = self.state();
-        self.enter(state.active.objects.get(key.id).ok_or(none)?)
-    }
-
-    /// Leads a request to an active object. The adapter is locked.
-    fn enter(&self, entry: &Arc<Entry>) -> Result<Serving, Refusal> {
-        // Whoever calls again finds the object gone, or made anew.
-        let leaving = Kind::Transient.raised(Completion::No);
-        if entry.enter() { Ok(Serving::active(self.clone(), entry.clone())) } else { Err(leaving.into()) }
+        Serving::active(state.active.objects.get(key.id).ok_or(none)?.clone()).ok_or(leaving.into())
     }
 
     fn incarnate(&self, id: &[u8]) -> Result<(), Refusal> {
@@ -264,24 +223,17 @@ impl Poa {
         self.activate_object_with_id(id, servant).map_err(wrong)
     }
 
-    /// A request is done. The last one of an object that was deactivated lets its servant go.
-    pub(super) fn leave(&self, entry: &Entry) {
-        if entry.leave() {
-            self.remove(&entry.id, false, true);
-        }
-    }
-
     pub(super) fn deactivate_all(&self, etherealize: bool) {
         let idle: Vec<Arc<[u8]>> = {
             let state = self.state();
-            let idle = state.active.objects.values().filter(|entry| entry.deactivate() == Some(0));
+            let idle = state.active.objects.values().filter(|entry| entry.deactivate(self) == Some(0));
             idle.map(|entry| entry.id.clone()).collect()
         };
         idle.iter().for_each(|id| self.remove(id, true, etherealize));
     }
 
     /// Takes an object out of the map and tells the activator, without holding the lock.
-    fn remove(&self, id: &[u8], cleanup: bool, etherealize: bool) {
+    pub(super) fn remove(&self, id: &[u8], cleanup: bool, etherealize: bool) {
         let (taken, activator) = {
             let mut state = self.state();
             (state.active.take(id), state.activator.clone())

@@ -67,9 +67,15 @@ impl PoaManager {
         Ok(())
     }
 
+    /// Whether requests are served now.
+    #[inline]
+    pub(super) fn is_active(&self) -> bool {
+        self.active.load(Ordering::Acquire)
+    }
+
     /// Waits until requests are served, or says why this one is not.
     pub(super) fn admit(&self) -> Result<(), SystemException> {
-        if self.active.load(Ordering::Acquire) {
+        if self.is_active() {
             return Ok(());
         }
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);

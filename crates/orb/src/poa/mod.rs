@@ -2,6 +2,7 @@
 
 mod activation;
 mod adapter;
+mod entry;
 mod hash;
 mod key;
 mod manager;
@@ -13,6 +14,7 @@ pub use manager::{ManagerState, PoaManager};
 pub use policies::{IdAssignment, IdUniqueness, Lifespan, Policies, RequestProcessing, Retention};
 pub use serving::{Current, Refusal, ServantActivator, ServantLocator};
 
+pub(crate) use entry::Entry;
 pub(crate) use key::ObjectKey;
 pub(crate) use serving::Serving;
 

@@ -3,8 +3,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use super::Poa;
-use super::activation::Entry;
+use super::{Entry, Poa};
 use crate::Object;
 use crate::call::{Call, Servant};
 use crate::exception::SystemException;
@@ -50,18 +49,24 @@ pub trait ServantLocator: Send + Sync + 'static {
 
 /// A servant that a request has been led to. Whoever has to know that the request is done learns it when this is dropped.
 pub(crate) struct Serving {
-    poa: Poa,
-    target: Target,
+    /// `None` once the request is done.
+    servant: Option<Arc<dyn Servant>>,
+    /// What it serves. While the request is carried out, that is what is current, and this what was current before.
+    target: Option<Target>,
 }
 
+/// What a servant serves.
 enum Target {
     /// An active object.
     Active(Arc<Entry>),
-    Found {
-        id: Arc<[u8]>,
-        servant: Arc<dyn Servant>,
-        source: Source,
-    },
+    Found(Box<Found>),
+}
+
+/// An object that is not active, for which a servant was found.
+struct Found {
+    poa: Poa,
+    id: Arc<[u8]>,
+    source: Source,
 }
 
 /// Where the servant of an object that is not active came from.
@@ -71,45 +76,60 @@ pub(super) enum Source {
 }
 
 impl Serving {
-    pub(super) fn active(poa: Poa, entry: Arc<Entry>) -> Self {
-        Self { poa, target: Target::Active(entry) }
+    /// Leads a request to an active object; `None` if that is leaving.
+    #[inline(always)]
+    pub(super) fn active(entry: Arc<Entry>) -> Option<Self> {
+        let servant = entry.enter()?;
+        Some(Self { servant: Some(servant), target: Some(Target::Active(entry)) })
     }
 
-    pub(super) fn new(poa: Poa, id: Arc<[u8]>, servant: Arc<dyn Servant>, source: Source) -> Self {
-        Self { poa, target: Target::Found { id, servant, source } }
+    /// The same for an object that was served before. `None`, too, if requests do not get through at the moment: the adapter says
+    /// what becomes of them.
+    #[inline]
+    pub(crate) fn again(entry: Arc<Entry>) -> Option<Self> {
+        if entry.is_admitted() { Self::active(entry) } else { None }
     }
 
-    pub(crate) fn servant(&self) -> &Arc<dyn Servant> {
-        match &self.target {
-            Target::Active(entry) => &entry.servant,
-            Target::Found { servant, .. } => servant,
-        }
+    pub(super) fn found(poa: Poa, id: Arc<[u8]>, servant: Arc<dyn Servant>, source: Source) -> Self {
+        Self { servant: Some(servant), target: Some(Target::Found(Box::new(Found { poa, id, source }))) }
     }
 
-    fn object_id(&self) -> &Arc<[u8]> {
-        match &self.target {
-            Target::Active(entry) => &entry.id,
-            Target::Found { id, .. } => id,
-        }
+    /// The repository ids of the servant.
+    pub(crate) fn type_ids(&self) -> &'static [&'static str] {
+        self.servant.as_ref().map_or(&[], |servant| servant.type_ids())
     }
 
     /// Carries out a request. Meanwhile it is what this thread serves.
-    pub(crate) fn dispatch(self, call: &mut Call<'_>) -> Result<(), SystemException> {
-        let servant = self.servant().clone();
-        let _restore = Restore(CURRENT.replace(Some(self)));
-        servant.dispatch(call)
+    #[inline]
+    pub(crate) fn dispatch(&mut self, call: &mut Call<'_>) -> Result<(), SystemException> {
+        let turn = Turn::begin(self);
+        match &turn.0.servant {
+            Some(servant) => servant.dispatch(call),
+            None => Err(call.unknown_operation()),
+        }
+    }
+
+    /// The request is done. Returns the object, if it is an active one, for requests to come.
+    #[inline(always)]
+    pub(crate) fn leave(&mut self) -> Option<Arc<Entry>> {
+        match (self.servant.take()?, self.target.take()?) {
+            (servant, Target::Active(entry)) => {
+                entry.leave(servant);
+                Some(entry)
+            }
+            (servant, Target::Found(found)) => {
+                if let Source::Locator(locator, operation) = &found.source {
+                    locator.postinvoke(&found.id, &found.poa, operation, servant);
+                }
+                None
+            }
+        }
     }
 }
 
 impl Drop for Serving {
     fn drop(&mut self) {
-        match &self.target {
-            Target::Active(entry) => self.poa.leave(entry),
-            Target::Found { id, servant, source: Source::Locator(locator, operation) } => {
-                locator.postinvoke(id, &self.poa, operation, servant.clone());
-            }
-            Target::Found { source: Source::Default, .. } => {}
-        }
+        self.leave();
     }
 }
 
@@ -123,16 +143,16 @@ pub struct Current {
 }
 
 thread_local! {
-    static CURRENT: RefCell<Option<Serving>> = const { RefCell::new(None) };
+    static CURRENT: RefCell<Option<Target>> = const { RefCell::new(None) };
 }
 
 impl Current {
     /// The request that this thread serves, if it serves one. A default servant learns here which object it is.
     #[must_use]
     pub fn get() -> Option<Self> {
-        CURRENT.with_borrow(|serving| {
-            let serving = serving.as_ref()?;
-            Some(Self { poa: serving.poa.clone(), object_id: serving.object_id().clone() })
+        CURRENT.with_borrow(|target| match target.as_ref()? {
+            Target::Active(entry) => Some(Self { poa: entry.poa()?, object_id: entry.id.clone() }),
+            Target::Found(found) => Some(Self { poa: found.poa.clone(), object_id: found.id.clone() }),
         })
     }
 }
@@ -143,13 +163,21 @@ impl std::fmt::Debug for Current {
     }
 }
 
-/// Puts back what was current before, also when a servant panics.
-struct Restore(Option<Serving>);
+/// While it lives, what is served is current. Ends also when a servant panics, and before the servant is left: whoever is told of that
+/// may look at what is current.
+struct Turn<'a>(&'a mut Serving);
 
-impl Drop for Restore {
+impl<'a> Turn<'a> {
+    #[inline]
+    fn begin(serving: &'a mut Serving) -> Self {
+        CURRENT.with_borrow_mut(|current| std::mem::swap(current, &mut serving.target));
+        Self(serving)
+    }
+}
+
+impl Drop for Turn<'_> {
+    #[inline]
     fn drop(&mut self) {
-        // What is dropped may call others, which look at what is current.
-        let served = CURRENT.replace(self.0.take());
-        drop(served);
+        CURRENT.with_borrow_mut(|current| std::mem::swap(current, &mut self.0.target));
     }
 }

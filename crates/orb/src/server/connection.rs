@@ -7,10 +7,10 @@ use std::time::Instant;
 
 use sidestep_wire::giop::MessageType;
 
-use super::{Line, Session, serve};
+use super::{Line, Session, serve, serve_predicted};
 use crate::Orb;
 use crate::assembler::{Assembler, Broken, Message};
-use crate::call::{Answer, AnswerState};
+use crate::call::Answer;
 use crate::strand::{Look, ReceiveHalf, Strand, Watch};
 
 pub(super) struct Connection {
@@ -121,42 +121,75 @@ impl From<Broken> for Ended {
 
 impl Reader {
     /// Serves the next message, or takes in bytes of it.
+    #[inline]
     fn serve_next(&mut self, line: &Line, orb: &Orb, deadline: Option<Instant>) -> Result<bool, Ended> {
-        let Self { receiver, assembler, session, head } = self;
+        let Self { receiver, assembler, session, .. } = self;
+        if !assembler.is_empty() {
+            return self.serve_kept(line, orb, deadline);
+        }
+        match receiver.receive_below(orb.direct(), assembler.space(), deadline)? {
+            Some(0) => return Err(Ended::Gone),
+            Some(count) => assembler.filled(count),
+            None => return self.serve_shown(line, orb, deadline),
+        }
+        let Some((answer, len)) = serve_predicted(orb, assembler.kept(), session, line) else { return Ok(false) };
+        assembler.consume(len);
+        self.reply(line, answer)?;
+        Ok(true)
+    }
+
+    /// Serves the next message that has come, or takes in the rest of it.
+    fn serve_kept(&mut self, line: &Line, orb: &Orb, deadline: Option<Instant>) -> Result<bool, Ended> {
+        let Self { receiver, assembler, session, .. } = self;
+        if let Some((answer, len)) = serve_predicted(orb, assembler.kept(), session, line) {
+            assembler.consume(len);
+            self.reply(line, answer)?;
+            return Ok(true);
+        }
         if let Some(message) = assembler.next()? {
             let answer = serve(orb, &message, session, Some(line))?;
             self.reply(line, answer)?;
             return Ok(true);
         }
-        if assembler.is_empty() {
-            let mut outcome = None;
-            let mut take = |message: &Message<'_>| outcome = Some(serve(orb, message, session, Some(line)));
-            let sizes = orb.direct()..=orb.message_limit();
-            let shown = receiver.show(&mut Look { sizes, head, take: &mut take }, deadline);
-            if let Some(answer) = outcome {
-                self.reply(line, answer?)?;
-                shown?;
-                return Ok(true);
-            }
-            shown?;
-        }
-        match self.receiver.receive(self.assembler.space(), deadline)? {
+        match receiver.receive(assembler.space(), deadline)? {
             0 => Err(Ended::Gone),
             count => {
-                self.assembler.filled(count);
+                assembler.filled(count);
                 Ok(false)
             }
         }
     }
 
-    fn reply(&mut self, line: &Line, answer: Answer) -> Result<(), Ended> {
-        match answer.state {
-            AnswerState::Nothing if self.session.is_over() => return Err(Ended::Gone),
-            AnswerState::Reply => line.send(&answer.buffer)?,
-            AnswerState::Nothing | AnswerState::Sent => {}
-            AnswerState::Lost => return Err(Ended::Gone),
+    /// Serves a large message where it lies, if that can be done, or takes in bytes of it.
+    fn serve_shown(&mut self, line: &Line, orb: &Orb, deadline: Option<Instant>) -> Result<bool, Ended> {
+        let Self { receiver, assembler, session, head } = self;
+        let mut outcome = None;
+        let mut take = |message: &Message<'_>| outcome = Some(serve(orb, message, session, Some(line)));
+        let sizes = orb.direct()..=orb.message_limit();
+        let shown = receiver.show(&mut Look { sizes, head, take: &mut take }, deadline);
+        if let Some(answer) = outcome {
+            self.reply(line, answer?)?;
+            shown?;
+            return Ok(true);
         }
-        self.session.recycle(answer.buffer);
+        shown?;
+        match receiver.receive(assembler.space(), deadline)? {
+            0 => Err(Ended::Gone),
+            count => {
+                assembler.filled(count);
+                Ok(false)
+            }
+        }
+    }
+
+    #[inline]
+    fn reply(&mut self, line: &Line, answer: Answer) -> Result<(), Ended> {
+        match answer {
+            Answer::Reply => return Ok(line.send(self.session.reply())?),
+            Answer::Nothing if self.session.is_over() => return Err(Ended::Gone),
+            Answer::Nothing | Answer::Sent => {}
+            Answer::Lost => return Err(Ended::Gone),
+        }
         if let Some(cancelled) = self.session.take_cancelled() {
             self.assembler.forget(cancelled);
         }

@@ -4,6 +4,7 @@ mod connection;
 mod counters;
 mod dispatcher;
 mod line;
+mod prediction;
 mod serve;
 mod threads;
 
@@ -25,7 +26,7 @@ use crate::strand::{Endpoint, Listener, Strand};
 
 pub use counters::Counters;
 pub(crate) use line::Line;
-pub(crate) use serve::{Session, serve};
+pub(crate) use serve::{Session, serve, serve_predicted};
 pub use threads::{Dispatching, Threads};
 
 /// How long to wait before accepting again when the process has no descriptors left.

@@ -1,31 +1,34 @@
 //! One message to its answer. There is no connection here, so calls within a process come the same way.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 use sidestep_wire::giop::{self, MessageType, Version, locate, request};
 
 use super::Line;
+use super::prediction::{Predicted, Prediction};
 use crate::Orb;
 use crate::assembler::{Broken, Message};
-use crate::call::{Answer, AnswerState, Call, ReplyWriter, standard_operation};
+use crate::call::{Answer, Call, ReplyWriter};
 use crate::cdr::{self, Cdr, CharSet, Decoder, Format};
 use crate::exception::{Completion, Kind};
-use crate::marshal::Shape;
-use crate::poa::Refusal;
+use crate::poa::{Entry, Refusal, Serving};
 
 /// What is remembered between the messages of a connection.
-#[derive(Debug)]
 pub(crate) struct Session {
     chars: Option<CharSet>,
     version: Version,
     cancelled: Option<u32>,
     over: bool,
+    /// The reply.
     buffer: Vec<u8>,
+    prediction: Prediction,
 }
 
 impl Default for Session {
     fn default() -> Self {
-        Self { chars: None, version: Version::V1_0, cancelled: None, over: false, buffer: Vec::new() }
+        let (buffer, prediction) = (Vec::new(), Prediction::default());
+        Self { chars: None, version: Version::V1_0, cancelled: None, over: false, buffer, prediction }
     }
 }
 
@@ -49,18 +52,17 @@ impl Session {
         self.cancelled.take()
     }
 
-    /// Takes the buffer of a reply that was sent, for the next one.
-    pub(crate) fn recycle(&mut self, buffer: Vec<u8>) {
-        self.buffer = buffer;
+    /// The last reply that was not sent.
+    pub(crate) fn reply(&self) -> &[u8] {
+        &self.buffer
+    }
+
+    pub(crate) fn into_reply(self) -> Vec<u8> {
+        self.buffer
     }
 
     fn chars(&self) -> CharSet {
         self.chars.unwrap_or(CharSet::Latin1)
-    }
-
-    /// The answer that is nothing.
-    fn silence(&mut self) -> Answer {
-        Answer { state: AnswerState::Nothing, buffer: std::mem::take(&mut self.buffer) }
     }
 }
 
@@ -92,11 +94,11 @@ fn serve_where_it_lies(
         MessageType::LocateRequest => serve_locate(orb, message, session),
         MessageType::CancelRequest => {
             session.cancelled = Some(request::parse_cancel(&mut message.decoder(CharSet::Latin1))?);
-            Ok(session.silence())
+            Ok(Answer::Nothing)
         }
         MessageType::CloseConnection | MessageType::MessageError => {
             session.over = true;
-            Ok(session.silence())
+            Ok(Answer::Nothing)
         }
         MessageType::Reply | MessageType::LocateReply | MessageType::Fragment => {
             Err(Broken::Giop(giop::Error::MessageType {
@@ -107,6 +109,23 @@ fn serve_where_it_lies(
     }
 }
 
+/// Serves the request that `bytes` begin with, if it is like the last one; returns its length, too.
+#[inline]
+pub(crate) fn serve_predicted(orb: &Orb, bytes: &[u8], session: &mut Session, line: &Line) -> Option<(Answer, usize)> {
+    let Session { chars, version, buffer, prediction, .. } = session;
+    let Predicted { bytes, request_id, response, body } = prediction.fits(bytes)?;
+    let shape = (Version::V1_2, chars.unwrap_or(CharSet::Latin1));
+    let format = Format { minor: Version::V1_2.minor(), chars: shape.1, ..Format::NATIVE };
+    let arguments = Decoder::at(bytes, format, body)?.with_context(orb);
+    let serving = prediction.serve()?;
+    *version = Version::V1_2;
+    let writer = ReplyWriter::new(orb, shape, (request_id, response), Some(line), buffer);
+    let call = Call::new(&prediction.operation, None, arguments, writer);
+    let (answer, entry) = carry_out(serving, call);
+    prediction.served(entry);
+    Some((answer, bytes.len()))
+}
+
 fn serve_request(
     orb: &Orb,
     message: &Message<'_>,
@@ -114,57 +133,46 @@ fn serve_request(
     line: Option<&Line>,
 ) -> Result<Answer, Broken> {
     let version = message.header.version;
-    let mut decoder = message.decoder(session.chars()).with_context(orb);
-    let request = request::Repr::parse(version, &mut decoder)?;
+    let mut arguments = message.decoder(session.chars()).with_context(orb);
+    let request = request::Repr::parse(version, &mut arguments)?;
     let key = request.target.key()?;
     let mut code_sets = Ok(());
     if let Some(context) = request.contexts.find(giop::CODE_SETS) {
         code_sets = agree(context, session);
         // The body is text in the code set that was just agreed on.
-        decoder = message.decoder(session.chars()).with_context(orb);
-        request::Repr::parse(version, &mut decoder)?;
+        arguments = message.decoder(session.chars()).with_context(orb);
+        request::Repr::parse(version, &mut arguments)?;
     }
-    let direct = if line.is_some() { orb.direct() } else { usize::MAX };
-    let shape = Shape { version, chars: session.chars(), message_type: MessageType::Reply, direct };
-    let mut writer = ReplyWriter {
-        shape,
-        request_id: request.request_id,
-        response: request.response,
-        line,
-        answer: session.silence(),
+    let shape = (version, session.chars());
+    let Session { buffer, prediction, .. } = session;
+    let mut writer = ReplyWriter::new(orb, shape, (request.request_id, request.response), line, buffer);
+    let operation = match (code_sets, std::str::from_utf8(request.operation)) {
+        (Ok(()), Ok(operation)) => operation,
+        (Err(()), _) => return Ok(writer.exception(Kind::CodesetIncompatible.raised(Completion::No))),
+        (_, Err(_)) => return Ok(writer.exception(Kind::BadOperation.raised(Completion::No))),
     };
-    match (code_sets, std::str::from_utf8(request.operation)) {
-        (Err(()), _) => writer.exception(Kind::CodesetIncompatible.raised(Completion::No)),
-        (_, Err(_)) => writer.exception(Kind::BadOperation.raised(Completion::No)),
-        (Ok(()), Ok(operation)) => return Ok(carry_out(orb, key, operation, (message, decoder), writer)),
-    }
-    Ok(writer.answer)
-}
-
-fn carry_out<'a>(
-    orb: &Orb,
-    key: &[u8],
-    operation: &'a str,
-    (message, arguments): (&'a Message<'a>, Decoder<'a>),
-    mut writer: ReplyWriter<'a>,
-) -> Answer {
     let serving = match orb.find_servant(key, operation) {
         Ok(serving) => serving,
-        Err(refusal) => {
-            match refusal {
-                Refusal::System(exception) => writer.exception(exception),
-                Refusal::Forward(object) => writer.forward(object.ior()),
-            }
-            return writer.answer;
-        }
+        Err(Refusal::System(exception)) => return Ok(writer.exception(exception)),
+        Err(Refusal::Forward(object)) => return Ok(writer.forward(object.ior())),
     };
-    if standard_operation(operation, &arguments, &**serving.servant(), &mut writer) {
-        return writer.answer;
+    let (answer, entry) = carry_out(serving, Call::new(operation, Some(message), arguments, writer));
+    if let Some(entry) = entry {
+        prediction.learn(message, &request, operation, entry);
     }
-    let mut call = Call::new(operation, message, arguments, writer);
+    Ok(answer)
+}
+
+/// Has a servant carry out a request; returns the object, too, if it is an active one.
+#[inline]
+fn carry_out(mut serving: Serving, mut call: Call<'_>) -> (Answer, Option<Arc<Entry>>) {
+    if call.is_standard(&serving) {
+        return (call.answer(Ok(())), None);
+    }
     // A servant that panics is a fault of one call, not of the server.
     let outcome = catch_unwind(AssertUnwindSafe(|| serving.dispatch(&mut call)));
-    call.into_answer(outcome.unwrap_or_else(|_| Err(Kind::Unknown.raised(Completion::Maybe))))
+    let entry = serving.leave();
+    (call.answer(outcome.unwrap_or_else(|_| Err(Kind::Unknown.raised(Completion::Maybe)))), entry)
 }
 
 fn serve_locate(orb: &Orb, message: &Message<'_>, session: &mut Session) -> Result<Answer, Broken> {
@@ -183,7 +191,8 @@ fn serve_locate(orb: &Orb, message: &Message<'_>, session: &mut Session) -> Resu
     if let Err(Refusal::Forward(object)) = found {
         object.ior().encode(&mut encoder).map_err(giop::Error::Cdr)?;
     }
-    Ok(Answer { state: AnswerState::Reply, buffer: giop::finish(encoder)? })
+    session.buffer = giop::finish(encoder)?;
+    Ok(Answer::Reply)
 }
 
 /// Takes the code sets that the client has chosen.

@@ -58,6 +58,16 @@ impl SendHalf for Outward {
     fn send(&mut self, bytes: &[u8], more: bool, deadline: Option<Instant>) -> io::Result<()> {
         put(&mut self.sender, bytes, more, deadline).map_err(io_error)
     }
+
+    fn try_send(&mut self, bytes: &[u8]) -> io::Result<bool> {
+        let sender = &mut self.sender;
+        // Where memory is not mapped, the link has to take the bytes.
+        let is_short = bytes.len() <= PIECE && sender.can_freeze();
+        if !is_short || sender.space_for(bytes.len()).map_err(io_error)? < bytes.len() {
+            return Ok(false);
+        }
+        sender.try_send(bytes).map(|_| true).map_err(io_error)
+    }
 }
 
 impl ReceiveHalf for Inward {
@@ -66,6 +76,26 @@ impl ReceiveHalf for Inward {
             Ok(count) => Ok(count),
             Err(Error::Closed(_)) => Ok(0),
             Err(error) => Err(io_error(error)),
+        }
+    }
+
+    fn receive_below(&mut self, least: usize, into: &mut [u8], deadline: Option<Instant>) -> io::Result<Option<usize>> {
+        let receiver = &mut self.receiver;
+        if !receiver.has_news() && !has_passed(deadline) {
+            match receiver.wait(nanoseconds(deadline)) {
+                // Whoever takes the message the ordinary way finds the end.
+                Ok(()) | Err(Error::Closed(_)) => {}
+                Err(error) => return Err(io_error(error)),
+            }
+        }
+        // Small messages are taken at once: to look at their header first would be a second trip to memory that the peer has written.
+        if receiver.known() >= least.max(header::LEN) {
+            return Ok(None);
+        }
+        let most = into.len().min(PIECE);
+        match receiver.try_receive(&mut into[..most]).map_err(io_error)? {
+            0 => self.receive(into, deadline).map(Some),
+            count => Ok(Some(count)),
         }
     }
 
@@ -140,27 +170,13 @@ fn take(receiver: &mut Receiver, into: &mut [u8], deadline: Option<Instant>) -> 
     if receiver.is_over() { Ok(0) } else { Err(Error::TimedOut("bytes to receive")) }
 }
 
+/// Shows the message that begins where the receiver stands, of which the header is there.
 fn show(
     receiver: &mut Receiver,
     endpoint: &FabricEndpoint,
     look: &mut Look<'_>,
     deadline: Option<Instant>,
 ) -> Result<bool, Error> {
-    if !receiver.has_news() {
-        if has_passed(deadline) {
-            return Ok(false);
-        }
-        match receiver.wait(nanoseconds(deadline)) {
-            // Whoever takes the message the ordinary way finds the end.
-            Err(Error::Closed(_)) => return Ok(false),
-            outcome => outcome?,
-        }
-    }
-    // Small messages are taken at once: to look at their header first would be a second trip to memory that the peer has written.
-    let least = (*look.sizes.start()).max(header::LEN);
-    if receiver.known() < least && receiver.available()? < least {
-        return Ok(false);
-    }
     let mut first = [0; header::LEN];
     receiver.peek(0, &mut first)?;
     // What is wrong with a message is found by whoever takes it the ordinary way.

@@ -32,6 +32,12 @@ pub(crate) trait SendHalf: Send {
     /// Sends all or fails; after a failure the connection is of no use. With `more`, other bytes of the same message follow
     /// at once, and the peer need not see these before.
     fn send(&mut self, bytes: &[u8], more: bool, deadline: Option<Instant>) -> io::Result<()>;
+
+    /// Sends a whole message if that is done at once; false if it is not, and then nothing was sent. May be called with a
+    /// lock held: it waits for nothing, and costs no system call but to wake the peer.
+    fn try_send(&mut self, _: &[u8]) -> io::Result<bool> {
+        Ok(false)
+    }
 }
 
 /// The side of a connection that receives.
@@ -41,6 +47,11 @@ pub(crate) trait SendHalf: Send {
 pub(crate) trait ReceiveHalf: Send {
     /// Waits for at least one byte; zero is the end.
     fn receive(&mut self, into: &mut [u8], deadline: Option<Instant>) -> io::Result<usize>;
+
+    /// The same where a message begins. `None` if at least so many bytes have come: the message may be worth to be shown.
+    fn receive_below(&mut self, _: usize, into: &mut [u8], deadline: Option<Instant>) -> io::Result<Option<usize>> {
+        self.receive(into, deadline).map(Some)
+    }
 
     /// Lets a large message be looked at where it lies, and takes it; the transport waits until all of it is there. Does
     /// nothing where messages cannot be looked at, or the next one is small, in fragments or too large for that.

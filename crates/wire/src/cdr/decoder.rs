@@ -58,7 +58,18 @@ impl<'a> Decoder<'a> {
         Self { data, at: 0, len: data.len(), elsewhere: None, base: 0, depth: 0, format, context: None }
     }
 
+    /// A decoder of `data` that stands at offset `at`; `None` if that is behind the end.
+    #[inline]
+    #[must_use]
+    pub fn at(data: &'a [u8], format: Format, at: usize) -> Option<Self> {
+        if at > data.len() {
+            return None;
+        }
+        Some(Self { data, at, len: data.len(), elsewhere: None, base: 0, depth: 0, format, context: None })
+    }
+
     /// The same decoder of a message of `len` bytes, of which only the first are at hand.
+    #[inline]
     #[must_use]
     pub fn with_rest(mut self, source: &'a dyn Source, len: usize) -> Self {
         self.len = len.max(self.data.len());
@@ -67,6 +78,7 @@ impl<'a> Decoder<'a> {
     }
 
     /// The same decoder with something that values need to be made: the broker of an object reference.
+    #[inline]
     #[must_use]
     pub fn with_context(mut self, context: &'a dyn Any) -> Self {
         self.context = Some(context);
@@ -87,6 +99,7 @@ impl<'a> Decoder<'a> {
     }
 
     /// How values are encoded.
+    #[inline]
     #[must_use]
     pub fn format(&self) -> Format {
         self.format

@@ -52,12 +52,14 @@ macro_rules! number {
 
 impl<'a> Encoder<'a> {
     /// An encoder that appends to `buffer`, whose first byte is the origin of alignment.
+    #[inline]
     #[must_use]
     pub fn new(buffer: Vec<u8>, format: Format) -> Self {
         Self { buffer, passed: 0, origin: 0, format, direct: usize::MAX, open: 0, outlet: None }
     }
 
     /// The same encoder, which only counts blocks of at least `direct` octets.
+    #[inline]
     #[must_use]
     pub fn counting(self, direct: usize) -> Self {
         Self { direct: direct.max(1), ..self }
@@ -70,6 +72,7 @@ impl<'a> Encoder<'a> {
     }
 
     /// Whether blocks were counted, so that the buffer is not the whole message.
+    #[inline]
     #[must_use]
     pub fn is_partial(&self) -> bool {
         self.passed > 0
@@ -82,6 +85,7 @@ impl<'a> Encoder<'a> {
     }
 
     /// The bytes written.
+    #[inline]
     #[must_use]
     pub fn into_bytes(self) -> Vec<u8> {
         self.buffer
@@ -112,6 +116,7 @@ impl<'a> Encoder<'a> {
     }
 
     /// How values are encoded.
+    #[inline]
     #[must_use]
     pub fn format(&self) -> Format {
         self.format
@@ -249,6 +254,7 @@ impl<'a> Encoder<'a> {
     }
 
     /// Overwrites the unsigned long at `at`, which has been written before and is in the buffer.
+    #[inline]
     pub fn patch_u32(&mut self, at: usize, value: u32) {
         let bytes = match self.format.order {
             ByteOrder::Big => value.to_be_bytes(),

@@ -30,6 +30,13 @@ mod field {
 const MAGIC: [u8; 4] = *b"GIOP";
 const MORE_FRAGMENTS: u8 = 2;
 
+/// The header up to the size, of a message in the byte order of this machine that does not go on in fragments.
+pub(super) const fn begin(version: Version, message_type: MessageType) -> [u8; SIZE_AT] {
+    let [g, i, o, p] = MAGIC;
+    let flags = if cfg!(target_endian = "little") { 1 } else { 0 };
+    [g, i, o, p, 1, version as u8, flags, message_type as u8]
+}
+
 /// A view of a message header.
 #[derive(Debug, Clone, Copy)]
 pub struct Header<T> {

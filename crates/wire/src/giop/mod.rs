@@ -112,7 +112,15 @@ pub fn begin<'a>(mut buffer: Vec<u8>, version: Version, chars: CharSet, message_
     Encoder::new(buffer, format)
 }
 
+/// Goes on with a message of which `buffer` has the beginning.
+#[inline]
+#[must_use]
+pub fn resume<'a>(buffer: Vec<u8>, version: Version, chars: CharSet) -> Encoder<'a> {
+    Encoder::new(buffer, Format { minor: version.minor(), chars, ..Format::NATIVE })
+}
+
 /// Writes the length of a message that was begun into its header.
+#[inline]
 pub fn finish(mut encoder: Encoder<'_>) -> Result<Vec<u8>, Error> {
     let body = encoder.position() - header::LEN;
     let size = u32::try_from(body).map_err(|_| crate::cdr::Error::Length { found: body })?;
@@ -121,6 +129,7 @@ pub fn finish(mut encoder: Encoder<'_>) -> Result<Vec<u8>, Error> {
 }
 
 /// Writes the length of the whole message, which is known beforehand, into the header of one that was just begun.
+#[inline]
 pub fn announce(encoder: &mut Encoder<'_>, len: usize) -> Result<(), Error> {
     let found = len - header::LEN.min(len);
     let size = u32::try_from(found).map_err(|_| crate::cdr::Error::Length { found })?;

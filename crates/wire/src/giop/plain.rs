@@ -7,7 +7,7 @@
 //! Where each part lies follows from two lengths, so these headers are read and written without a look at every value by itself.
 //! What is not like this, or not all there, is left to the general way, which knows what is wrong with it.
 
-use super::header;
+use super::{MessageType, Version, header};
 use crate::cdr::{ByteOrder, Decoder, Encoder};
 
 /// The parts of such a request.
@@ -49,6 +49,13 @@ impl<'a> Request<'a> {
         Some(Self { request_id: word(bytes, 0, order)?, flags: head[RESPONSE_AT], key, operation })
     }
 
+    /// The number of bytes of the header.
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        let name_at = aligned(KEY_AT + self.key.len()) + 4;
+        aligned(name_at + self.operation.len() + 1) + 4
+    }
+
     /// Writes the header, unless it is long.
     #[inline]
     pub(super) fn emit(&self, encoder: &mut Encoder<'_>) -> bool {
@@ -57,10 +64,8 @@ impl<'a> Request<'a> {
         if lens > MOST || encoder.position() != header::LEN {
             return false;
         }
-        let name_len_at = aligned(KEY_AT + key.len());
+        let (name_len_at, len) = (aligned(KEY_AT + key.len()), self.len());
         let name_at = name_len_at + 4;
-        let contexts_at = aligned(name_at + operation.len() + 1);
-        let len = contexts_at + 4;
         if len > MOST {
             return false;
         }
@@ -96,6 +101,38 @@ pub(super) fn emit_reply(id: u32, status: u32, encoder: &mut Encoder<'_>) {
     let order = encoder.format().order;
     encoder.raw([id, status, 0].map(|word| order_bytes(word, order)).as_flattened());
 }
+
+/// The length of both headers of a reply. The body may begin there.
+pub(super) const WHOLE_REPLY_LEN: usize = header::LEN + REPLY_LEN;
+
+/// Both headers of a reply, in the byte order of this machine; the size is that of a reply without a body. Before GIOP 1.2 the
+/// contexts come first.
+#[inline]
+pub(super) fn whole_reply(version: Version, id: u32, status: u32) -> [u8; WHOLE_REPLY_LEN] {
+    let mut bytes = [0; WHOLE_REPLY_LEN];
+    bytes[..header::SIZE_AT].copy_from_slice(&header::begin(version, MessageType::Reply));
+    let id_at = if version == Version::V1_2 { header::LEN } else { header::LEN + 4 };
+    for (at, word) in [(header::SIZE_AT, REPLY_LEN as u32), (id_at, id), (id_at + 4, status)] {
+        bytes[at..at + 4].copy_from_slice(&word.to_ne_bytes());
+    }
+    bytes
+}
+
+/// Reads both headers of a reply that is all there, in the byte order of this machine: its id, its status and its length.
+#[inline]
+pub(super) fn parse_whole_reply(bytes: &[u8]) -> Option<(u32, u32, usize)> {
+    let head = bytes.first_chunk::<WHOLE_REPLY_LEN>()?;
+    let (begin, words) = head.split_first_chunk::<{ header::SIZE_AT }>()?;
+    let word = |at: usize| u32::from_ne_bytes([words[at], words[at + 1], words[at + 2], words[at + 3]]);
+    let len = header::LEN + word(0) as usize;
+    let is_plain = *begin == BEGIN_OF_REPLY && word(12) == 0;
+    (is_plain && (WHOLE_REPLY_LEN..=bytes.len()).contains(&len)).then(|| (word(4), word(8), len))
+}
+
+/// How a reply begins.
+const BEGIN_OF_REPLY: [u8; header::SIZE_AT] = header::begin(Version::V1_2, MessageType::Reply);
+
+const _: () = assert!(WHOLE_REPLY_LEN % 8 == 0);
 
 /// The bytes behind the header of the message.
 #[inline]

@@ -10,7 +10,7 @@ use std::fmt;
 use super::context::Contexts;
 use super::plain;
 use super::{Error, Version};
-use crate::cdr::{Decoder, Encoder};
+use crate::cdr::{CharSet, Decoder, Encoder};
 
 /// How an operation went, and so what the body is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,6 +103,45 @@ impl<'a> Repr<'a> {
         encoder.u32(self.status as u32);
         self.contexts.emit(encoder)?;
         Ok(())
+    }
+}
+
+/// Begins a reply without service contexts in `buffer`, which is emptied, up to where the body may be; [`super::finish`]
+/// completes it.
+#[inline]
+#[must_use]
+pub fn begin<'a>(
+    mut buffer: Vec<u8>,
+    version: Version,
+    chars: CharSet,
+    (request_id, status): (u32, Status),
+) -> Encoder<'a> {
+    buffer.clear();
+    buffer.extend_from_slice(&plain::whole_reply(version, request_id, status as u32));
+    super::resume(buffer, version, chars)
+}
+
+/// A reply as most are: GIOP 1.2, in the byte order of this machine, without service contexts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Plain {
+    /// The id of the request.
+    pub request_id: u32,
+    /// How it went.
+    pub status: Status,
+    /// The length of the message.
+    pub len: usize,
+}
+
+impl Plain {
+    /// Where the body begins.
+    pub const BODY: usize = plain::WHOLE_REPLY_LEN;
+
+    /// Reads the headers of the message that `bytes` begin with, if it is such a reply and all of it is there.
+    #[inline]
+    #[must_use]
+    pub fn parse(bytes: &[u8]) -> Option<Self> {
+        let (request_id, status, len) = plain::parse_whole_reply(bytes)?;
+        Some(Self { request_id, status: *Status::ALL.get(status as usize)?, len })
     }
 }
 

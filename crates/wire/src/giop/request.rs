@@ -8,8 +8,8 @@
 use std::fmt;
 
 use super::context::{ContextId, Contexts, emit_list};
-use super::plain;
 use super::{Error, Target, Version};
+use super::{header, plain};
 use crate::cdr::{Decoder, Encoder};
 
 /// What the client waits for.
@@ -140,11 +140,47 @@ impl<'a> Repr<'a> {
     }
 }
 
+/// Where the id lies in a request that [`Repr::emit`] writes with these service contexts.
+#[must_use]
+pub fn id_at(version: Version, more: &[(ContextId, &[u8])]) -> usize {
+    if version == Version::V1_2 {
+        return header::LEN;
+    }
+    // The contexts come first: their number, then the id, the length and the bytes of each.
+    more.iter().fold(header::LEN + 4, |at, (_, bytes)| (at + 8 + bytes.len()).next_multiple_of(4))
+}
+
 /// Pads to where the body of a request or a reply begins.
+#[inline]
 pub fn align_body(version: Version, encoder: &mut Encoder) {
     if version == Version::V1_2 {
         encoder.align(8);
     }
+}
+
+/// Writes the body of a request or a reply by `encode`. Without a body there is no padding either.
+#[inline]
+pub fn emit_body<E>(
+    version: Version,
+    encoder: &mut Encoder<'_>,
+    encode: impl FnOnce(&mut Encoder<'_>) -> Result<(), E>,
+) -> Result<(), E> {
+    let header_ends = encoder.position();
+    align_body(version, encoder);
+    let body_begins = encoder.position();
+    encode(encoder)?;
+    if encoder.position() == body_begins {
+        encoder.truncate(header_ends);
+    }
+    Ok(())
+}
+
+/// Where the header of a request ends that has no service contexts and names the object by its key, in GIOP 1.2; `None` for any other.
+/// The decoder stands behind the message header. Two messages that are the same up to there are requests for the same.
+#[must_use]
+pub fn plain_end(version: Version, decoder: &Decoder<'_>) -> Option<usize> {
+    let plain = plain::Request::parse(&mut decoder.clone()).filter(|_| version == Version::V1_2)?;
+    Some(decoder.position() + plain.len())
 }
 
 /// Reads a cancelled request: the id of the request.
@@ -231,6 +267,84 @@ mod tests {
                     let any = parsed(&bytes, order, |decoder| reply::Repr::parse_any(Version::V1_2, decoder));
                     assert_eq!(plain, any, "byte {at} is {value} in {bytes:02x?}");
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn the_id_is_where_it_is_said_to_be() {
+        let contexts: [&[(ContextId, &[u8])]; 3] =
+            [&[], &[(ContextId(1), &[2; 5])], &[(ContextId(1), &[2; 4]), (ContextId(3), &[4; 9])]];
+        for (version, more) in [Version::V1_0, Version::V1_1, Version::V1_2]
+            .map(|version| contexts.map(|more| (version, more)))
+            .as_flattened()
+        {
+            let of = |request_id| {
+                let (response, target, contexts) = (Response::Target, Target::Key(b"key"), Contexts::EMPTY);
+                let repr = Repr { request_id, response, target, operation: b"operation", contexts };
+                emitted(|encoder| repr.emit(*version, more, encoder), ByteOrder::NATIVE)
+            };
+            let (mut bytes, at) = (of(0), id_at(*version, more));
+            bytes[at..at + 4].copy_from_slice(&0x1234_5678_u32.to_ne_bytes());
+            assert_eq!(bytes, of(0x1234_5678));
+        }
+    }
+
+    #[test]
+    fn a_plain_header_ends_where_it_is_said_to_end() {
+        for (key_len, name_len) in [(0, 0), (21, 7), (20, 8), (3, 1)] {
+            let (key, operation) = (vec![0xee; key_len], vec![b'o'; name_len]);
+            let (target, contexts) = (Target::Key(&key), Contexts::EMPTY);
+            let repr = Repr { request_id: 7, response: Response::Target, target, operation: &operation, contexts };
+            let plain = emitted(|encoder| repr.emit(Version::V1_2, &[], encoder), ByteOrder::NATIVE);
+            let end = |bytes: &[u8], version| {
+                let mut decoder = Decoder::new(bytes, Format::NATIVE);
+                decoder.raw(header::LEN).unwrap();
+                plain_end(version, &decoder)
+            };
+            assert_eq!(end(&plain, Version::V1_2), Some(plain.len()));
+            assert_eq!(end(&[&plain[..], &[1; 20]].concat(), Version::V1_2), Some(plain.len()));
+            assert_eq!(end(&plain, Version::V1_1), None);
+            assert_eq!(end(&plain[..plain.len() - 1], Version::V1_2), None);
+            let more: &[(ContextId, &[u8])] = &[(ContextId(1), &[2; 5])];
+            assert_eq!(
+                end(&emitted(|encoder| repr.emit(Version::V1_2, more, encoder), ByteOrder::NATIVE), Version::V1_2),
+                None
+            );
+        }
+    }
+
+    #[test]
+    fn whole_replies_are_what_the_general_way_makes_of_them() {
+        use crate::cdr::CharSet;
+        use crate::giop::{MessageType, begin, finish, reply};
+        let status = reply::Status::SystemException;
+        for version in [Version::V1_0, Version::V1_1, Version::V1_2] {
+            let mut general = begin(Vec::new(), version, CharSet::Utf8, MessageType::Reply);
+            let repr = reply::Repr { request_id: 9, status, contexts: Contexts::EMPTY };
+            repr.emit(version, &mut general).unwrap();
+            let mut short = reply::begin(vec![1; 3], version, CharSet::Utf8, (9, status));
+            assert_eq!((short.bytes().len(), short.format()), (general.bytes().len(), general.format()));
+            let body = |encoder: &mut Encoder<'_>| {
+                encoder.u32(5);
+                Ok::<(), Error>(())
+            };
+            emit_body(version, &mut general, body).unwrap();
+            emit_body(version, &mut short, body).unwrap();
+            let bytes = finish(short).unwrap();
+            assert_eq!(bytes, finish(general).unwrap());
+            let found = reply::Plain { request_id: 9, status, len: bytes.len() };
+            let expected = Some(found).filter(|_| version == Version::V1_2);
+            assert_eq!(reply::Plain::parse(&bytes), expected);
+            assert_eq!(reply::Plain::parse(&[&bytes[..], b"GIOP"].concat()), expected);
+            for end in 0..bytes.len() {
+                assert_eq!(reply::Plain::parse(&bytes[..end]), None);
+            }
+            // The byte order, fragments, the type, the contexts and the status.
+            for (at, value) in [(0, 0), (6, 0), (6, 3), (7, 0), (16, 6), (20, 1)] {
+                let mut bytes = bytes.clone();
+                bytes[at] = value;
+                assert_eq!(reply::Plain::parse(&bytes), None, "byte {at} is {value}");
             }
         }
     }

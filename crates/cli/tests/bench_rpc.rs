@@ -7,7 +7,7 @@ use sidestep_testkit::{process::PATIENCE, sockets::Bounded};
 
 #[test]
 fn json_lines_have_the_stated_keys() {
-    let ways = "null,threads,channel,shm,vi,unix,tcp,udp";
+    let ways = "null,threads,chunks,channel,shm,vi,unix,tcp,udp,rdma,rdma-read";
     let text = sidestep(&["bench", "rpc", "--quick", "--only", ways, "--rounds", "1", "--json"]);
     let lines: Vec<Value> =
         text.lines().map(|line| serde_json::from_str(line).expect("a JSON object a line")).collect();
@@ -21,6 +21,10 @@ fn json_lines_have_the_stated_keys() {
         }
         assert!(found("rpc.threads", path, "requests"), "{path} in {text}");
     }
+    for path in ["rdma", "rdma-read"] {
+        assert!(found("rpc.chunks", path, "bandwidth"), "{path} in {text}");
+    }
+    assert!(found("rpc.chunks", "rdma", "ratio"), "{text}");
     assert!(found("rpc.null", "shm", "ratio"), "{text}");
     assert!(!lines.iter().any(|line| line["bench"] == "rpc.sizes"), "--only is obeyed");
 }
@@ -28,7 +32,7 @@ fn json_lines_have_the_stated_keys() {
 #[test]
 fn the_suite_is_listed_and_wrong_names_are_refused() {
     let list = sidestep(&["bench", "list"]);
-    for word in ["rpc:", "null", "sizes", "threads", "tirpc-via"] {
+    for word in ["rpc:", "null", "sizes", "threads", "chunks", "rdma-read", "tirpc-via"] {
         assert!(list.contains(word), "{word} in\n{list}");
     }
     let refused = Bounded::start(program().args(["bench", "rpc", "--only", "nothing"]), PATIENCE).wait();

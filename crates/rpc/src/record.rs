@@ -3,6 +3,8 @@
 //! A message that lies whole in the bytes that have come is given away where it lies. Otherwise its bytes are
 //! collected, and no more memory is taken than bytes have come.
 
+use std::io;
+
 use sidestep_wire::oncrpc::record::{self, Header};
 
 /// Room for a mark before a message, so that both are written at once.
@@ -11,11 +13,15 @@ pub const ROOM: usize = record::LEN;
 /// Writes the mark of a frame: `ROOM` bytes and a message.
 #[inline]
 pub fn mark(frame: &mut [u8]) {
-    let length = frame.len() - ROOM;
-    record::Repr { last: true, length }.emit(frame);
+    let mark = mark_of(frame.len());
+    // A frame that was as long before has it, and whoever copies the frame next need not wait for it.
+    if frame[..ROOM] != mark {
+        frame[..ROOM].copy_from_slice(&mark);
+    }
 }
 
 /// The mark of a frame of so many bytes.
+#[inline]
 pub fn mark_of(frame_len: usize) -> [u8; ROOM] {
     let mut mark = [0; ROOM];
     record::Repr { last: true, length: frame_len - ROOM }.emit(&mut mark);
@@ -84,16 +90,29 @@ impl Assembler {
         }
     }
 
-    /// The message in the bytes that have come, if they are all of it, and nothing else has come before: then it need not be
-    /// [fed](Self::feed).
+    /// The same, and whether there was a message.
+    pub fn feed_any(&mut self, bytes: &[u8], take: &mut dyn FnMut(&[u8])) -> io::Result<bool> {
+        let mut any = false;
+        let fed = self.feed(bytes, |message| {
+            any = true;
+            take(message);
+        });
+        fed.map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "a message is too long"))?;
+        Ok(any)
+    }
+
+    /// Whether nothing has come of the next message.
+    #[inline]
+    pub fn is_between(&self) -> bool {
+        self.mark_len == 0 && self.have == 0
+    }
+
+    /// The message in the bytes that have come, if they are all of it. If nothing else has come
+    /// [before](Self::is_between), it need not be [fed](Self::feed).
     #[inline]
     pub fn whole<'a>(&self, bytes: &'a [u8]) -> Option<&'a [u8]> {
-        if self.mark_len > 0 || self.have > 0 {
-            return None;
-        }
-        let (mark, message) = bytes.split_first_chunk::<{ record::LEN }>()?;
-        let header = Header::new_checked(mark).ok()?;
-        (header.last() && header.length() == message.len() && message.len() <= self.max).then_some(message)
+        let (mark, message) = bytes.split_first_chunk()?;
+        (*mark == mark_of(bytes.len()) && message.len() <= self.max).then_some(message)
     }
 
     /// The mark of a fragment is whole.
@@ -171,7 +190,7 @@ mod tests {
                 let mut assembler = Assembler::new(5);
                 let mut found = Vec::new();
                 for part in [&bytes[..first], &bytes[first..second], &bytes[second..]] {
-                    match assembler.whole(part) {
+                    match assembler.whole(part).filter(|_| assembler.is_between()) {
                         Some(message) => found.push(message.to_vec()),
                         None => assembler.feed(part, |message| found.push(message.to_vec())).unwrap(),
                     }

@@ -16,6 +16,8 @@ const PROGRAM: u32 = 0x2000_0111;
 const ECHO: Procedure = Procedure { program: PROGRAM, version: 1, procedure: 1 };
 /// Counts, and says how far it has come.
 const COUNT: Procedure = Procedure { procedure: 2, ..ECHO };
+/// Takes bytes; says how many such calls went before, and the sum of the bytes.
+const SUM: Procedure = Procedure { procedure: 3, ..ECHO };
 const MOST: u32 = 4 << 20;
 
 #[derive(Default)]
@@ -42,9 +44,18 @@ impl Service for Store {
                 written.map_err(Refusal::of_results)
             }
             2 => out.u32(self.count.fetch_add(1, Ordering::SeqCst) as u32).map_err(Refusal::of_results),
+            3 => {
+                let sum = sum(input.opaque(MOST)?);
+                let before = self.count.fetch_add(1, Ordering::SeqCst) as u32;
+                out.words([before, sum]).map_err(Refusal::of_results)
+            }
             _ => Err(Refusal::ProcedureUnavailable),
         }
     }
+}
+
+fn sum(bytes: &[u8]) -> u32 {
+    bytes.iter().fold(0, |sum, byte| sum.wrapping_mul(31).wrapping_add((*byte).into()))
 }
 
 /// The bytes of `ECHO` begin behind a number and their length.
@@ -145,6 +156,21 @@ fn many_calls_are_outstanding_at_a_time() {
     let mut counts: Vec<u32> = pending.into_iter().map(|pending| pending.wait().unwrap()).collect();
     counts.sort_unstable();
     assert_eq!(counts, (0..200).collect::<Vec<_>>());
+}
+
+#[test]
+fn chunks_of_many_calls_are_read_at_a_time_and_the_calls_executed_in_their_order() {
+    let (_server, address) = serve(Binding::NONE);
+    let client = Client::connect_with(&address, ClientOptions::default()).unwrap();
+    // Inline, in chunks of which several are read at a time, and in some that are read alone.
+    let arguments: Vec<Vec<u8>> = [100, 65_536, 5000, 300_001, 2 << 20, 0, 700_000].map(bytes).to_vec();
+    let begin = |bytes: &Vec<u8>| {
+        client.begin(SUM, |out| out.opaque(bytes, MOST), |input| Ok((input.u32()?, input.u32()?))).unwrap()
+    };
+    let pending: Vec<_> = arguments.iter().cycle().take(70).map(begin).collect();
+    for (number, (pending, bytes)) in pending.into_iter().zip(arguments.iter().cycle()).enumerate() {
+        assert_eq!(pending.wait().unwrap(), (number as u32, sum(bytes)), "{} bytes", bytes.len());
+    }
 }
 
 #[test]

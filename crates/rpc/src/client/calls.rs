@@ -1,17 +1,17 @@
 //! The calls that are outstanding, and who reads.
 //!
-//! Slots, their buffers and their conditions are used again, so that a call allocates nothing once as many were
+//! Slots, calls, their buffers and their conditions are used again, so that a call allocates nothing once as many were
 //! outstanding before.
 
 use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
 
 use sidestep_sys::lock::{Condition, Guard};
 use sidestep_wire::oncrpc::Xid;
 
-use super::Connection;
-use crate::transport::Transport;
+use super::{Connection, Outstanding};
+use crate::transport::{Transport, left};
 
 /// How a call stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,10 +27,16 @@ pub(super) struct Calls {
     /// The connection in use, if there is one, and how many there were.
     pub connection: Option<Arc<Connection>>,
     connections: u64,
+    /// The calls whose replies somebody else may read, and places that are free.
     slots: Vec<Slot>,
     free: Vec<usize>,
     /// The slot of the call whose xid ends with the bits of the place; as many places as a power of two.
     by_xid: Vec<Option<usize>>,
+    /// The slots of calls that were listed late, when another one may have had the place of their xid.
+    late: Vec<usize>,
+    /// Calls that are over.
+    #[allow(clippy::vec_box)] // A call goes from hand to hand, and a box is one word to move.
+    spare: Vec<Box<Outstanding>>,
     next_xid: u32,
     /// The connection in use, for one who reads from it; there unless somebody does.
     reader: Option<Arc<Connection>>,
@@ -41,8 +47,6 @@ pub(super) struct Calls {
 struct Slot {
     xid: Xid,
     state: State,
-    /// A buffer for the next call.
-    frame: Vec<u8>,
     reply: Vec<u8>,
     wake: Arc<Condition>,
     connection: u64,
@@ -59,6 +63,8 @@ impl Calls {
             slots: Vec::new(),
             free: Vec::new(),
             by_xid: vec![None; 64],
+            late: Vec::new(),
+            spare: Vec::new(),
             // Servers that remember calls must not take this client for an earlier one.
             next_xid: RandomState::new().hash_one(std::process::id()) as u32,
             reader: None,
@@ -70,44 +76,66 @@ impl Calls {
     pub fn connected(&mut self, transport: Box<dyn Transport>) -> Arc<Connection> {
         self.connections += 1;
         let (number, unsent, lossy) = (self.connections, Mutex::default(), transport.lossy());
-        let connection = Arc::new(Connection { number, transport, unsent, lossy });
+        let has_unsent = AtomicBool::new(false);
+        let connection = Arc::new(Connection { number, transport, unsent, has_unsent, lossy });
         self.reader = Some(connection.clone());
         self.connection.insert(connection).clone()
     }
 
-    /// A slot for a new call that will be sent over the connection in use, its number, and a buffer for its frame.
-    pub fn begin(&mut self) -> (usize, Xid, Vec<u8>) {
+    /// A new call of one who reads, which nobody else has to know as long as that is so. It is given back by [`Calls::end`].
+    #[inline]
+    pub fn begin(&mut self) -> Box<Outstanding> {
+        let xid = Xid(self.next_xid);
+        self.next_xid = self.next_xid.wrapping_add(1);
+        let mut call = self.spare.pop().unwrap_or_else(|| Box::new(Outstanding::new()));
+        call.begin(xid);
+        call
+    }
+
+    /// A new call of somebody else. It will be sent over the connection in use.
+    pub fn begin_listed(&mut self) -> Box<Outstanding> {
+        if (self.slots.len() - self.free.len() + 1) * 2 > self.by_xid.len() {
+            self.add_places();
+        }
+        // A call that waits long is passed by.
+        while self.by_xid[self.place(Xid(self.next_xid))].is_some() {
+            self.next_xid = self.next_xid.wrapping_add(1);
+        }
+        let mut call = self.begin();
+        let number = self.connection.as_ref().map_or(0, |connection| connection.number);
+        let slot = self.list(&mut call, number, State::Waiting);
+        let place = self.place(call.xid);
+        self.by_xid[place] = Some(slot);
+        call
+    }
+
+    /// A call that is sent over a connection, whose caller does not read any more.
+    pub fn list_late(&mut self, call: &mut Outstanding, connection: u64) {
+        if call.slot.is_none() {
+            let state = if self.is_current(connection) { State::Waiting } else { State::Lost };
+            let slot = self.list(call, connection, state);
+            self.late.push(slot);
+        }
+    }
+
+    fn list(&mut self, call: &mut Outstanding, connection: u64, state: State) -> usize {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push(Slot::new());
             self.slots.len() - 1
         });
-        let xid = self.new_xid();
-        let place = self.place(xid);
-        self.by_xid[place] = Some(slot);
-        let number = self.connection.as_ref().map_or(0, |connection| connection.number);
-        let call = &mut self.slots[slot];
-        (call.xid, call.state, call.connection) = (xid, State::Waiting, number);
-        (slot, xid, std::mem::take(&mut call.frame))
+        let listed = &mut self.slots[slot];
+        (listed.xid, listed.state, listed.connection) = (call.xid, state, connection);
+        call.slot = Some(slot);
+        slot
     }
 
-    /// The next number whose place is free. A call that waits long is passed by.
-    fn new_xid(&mut self) -> Xid {
-        if (self.slots.len() - self.free.len()) * 2 > self.by_xid.len() {
-            // Numbers that differ in their last bits differ in more of them, too.
-            self.by_xid = vec![None; self.by_xid.len() * 2];
-            for slot in 0..self.slots.len() {
-                let place = self.place(self.slots[slot].xid);
-                if self.slots[slot].state != State::Free {
-                    self.by_xid[place] = Some(slot);
-                }
-            }
-        }
-        loop {
-            let xid = Xid(self.next_xid);
-            self.next_xid = self.next_xid.wrapping_add(1);
-            if self.by_xid[self.place(xid)].is_none() {
-                return xid;
-            }
+    fn add_places(&mut self) {
+        // Numbers that differ in their last bits differ in more of them, too.
+        let before = std::mem::take(&mut self.by_xid);
+        self.by_xid = vec![None; before.len() * 2];
+        for slot in before.into_iter().flatten() {
+            let place = self.place(self.slots[slot].xid);
+            self.by_xid[place] = Some(slot);
         }
     }
 
@@ -115,15 +143,28 @@ impl Calls {
         xid.0 as usize & (self.by_xid.len() - 1)
     }
 
+    /// The slot of the call with a number.
+    fn find(&self, xid: Xid) -> Option<usize> {
+        let is_its = |slot: &usize| self.slots[*slot].xid == xid;
+        let here = self.by_xid[self.place(xid)].filter(is_its);
+        here.or_else(|| self.late.iter().copied().find(is_its))
+    }
+
     /// The call is over, or given up.
-    pub fn end(&mut self, slot: usize, frame: Vec<u8>) {
-        let place = self.place(self.slots[slot].xid);
-        self.by_xid[place] = None;
-        let call = &mut self.slots[slot];
-        call.state = State::Free;
-        if frame.capacity() <= KEPT {
-            call.frame = frame;
+    #[inline]
+    pub fn end(&mut self, mut call: Box<Outstanding>) {
+        if let Some(slot) = call.slot.take() {
+            self.take_off(slot);
         }
+        call.frame.shrink(KEPT);
+        self.spare.push(call);
+    }
+
+    fn take_off(&mut self, slot: usize) {
+        let place = self.place(self.slots[slot].xid);
+        self.by_xid[place].take_if(|listed| *listed == slot);
+        self.late.retain(|late| *late != slot);
+        self.slots[slot].state = State::Free;
         self.free.push(slot);
     }
 
@@ -132,19 +173,20 @@ impl Calls {
     }
 
     /// A call is sent again, over the connection in use.
-    pub fn resume(&mut self, slot: usize) -> Option<Arc<Connection>> {
+    pub fn resume(&mut self, call: &mut Outstanding) -> Option<Arc<Connection>> {
         let connection = self.connection.clone()?;
-        let call = &mut self.slots[slot];
-        (call.state, call.connection) = (State::Waiting, connection.number);
+        self.list_late(call, connection.number);
+        let listed = &mut self.slots[call.slot?];
+        (listed.state, listed.connection) = (State::Waiting, connection.number);
         Some(connection)
     }
 
     pub fn deliver(&mut self, xid: Xid, message: &[u8]) {
-        let Some(slot) = self.by_xid[self.place(xid)] else {
+        let Some(slot) = self.find(xid) else {
             return;
         };
         let call = &mut self.slots[slot];
-        if call.xid == xid && matches!(call.state, State::Waiting | State::Lost) {
+        if matches!(call.state, State::Waiting | State::Lost) {
             call.reply.clear();
             call.reply.extend_from_slice(message);
             call.state = State::Replied;
@@ -196,11 +238,10 @@ impl Calls {
     }
 
     /// Sleeps until there is news for a call, or somebody must read, or a time.
-    pub fn park(mut calls: Guard<'_, Calls>, slot: usize, until: Instant) -> Guard<'_, Calls> {
+    pub fn park(mut calls: Guard<'_, Calls>, slot: usize, until: u64) -> Guard<'_, Calls> {
         calls.parked.push(slot);
         let wake = calls.slots[slot].wake.clone();
-        let most = until.saturating_duration_since(Instant::now());
-        let mut calls = wake.wait(calls, Some(most));
+        let mut calls = wake.wait(calls, Some(left(until)));
         calls.parked.retain(|parked| *parked != slot);
         calls
     }
@@ -218,14 +259,7 @@ impl Calls {
 
 impl Slot {
     fn new() -> Self {
-        Self {
-            xid: Xid(0),
-            state: State::Free,
-            frame: Vec::new(),
-            reply: Vec::new(),
-            wake: Arc::new(Condition::new()),
-            connection: 0,
-        }
+        Self { xid: Xid(0), state: State::Free, reply: Vec::new(), wake: Arc::new(Condition::new()), connection: 0 }
     }
 }
 
@@ -238,19 +272,35 @@ mod tests {
         let mut calls = Calls::new();
         // The numbers begin anew in between.
         calls.next_xid = u32::MAX - 100;
-        let begun: Vec<(usize, Xid)> = (0..1000).map(|_| calls.begin()).map(|(slot, xid, _)| (slot, xid)).collect();
-        for (slot, _) in begun.iter().step_by(2) {
-            calls.end(*slot, Vec::new());
+        // Of three calls the second is listed when others have the place of its number.
+        let mut begun: Vec<Box<Outstanding>> =
+            (0..999).map(|index| if index % 3 == 1 { calls.begin() } else { calls.begin_listed() }).collect();
+        for call in &mut begun {
+            calls.list_late(call, 1);
         }
-        for (index, (slot, xid)) in begun.iter().enumerate() {
+        let numbers: Vec<(usize, Xid)> = begun.iter().map(|call| (call.slot.unwrap(), call.xid)).collect();
+        for (_, call) in begun.into_iter().enumerate().filter(|(index, _)| index % 2 == 0) {
+            calls.end(call);
+        }
+        for (index, (slot, xid)) in numbers.iter().enumerate() {
             calls.deliver(*xid, &xid.0.to_be_bytes());
             let expected = if index % 2 == 0 { State::Free } else { State::Replied };
             assert_eq!(calls.state(*slot), expected);
             assert!(index % 2 == 0 || calls.take_reply(*slot) == xid.0.to_be_bytes());
         }
         // Nobody has this number, although somebody has its place.
-        let (slot, xid, _) = calls.begin();
-        calls.deliver(Xid(xid.0 ^ 0x8000_0000), b"reply");
-        assert_eq!(calls.state(slot), State::Waiting);
+        let call = calls.begin_listed();
+        calls.deliver(Xid(call.xid.0 ^ 0x8000_0000), b"reply");
+        assert_eq!(calls.state(call.slot.unwrap()), State::Waiting);
+    }
+
+    #[test]
+    fn a_call_is_lost_if_its_connection_was_before_it_was_listed() {
+        let mut calls = Calls::new();
+        let mut call = calls.begin();
+        calls.list_late(&mut call, 1);
+        assert_eq!(calls.state(call.slot.unwrap()), State::Lost);
+        calls.end(call);
+        assert!(calls.late.is_empty() && calls.begin().slot.is_none());
     }
 }

@@ -5,6 +5,7 @@
 //! sleeps and wakes in its own thread, and many share one connection.
 
 mod calls;
+mod frame;
 mod pending;
 mod route;
 mod sending;
@@ -14,16 +15,17 @@ pub use pending::Pending;
 
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use sidestep_sys::lock::{Guard, Lock};
 use sidestep_wire::oncrpc::{self, Xid};
 
 use self::calls::Calls;
-use self::route::Route;
+use self::frame::Frame;
 use crate::rdma::{INLINE, inline_size};
-use crate::transport::{self, Transport, Wishes};
+use crate::transport::{self, MAX_DATAGRAM, Transport, Wishes, after};
 use crate::xdr::{self, Reader, Writer};
 use crate::{Address, Binding, Credential, Error, MAX_MESSAGE};
 
@@ -82,11 +84,19 @@ impl Default for ClientOptions {
     }
 }
 
+/// Appends the arguments of a call, once. What calls have in common is compiled once for all kinds of arguments and results.
+type Encode<'a> = dyn FnMut(&mut Writer<'_>) -> Result<(), xdr::Error> + 'a;
+
+/// Takes the results of a call, once.
+type Decode<'a> = dyn FnMut(&mut Reader<'_>) -> Result<(), xdr::Error> + 'a;
+
 struct Inner {
     address: Address,
     options: ClientOptions,
     /// The same over every connection, and nobody else's.
     identity: u64,
+    /// The greatest length of a call.
+    max_call: usize,
     /// Whoever makes a connection holds it; nobody waits for it with another lock held.
     connecting: Mutex<()>,
     calls: Lock<Calls>,
@@ -97,31 +107,44 @@ struct Connection {
     transport: Box<dyn Transport>,
     /// Calls without replies that wait to be sent with the next call. Whoever sends holds the lock.
     unsent: Mutex<Vec<u8>>,
+    /// There are such calls, or were a moment ago.
+    has_unsent: AtomicBool,
     /// What the transport says.
     lossy: bool,
 }
 
-/// A call that was sent. It is ended by [`Inner::finish`].
+/// A call. It is ended by [`Inner::finish`], and its memory used for another one.
 struct Outstanding {
-    slot: usize,
+    /// Where the calls have it; nowhere while its caller is the one who reads.
+    slot: Option<usize>,
     xid: Xid,
     deadline: Deadline,
     /// What is sent again if need be; a part of it may have been put together elsewhere where that cannot be.
-    frame: Vec<u8>,
+    frame: Frame,
     /// When it is sent again, and how long that was to wait for, where messages can get lost.
-    resend: Option<(Instant, Duration)>,
+    resend: Option<(u64, Duration)>,
+}
+
+impl Outstanding {
+    fn new() -> Self {
+        Self { slot: None, xid: Xid(0), deadline: Deadline::default(), frame: Frame::default(), resend: None }
+    }
+
+    #[inline]
+    fn begin(&mut self, xid: Xid) {
+        (self.xid, self.deadline, self.resend) = (xid, Deadline::default(), None);
+    }
 }
 
 /// When a call must have ended. The time runs from the first look at it: a call that is sent at once looks at no clock before
 /// its server has work.
-struct Deadline {
-    timeout: Duration,
-    at: Option<Instant>,
-}
+#[derive(Default)]
+struct Deadline(Option<u64>);
 
 impl Deadline {
-    fn at(&mut self) -> Instant {
-        *self.at.get_or_insert_with(|| Instant::now() + self.timeout)
+    #[inline]
+    fn at(&mut self, timeout: Duration) -> u64 {
+        *self.0.get_or_insert_with(|| after(timeout))
     }
 }
 
@@ -134,9 +157,14 @@ impl Client {
 
     /// Connects with options.
     pub fn connect_with(address: &Address, options: ClientOptions) -> Result<Client, Error> {
+        let max_call = match address {
+            Address::Udp(_) => MAX_DATAGRAM.min(options.max_message),
+            _ => options.max_message,
+        };
         let inner = Inner {
             address: address.clone(),
             options,
+            max_call,
             identity: RandomState::new().hash_one(std::process::id()),
             connecting: Mutex::new(()),
             calls: Lock::new(Calls::new()),
@@ -152,8 +180,8 @@ impl Client {
         encode: impl FnOnce(&mut Writer<'_>) -> Result<(), xdr::Error>,
         decode: fn(&mut Reader<'_>) -> Result<T, xdr::Error>,
     ) -> Result<Pending<T>, Error> {
-        let (mut call, _) = self.inner.begin(procedure, encode, false)?;
-        call.deadline.at();
+        let mut encode = Some(encode);
+        let call = self.inner.send_new(procedure, &mut |out| encode.take().map_or(Ok(()), |encode| encode(out)))?;
         Ok(Pending::new(self.clone(), call, decode))
     }
 
@@ -164,8 +192,10 @@ impl Client {
         encode: impl FnOnce(&mut Writer<'_>) -> Result<(), xdr::Error>,
         decode: fn(&mut Reader<'_>) -> Result<T, xdr::Error>,
     ) -> Result<T, Error> {
-        let (call, route) = self.inner.begin(procedure, encode, true)?;
-        self.inner.wait(call, route, decode)
+        let (mut encode, mut value) = (Some(encode), None);
+        let encode = &mut |out: &mut Writer<'_>| encode.take().map_or(Ok(()), |encode| encode(out));
+        self.inner.call(procedure, encode, &mut |results| decode(results).map(|results| value = Some(results)))?;
+        value.ok_or_else(|| self.inner.disconnected())
     }
 
     /// Sends a call that the server does not reply to. Over RDMA there are none: replies carry the credits. It may wait for the next call, or for [`Client::flush`].
@@ -178,17 +208,19 @@ impl Client {
         if let Address::Rdma(_) = inner.address {
             return Err(Error::Unsupported("batched calls over RDMA"));
         }
-        let (slot, xid, mut frame) = inner.calls().begin();
-        let framed = inner.frame(&mut frame, None, xid, procedure, encode);
-        let sent = framed.and_then(|_| inner.send_batched(&frame));
-        inner.calls().end(slot, frame);
+        let mut call = inner.calls().begin_listed();
+        let mut encode = Some(encode);
+        let encode = &mut |out: &mut Writer<'_>| encode.take().map_or(Ok(()), |encode| encode(out));
+        let framed = inner.frame(&mut call, None, procedure, encode);
+        let sent = framed.and_then(|_| inner.send_batched(&call.frame));
+        inner.calls().end(call);
         sent
     }
 
     /// Sends the batched calls that wait.
     pub fn flush(&self) -> Result<(), Error> {
-        let mut route = Route::Over(self.inner.connection()?);
-        self.inner.send(&mut route, &[], &mut self.inner.deadline())
+        let connection = self.inner.connection()?;
+        self.inner.send(&connection, &[], &mut Deadline::default())
     }
 
     /// Where the calls go.
@@ -229,10 +261,6 @@ impl Inner {
         let wishes = Wishes { max_message, timeout, reply_chunk, inline, binding };
         let transport = transport::connect(&self.address, self.identity, wishes)?;
         Ok(self.calls().connected(transport))
-    }
-
-    fn deadline(&self) -> Deadline {
-        Deadline { timeout: self.options.timeout, at: None }
     }
 
     /// Gives up a connection. Whoever has a call outstanding over it is told.

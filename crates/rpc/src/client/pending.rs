@@ -11,19 +11,27 @@ use crate::xdr::{self, Reader};
 pub struct Pending<T> {
     client: Client,
     /// There until it is waited for.
-    call: Option<Outstanding>,
+    call: Option<Box<Outstanding>>,
     decode: fn(&mut Reader<'_>) -> Result<T, xdr::Error>,
 }
 
 impl<T> Pending<T> {
-    pub(super) fn new(client: Client, call: Outstanding, decode: fn(&mut Reader<'_>) -> Result<T, xdr::Error>) -> Self {
+    pub(super) fn new(
+        client: Client,
+        call: Box<Outstanding>,
+        decode: fn(&mut Reader<'_>) -> Result<T, xdr::Error>,
+    ) -> Self {
         Self { client, call: Some(call), decode }
     }
 
     /// Waits for the reply and gives the results.
     pub fn wait(mut self) -> Result<T, Error> {
         match self.call.take() {
-            Some(call) => self.client.inner.wait(call, Route::None, self.decode),
+            Some(call) => {
+                let (inner, decode, mut value) = (&self.client.inner, self.decode, None);
+                inner.wait(call, Route::None, &mut |results| decode(results).map(|results| value = Some(results)))?;
+                value.ok_or_else(|| inner.disconnected())
+            }
             None => Err(self.client.inner.disconnected()),
         }
     }

@@ -31,13 +31,6 @@ impl Route<'_> {
             Route::Reading(reading) => reading.connection(),
         }
     }
-
-    /// Leaves the reading to another.
-    pub fn leave_reading(&mut self) {
-        if let Route::Reading(reading) = self {
-            *self = reading.connection.clone().map_or(Route::None, Route::Over);
-        }
-    }
 }
 
 impl<'a> Reading<'a> {
@@ -51,13 +44,19 @@ impl<'a> Reading<'a> {
         self.connection.as_deref()
     }
 
+    pub fn shared_connection(&self) -> Option<Arc<Connection>> {
+        self.connection.clone()
+    }
+
     /// Reads no more. The caller must see to it that somebody does, if somebody must.
-    #[inline]
+    #[inline(always)]
     pub fn end(mut self) -> Guard<'a, Calls> {
         let mut calls = self.inner.calls();
         if let Some(connection) = self.connection.take() {
             calls.read_end(connection);
         }
+        // Nothing is left to drop, and the compiler would call the drop to find that out.
+        std::mem::forget(self);
         calls
     }
 }

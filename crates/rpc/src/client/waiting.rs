@@ -1,48 +1,68 @@
 //! Waiting for replies.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use sidestep_sys::clock;
 use sidestep_sys::lock::Guard;
 use sidestep_wire::oncrpc::{self, reply};
 
 use super::calls::{Calls, State};
 use super::route::{Reading, Route};
-use super::{Inner, Outstanding};
+use super::{Decode, Inner, Outstanding};
 use crate::Error;
-use crate::xdr::{self, Reader};
+use crate::transport::after;
+use crate::xdr::Reader;
 
 impl Inner {
     /// Waits for the reply of a call, and gives its results.
-    pub(super) fn wait<T>(
+    #[inline]
+    pub(super) fn wait(
         &self,
-        mut call: Outstanding,
+        mut call: Box<Outstanding>,
         route: Route<'_>,
-        decode: fn(&mut Reader<'_>) -> Result<T, xdr::Error>,
-    ) -> Result<T, Error> {
-        let mut calls = match route {
-            // Nobody has taken the reply: who sends over a stream takes none before the call is sent.
-            Route::Reading(reading) if call.resend.is_none() => {
-                let (calls, own) = self.read(&mut call, reading, decode);
-                if let Some(value) = own {
-                    self.finish(calls, call);
-                    return value;
-                }
-                calls
-            }
-            Route::Reading(reading) => reading.end(),
-            Route::None | Route::Over(_) => {
-                drop(route);
-                self.calls()
-            }
+        decode: &mut Decode<'_>,
+    ) -> Result<(), Error> {
+        let Route::Reading(reading) = route else {
+            drop(route);
+            return self.wait_longer(self.calls(), call, decode);
         };
+        let mut own = Own::default();
+        // Nobody has taken the reply: who sends over a stream takes none before the call is sent.
+        if call.resend.is_none() {
+            self.read(&mut call, &reading, decode, &mut own);
+        }
+        let number = reading.connection().map_or(0, |connection| connection.number);
+        let mut calls = reading.end();
+        if own.has_come {
+            self.finish(calls, call);
+            return match own.failure {
+                None => Ok(()),
+                Some(error) => Err(error),
+            };
+        }
+        calls.list_late(&mut call, number);
+        self.wait_longer(calls, call, decode)
+    }
+
+    /// The same, for one who does not read yet.
+    #[inline(never)]
+    fn wait_longer<'a>(
+        &'a self,
+        mut calls: Guard<'a, Calls>,
+        mut call: Box<Outstanding>,
+        decode: &mut Decode<'_>,
+    ) -> Result<(), Error> {
+        let timeout = self.options.timeout;
         let outcome = loop {
-            match calls.state(call.slot) {
+            // Whoever gets here is listed.
+            let slot = call.slot.unwrap_or_default();
+            match calls.state(slot) {
                 State::Replied => {
-                    let reply = calls.take_reply(call.slot);
+                    let reply = calls.take_reply(slot);
                     drop(calls);
                     let value = results(&reply, decode);
                     calls = self.calls();
-                    calls.keep_reply(call.slot, reply);
+                    calls.keep_reply(slot, reply);
                     break value;
                 }
                 State::Lost => {
@@ -59,29 +79,33 @@ impl Inner {
             match calls.read_begin() {
                 Some(connection) => {
                     drop(calls);
-                    let (locked, own) = self.read(&mut call, Reading::new(self, connection), decode);
-                    calls = locked;
-                    if let Some(value) = own {
-                        break value;
+                    let reading = Reading::new(self, connection);
+                    let mut own = Own::default();
+                    self.read(&mut call, &reading, decode, &mut own);
+                    calls = reading.end();
+                    if own.has_come {
+                        break own.failure.map_or(Ok(()), Err);
                     }
                 }
-                None => calls = Calls::park(calls, call.slot, call.until()),
+                None => calls = Calls::park(calls, slot, call.until(timeout)),
             }
-            if calls.state(call.slot) != State::Waiting {
+            if calls.state(slot) != State::Waiting {
                 continue;
             }
-            let now = Instant::now();
-            if now >= call.deadline.at() {
-                let after = self.options.timeout;
-                break Err(Error::TimedOut { address: self.address.to_string(), after });
+            let now = clock::now();
+            if now >= call.deadline.at(timeout) {
+                break Err(Error::TimedOut { address: self.address.to_string(), after: timeout });
             }
             if let Some((at, pause)) = call.resend
                 && now >= at
             {
-                call.resend = Some((now + pause * 2, pause * 2));
-                let mut route = calls.connection.clone().map_or(Route::None, Route::Over);
+                call.resend = Some((after(pause * 2), pause * 2));
+                let connection = calls.connection.clone();
                 drop(calls);
-                let sent = self.send(&mut route, &call.frame, &mut call.deadline);
+                let sent = match &connection {
+                    Some(connection) => self.send(connection, &call.frame, &mut call.deadline),
+                    None => Err(self.disconnected()),
+                };
                 calls = self.calls();
                 if let Err(error) = sent {
                     break Err(error);
@@ -93,54 +117,67 @@ impl Inner {
     }
 
     /// Reads once. The call's own reply is decoded where the transport has it; others are given to their calls.
-    fn read<'a, T>(
-        &'a self,
-        call: &mut Outstanding,
-        reading: Reading<'a>,
-        decode: fn(&mut Reader<'_>) -> Result<T, xdr::Error>,
-    ) -> (Guard<'a, Calls>, Option<Result<T, Error>>) {
-        let mut own = None;
-        if let Some(connection) = reading.connection() {
-            let received = connection.transport.receive(call.until(), &mut |message| {
-                if own.is_none() && matches!(oncrpc::peek(message), Ok((xid, false)) if xid == call.xid) {
-                    own = Some(results(message, decode));
-                } else {
-                    self.deliver(message);
+    #[inline(always)]
+    fn read(&self, call: &mut Outstanding, reading: &Reading<'_>, decode: &mut Decode<'_>, own: &mut Own) {
+        let Some(connection) = reading.connection() else { return };
+        let (until, xid) = (call.until(self.options.timeout), call.xid);
+        let received = connection.transport.receive(until, &mut |message| {
+            if own.has_come {
+                self.deliver(message);
+            } else if let Some(results) = reply::success(message, xid) {
+                own.has_come = true;
+                if let Err(error) = decoded(results, decode) {
+                    own.failure = Some(error);
                 }
-            });
-            if received.is_err() {
-                self.lost(connection);
+            } else if matches!(oncrpc::peek(message), Ok((of, false)) if of == xid) {
+                own.has_come = true;
+                own.failure = results(message, decode).err();
+            } else {
+                self.deliver(message);
             }
+        });
+        if received.is_err() {
+            self.lost(connection);
         }
-        (reading.end(), own)
     }
 
     /// The end of a call, also of one that is given up. Somebody else reads, if somebody must.
-    pub(super) fn finish(&self, mut calls: Guard<'_, Calls>, call: Outstanding) {
-        calls.end(call.slot, call.frame);
+    #[inline(always)]
+    pub(super) fn finish(&self, mut calls: Guard<'_, Calls>, call: Box<Outstanding>) {
+        calls.end(call);
         calls.hand_over();
     }
 }
 
+/// What has become of the own reply of one who reads.
+#[derive(Default)]
+struct Own {
+    has_come: bool,
+    failure: Option<Error>,
+}
+
 impl Outstanding {
     /// How long to wait before something is done about it.
-    fn until(&mut self) -> Instant {
-        let deadline = self.deadline.at();
+    #[inline]
+    fn until(&mut self, timeout: Duration) -> u64 {
+        let deadline = self.deadline.at(timeout);
         self.resend.map_or(deadline, |(at, _)| at.min(deadline))
     }
 }
 
 /// What a reply says, or the results behind it.
-fn results<T>(message: &[u8], decode: fn(&mut Reader<'_>) -> Result<T, xdr::Error>) -> Result<T, Error> {
+#[inline(never)]
+fn results(message: &[u8], decode: &mut Decode<'_>) -> Result<(), Error> {
     let (header, results) = reply::Repr::parse(message).map_err(Error::Reply)?;
     match header.body {
-        reply::Body::Accepted { state: reply::Accepted::Success, .. } => {
-            let mut input = Reader::new(results);
-            let value = decode(&mut input).map_err(Error::Reply)?;
-            input.finish().map_err(Error::Reply)?;
-            Ok(value)
-        }
+        reply::Body::Accepted { state: reply::Accepted::Success, .. } => decoded(results, decode),
         reply::Body::Accepted { state, .. } => Err(Error::Refused(state)),
         reply::Body::Denied(denied) => Err(Error::Denied(denied)),
     }
+}
+
+#[inline]
+fn decoded(results: &[u8], decode: &mut Decode<'_>) -> Result<(), Error> {
+    let mut input = Reader::new(results);
+    decode(&mut input).and_then(|()| input.finish()).map_err(Error::Reply)
 }

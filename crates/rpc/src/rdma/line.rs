@@ -1,9 +1,8 @@
 //! One iWARP connection over one TCP connection that does not block. Whoever has it calls [`Line::advance`] when the
 //! socket or the clock says so.
 
-use std::collections::VecDeque;
 use std::hash::{BuildHasher, RandomState};
-use std::io::{self, Read, Write};
+use std::io::{self, IoSlice, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::ops::Deref;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -11,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use nix::poll::PollFlags;
 use sidestep_iwarp::{
-    BufferId, Config, Connection, Event, Gather, MemoryTable, Outcome, ReadRequest, Region, Rights, SendKind, Source,
-    SourceSlice, Stag, StreamIdentity, TaggedOffset, Transport, Vectors, WorkId,
+    BufferId, Config, Connection, Event, Gather, MemoryTable, Outcome, Piece, ReadRequest, Region, Rights, SendKind,
+    Source, SourceSlice, Stag, StreamIdentity, TaggedOffset, Transport, Vectors, WorkId,
 };
 use sidestep_wire::rpcrdma::Segment;
 
@@ -32,14 +31,12 @@ pub(crate) struct Line {
     /// The length of receive buffers.
     inline: usize,
     tags: RandomState,
-    /// Messages that were put back.
-    early: VecDeque<Message>,
     /// The peer has closed its half.
     peer_done: bool,
     ended: bool,
 }
 
-/// What the socket has not taken, from `sent` on.
+/// What was to be sent and lies in memory that was taken back, from `sent` on. It goes before what is gathered.
 #[derive(Default)]
 struct Output {
     bytes: Vec<u8>,
@@ -65,6 +62,13 @@ pub(crate) struct Message {
     len: usize,
 }
 
+#[cfg(test)]
+impl Message {
+    pub fn of(bytes: &[u8]) -> Self {
+        Self { buffer: bytes.to_vec(), len: bytes.len() }
+    }
+}
+
 impl Deref for Message {
     type Target = [u8];
 
@@ -85,6 +89,9 @@ pub(crate) enum Received {
 const READ: usize = 128 << 10;
 const BUDGET: u64 = 256 << 10;
 
+/// How many pieces of memory are written at a time.
+const PIECES: usize = 64;
+
 /// A peer that sends all the time is looked away from after so many reads.
 const READS: usize = 16;
 
@@ -93,6 +100,7 @@ impl Line {
     pub fn new(socket: TcpStream, connection: Connection, inline: usize) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
         socket.set_nodelay(true)?;
+        tune_for_path(&socket);
         let mut line = Self {
             connection,
             table: MemoryTable::new(),
@@ -106,7 +114,6 @@ impl Line {
             next_name: 0,
             inline,
             tags: RandomState::new(),
-            early: VecDeque::new(),
             peer_done: false,
             ended: false,
         };
@@ -124,11 +131,6 @@ impl Line {
         self.connection.poll_event()
     }
 
-    /// Messages that were received before their turn, to be received again.
-    pub fn put_back(&mut self, messages: Vec<Message>) {
-        self.early.extend(messages);
-    }
-
     /// A message was dealt with: its buffer is used again.
     pub fn give_back(&mut self, message: Message) {
         self.spare.receives.push(message.buffer);
@@ -141,9 +143,6 @@ impl Line {
 
     /// The next message, or the end of something that was posted.
     pub fn poll_received(&mut self) -> io::Result<Option<Received>> {
-        if let Some(message) = self.early.pop_front() {
-            return Ok(Some(Received::Message(message)));
-        }
         while let Some(completion) = self.connection.poll_completion() {
             let work = completion.work;
             return match completion.outcome {
@@ -189,6 +188,12 @@ impl Line {
     /// Takes memory back: the peer cannot reach it any more.
     pub fn take_back(&mut self, stag: Stag) -> Vec<u8> {
         self.table.deregister(stag);
+        let Self { memory, gather, output, .. } = self;
+        let is_from_there = |piece| matches!(piece, Piece::Source(slice) if slice.source == Source::Region(stag));
+        if gather.pieces().any(is_from_there) {
+            // A peer that has asked for it, and does not wait for it, gets it nevertheless.
+            memory.collect(gather, &mut output.bytes);
+        }
         self.memory.regions.remove(&stag).unwrap_or_default()
     }
 
@@ -264,7 +269,7 @@ impl Line {
 
     /// Whether the socket has not taken everything.
     pub fn has_output(&self) -> bool {
-        self.output.sent < self.output.bytes.len()
+        self.output.sent < self.output.bytes.len() || !self.gather.is_empty()
     }
 
     /// Ends the connection; whoever waits for its socket is told.
@@ -299,25 +304,42 @@ impl Line {
         loop {
             if !self.has_output() {
                 let now: Duration = self.begin.elapsed();
-                let Self { connection, table, memory, gather, output, .. } = self;
-                output.bytes.clear();
-                output.sent = 0;
+                let Self { connection, table, memory, gather, .. } = self;
                 connection.poll_transmit(now, BUDGET, table, memory, gather);
-                memory.collect(gather, &mut output.bytes);
-                if output.bytes.is_empty() {
+                if gather.is_empty() {
                     return Ok(());
                 }
             }
-            match (&self.socket).write(&self.output.bytes[self.output.sent..]) {
-                Ok(count) => {
-                    self.output.sent += count;
-                    self.connection.handle_transmitted(self.begin.elapsed(), count as u64);
-                }
+            match self.write_some() {
+                Ok(count) => self.connection.handle_transmitted(self.begin.elapsed(), count as u64),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
         }
+    }
+
+    /// Gives the socket what it takes, from where it lies.
+    fn write_some(&mut self) -> io::Result<usize> {
+        let Self { socket, memory, gather, output, .. } = self;
+        if output.sent < output.bytes.len() {
+            let count = (&*socket).write(&output.bytes[output.sent..])?;
+            output.sent += count;
+            if output.sent == output.bytes.len() {
+                (output.bytes, output.sent) = (Vec::new(), 0);
+            }
+            return Ok(count);
+        }
+        let mut slices = [IoSlice::new(&[]); PIECES];
+        for (slice, piece) in slices.iter_mut().zip(gather.pieces()) {
+            *slice = IoSlice::new(match piece {
+                Piece::Bytes(bytes) => bytes,
+                Piece::Source(source) => memory.source(source),
+            });
+        }
+        let count = (&*socket).write_vectored(&slices[..gather.piece_count().min(PIECES)])?;
+        gather.advance(count as u64);
+        Ok(count)
     }
 
     /// Takes what has come; `false` if there was nothing.
@@ -342,6 +364,18 @@ impl Line {
         bytes.copy_within(consumed..*have, 0);
         *have -= consumed;
         Ok(true)
+    }
+}
+
+/// A stream that does not leave the host is not to be paced, as the congestion control of the system may do (BBR: half of the
+/// bandwidth). Reno is in every kernel, and everybody may use it.
+fn tune_for_path(socket: &TcpStream) {
+    let ends = (socket.local_addr(), socket.peer_addr());
+    if let (Ok(here), Ok(there)) = ends
+        && here.ip() == there.ip()
+    {
+        // It works without, too.
+        let _ = rustix::net::sockopt::set_tcp_congestion(socket, "reno");
     }
 }
 

@@ -60,8 +60,9 @@ impl Line for ChannelLine {
 }
 
 impl Inbound for Inward {
-    fn receive(&mut self, take: &mut dyn FnMut(&[u8])) -> io::Result<()> {
-        Inward::receive(self, None, take).map(|_| ())
+    #[inline]
+    fn receive(&mut self, mut take: impl FnMut(&[u8])) -> io::Result<()> {
+        Inward::receive(self, None, &mut take).map(|_| ())
     }
 }
 

@@ -8,16 +8,16 @@ use sidestep_wire::oncrpc::{self, Auth, AuthSys, Xid, call, reply};
 
 use super::cache::{Cache, Found};
 use super::connection::ReplyPath;
+use super::lines::InPlace;
 use super::service::{Call, Peer, Refusal, Service};
 use crate::record::{self, ROOM};
-use crate::transport::Space;
 use crate::xdr::{self, Place, Reader, Writer};
 
 pub(super) type Authorize = Box<dyn Fn(&Call<'_>) -> Result<(), AuthError> + Send + Sync>;
 
 /// Knows the services, and what they have done.
 pub(super) struct Dispatcher {
-    /// Sorted by program.
+    /// Sorted by program and version.
     services: Vec<Entry>,
     cache: Cache,
     authorize: Authorize,
@@ -28,6 +28,13 @@ struct Entry {
     program: u32,
     version: u32,
     service: Arc<dyn Service>,
+}
+
+impl Entry {
+    #[inline]
+    fn name(&self) -> (u32, u32) {
+        (self.program, self.version)
+    }
 }
 
 /// What becomes of a message.
@@ -46,12 +53,14 @@ impl Dispatcher {
         let entry =
             |service: Arc<dyn Service>| Entry { program: service.program(), version: service.version(), service };
         let mut services: Vec<Entry> = services.into_iter().map(entry).collect();
-        services.sort_by_key(|entry| entry.program);
+        services.sort_by_key(Entry::name);
+        // The first of several with the same name serves.
+        services.dedup_by_key(|entry| entry.name());
         Self { services, cache, authorize, max_message }
     }
 
     /// Handles a message. `reply` is overwritten with a marked frame of at most `limit` bytes of message, or with the end of
-    /// one whose beginning lies in `space`. Others who asked for the same call meanwhile are replied to over their own paths.
+    /// one whose beginning lies in its place. Others who asked for the same call meanwhile are replied to over their own paths.
     pub fn handle(
         &self,
         message: &[u8],
@@ -59,18 +68,12 @@ impl Dispatcher {
         path: &ReplyPath,
         limit: usize,
         reply: &mut Vec<u8>,
-        space: Option<&mut Space<'_>>,
+        place: Option<&mut InPlace<'_>>,
     ) -> Outcome {
         let limit = limit.min(self.max_message);
         let (header, arguments) = match call::Repr::parse(message) {
             Ok(parsed) => parsed,
-            Err(xdr::Error::RpcVersion { xid, .. }) => {
-                let denied = Denied::RpcMismatch { low: oncrpc::VERSION, high: oncrpc::VERSION };
-                return finish(reply, Xid(xid), Body::Denied(denied));
-            }
-            // A reply, which nobody here has asked for.
-            Err(_) if matches!(oncrpc::peek(message), Ok((_, false))) => return Outcome::Silence,
-            Err(_) => return Outcome::Nonsense,
+            Err(error) => return refuse(message, &error, reply),
         };
         let call::Repr { xid, program, version, procedure, credential, verifier } = header;
         let call = Call { xid, program, version, procedure, credential, verifier, peer };
@@ -91,8 +94,8 @@ impl Dispatcher {
             }
         };
         // A reply that is remembered is not put together elsewhere.
-        let space = if key.is_none() { space } else { None };
-        let outcome = execute(&**service, &call, arguments, limit, reply, space);
+        let place = if key.is_none() { place } else { None };
+        let outcome = execute(&**service, &call, arguments, limit, reply, place);
         if let Some(key) = key {
             let frame = (outcome == Outcome::Reply).then_some(reply.as_slice());
             for other in self.cache.done(key, frame) {
@@ -104,16 +107,21 @@ impl Dispatcher {
         outcome
     }
 
+    #[inline]
     fn find(&self, program: u32, version: u32) -> Result<&Arc<dyn Service>, Accepted> {
-        let start = self.services.partition_point(|entry| entry.program < program);
-        let versions = || self.services[start..].iter().take_while(|entry| entry.program == program);
-        if let Some(entry) = versions().find(|entry| entry.version == version) {
-            return Ok(&entry.service);
+        match self.services.binary_search_by_key(&(program, version), Entry::name) {
+            Ok(found) => Ok(&self.services[found].service),
+            Err(_) => Err(self.versions(program)),
         }
-        let numbers = || versions().map(|entry| entry.version);
+    }
+
+    /// Why there is no such version.
+    #[cold]
+    fn versions(&self, program: u32) -> Accepted {
+        let numbers = || self.services.iter().filter(|entry| entry.program == program).map(|entry| entry.version);
         match (numbers().min(), numbers().max()) {
-            (Some(low), Some(high)) => Err(Accepted::ProgramMismatch { low, high }),
-            _ => Err(Accepted::ProgramUnavailable),
+            (Some(low), Some(high)) => Accepted::ProgramMismatch { low, high },
+            _ => Accepted::ProgramUnavailable,
         }
     }
 }
@@ -133,14 +141,11 @@ fn execute(
     arguments: &[u8],
     limit: usize,
     reply: &mut Vec<u8>,
-    mut space: Option<&mut Space<'_>>,
+    mut in_place: Option<&mut InPlace<'_>>,
 ) -> Outcome {
-    reply.clear();
-    reply.extend_from_slice(&[0; ROOM]);
-    let place = space.as_mut().map(|space| &mut **space as &mut dyn Place);
+    begin_success(reply, call.xid);
+    let place = in_place.as_mut().map(|place| &mut **place as &mut dyn Place);
     let mut out = Writer::with_place(reply, ROOM + limit.max(MIN_REPLY), place);
-    let header = reply::Repr { xid: call.xid, body: accepted(Accepted::Success) };
-    header.emit(&mut out).expect("a reply header fits into the shortest reply");
     let mut input = Reader::new(arguments);
     // A service that panics has trouble of its own, and only its call is refused.
     let outcome = catch_unwind(AssertUnwindSafe(|| service.call(call, &mut input, &mut out)));
@@ -151,8 +156,8 @@ fn execute(
         }
         return Outcome::Reply;
     }
-    if let Some(space) = space {
-        space.clear();
+    if let Some(place) = in_place {
+        place.clear();
     }
     let body = match outcome {
         Ok(Ok(()) | Err(Refusal::NoReply)) => return Outcome::Silence,
@@ -164,6 +169,37 @@ fn execute(
     finish(reply, call.xid, body)
 }
 
+/// Begins the reply that most calls get. The last one was often such a reply, too, and its header differs in the xid alone.
+#[inline]
+fn begin_success(reply: &mut Vec<u8>, xid: Xid) {
+    const HEAD: usize = ROOM + reply::PLAIN_LEN;
+    let header = reply::success_header(xid);
+    let (number, rest) = header.split_at(size_of::<Xid>());
+    if reply.get(ROOM + number.len()..HEAD) == Some(rest) {
+        reply.truncate(HEAD);
+        reply[ROOM..ROOM + number.len()].copy_from_slice(number);
+        return;
+    }
+    reply.clear();
+    reply.extend_from_slice(&[0; ROOM]);
+    reply.extend_from_slice(&header);
+}
+
+/// A message that is no call that could be executed.
+#[cold]
+fn refuse(message: &[u8], error: &xdr::Error, reply: &mut Vec<u8>) -> Outcome {
+    match error {
+        xdr::Error::RpcVersion { xid, .. } => {
+            let denied = Denied::RpcMismatch { low: oncrpc::VERSION, high: oncrpc::VERSION };
+            finish(reply, Xid(*xid), Body::Denied(denied))
+        }
+        // A reply, which nobody here has asked for.
+        _ if matches!(oncrpc::peek(message), Ok((_, false))) => Outcome::Silence,
+        _ => Outcome::Nonsense,
+    }
+}
+
+#[cold]
 fn finish(reply: &mut Vec<u8>, xid: Xid, body: Body<'_>) -> Outcome {
     reply.clear();
     reply.extend_from_slice(&[0; ROOM]);

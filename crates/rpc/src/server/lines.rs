@@ -12,6 +12,7 @@ use super::dispatch::{Dispatcher, Outcome};
 use super::service::Peer;
 use crate::client::lock;
 use crate::transport::Space;
+use crate::xdr::Place;
 
 /// The side of such a connection that replies.
 pub(super) trait Line: Send + Sync {
@@ -30,7 +31,49 @@ pub(super) trait Line: Send + Sync {
 /// The side that is called.
 pub(super) trait Inbound: Send + 'static {
     /// Waits for messages, and gives all that have come to `take`.
-    fn receive(&mut self, take: &mut dyn FnMut(&[u8])) -> io::Result<()>;
+    fn receive(&mut self, take: impl FnMut(&[u8])) -> io::Result<()>;
+}
+
+/// A reply that is put together where it is sent from, if its line has such a place.
+pub(super) struct InPlace<'a> {
+    line: &'a dyn Line,
+    /// Since the first byte.
+    space: Option<Space<'a>>,
+}
+
+impl InPlace<'_> {
+    /// Forgets what is here: it was never sent.
+    pub fn clear(&mut self) {
+        self.space = None;
+    }
+
+    /// Sends what is here and the end of the frame. `false`: there is nothing here, or not all of it fits, and `end` is all of
+    /// the frame. Others may send then.
+    #[inline]
+    fn finish(&mut self, end: &mut Vec<u8>) -> io::Result<bool> {
+        if self.space.is_some() { self.finish_there(end) } else { Ok(false) }
+    }
+
+    #[inline(never)]
+    fn finish_there(&mut self, end: &mut Vec<u8>) -> io::Result<bool> {
+        match self.space.take() {
+            Some(mut space) if space.is_used() => space.finish(end),
+            _ => Ok(false),
+        }
+    }
+}
+
+impl Place for InPlace<'_> {
+    fn put(&mut self, parts: [&[u8]; 2]) -> bool {
+        if self.space.is_none() {
+            self.space = self.line.space();
+        }
+        self.space.as_mut().is_some_and(|space| space.put(parts))
+    }
+
+    fn take_back(&mut self, into: &mut Vec<u8>) -> bool {
+        self.space.as_mut().is_some_and(|space| space.take_back(into))
+    }
 }
 
 /// The connections of one kind that a server has.
@@ -109,21 +152,19 @@ impl Lines {
 
     fn execute(&self, line: &Arc<dyn Line>, inbound: &mut impl Inbound, peer: &Peer) {
         let path = ReplyPath::Line(line.clone());
+        let line = &**line;
         let (mut reply, mut sense) = (Vec::new(), true);
         while sense && !self.stopping.load(Ordering::Relaxed) {
-            let received = inbound.receive(&mut |message| {
-                let mut space = line.space();
-                match self.dispatcher.handle(message, peer, &path, self.limits.max_message, &mut reply, space.as_mut())
-                {
-                    Outcome::Reply => {
-                        let in_place = space.filter(Space::is_used).map(|mut space| space.finish(&mut reply));
-                        match in_place {
-                            // Nothing is there, or not all of it fits.
-                            None | Some(Ok(false)) => line.send(&reply),
-                            Some(Ok(true)) => {}
-                            Some(Err(_)) => sense = false,
-                        }
-                    }
+            let received = inbound.receive(|message| {
+                let mut place = InPlace { line, space: None };
+                let limit = self.limits.max_message;
+                match self.dispatcher.handle(message, peer, &path, limit, &mut reply, Some(&mut place)) {
+                    Outcome::Reply => match place.finish(&mut reply) {
+                        // Nothing is there, or not all of it fits.
+                        Ok(false) => line.send(&reply),
+                        Ok(true) => {}
+                        Err(_) => sense = false,
+                    },
                     Outcome::Silence => {}
                     Outcome::Nonsense => sense = false,
                 }

@@ -10,6 +10,7 @@ mod cache;
 mod channels;
 mod connection;
 mod dispatch;
+mod gathering;
 mod lines;
 mod pool;
 mod rdma;

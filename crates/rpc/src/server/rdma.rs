@@ -11,17 +11,18 @@ use std::time::{Duration, Instant};
 
 use nix::poll::PollFlags;
 use nix::sys::eventfd::{EfdFlags, EventFd};
-use sidestep_iwarp::{Connection, Event, Rights, Stag, WorkId};
+use sidestep_iwarp::{Connection, Event};
 use sidestep_wire::oncrpc::{Xid, call, reply};
 use sidestep_wire::rpcrdma::header::{Header, Kind, Repr};
-use sidestep_wire::rpcrdma::{ReadSegment, Segment, VERSION};
+use sidestep_wire::rpcrdma::{Segment, VERSION};
 
 use super::Limits;
 use super::connection::ReplyPath;
 use super::dispatch::{Dispatcher, Outcome};
+use super::gathering::{Gathered, Gathering, Whole, inline_of};
 use super::service::Peer;
 use crate::client::lock;
-use crate::rdma::{self, Binding, CREDITS, Line, Received, assemble, bulk_at, ended, inline_limit, private_data};
+use crate::rdma::{self, Binding, CREDITS, Line, Received, bulk_at, ended, inline_limit, private_data};
 use crate::record::ROOM;
 use crate::xdr::{self, Writer};
 use crate::{Error, Procedure};
@@ -59,9 +60,6 @@ const MAX_CONNECTIONS: usize = 1024;
 
 /// How long a client may take to make its connection.
 const SETUP: Duration = Duration::from_secs(30);
-
-/// How long a client may take to answer reads; its connection ends then.
-const READING: Duration = Duration::from_secs(60);
 
 /// After an error of `accept`, usually for want of descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
@@ -157,7 +155,8 @@ impl Shared {
         let thread = std::thread::Builder::new().name("rpc rdma".to_owned()).spawn(move || {
             let peer = Peer::Rdma(from);
             let (waiting, offered) = (HashMap::new(), Offered::default());
-            let mut session = Session { line, shared: &shared, mailbox: own, inline: 0, peer, waiting, offered };
+            let calls = Gathering::new(shared.limits.max_message);
+            let mut session = Session { line, calls, shared: &shared, mailbox: own, inline: 0, peer, waiting, offered };
             // Whatever ends it, the client sees the end.
             let _ = session.serve();
             session.line.close();
@@ -171,6 +170,7 @@ impl Shared {
 /// One connection.
 struct Session<'a> {
     line: Line,
+    calls: Gathering,
     shared: &'a Shared,
     mailbox: Arc<Mailbox>,
     /// The longest message that the client takes.
@@ -208,8 +208,14 @@ impl Session<'_> {
         let path = ReplyPath::Rdma(self.mailbox.clone());
         let mut frame = Vec::new();
         loop {
-            if let Some(Received::Message(message)) = self.next(None)? {
-                self.message(&message, &path, &mut frame)?;
+            match self.next()? {
+                Some(Received::Message(message)) => self.calls.put(message, &mut self.line)?,
+                Some(Received::Done(work)) => self.calls.read(work),
+                None => {}
+            }
+            while let Some(Gathered { message, whole }) = self.calls.take(&mut self.line)? {
+                self.message(&message, &whole, &path, &mut frame)?;
+                self.calls.give_back(whole);
                 self.line.give_back(message);
             }
             let replies = std::mem::take(&mut *lock(&self.mailbox.replies));
@@ -223,8 +229,11 @@ impl Session<'_> {
     }
 
     /// The next thing that happens; nothing, if it is a reply in the mailbox. An error is the end.
-    fn next(&mut self, deadline: Option<Instant>) -> io::Result<Option<Received>> {
+    fn next(&mut self) -> io::Result<Option<Received>> {
         loop {
+            if let Some(received) = self.line.poll_received()? {
+                return Ok(Some(received));
+            }
             let end = self.line.advance();
             if let Some(received) = self.line.poll_received()? {
                 return Ok(Some(received));
@@ -240,18 +249,18 @@ impl Session<'_> {
                 Some(event) => return Err(ended(&event)),
                 None => end?,
             }
-            let stopping = self.shared.stopping.load(Ordering::Acquire);
+            let (stopping, deadline) = (self.shared.stopping.load(Ordering::Acquire), self.calls.deadline());
             if stopping || deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                 return Err(io::ErrorKind::TimedOut.into());
             }
-            if deadline.is_none() && !lock(&self.mailbox.replies).is_empty() {
+            if !lock(&self.mailbox.replies).is_empty() {
                 return Ok(None);
             }
             rdma::wait(&self.line, self.line.interest(), &self.mailbox.bell, deadline)?;
         }
     }
 
-    fn message(&mut self, bytes: &[u8], path: &ReplyPath, frame: &mut Vec<u8>) -> io::Result<()> {
+    fn message(&mut self, bytes: &[u8], whole: &Whole, path: &ReplyPath, frame: &mut Vec<u8>) -> io::Result<()> {
         let header = match Header::new_checked(bytes) {
             Ok(header) => header,
             Err(xdr::Error::RdmaVersion { xid, .. }) => {
@@ -263,18 +272,12 @@ impl Session<'_> {
                 _ => return Err(rdma::protocol("a message without a header")),
             },
         };
-        let inline = match header.kind {
-            Kind::Msg => header.rest(),
-            Kind::NoMsg => &[],
-            Kind::VersionError { .. } | Kind::ChunkError => return Ok(()),
+        let Some(inline) = inline_of(&header) else { return Ok(()) };
+        let message = match whole {
+            Whole::Inline => inline,
+            Whole::Of(message) => message,
+            Whole::Impossible => return self.error(header.xid, Kind::ChunkError),
         };
-        let read: Vec<ReadSegment> = header.read_segments().collect();
-        let gathered = match self.gather(inline, &read)? {
-            Gathered::Inline => None,
-            Gathered::Whole(message) => Some(message),
-            Gathered::Impossible => return self.error(header.xid, Kind::ChunkError),
-        };
-        let message = gathered.as_deref().unwrap_or(inline);
         let procedure = call::Repr::parse(message).map_or_else(
             |_| Procedure::default(),
             |(call, _)| Procedure { program: call.program, version: call.version, procedure: call.procedure },
@@ -291,56 +294,6 @@ impl Session<'_> {
             Outcome::Silence => {}
             Outcome::Nonsense => return Err(rdma::protocol("a message that is no call")),
         }
-        Ok(())
-    }
-
-    /// Reads the read chunks of a call and puts it together.
-    fn gather(&mut self, inline: &[u8], read: &[ReadSegment]) -> io::Result<Gathered> {
-        if read.is_empty() {
-            return Ok(Gathered::Inline);
-        }
-        let total: u64 = read.iter().map(|segment| u64::from(segment.target.length)).sum();
-        let limit = self.shared.limits.max_message;
-        if total + inline.len() as u64 > limit as u64 || !read.is_sorted_by_key(|segment| segment.position) {
-            return Ok(Gathered::Impossible);
-        }
-        let sink = self.line.register(vec![0; total as usize], Rights::NONE)?;
-        self.read_all(read, sink)?;
-        let mut bytes = self.line.take_back(sink);
-        if inline.is_empty() && read.iter().all(|segment| segment.position == 0) {
-            // The chunk is the message.
-            bytes.resize(bytes.len().next_multiple_of(4), 0);
-            return Ok(Gathered::Whole(bytes));
-        }
-        // The segments of one chunk follow each other.
-        let mut chunks: Vec<(usize, &[u8])> = Vec::new();
-        let (mut start, mut end) = (0, 0);
-        for (index, segment) in read.iter().enumerate() {
-            end += segment.target.length as usize;
-            if read.get(index + 1).is_none_or(|next| next.position != segment.position) {
-                chunks.push((segment.position as usize, &bytes[start..end]));
-                start = end;
-            }
-        }
-        Ok(assemble(inline, &chunks, limit).map_or(Gathered::Impossible, Gathered::Whole))
-    }
-
-    fn read_all(&mut self, read: &[ReadSegment], sink: Stag) -> io::Result<()> {
-        let deadline = Some(Instant::now() + READING);
-        let (mut offset, mut outstanding): (u64, Vec<WorkId>) = (0, Vec::new());
-        for segment in read {
-            outstanding.push(self.line.read(segment.target, sink, offset)?);
-            offset += u64::from(segment.target.length);
-        }
-        let mut early = Vec::new();
-        while !outstanding.is_empty() {
-            match self.next(deadline)? {
-                Some(Received::Done(work)) => outstanding.retain(|read| *read != work),
-                Some(Received::Message(message)) => early.push(message),
-                None => {}
-            }
-        }
-        self.line.put_back(early);
         Ok(())
     }
 
@@ -398,15 +351,6 @@ impl Session<'_> {
         emit(&Repr { kind, ..Repr::inline(xid, CREDITS as u32) }, &mut bytes)?;
         self.line.send(bytes).map(|_| ())
     }
-}
-
-/// A call whose read chunks were read.
-enum Gathered {
-    /// There are none.
-    Inline,
-    Whole(Vec<u8>),
-    /// They do not fit together.
-    Impossible,
 }
 
 fn emit(header: &Repr<'_>, bytes: &mut Vec<u8>) -> io::Result<()> {

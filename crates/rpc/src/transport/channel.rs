@@ -1,10 +1,10 @@
 //! Channels of the fabric: the same records as over TCP, in rings of shared memory.
 
-use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use sidestep_fabric::link::LinkOptions;
 use sidestep_fabric::queue::{Receiver, Sender};
@@ -12,7 +12,7 @@ use sidestep_fabric::{Channel, ChannelOptions, Endpoint, Error as FabricError, N
 use sidestep_sys::clock;
 use sidestep_sys::lock::Lock;
 
-use super::{Take, Transport};
+use super::{Take, Transport, after};
 use crate::client::lock;
 use crate::record::{self, Assembler};
 use crate::xdr::Place;
@@ -24,12 +24,12 @@ pub(super) fn connect(
     timeout: Duration,
 ) -> io::Result<Box<dyn Transport>> {
     let node = node([name])?;
-    let clocks = Clocks::new();
-    let deadline = Some(clocks.fabric_time(clocks.instant + timeout));
+    let deadline = Some(after(timeout));
     let channel = Channel::connect(&node, name, ChannelOptions::default(), &identity.to_le_bytes(), deadline);
     let Channel { sender, receiver, endpoint } = channel.map_err(failed)?;
     let inward = Lock::new(Inward::new(receiver, max_message));
-    Ok(Box::new(FabricChannel { sender: Mutex::new(sender), inward, endpoint, clocks }))
+    let (sender, in_frame) = (Mutex::new(sender), AtomicBool::new(false));
+    Ok(Box::new(FabricChannel { sender, in_frame, inward, endpoint }))
 }
 
 /// A node on the links of the schemes of these names.
@@ -40,27 +40,11 @@ pub(crate) fn node<'a>(names: impl IntoIterator<Item = &'a str>) -> io::Result<N
 
 struct FabricChannel {
     sender: Mutex<Sender>,
+    /// A frame was sent in part. Whoever has the sender says so, and looks.
+    in_frame: AtomicBool,
     /// One thread at a time receives, so nobody ever waits for it.
     inward: Lock<Inward>,
     endpoint: Endpoint,
-    clocks: Clocks,
-}
-
-/// The same moment by two clocks, so that a call need not read both.
-pub(super) struct Clocks {
-    instant: Instant,
-    fabric: u64,
-}
-
-impl Clocks {
-    pub fn new() -> Self {
-        Self { instant: Instant::now(), fabric: clock::now() }
-    }
-
-    pub fn fabric_time(&self, until: Instant) -> u64 {
-        let from_then = until.saturating_duration_since(self.instant);
-        self.fabric.saturating_add(u64::try_from(from_then.as_nanos()).unwrap_or(u64::MAX))
-    }
 }
 
 /// Space in the ring of a channel, where a frame is put together: its long items are copied once. It is found, and the sender
@@ -156,35 +140,66 @@ impl Inward {
         Self { receiver, assembler: Assembler::new(max_message), buffer: vec![0; BUFFER].into() }
     }
 
-    /// Waits for messages until a time of the fabric: whether there was one.
-    pub fn receive(&mut self, deadline: Option<u64>, take: &mut dyn FnMut(&[u8])) -> io::Result<bool> {
+    /// Waits for messages until a time: whether there was one.
+    #[inline(always)]
+    pub fn receive(&mut self, deadline: Option<u64>, take: &mut (impl FnMut(&[u8]) + ?Sized)) -> io::Result<bool> {
         let Self { receiver, assembler, buffer } = self;
-        let any = Cell::new(false);
-        let mut take = |message: &[u8]| {
-            any.set(true);
+        let mut known = receiver.known();
+        if known == 0 {
+            if let Err(error) = receiver.wait(deadline) {
+                return timed_out(error);
+            }
+            known = receiver.known();
+        }
+        // Most messages come whole and alone. What is wrong with the others is found the general way.
+        let bytes = buffer.get_mut(..known).unwrap_or_default();
+        if assembler.is_between()
+            && receiver.peek_known(0, bytes)
+            && let Some(message) = assembler.whole(bytes)
+        {
+            receiver.consume(bytes.len()).map_err(failed)?;
             take(message);
-        };
+            return Ok(true);
+        }
+        self.receive_any(deadline, &mut |message| take(message))
+    }
+
+    /// The same for any messages.
+    #[inline(never)]
+    fn receive_any(&mut self, deadline: Option<u64>, take: &mut dyn FnMut(&[u8])) -> io::Result<bool> {
+        let Self { receiver, assembler, buffer } = self;
         loop {
             let count = match assembler.rest(PIECE) {
                 Some(rest) => receiver.receive(rest, deadline),
                 None => receiver.receive(buffer, deadline),
             };
             let count = match count {
-                Err(FabricError::TimedOut(_)) => return Ok(false),
-                outcome => outcome.map_err(failed)?,
+                Ok(count) => count,
+                Err(error) => return timed_out(error),
             };
-            if assembler.is_inside() {
-                assembler.filled(count, &mut take);
-            } else if let Some(message) = assembler.whole(&buffer[..count]) {
-                take(message);
+            let any = if assembler.is_inside() {
+                let mut any = false;
+                assembler.filled(count, |message| {
+                    any = true;
+                    take(message);
+                });
+                any
             } else {
-                let fed = assembler.feed(&buffer[..count], &mut take);
-                fed.map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "a message is too long"))?;
-            }
-            if any.get() {
+                assembler.feed_any(&buffer[..count], take)?
+            };
+            if any {
                 return Ok(true);
             }
         }
+    }
+}
+
+/// What a wait without a message comes to.
+#[cold]
+fn timed_out(error: FabricError) -> io::Result<bool> {
+    match error {
+        FabricError::TimedOut(_) => Ok(false),
+        error => Err(failed(error)),
     }
 }
 
@@ -197,21 +212,36 @@ impl Transport for FabricChannel {
     }
 
     fn send(&self, frame: &[u8]) -> io::Result<usize> {
-        lock(&self.sender).try_send(frame).map_err(failed)
+        let mut sender = lock(&self.sender);
+        let count = sender.try_send(frame).map_err(failed)?;
+        if count > 0 {
+            self.in_frame.store(count < frame.len(), Ordering::Relaxed);
+        }
+        Ok(count)
     }
 
-    fn receive(&self, until: Instant, take: &mut dyn FnMut(&[u8])) -> io::Result<bool> {
-        self.inward.lock().receive(Some(self.clocks.fabric_time(until)), take)
+    fn send_whole(&self, frame: &[u8]) -> io::Result<bool> {
+        let Ok(mut sender) = self.sender.try_lock() else { return Ok(false) };
+        if self.in_frame.load(Ordering::Relaxed) || sender.space_for(frame.len()).map_err(failed)? < frame.len() {
+            return Ok(false);
+        }
+        let count = sender.try_send(frame).map_err(failed)?;
+        // There was space for all of it.
+        Ok(count == frame.len())
     }
 
-    fn wait_sendable(&self, until: Instant, take: Option<&mut Take<'_>>) -> io::Result<()> {
+    fn receive(&self, until: u64, take: &mut dyn FnMut(&[u8])) -> io::Result<bool> {
+        self.inward.lock().receive(Some(until), take)
+    }
+
+    fn wait_sendable(&self, until: u64, take: Option<&mut Take<'_>>) -> io::Result<()> {
         if let Some(take) = take {
             let mut inward = self.inward.lock();
             if inward.receiver.has_news() {
                 inward.receive(Some(clock::now()), take)?;
             }
         }
-        let deadline = self.clocks.fabric_time(until.min(Instant::now() + LOOK));
+        let deadline = until.min(after(LOOK));
         match lock(&self.sender).wait_space(1, Some(deadline)) {
             Err(FabricError::TimedOut(_)) => Ok(()),
             outcome => outcome.map_err(failed),

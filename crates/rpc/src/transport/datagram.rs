@@ -5,11 +5,12 @@ use std::net::{SocketAddr, ToSocketAddrs, UdpSocket};
 use std::os::fd::AsFd;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use nix::poll::PollFlags;
+use sidestep_sys::clock;
 
-use super::{Take, Transport, wait};
+use super::{Take, Transport, after, wait};
 use crate::record::ROOM;
 
 /// The greatest datagram that UDP carries.
@@ -62,15 +63,14 @@ impl Transport for Datagram {
         }
     }
 
-    fn receive(&self, until: Instant, take: &mut dyn FnMut(&[u8])) -> io::Result<bool> {
+    fn receive(&self, until: u64, take: &mut dyn FnMut(&[u8])) -> io::Result<bool> {
         let mut buffer = self.buffer.lock().unwrap_or_else(|poison| poison.into_inner());
         loop {
             if self.closed.load(Ordering::Relaxed) {
                 return Err(io::ErrorKind::NotConnected.into());
             }
-            let now = Instant::now();
-            if wait(self.socket.as_fd(), PollFlags::POLLIN, until.min(now + CLOSE_CHECK))?.is_empty() {
-                if Instant::now() >= until {
+            if wait(self.socket.as_fd(), PollFlags::POLLIN, until.min(after(CLOSE_CHECK)))?.is_empty() {
+                if clock::now() >= until {
                     return Ok(false);
                 }
                 continue;
@@ -87,7 +87,7 @@ impl Transport for Datagram {
         }
     }
 
-    fn wait_sendable(&self, until: Instant, _: Option<&mut Take<'_>>) -> io::Result<()> {
+    fn wait_sendable(&self, until: u64, _: Option<&mut Take<'_>>) -> io::Result<()> {
         wait(self.socket.as_fd(), PollFlags::POLLOUT, until).map(|_| ())
     }
 

@@ -15,9 +15,10 @@ pub(crate) use stream::{READ, Socket};
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::time::Instant;
+use std::time::Duration;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use sidestep_sys::clock;
 
 use crate::{Address, Error};
 
@@ -30,6 +31,7 @@ pub(crate) type Take<'a> = dyn FnMut(&[u8]) + 'a;
 /// - A frame is sent whole, and in the order of calls, or the transport is broken and says so from then on.
 /// - `receive` gives every message that has come to `take`, once, and returns early when there was one.
 /// - `close` ends a `receive` that waits in another thread.
+/// - Times are those of [`clock::now`].
 pub(crate) trait Transport: Send + Sync {
     /// Whether messages can get lost although the transport is not broken.
     fn lossy(&self) -> bool;
@@ -37,12 +39,18 @@ pub(crate) trait Transport: Send + Sync {
     /// Sends as much of a marked frame as can be sent without waiting: how much that is.
     fn send(&self, frame: &[u8]) -> io::Result<usize>;
 
+    /// Sends a marked frame if all of it can be sent now and nobody else sends: whether it has. Unlike `send`, anybody may call
+    /// it at any time.
+    fn send_whole(&self, _: &[u8]) -> io::Result<bool> {
+        Ok(false)
+    }
+
     /// Waits for messages until a time: whether there was one.
-    fn receive(&self, until: Instant, take: &mut dyn FnMut(&[u8])) -> io::Result<bool>;
+    fn receive(&self, until: u64, take: &mut dyn FnMut(&[u8])) -> io::Result<bool>;
 
     /// Waits until more of a frame can be sent, or a time. Messages that come meanwhile are given to `take`; without it
     /// somebody else receives, and the wait may end early.
-    fn wait_sendable(&self, until: Instant, take: Option<&mut Take<'_>>) -> io::Result<()>;
+    fn wait_sendable(&self, until: u64, take: Option<&mut Take<'_>>) -> io::Result<()>;
 
     /// Where a frame can be put together, if it can be where it is sent from. Only one who may send puts anything there.
     fn space(&self) -> Option<Space<'_>> {
@@ -67,15 +75,25 @@ pub(crate) fn connect(address: &Address, identity: u64, wishes: Wishes) -> Resul
     }
 }
 
+/// The time after so long.
+#[inline]
+pub(crate) fn after(duration: Duration) -> u64 {
+    clock::now().saturating_add(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
+}
+
+/// How long it is to a time.
+pub(crate) fn left(until: u64) -> Duration {
+    Duration::from_nanos(until.saturating_sub(clock::now()))
+}
+
 /// Waits for events of a descriptor: those that came, none if the time came first.
-fn wait(fd: BorrowedFd<'_>, events: PollFlags, until: Instant) -> io::Result<PollFlags> {
+fn wait(fd: BorrowedFd<'_>, events: PollFlags, until: u64) -> io::Result<PollFlags> {
     loop {
-        let left = until.saturating_duration_since(Instant::now());
         // Rounded up, so that nobody spins through the last millisecond.
-        let millis = left.as_nanos().div_ceil(1_000_000).min(i32::MAX as u128) as i32;
+        let millis = until.saturating_sub(clock::now()).div_ceil(1_000_000).min(i32::MAX as u64) as i32;
         let mut fds = [PollFd::new(fd.as_fd(), events)];
         match poll(&mut fds, PollTimeout::try_from(millis).unwrap_or(PollTimeout::MAX)) {
-            Ok(0) if Instant::now() >= until => return Ok(PollFlags::empty()),
+            Ok(0) if clock::now() >= until => return Ok(PollFlags::empty()),
             Ok(0) | Err(nix::errno::Errno::EINTR) => {}
             Ok(_) => return Ok(fds[0].revents().unwrap_or(PollFlags::all())),
             Err(error) => return Err(error.into()),

@@ -11,12 +11,13 @@ use std::time::{Duration, Instant};
 
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use sidestep_iwarp::{Connection, Event, Rights, Stag};
+use sidestep_sys::clock;
 use sidestep_sys::lock::Lock;
 use sidestep_wire::oncrpc::{Auth, Xid, call, reply};
 use sidestep_wire::rpcrdma::header::{Header, Kind, Repr};
 use sidestep_wire::rpcrdma::{ReadSegment, Segment};
 
-use super::{Take, Transport};
+use super::{Take, Transport, left};
 use crate::Procedure;
 use crate::client::lock;
 use crate::rdma::{self, Binding, CREDITS, HEADER, KEPT, Line, Message, Received, bulk_at};
@@ -131,7 +132,7 @@ impl Transport for Rdma {
         Ok(frame.len())
     }
 
-    fn receive(&self, until: Instant, take: &mut dyn FnMut(&[u8])) -> io::Result<bool> {
+    fn receive(&self, until: u64, take: &mut dyn FnMut(&[u8])) -> io::Result<bool> {
         let mut taken = self.taken.lock();
         loop {
             let mut state = lock(&self.state);
@@ -143,12 +144,12 @@ impl Transport for Rdma {
             }
             if taken.is_empty() {
                 end?;
-                if Instant::now() >= until {
+                if clock::now() >= until {
                     return Ok(false);
                 }
                 let interest = state.line.interest();
                 drop(state);
-                rdma::wait(&self.watched, interest, &self.bell, Some(until))?;
+                rdma::wait(&self.watched, interest, &self.bell, Some(Instant::now() + left(until)))?;
                 continue;
             }
             drop(state);
@@ -163,14 +164,14 @@ impl Transport for Rdma {
         }
     }
 
-    fn wait_sendable(&self, until: Instant, take: Option<&mut Take<'_>>) -> io::Result<()> {
+    fn wait_sendable(&self, until: u64, take: Option<&mut Take<'_>>) -> io::Result<()> {
         let state = lock(&self.state);
         // Replies that came since the last look have freed credits, and there may be none to wait for.
         if state.calls.len() < state.granted {
             return Ok(());
         }
         let Some(take) = take else {
-            let most = until.saturating_duration_since(Instant::now()).min(OTHERS_RECEIVE);
+            let most = left(until).min(OTHERS_RECEIVE);
             drop(self.credit.wait_timeout(state, most));
             return Ok(());
         };

@@ -6,11 +6,12 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::Mutex;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use nix::poll::PollFlags;
+use sidestep_sys::clock;
 
-use super::{Take, Transport, wait};
+use super::{Take, Transport, after, wait};
 use crate::client::lock;
 use crate::record::Assembler;
 
@@ -112,21 +113,21 @@ impl Transport for Stream {
         }
     }
 
-    fn receive(&self, until: Instant, take: &mut dyn FnMut(&[u8])) -> io::Result<bool> {
+    fn receive(&self, until: u64, take: &mut dyn FnMut(&[u8])) -> io::Result<bool> {
         self.receive_into(&mut lock(&self.inward), until, take)
     }
 
-    fn wait_sendable(&self, until: Instant, take: Option<&mut Take<'_>>) -> io::Result<()> {
+    fn wait_sendable(&self, until: u64, take: Option<&mut Take<'_>>) -> io::Result<()> {
         let Some(take) = take else {
             // The server will take more of ours when its replies are taken. Nobody may do so after a while.
-            let until = until.min(Instant::now() + OTHERS_RECEIVE);
+            let until = until.min(after(OTHERS_RECEIVE));
             return wait(self.socket.as_fd(), PollFlags::POLLOUT, until).map(|_| ());
         };
         let found = wait(self.socket.as_fd(), PollFlags::POLLIN | PollFlags::POLLOUT, until)?;
         if found.intersects(PollFlags::POLLOUT) || !found.intersects(PollFlags::POLLIN) {
             return Ok(());
         }
-        self.receive_into(&mut lock(&self.inward), Instant::now(), take).map(|_| ())
+        self.receive_into(&mut lock(&self.inward), clock::now(), take).map(|_| ())
     }
 
     fn close(&self) {
@@ -138,7 +139,7 @@ impl Transport for Stream {
 const OTHERS_RECEIVE: Duration = Duration::from_millis(10);
 
 impl Stream {
-    fn receive_into(&self, inward: &mut Inward, until: Instant, take: &mut dyn FnMut(&[u8])) -> io::Result<bool> {
+    fn receive_into(&self, inward: &mut Inward, until: u64, take: &mut dyn FnMut(&[u8])) -> io::Result<bool> {
         let Inward { assembler, buffer } = inward;
         loop {
             if wait(self.socket.as_fd(), PollFlags::POLLIN, until)?.is_empty() {
@@ -147,15 +148,7 @@ impl Stream {
             match self.socket.read(buffer) {
                 Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Ok(count) => {
-                    let mut any = false;
-                    let fed = assembler.feed(&buffer[..count], |message| {
-                        any = true;
-                        take(message);
-                    });
-                    if fed.is_err() {
-                        return Err(io::Error::new(io::ErrorKind::InvalidData, "a reply is too long"));
-                    }
-                    if any {
+                    if assembler.feed_any(&buffer[..count], take)? {
                         return Ok(true);
                     }
                 }

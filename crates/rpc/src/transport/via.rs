@@ -2,13 +2,11 @@
 
 use std::io;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use sidestep_sys::clock;
 use sidestep_sys::lock::Lock;
 
-use super::channel::Clocks;
-use super::{Take, Transport};
+use super::{Take, Transport, after};
 use crate::Address;
 use crate::via::{Card, Inward, Outward, ViaLine};
 
@@ -18,11 +16,9 @@ pub(super) fn connect(
     max_message: usize,
     timeout: Duration,
 ) -> io::Result<Box<dyn Transport>> {
-    let clocks = Clocks::new();
-    let deadline = clock::now().saturating_add(u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX));
-    let line = Card::open(address)?.connect(identity, deadline)?;
+    let line = Card::open(address)?.connect(identity, after(timeout))?;
     let (outward, inward) = (Lock::new(line.outward()), Lock::new(line.inward(max_message)));
-    Ok(Box::new(Via { outward, inward, line, clocks }))
+    Ok(Box::new(Via { outward, inward, line }))
 }
 
 struct Via {
@@ -30,7 +26,6 @@ struct Via {
     outward: Lock<Outward>,
     inward: Lock<Inward>,
     line: Arc<ViaLine>,
-    clocks: Clocks,
 }
 
 /// How long to wait for a reply before looking whether more can be sent, or whether somebody else still receives.
@@ -45,14 +40,14 @@ impl Transport for Via {
         self.outward.lock().try_send(frame)
     }
 
-    fn receive(&self, until: Instant, take: &mut dyn FnMut(&[u8])) -> io::Result<bool> {
-        self.inward.lock().receive(Some(self.clocks.fabric_time(until)), take)
+    fn receive(&self, until: u64, take: &mut dyn FnMut(&[u8])) -> io::Result<bool> {
+        self.inward.lock().receive(Some(until), take)
     }
 
-    fn wait_sendable(&self, until: Instant, take: Option<&mut Take<'_>>) -> io::Result<()> {
+    fn wait_sendable(&self, until: u64, take: Option<&mut Take<'_>>) -> io::Result<()> {
         match take {
             // Word of the receives of the server comes the same way as its replies.
-            Some(take) => self.receive(until.min(Instant::now() + LOOK), take).map(|_| ()),
+            Some(take) => self.receive(until.min(after(LOOK)), take).map(|_| ()),
             None => {
                 std::thread::sleep(LOOK);
                 Ok(())

@@ -6,9 +6,11 @@ use std::process::Command;
 
 const INSIDE: &str = "SIDESTEP_RPC_INSIDE";
 
+/// rpcbind listens on its UNIX socket first, and on TCP port 111 some milliseconds later.
 const PREPARE: &str = "mount -t tmpfs none /run && mount -t proc proc /proc && ip link set lo up &&
     mkdir -p /run/rpcbind && { rpcbind -f & } &&
-    for i in $(seq 500); do [ -S /run/rpcbind.sock ] && break; sleep 0.02; done; \"$@\"; status=$?; kill $!; exit $status";
+    for i in $(seq 500); do [ -S /run/rpcbind.sock ] && grep -q ':006F .* 0A ' /proc/net/tcp && break; sleep 0.02; done
+    \"$@\"; status=$?; kill $!; exit $status";
 
 /// Runs `inside` in namespaces: this test program runs again there, for this test alone. It is left out where these tools are
 /// not installed, or the user is not root.

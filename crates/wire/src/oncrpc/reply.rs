@@ -11,7 +11,25 @@ use crate::xdr::{Error, Reader, Writer};
 use std::fmt;
 
 /// The length of the header of a success whose verifier has no body.
-const PLAIN_LEN: usize = 24;
+pub const PLAIN_LEN: usize = 24;
+
+/// The header of most replies: success, and a verifier that says nothing.
+#[inline]
+#[must_use]
+pub fn success_header(xid: Xid) -> [u8; PLAIN_LEN] {
+    let mut header = [0; PLAIN_LEN];
+    header[..4].copy_from_slice(&xid.0.to_be_bytes());
+    header[4..8].copy_from_slice(&REPLY.to_be_bytes());
+    header
+}
+
+/// The results of a message that has that header.
+#[inline]
+#[must_use]
+pub fn success(message: &[u8], xid: Xid) -> Option<&[u8]> {
+    let (header, results) = message.split_first_chunk()?;
+    (*header == success_header(xid)).then_some(results)
+}
 
 /// The value of a reply header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -325,6 +343,22 @@ mod tests {
             for len in 0..bytes.len() {
                 assert!(matches!(Repr::parse(&bytes[..len]), Err(Error::Truncated { .. })), "{body:?}, {len} bytes");
             }
+        }
+    }
+
+    #[test]
+    fn the_header_of_most_replies_is_what_the_general_way_makes_of_it() {
+        let mut out = Vec::new();
+        Repr { xid: Xid(7), body: accepted(Accepted::Success) }.emit(&mut Writer::new(&mut out, 100)).unwrap();
+        assert_eq!(out, success_header(Xid(7)));
+        out.push(9);
+        assert_eq!(success(&out, Xid(7)), Some([9].as_slice()));
+        assert_eq!(success(&out, Xid(8)), None);
+        for at in 0..PLAIN_LEN {
+            let mut other = out.clone();
+            other[at] ^= 1;
+            assert_eq!(success(&other, Xid(7)), None, "byte {at}");
+            assert_eq!(success(&out[..at], Xid(7)), None, "{at} bytes");
         }
     }
 

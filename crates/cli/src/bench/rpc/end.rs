@@ -1,14 +1,17 @@
 //! One end of a measurement of calls, in a process of its own.
 
+use std::collections::VecDeque;
 use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
 use serde::{Deserialize, Serialize};
-use sidestep_fabric::{Channel, ChannelOptions, Node};
+use sidestep_fabric::{
+    Aperture, Channel, ChannelOptions, Cookie, Endpoint, LinkOptions, Node, RdmaQueue, Region, Rights,
+};
 use sidestep_rpc::xdr::{Reader, Writer};
-use sidestep_rpc::{Call, Client, ClientOptions, Procedure, Refusal, Server, Service};
+use sidestep_rpc::{Call, Client, ClientOptions, Pending, Procedure, Refusal, Server, Service};
 
 use super::super::clock::{self, Stopwatch};
 use super::super::stats::OneWay;
@@ -35,6 +38,13 @@ pub enum Role {
     },
     /// Sends such messages.
     Exchange(Calls),
+    /// Offers memory over iWARP, until it is killed.
+    Offer {
+        /// How much.
+        size: usize,
+    },
+    /// Reads such memory by RDMA, as many bytes at a time as a call has arguments.
+    Read(Calls),
 }
 
 /// Which calls, by how many threads and for how long.
@@ -44,6 +54,8 @@ pub struct Calls {
     pub size: usize,
     /// Threads that call at a time.
     pub threads: usize,
+    /// Calls of a thread that are outstanding at a time.
+    pub outstanding: usize,
     /// Milliseconds of the measurement. A fifth more goes before it.
     pub run_ms: u64,
 }
@@ -62,6 +74,9 @@ pub fn run(address: &str, role: Role) -> Result<()> {
             let options = ClientOptions { inline, reply_chunk: 0, ..ClientOptions::default() };
             let client = Client::connect_with(&address.parse()?, options)?;
             let bytes = vec![7; calls.size];
+            if calls.outstanding > 1 {
+                return measure(calls, |_| Ok(in_a_row(&client, &bytes, calls.outstanding)));
+            }
             measure(calls, |_| {
                 let (client, bytes) = (&client, &bytes);
                 Ok(move || {
@@ -73,6 +88,8 @@ pub fn run(address: &str, role: Role) -> Result<()> {
                 })
             })
         }
+        Role::Offer { size } => offer(address, size),
+        Role::Read(calls) => read(address, calls),
         Role::Exchange(calls) => {
             let (call, mut reply) = (vec![7; call_len(calls.size)], [0; REPLY_LEN]);
             let mut channel = Some(open_channel(address)?);
@@ -88,6 +105,18 @@ pub fn run(address: &str, role: Role) -> Result<()> {
                 })
             })
         }
+    }
+}
+
+/// Calls of which several are outstanding: each trip waits for the oldest, and begins another one.
+fn in_a_row<'a>(client: &'a Client, bytes: &'a [u8], most: usize) -> impl FnMut() -> Result<()> + Send + 'a {
+    let mut outstanding: VecDeque<Pending<()>> = VecDeque::new();
+    move || {
+        while outstanding.len() < most {
+            outstanding.push_back(client.begin(TAKE, |out| out.opaque(bytes, MOST), |_| Ok(()))?);
+        }
+        let oldest = outstanding.pop_front().ok_or_else(|| anyhow!("no call is outstanding"))?;
+        Ok(oldest.wait()?)
     }
 }
 
@@ -155,6 +184,47 @@ pub fn open_channel(address: &str) -> Result<Channel> {
     Ok(Channel::connect(&Node::new()?, address, ChannelOptions::default(), b"", clock::in_seconds(10))?)
 }
 
+fn iwarp() -> Result<Node> {
+    Ok(Node::open(&["iwarp"], &LinkOptions::default())?)
+}
+
+fn offer(address: &str, size: usize) -> Result<()> {
+    let node = iwarp()?;
+    let (listener, memory) = (node.listen(address)?, Region::new(&node, size)?);
+    let mut readers = Vec::new();
+    loop {
+        readers.push(listener.wait(None)?.accept(&memory.cookie(Rights::ALL).to_bytes())?);
+    }
+}
+
+/// Opens memory that an end offers.
+pub fn open_memory(address: &str) -> Result<(Endpoint, Aperture)> {
+    let endpoint = iwarp()?.connect(address, b"", clock::in_seconds(10))?;
+    let cookie = Cookie::from_bytes(&endpoint.private())?;
+    let aperture = Aperture::open(&endpoint, &cookie, clock::in_seconds(10))?;
+    Ok((endpoint, aperture))
+}
+
+/// As [`in_a_row`], without RPC: RDMA reads of as many bytes, of which as many are outstanding.
+fn read(address: &str, calls: Calls) -> Result<()> {
+    let Calls { size, outstanding: most, .. } = calls;
+    let (endpoint, aperture) = open_memory(address)?;
+    let queue = RdmaQueue::new(endpoint.node(), most);
+    let into = Region::new(endpoint.node(), size * most)?;
+    measure(calls, |_| {
+        let (mut outstanding, mut next) = (VecDeque::new(), 0);
+        let (queue, aperture, into) = (&queue, &aperture, &into);
+        Ok(move || {
+            while outstanding.len() < most {
+                outstanding.push_back(queue.read(aperture, 0, &into.slice(next * size, size)?)?);
+                next = (next + 1) % most;
+            }
+            let oldest = outstanding.pop_front().ok_or_else(|| anyhow!("no read is outstanding"))?;
+            Ok(queue.wait(oldest, None)?)
+        })
+    })
+}
+
 /// Each thread repeats its trip for a while; those of the measured time are timed.
 fn measure<T>(calls: Calls, mut open: impl FnMut(usize) -> Result<T>) -> Result<()>
 where
@@ -165,7 +235,7 @@ where
     let trips: Vec<T> = (0..calls.threads).map(&mut open).collect::<Result<_>>()?;
     let ready = Barrier::new(calls.threads);
     let watch = Stopwatch::start();
-    let timed: Vec<Result<(Vec<u32>, u64)>> = thread::scope(|scope| {
+    let timed: Vec<Result<(Vec<u32>, u64, Duration)>> = thread::scope(|scope| {
         let spawn = |mut trip: T| {
             let ready = &ready;
             scope.spawn(move || {
@@ -173,7 +243,8 @@ where
                 let begin = Instant::now();
                 let (warm_until, end) = (begin + run / 5, begin + run / 5 + run);
                 let (mut times, mut all, mut before) = (Vec::with_capacity(1 << 20), 0, begin);
-                while before < end {
+                // One is measured on the busiest machine.
+                while before < end || times.is_empty() {
                     trip()?;
                     let after = Instant::now();
                     all += 1;
@@ -183,7 +254,7 @@ where
                     }
                     before = after;
                 }
-                Ok((times, all))
+                Ok((times, all, before - warm_until))
             })
         };
         let threads: Vec<_> = trips.into_iter().map(spawn).collect();
@@ -191,18 +262,19 @@ where
         threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| died())).collect()
     });
     let used = watch.elapsed().processor_time;
-    let (mut times, mut all) = (Vec::new(), 0);
+    let (mut times, mut all, mut elapsed) = (Vec::new(), 0, run);
     for outcome in timed {
-        let (own, count) = outcome.context("calling")?;
+        let (own, count, took) = outcome.context("calling")?;
         times.extend(own);
         all += count;
+        elapsed = elapsed.max(took);
     }
     let one_way = OneWay::from_trips(&times);
     let [median, p99, p999] = [0.5, 0.99, 0.999].map(|share| one_way.quantile(share) * 2.0);
     println!(
         "median_ns {median} p99_ns {p99} p999_ns {p999} calls {} elapsed_ns {} all {all} cpu_ns {used}",
         times.len(),
-        run.as_nanos()
+        elapsed.as_nanos()
     );
     Ok(())
 }

@@ -18,12 +18,12 @@ use super::sockets::apps::kit::{self, Kit};
 use super::sockets::apps::service::missing;
 use super::{options, show_progress};
 use end::Calls;
-use table::{Claim, Line, Table};
+use table::{Claim, Limit, Line, Table};
 use way::{Peer, WAYS, Way};
 
 /// What `bench list` says of the suite.
 pub const ABOUT: &str = "ONC RPC natively over every transport, beside libtirpc plain and under run: null calls, sizes of \
-    arguments, calls by threads";
+    arguments, calls by threads, chunks of RDMA";
 
 /// One measurement by name.
 struct Bench {
@@ -32,6 +32,10 @@ struct Bench {
     /// Bytes of arguments; none is the null call.
     sizes: &'static [usize],
     threads: &'static [usize],
+    /// Calls of each thread that are outstanding at a time.
+    outstanding: usize,
+    /// The ways that are measured; without any, all that make calls.
+    ways: &'static [&'static str],
     /// Where kernel paths are measured, too: both ends on one core is where they are often best.
     placements: &'static [Placement],
     metrics: &'static [Metric],
@@ -44,13 +48,15 @@ const BENCHES: &[Bench] = &[
         about: "a call without arguments and results: time, and processor time of both ends",
         sizes: &[0],
         threads: &[1],
+        outstanding: 1,
+        ways: &[],
         placements: &[Placement::Free, Placement::Same],
         metrics: &[Metric::CallP50, Metric::CallP99, Metric::CallP999, Metric::CpuPerCall],
         claims: &[
-            Claim { ours: "shm", against: "channel", at_most: 1.4 },
+            Claim { ours: "shm", against: "channel", limit: Limit::AtMost(1.4) },
             // Seed 001, figure 7: 35 against 149 us, 77 % below.
-            Claim { ours: "shm", against: "tirpc-tcp", at_most: 0.23 },
-            Claim { ours: "shm", against: "tirpc-ring", at_most: 1.0 },
+            Claim { ours: "shm", against: "tirpc-tcp", limit: Limit::AtMost(0.23) },
+            Claim { ours: "shm", against: "tirpc-ring", limit: Limit::AtMost(1.0) },
         ],
     },
     Bench {
@@ -58,6 +64,8 @@ const BENCHES: &[Bench] = &[
         about: "calls with opaque arguments of up to 64 KiB (figure 7 of seed 001 goes to 4 KB)",
         sizes: &[64, 1 << 10, 4 << 10, 16 << 10, 64 << 10],
         threads: &[1],
+        outstanding: 1,
+        ways: &[],
         placements: &[Placement::Free],
         metrics: &[Metric::CallP50, Metric::CpuPerCall],
         claims: &[],
@@ -67,9 +75,22 @@ const BENCHES: &[Bench] = &[
         about: "null calls per second by threads: natively over one connection, with libtirpc over one each",
         sizes: &[0],
         threads: &[1, 2, 4, 8],
+        outstanding: 1,
+        ways: &[],
         placements: &[Placement::Free],
         metrics: &[Metric::Requests, Metric::CpuPerCall],
         claims: &[],
+    },
+    Bench {
+        name: "chunks",
+        about: "arguments of 64 KiB as read chunks of RDMA, eight calls outstanding, against as many RDMA reads without RPC",
+        sizes: &[64 << 10],
+        threads: &[1],
+        outstanding: 8,
+        ways: &["rdma", "rdma-read"],
+        placements: &[Placement::Free],
+        metrics: &[Metric::Bandwidth, Metric::CpuPerCall],
+        claims: &[Claim { ours: "rdma", against: "rdma-read", limit: Limit::AtLeast(0.8) }],
     },
 ];
 
@@ -130,9 +151,13 @@ fn kit(ways: &mut Vec<&Way>) -> Option<Kit> {
     }
 }
 
-fn measure(bench: &Bench, ways: &[&Way], kit: Option<&Kit>, effort: &Effort) -> Result<Table> {
+fn measure(bench: &Bench, ways: &[&Way], kit: Option<&Kit>, effort: &Effort) -> Result<Table<'static>> {
     let mut lines: Vec<Line> = Vec::new();
-    for way in ways {
+    let is_measured = |way: &Way| match bench.ways {
+        [] => way.peer != Peer::Memory,
+        ways => ways.contains(&way.name),
+    };
+    for way in ways.iter().filter(|way| is_measured(way)) {
         for placement in bench.placements.iter().filter(|placement| way.kernel || **placement == Placement::Free) {
             for size in bench.sizes.iter().filter(|size| **size <= way.largest) {
                 for threads in bench.threads.iter().filter(|threads| **threads == 1 || way.peer != Peer::Channel) {
@@ -153,7 +178,8 @@ fn measure(bench: &Bench, ways: &[&Way], kit: Option<&Kit>, effort: &Effort) -> 
                 begin.elapsed()
             ));
             let Some(way) = ways.iter().find(|way| way.name == line.way) else { continue };
-            let calls = Calls { size: line.size, threads: line.threads, run_ms: effort.run_ms };
+            let (size, threads, outstanding) = (line.size, line.threads, bench.outstanding);
+            let calls = Calls { size, threads, outstanding, run_ms: effort.run_ms };
             line.rounds.push(way.measure(kit, calls, line.placement, effort.cores)?);
         }
     }

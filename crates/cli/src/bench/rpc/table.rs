@@ -9,7 +9,7 @@ use super::super::stats::{median, spread};
 use super::way::Figures;
 
 /// The lines of one bench.
-pub struct Table {
+pub struct Table<'a> {
     /// Its name.
     pub bench: &'static str,
     /// What it is.
@@ -17,7 +17,7 @@ pub struct Table {
     /// What is shown of each line; the first decides which placement is the better one.
     pub metrics: &'static [Metric],
     /// What was promised.
-    pub claims: &'static [Claim],
+    pub claims: &'a [Claim],
     /// What was measured.
     pub lines: Vec<Line>,
 }
@@ -36,14 +36,32 @@ pub struct Line {
     pub rounds: Vec<Figures>,
 }
 
-/// A promise: one way takes at most so many times what another takes.
+/// A promise: how one way stands to another by the first metric.
 pub struct Claim {
     /// The way that it is about.
     pub ours: &'static str,
     /// The way that it is compared with, where that is at its best.
     pub against: &'static str,
     /// How many times.
-    pub at_most: f64,
+    pub limit: Limit,
+}
+
+/// How far a promise goes.
+#[derive(Clone, Copy)]
+pub enum Limit {
+    /// It takes at most so many times what the other takes.
+    AtMost(f64),
+    /// It reaches at least so many times what the other reaches.
+    AtLeast(f64),
+}
+
+impl Limit {
+    fn is_met(self, ratio: f64) -> bool {
+        match self {
+            Limit::AtMost(most) => ratio <= most,
+            Limit::AtLeast(least) => ratio >= least,
+        }
+    }
 }
 
 impl Line {
@@ -61,6 +79,7 @@ impl Line {
             Metric::CallP99 => figures.call[1],
             Metric::CallP999 => figures.call[2],
             Metric::Requests => figures.rate,
+            Metric::Bandwidth => figures.rate * self.size as f64,
             Metric::CpuPerCall => figures.cpu,
             _ => figures.call[0],
         };
@@ -68,7 +87,7 @@ impl Line {
     }
 }
 
-impl Table {
+impl Table<'_> {
     /// Prints it.
     pub fn report(&self, sink: &mut Sink) {
         sink.take(self.records());
@@ -87,7 +106,7 @@ impl Table {
     fn verdicts(&self) -> impl Iterator<Item = (&Claim, f64, bool)> {
         self.claims.iter().filter_map(|claim| {
             let ratio = self.best(claim.ours)? / self.best(claim.against)?;
-            Some((claim, ratio, ratio <= claim.at_most))
+            Some((claim, ratio, claim.limit.is_met(ratio)))
         })
     }
 
@@ -106,11 +125,12 @@ impl Table {
         }
         for (claim, ratio, met) in self.verdicts() {
             let (verdict, ratio) = (if met { "met" } else { "MISSED" }, digits(ratio));
-            let Claim { ours, against, at_most } = claim;
-            println!(
-                "  {ours} takes {ratio} times what {against} takes, at most {} promised: {verdict}",
-                digits(*at_most)
-            );
+            let Claim { ours, against, limit } = claim;
+            let (takes, bound, times) = match *limit {
+                Limit::AtMost(most) => ("takes", "at most", digits(most)),
+                Limit::AtLeast(least) => ("reaches", "at least", digits(least)),
+            };
+            println!("  {ours} {takes} {ratio} times what {against} {takes}, {bound} {times} promised: {verdict}");
         }
         println!();
     }
@@ -143,7 +163,11 @@ impl Table {
         for (claim, ratio, met) in self.verdicts() {
             let mut extra = Map::new();
             extra.insert("against".into(), claim.against.into());
-            extra.insert("at_most".into(), claim.at_most.into());
+            let (bound, times) = match claim.limit {
+                Limit::AtMost(most) => ("at_most", most),
+                Limit::AtLeast(least) => ("at_least", least),
+            };
+            extra.insert(bound.into(), times.into());
             extra.insert("met".into(), met.into());
             let (bench, path, metric) = (bench.clone(), claim.ours.into(), Metric::Ratio);
             records.push(Record { bench, path, size: 0, metric, value: ratio, unit: metric.unit(), extra });
@@ -167,13 +191,16 @@ mod tests {
             line("tcp", Placement::Free, [20.0, 20.0, 20.0]),
             line("tcp", Placement::Same, [10.0, 10.0, 10.0]),
         ];
-        let claims = &[
-            Claim { ours: "shm", against: "tcp", at_most: 0.2 },
-            Claim { ours: "shm", against: "tcp", at_most: 0.1 },
-            Claim { ours: "shm", against: "nobody", at_most: 1.0 },
+        let claim = |against, limit| Claim { ours: "shm", against, limit };
+        let claims = [
+            claim("tcp", Limit::AtMost(0.2)),
+            claim("tcp", Limit::AtMost(0.1)),
+            claim("tcp", Limit::AtLeast(0.2)),
+            claim("tcp", Limit::AtLeast(0.3)),
+            claim("nobody", Limit::AtMost(1.0)),
         ];
-        let table = Table { bench: "null", about: "", metrics: &[Metric::CallP50], claims, lines };
+        let table = Table { bench: "null", about: "", metrics: &[Metric::CallP50], claims: claims.as_slice(), lines };
         let verdicts: Vec<_> = table.verdicts().map(|(_, ratio, met)| (ratio, met)).collect();
-        assert_eq!(verdicts, [(0.2, true), (0.2, false)]);
+        assert_eq!(verdicts, [(0.2, true), (0.2, false), (0.2, true), (0.2, false)]);
     }
 }

@@ -38,6 +38,8 @@ pub struct Way {
 pub enum Peer {
     /// A channel of the fabric without RPC, with as many bytes.
     Channel,
+    /// RDMA reads over iWARP without RPC, of as many bytes.
+    Memory,
     /// `crates/rpc`.
     Native,
     /// libtirpc.
@@ -53,6 +55,7 @@ enum Transport {
     Tcp,
     Udp,
     Rdma,
+    Iwarp,
 }
 
 /// What one run gave; times are in nanoseconds.
@@ -82,6 +85,11 @@ pub const WAYS: &[Way] = &[
     Way { about: "over UDP", largest: 32 << 10, ..native("udp", Transport::Udp) },
     Way { about: "RPC over RDMA on iWARP; arguments beyond 4 KiB are read chunks", ..native("rdma", Transport::Rdma) },
     Way { about: "the same with everything inline", inline: 128 << 10, ..native("rdma-inline", Transport::Rdma) },
+    Way {
+        about: "RDMA reads of the fabric on iWARP, without RPC",
+        peer: Peer::Memory,
+        ..native("rdma-read", Transport::Iwarp)
+    },
     Way { about: "libtirpc over TCP", ..tirpc("tirpc-tcp", Transport::Tcp) },
     Way { about: "libtirpc over UNIX sockets", ..tirpc("tirpc-unix", Transport::Unix) },
     Way {
@@ -126,6 +134,7 @@ impl Way {
         let at = self.transport.address(&folder.0)?;
         let (mut server, mut client) = match self.peer {
             Peer::Channel => (Role::Echo { size: calls.size }, Role::Exchange(calls)),
+            Peer::Memory => (Role::Offer { size: calls.size }, Role::Read(calls)),
             _ => (Role::Serve { inline: self.inline }, Role::Call { calls, inline: self.inline }),
         }
         .try_map(|role| self.own(role, &at, placement, cores))?;
@@ -157,6 +166,7 @@ impl Way {
     fn answers(&self, address: &str) -> bool {
         match (self.peer, self.transport) {
             (Peer::Channel, _) => end::open_channel(address).is_ok(),
+            (Peer::Memory, _) => end::open_memory(address).is_ok(),
             (Peer::Tirpc, Transport::Unix) => UnixStream::connect(address.trim_start_matches("unix:")).is_ok(),
             _ => {
                 let Ok(to) = address.parse::<Address>() else { return false };
@@ -178,6 +188,7 @@ impl Transport {
             Transport::Unix => format!("unix:{}", folder.join("socket").display()),
             Transport::Tcp => format!("tcp:127.0.0.1:{}", free_port()?),
             Transport::Rdma => format!("rdma:127.0.0.1:{}", free_port()?),
+            Transport::Iwarp => format!("iwarp:127.0.0.1:{}", free_port()?),
             Transport::Udp => format!("udp:127.0.0.1:{}", free_port()?),
         })
     }

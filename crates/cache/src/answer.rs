@@ -8,30 +8,30 @@ use hyper::{
     header::{self, HeaderName, HeaderValue},
 };
 
-use crate::store::Entry;
+use crate::store::{Entry, Prepared};
 
 /// How an answer came about, for the header `X-Cache`.
 pub const HOW: HeaderName = HeaderName::from_static("x-cache");
 
-/// Headers of a request that may ask for less than the whole document.
-const PARTIAL: [HeaderName; 3] = [header::IF_NONE_MATCH, header::IF_MODIFIED_SINCE, header::RANGE];
-
-/// The headers of a document that is answered whole, out of the cache.
-pub fn whole(headers: &HeaderMap, length: usize) -> HeaderMap {
-    let mut headers = headers.clone();
-    headers.insert(HOW, HeaderValue::from_static("hit"));
-    headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
-    headers
-}
-
-/// The answer to a request for a document that is kept, and current: most want all of it, for which everything is prepared.
-pub fn hit(entry: &Entry, method: &Method, asked: &HeaderMap) -> Response<Bytes> {
-    if *method != Method::GET || PARTIAL.iter().any(|name| asked.contains_key(name)) {
-        return answer(entry, method, asked, "hit");
-    }
-    let mut response = Response::new(entry.body.clone());
-    *response.headers_mut() = entry.whole.clone();
-    response
+/// The answer to a request that asks for a whole document and nothing else, and the body in it.
+pub fn prepare(headers: &HeaderMap, body: &[u8]) -> (Prepared, Bytes) {
+    let mut head = b"HTTP/1.1 200 OK\r\n".to_vec();
+    let mut add = |name: &HeaderName, value: &[u8]| {
+        head.extend_from_slice(name.as_str().as_bytes());
+        head.extend_from_slice(b": ");
+        head.extend_from_slice(value);
+        head.extend_from_slice(b"\r\n");
+    };
+    let others = headers.iter().filter(|(name, _)| **name != header::CONTENT_LENGTH && **name != HOW);
+    others.for_each(|(name, value)| add(name, value.as_bytes()));
+    add(&header::CONTENT_LENGTH, body.len().to_string().as_bytes());
+    add(&HOW, b"hit");
+    head.extend_from_slice(b"\r\n");
+    let length = head.len();
+    head.reserve_exact(body.len());
+    head.extend_from_slice(body);
+    let whole = Bytes::from(head);
+    (Prepared(whole.clone()), whole.slice(length..))
 }
 
 /// The answer to a request for a document that is kept.
@@ -128,13 +128,17 @@ fn date(headers: &HeaderMap, name: HeaderName) -> Option<std::time::SystemTime> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{checker::Checked, versions::Version};
+    use crate::{
+        checker::Checked,
+        versions::{Slot, Version},
+    };
 
     fn ask(pairs: &[(&'static str, &str)]) -> (u16, String, Option<String>) {
         let mut entry = Entry {
             headers: HeaderMap::new(),
-            whole: HeaderMap::new(),
-            body: Bytes::from_static(b"0123456789"),
+            whole: Prepared(Bytes::new()),
+            body: Bytes::new(),
+            slot: Slot::of("/"),
             checked: Checked { instance: 0, version: Version(0) },
             varying: Vec::new(),
             expires: None,
@@ -145,14 +149,27 @@ mod tests {
         let pair = |(name, value): &(&'static str, &str)| {
             (HeaderName::from_static(name), HeaderValue::from_str(value).unwrap())
         };
-        entry.whole = whole(&entry.headers, entry.body.len());
+        (entry.whole, entry.body) = prepare(&entry.headers, b"0123456789");
         let asked: HeaderMap = pairs.iter().map(pair).collect();
-        let response = hit(&entry, &Method::GET, &asked);
-        // What is prepared is what would be made.
-        let made = answer(&entry, &Method::GET, &asked, "hit");
-        assert_eq!((response.headers(), response.body()), (made.headers(), made.body()));
+        let response = answer(&entry, &Method::GET, &asked, "hit");
+        if pairs.is_empty() {
+            let made = (response.headers().clone(), response.body().to_vec());
+            assert_eq!(read(&entry.whole.0), made, "what is prepared is what would be made");
+        }
         let range = text(response.headers(), header::CONTENT_RANGE).map(str::to_string);
         (response.status().as_u16(), String::from_utf8(response.body().to_vec()).unwrap(), range)
+    }
+
+    /// The headers and the body of a prepared answer, as a client reads them.
+    fn read(prepared: &[u8]) -> (HeaderMap, Vec<u8>) {
+        let mut room = [httparse::EMPTY_HEADER; 16];
+        let mut response = httparse::Response::new(&mut room);
+        let length = response.parse(prepared).unwrap().unwrap();
+        assert_eq!(response.code, Some(200));
+        let pair = |header: &httparse::Header<'_>| {
+            (HeaderName::from_bytes(header.name.as_bytes()).unwrap(), HeaderValue::from_bytes(header.value).unwrap())
+        };
+        (response.headers.iter().map(pair).collect(), prepared[length..].to_vec())
     }
 
     #[test]

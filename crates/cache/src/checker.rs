@@ -19,7 +19,7 @@ use tokio::{
 
 use crate::{
     Error, Result,
-    versions::{SLOTS, Version, offset_of},
+    versions::{SLOTS, Slot, Version},
 };
 
 /// How hits are checked.
@@ -87,16 +87,29 @@ impl Checker {
     /// What a document is now. `None`: it cannot be known, and nothing may be answered out of the cache.
     pub async fn check(self: &Arc<Self>, path: &str) -> Option<Checked> {
         match self.mode {
-            Mode::Unchecked => Some(Checked { instance: 0, version: Version(0) }),
-            Mode::OneSided => self.read(path),
+            Mode::OneSided | Mode::Unchecked => self.check_at(Slot::of(path)),
             Mode::TwoSided => tokio::time::timeout(PATIENCE, self.ask(path)).await.ok()?,
         }
     }
 
-    fn read(self: &Arc<Self>, path: &str) -> Option<Checked> {
+    /// Whether to check takes a question to the application, and time.
+    pub fn asks(&self) -> bool {
+        self.mode == Mode::TwoSided
+    }
+
+    /// What the document is now whose version lies there, if that takes no question.
+    pub fn check_at(self: &Arc<Self>, slot: Slot) -> Option<Checked> {
+        match self.mode {
+            Mode::Unchecked => Some(Checked { instance: 0, version: Version(0) }),
+            Mode::OneSided => self.read(slot),
+            Mode::TwoSided => None,
+        }
+    }
+
+    fn read(self: &Arc<Self>, slot: Slot) -> Option<Checked> {
         let outcome = {
             let table = self.table.read().unwrap_or_else(PoisonError::into_inner);
-            table.as_ref()?.read(path)
+            table.as_ref()?.read(slot)
         };
         if outcome.is_err() {
             // The application has gone, or taken its table back.
@@ -173,9 +186,9 @@ impl Table {
         Ok(Table { remote, socket, _queue: queue, _stack: stack, _stream: stream })
     }
 
-    fn read(&self, path: &str) -> Result<Checked, ExtendedError> {
+    fn read(&self, slot: Slot) -> Result<Checked, ExtendedError> {
         let mut word = [0; 8];
-        self.socket.get(&self.remote, offset_of(path), &mut word)?;
+        self.socket.get(&self.remote, slot.offset(), &mut word)?;
         Ok(Checked { instance: self.remote.tag(), version: Version(u64::from_le_bytes(word)) })
     }
 }

@@ -11,22 +11,24 @@
 //! The version is read after the request has come, so no answer is older than the last update that was complete by then.
 
 use std::{
+    borrow::Borrow,
     convert::Infallible,
+    pin::Pin,
     sync::Arc,
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime},
 };
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Either, Full};
 use hyper::{
-    HeaderMap, Method, Request, Response, StatusCode, Uri,
+    HeaderMap, Method, Request, Response, StatusCode,
     body::{Body, Incoming},
     header::{self, HeaderName, HeaderValue},
+    server::conn::http1,
     service::service_fn,
 };
 use hyper_util::{
-    client::legacy::{Client, connect::HttpConnector},
-    rt::{TokioExecutor, TokioIo, TokioTimer},
+    rt::{TokioIo, TokioTimer},
     server::graceful::GracefulShutdown,
 };
 use tokio::{
@@ -35,25 +37,42 @@ use tokio::{
 };
 
 use crate::{
-    Error, Result,
-    answer::{HOW, answer, hit, whole},
+    Result,
+    answer::{HOW, answer, prepare},
     checker::{Checked, Checker},
+    followed::Followed,
+    front::{Front, REQUEST_TIMEOUT},
+    head::Head,
+    input::LONGEST_HEAD,
     metrics::Metrics,
+    origin::{Fetched, Origin},
     rules,
-    store::{Entry, Key, Store},
-    versions::is_plain,
+    store::{Entry, Key, Prepared, Store},
+    versions::{Slot, is_plain},
 };
 
 /// A reverse proxy for one origin.
 #[derive(Debug)]
 pub struct Proxy {
-    origin: String,
-    client: Client<HttpConnector, Incoming>,
+    origin: Arc<Origin>,
     /// `None`: nothing is kept, every request is fetched.
     cache: Option<(Store, Arc<Checker>)>,
     largest: usize,
     metrics: Metrics,
 }
+
+/// Whether a request can be answered out of the cache.
+pub(crate) enum Hit {
+    /// No, or not as it is.
+    No,
+    /// With this.
+    Yes(Prepared),
+    /// The application is asked.
+    Asked(Asked),
+}
+
+/// What the answer is when the application has been asked.
+pub(crate) type Asked = Pin<Box<dyn Future<Output = Option<Prepared>> + Send>>;
 
 /// What a proxy is asked to do while it runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,7 +83,7 @@ pub enum Order {
     Stop,
 }
 
-type Answer = Response<Either<Full<Bytes>, Incoming>>;
+type Answer = Response<Either<Full<Bytes>, Fetched>>;
 
 /// How long a proxy that stops waits for requests under way.
 const LAST_ANSWERS: Duration = Duration::from_secs(10);
@@ -75,13 +94,7 @@ const CONDITIONS: [HeaderName; 5] =
 impl Proxy {
     /// A proxy in front of `origin` (HOST:PORT). Bodies of more than `largest` bytes are passed on and not kept.
     pub fn new(origin: &str, cache: Option<(Store, Arc<Checker>)>, largest: usize) -> Result<Proxy> {
-        let wrong = || Error::Origin(origin.to_string());
-        let uri: Uri = format!("http://{origin}/").parse().map_err(|_| wrong())?;
-        uri.port().ok_or_else(wrong)?;
-        let mut connector = HttpConnector::new();
-        connector.set_nodelay(true);
-        let client = Client::builder(TokioExecutor::new()).pool_timer(TokioTimer::new()).build(connector);
-        Ok(Proxy { origin: origin.to_string(), client, cache, largest, metrics: Metrics::default() })
+        Ok(Proxy { origin: Origin::new(origin)?, cache, largest, metrics: Metrics::default() })
     }
 
     /// What it has done so far.
@@ -126,17 +139,52 @@ impl Proxy {
 
     fn attend(self: Arc<Self>, stream: TcpStream, graceful: &GracefulShutdown) {
         let _ = stream.set_nodelay(true);
+        let mut builder = http1::Builder::new();
+        builder.timer(TokioTimer::new()).max_buf_size(LONGEST_HEAD);
+        if self.cache.is_none() {
+            let service = service_fn(move |request| {
+                let proxy = self.clone();
+                async move { Ok::<_, Infallible>(proxy.answer(request).await) }
+            });
+            builder.header_read_timeout(REQUEST_TIMEOUT);
+            let watched = graceful.watch(builder.serve_connection(TokioIo::new(stream), service));
+            // A client that breaks off is no matter of this proxy's.
+            tokio::spawn(async move { _ = watched.await });
+            return;
+        }
+        let (front, ended) = Front::new(stream, self.clone());
         let service = service_fn(move |request| {
-            let proxy = self.clone();
-            async move { Ok::<_, Infallible>(proxy.answer(request).await) }
+            let (proxy, ended) = (self.clone(), ended.clone());
+            async move { Ok::<_, Infallible>(proxy.answer(request).await.map(|body| Followed::new(body, ended))) }
         });
-        let connection = hyper::server::conn::http1::Builder::new()
-            .timer(TokioTimer::new())
-            .header_read_timeout(Duration::from_secs(60))
-            .serve_connection(TokioIo::new(stream), service);
-        let watched = graceful.watch(connection);
-        // A client that breaks off is no matter of this proxy's.
+        // The front looks after the time that requests take.
+        builder.header_read_timeout(None);
+        let watched = graceful.watch(builder.serve_connection(front, service));
         tokio::spawn(async move { _ = watched.await });
+    }
+
+    /// The answer to a request for a whole document, if it is kept and current.
+    pub(crate) fn hit(self: &Arc<Self>, key: &[u8], head: &Head<'_, '_>) -> Hit {
+        let Some((store, checker)) = &self.cache else { return Hit::No };
+        let Some(entry) = store.find(key).filter(|entry| head.fits(&entry.varying)) else { return Hit::No };
+        if !checker.asks() {
+            let current = checker.check_at(entry.slot);
+            return self.whole(&entry, current).map_or(Hit::No, Hit::Yes);
+        }
+        let (proxy, checker) = (self.clone(), checker.clone());
+        let path = head.path().split('?').next().unwrap_or_default().to_string();
+        Hit::Asked(Box::pin(async move {
+            let current = checker.check(&path).await;
+            proxy.whole(&entry, current)
+        }))
+    }
+
+    /// The whole answer, if this is what its document is now.
+    fn whole(&self, entry: &Entry, current: Option<Checked>) -> Option<Prepared> {
+        entry.is_good(current).then(|| {
+            self.metrics.hits.add(1);
+            entry.whole.clone()
+        })
     }
 
     async fn answer(&self, request: Request<Incoming>) -> Answer {
@@ -147,12 +195,12 @@ impl Proxy {
         };
         let key = key_of(&request);
         let mut how = "miss";
-        if let Some(entry) = store.find(&key).filter(|entry| rules::fits(&entry.varying, request.headers())) {
+        if let Some(entry) = store.find(key.borrow()).filter(|entry| rules::fits(&entry.varying, request.headers())) {
             let current = checker.check(path).await;
-            let in_time = entry.expires.is_none_or(|end| Instant::now() < end);
-            if current == Some(entry.checked) && in_time {
+            if entry.is_good(current) {
                 self.metrics.hits.add(1);
-                return hit(&entry, request.method(), request.headers()).map(|body| Either::Left(Full::new(body)));
+                let answer = answer(&entry, request.method(), request.headers(), "hit");
+                return answer.map(|body| Either::Left(Full::new(body)));
             }
             store.forget(&key, &entry);
             self.metrics.stale.add(1);
@@ -197,9 +245,14 @@ impl Proxy {
             return bad_gateway("the origin broke off in the middle of an answer");
         };
         let expires = rules::lifetime(&parts.headers).map(|lifetime| Instant::now() + lifetime);
-        let (headers, body) = (parts.headers, body.to_bytes());
-        let whole = whole(&headers, body.len());
-        let entry = Arc::new(Entry { headers, whole, body, checked: before, varying, expires });
+        let mut headers = parts.headers;
+        if !headers.contains_key(header::DATE) {
+            // When it was received (RFC 9110 §6.6.1).
+            let date = HeaderValue::from_str(&httpdate::fmt_http_date(SystemTime::now()));
+            headers.insert(header::DATE, date.expect("letters and digits"));
+        }
+        let ((whole, body), slot) = (prepare(&headers, &body.to_bytes()), Slot::of(&path));
+        let entry = Arc::new(Entry { headers, whole, body, slot, checked: before, varying, expires });
         if checker.check(&path).await == Some(before) {
             store.keep(key, entry.clone());
         }
@@ -207,7 +260,7 @@ impl Proxy {
     }
 
     /// Whether a body is known to be small enough to be kept.
-    fn is_small(&self, response: &Response<Incoming>) -> bool {
+    fn is_small(&self, response: &Response<Fetched>) -> bool {
         response.body().size_hint().exact().is_some_and(|length| length <= self.largest as u64)
     }
 
@@ -224,25 +277,20 @@ impl Proxy {
         &self,
         mut request: Request<Incoming>,
         whole: bool,
-    ) -> std::result::Result<Response<Incoming>, Box<Answer>> {
-        let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
-        let Ok(uri) = format!("http://{}{path}", self.origin).parse() else {
-            return Err(Box::new(bad_gateway("the path of the request cannot be passed on")));
-        };
-        *request.uri_mut() = uri;
+    ) -> std::result::Result<Response<Fetched>, Box<Answer>> {
         *request.version_mut() = hyper::Version::HTTP_11;
         rules::remove_hop_by_hop(request.headers_mut());
         if whole {
             CONDITIONS.iter().for_each(|name| _ = request.headers_mut().remove(name));
         }
-        match self.client.request(request).await {
-            Ok(mut response) => {
+        match self.origin.ask(request).await {
+            Some(mut response) => {
                 rules::remove_hop_by_hop(response.headers_mut());
                 // The origin's is that of its own connection.
                 *response.version_mut() = hyper::Version::HTTP_11;
                 Ok(response)
             }
-            Err(_) => {
+            None => {
                 self.metrics.failed.add(1);
                 Err(Box::new(bad_gateway("the origin does not answer")))
             }
@@ -255,7 +303,7 @@ fn key_of(request: &Request<Incoming>) -> Key {
     Key::new(host, request.uri().path_and_query().map_or("/", |path| path.as_str()))
 }
 
-fn streamed(response: Response<Incoming>, how: &'static str) -> Answer {
+fn streamed(response: Response<Fetched>, how: &'static str) -> Answer {
     let mut response = response.map(Either::Right);
     response.headers_mut().insert(HOW, HeaderValue::from_static(how));
     response

@@ -56,20 +56,32 @@ pub fn fits(varying: &Varying, request: &HeaderMap) -> bool {
     varying.iter().all(|(name, value)| request.get(name) == value.as_ref() && request.get_all(name).iter().count() < 2)
 }
 
+/// Headers between two neighbours only.
+const HOP_BY_HOP: [HeaderName; 7] = [
+    header::CONNECTION,
+    HeaderName::from_static("keep-alive"),
+    HeaderName::from_static("proxy-connection"),
+    header::TE,
+    header::TRAILER,
+    header::TRANSFER_ENCODING,
+    header::UPGRADE,
+];
+
 /// Takes out what is between two neighbours only (RFC 9110 §7.6.1).
 pub fn remove_hop_by_hop(headers: &mut HeaderMap) {
-    let named: Vec<HeaderName> = headers
-        .get_all(header::CONNECTION)
-        .iter()
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(','))
-        .filter_map(|name| HeaderName::from_bytes(name.trim().as_bytes()).ok())
-        .collect();
-    for name in named {
-        headers.remove(name);
+    if headers.contains_key(header::CONNECTION) {
+        let named: Vec<HeaderName> = headers
+            .get_all(header::CONNECTION)
+            .iter()
+            .filter_map(|value| value.to_str().ok())
+            .flat_map(|value| value.split(','))
+            .filter_map(|name| HeaderName::from_bytes(name.trim().as_bytes()).ok())
+            .collect();
+        named.iter().for_each(|name| _ = headers.remove(name));
     }
-    for name in ["connection", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade"] {
-        headers.remove(name);
+    // Most have few headers, and none of these.
+    if headers.keys().any(|name| HOP_BY_HOP.contains(name)) {
+        HOP_BY_HOP.iter().for_each(|name| _ = headers.remove(name));
     }
 }
 

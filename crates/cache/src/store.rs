@@ -1,6 +1,7 @@
 //! What is kept: whole answers, by host and path, the least recently used of them given up first.
 
 use std::{
+    borrow::Borrow,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -12,7 +13,7 @@ use bytes::Bytes;
 use hyper::HeaderMap;
 use lru::LruCache;
 
-use crate::{checker::Checked, rules::Varying};
+use crate::{checker::Checked, rules::Varying, versions::Slot};
 
 /// Which answer: the host and the path with its query, as they were asked for.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -24,13 +25,23 @@ pub struct Key {
 impl Key {
     /// Of a host and a path.
     pub fn new(host: &[u8], path: &str) -> Key {
-        Key { bytes: [host, b"\n", path.as_bytes()].concat() }
+        let mut bytes = Vec::with_capacity(host.len() + 1 + path.len());
+        Key::write(&mut bytes, host, path);
+        Key { bytes }
     }
 
-    /// Spreads keys over locks, by the end of the path; what is found there is found by a hash that nobody can foresee.
-    fn shard(&self) -> usize {
-        let last = self.bytes.iter().rev().take(8);
-        last.fold(self.bytes.len(), |sum, byte| sum.wrapping_mul(31).wrapping_add(usize::from(*byte))) % SHARDS
+    /// Its bytes, in memory that is there already.
+    pub fn write(bytes: &mut Vec<u8>, host: &[u8], path: &str) {
+        bytes.clear();
+        bytes.extend_from_slice(host);
+        bytes.push(b'\n');
+        bytes.extend_from_slice(path.as_bytes());
+    }
+}
+
+impl Borrow<[u8]> for Key {
+    fn borrow(&self) -> &[u8] {
+        &self.bytes
     }
 }
 
@@ -39,10 +50,12 @@ impl Key {
 pub struct Entry {
     /// Its headers, without those of the connection.
     pub headers: HeaderMap,
-    /// All headers of a hit that is answered whole.
-    pub whole: HeaderMap,
-    /// Its body.
+    /// The answer of a hit that asks for all of it.
+    pub whole: Prepared,
+    /// Its body: the end of the whole answer.
     pub body: Bytes,
+    /// Where the version of its document lies.
+    pub slot: Slot,
     /// What its document was when it was fetched.
     pub checked: Checked,
     /// What it depends on.
@@ -50,6 +63,10 @@ pub struct Entry {
     /// When it is over, whatever its version.
     pub expires: Option<Instant>,
 }
+
+/// An answer as it is written to a connection: status, headers and body in a row, so that one plain write takes them.
+#[derive(Debug, Clone)]
+pub struct Prepared(pub Bytes);
 
 /// The cache itself.
 #[derive(Debug)]
@@ -79,7 +96,7 @@ impl Store {
     }
 
     /// The answer under a key.
-    pub fn find(&self, key: &Key) -> Option<Arc<Entry>> {
+    pub fn find(&self, key: &[u8]) -> Option<Arc<Entry>> {
         self.shard(key).entries.get(key).cloned()
     }
 
@@ -89,7 +106,7 @@ impl Store {
         if size > self.limit {
             return;
         }
-        let mut shard = self.shard(&key);
+        let mut shard = self.shard(&key.bytes);
         let before = shard.bytes;
         shard.bytes += size;
         if let Some((_, old)) = shard.entries.push(key, entry) {
@@ -105,7 +122,7 @@ impl Store {
 
     /// Gives up an answer, if it is still this one.
     pub fn forget(&self, key: &Key, entry: &Arc<Entry>) {
-        let mut shard = self.shard(key);
+        let mut shard = self.shard(&key.bytes);
         if shard.entries.peek(key).is_some_and(|known| Arc::ptr_eq(known, entry)) {
             shard.entries.pop(key);
             shard.bytes -= entry.size();
@@ -128,12 +145,20 @@ impl Store {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    fn shard(&self, key: &Key) -> MutexGuard<'_, Shard> {
-        self.shards[key.shard()].lock().unwrap_or_else(PoisonError::into_inner)
+    /// Keys are spread over locks by the end of the path; what is found there is found by a hash that nobody can foresee.
+    fn shard(&self, key: &[u8]) -> MutexGuard<'_, Shard> {
+        let last = key.iter().rev().take(8);
+        let sum = last.fold(key.len(), |sum, byte| sum.wrapping_mul(31).wrapping_add(usize::from(*byte)));
+        self.shards[sum % SHARDS].lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Entry {
+    /// Whether it is an answer still, where this is what its document is now.
+    pub fn is_good(&self, current: Option<Checked>) -> bool {
+        current == Some(self.checked) && self.expires.is_none_or(|end| Instant::now() < end)
+    }
+
     fn size(&self) -> usize {
         self.body.len() + OVERHEAD
     }
@@ -145,10 +170,12 @@ mod tests {
     use crate::versions::Version;
 
     fn entry(len: usize) -> Arc<Entry> {
+        let body = Bytes::from(vec![0; len]);
         Arc::new(Entry {
             headers: HeaderMap::new(),
-            whole: HeaderMap::new(),
-            body: Bytes::from(vec![0; len]),
+            whole: Prepared(body.clone()),
+            body,
+            slot: Slot::of("/"),
             checked: Checked { instance: 1, version: Version(1) },
             varying: Vec::new(),
             expires: None,
@@ -172,13 +199,13 @@ mod tests {
         for _ in 0..3 {
             store.keep(key.clone(), entry(10));
         }
-        let known = store.find(&key).expect("kept last");
+        let known = store.find(&key.bytes).expect("kept last");
         store.forget(&key, &entry(10));
-        assert!(store.find(&key).is_some(), "another one under the same key");
+        assert!(store.find(&key.bytes).is_some(), "another one under the same key");
         store.forget(&key, &known);
-        assert!(store.find(&key).is_none());
+        assert!(store.find(&key.bytes).is_none());
         store.keep(key.clone(), entry(1 << 30));
-        assert!(store.find(&key).is_none(), "larger than a share");
+        assert!(store.find(&key.bytes).is_none(), "larger than a share");
         store.clear();
         assert_eq!(store.bytes(), 0);
     }

@@ -52,7 +52,7 @@ impl VersionTable {
     /// The version of a document.
     pub fn version(&self, path: &str) -> Result<Version> {
         // Pairs with the Release of `begin` and `end`.
-        Ok(Version(self.region.word64(offset_of(path))?.load(Ordering::Acquire)))
+        Ok(Version(self.region.word64(Slot::of(path).offset())?.load(Ordering::Acquire)))
     }
 
     /// An update of a document begins.
@@ -67,19 +67,32 @@ impl VersionTable {
 
     fn add(&self, path: &str, value: u64) -> Result<(), Error> {
         // Everything that was stored before is visible to who sees the new word.
-        self.region.word64(offset_of(path))?.fetch_add(value, Ordering::AcqRel);
+        self.region.word64(Slot::of(path).offset())?.fetch_add(value, Ordering::AcqRel);
         Ok(())
     }
 }
 
 /// Where the word of a document lies in the table.
-pub fn offset_of(path: &str) -> usize {
-    // FNV-1a, 64 bits: proxies and applications of different builds must agree.
-    let hash = path
-        .bytes()
-        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
-    // The lower bits of FNV are the weaker ones.
-    ((hash ^ hash >> 32) as usize % SLOTS) * WORD
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Slot {
+    offset: usize,
+}
+
+impl Slot {
+    /// Of the document of this path.
+    pub fn of(path: &str) -> Slot {
+        // FNV-1a, 64 bits: proxies and applications of different builds must agree.
+        let hash = path
+            .bytes()
+            .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
+        // The lower bits of FNV are the weaker ones.
+        Slot { offset: ((hash ^ hash >> 32) as usize % SLOTS) * WORD }
+    }
+
+    /// In bytes from the table's beginning.
+    pub fn offset(self) -> usize {
+        self.offset
+    }
 }
 
 /// Whether a path names a document in one way only. Others may be the same document under another name, and have another word:
@@ -118,10 +131,11 @@ mod tests {
     #[test]
     fn offsets_are_words_of_the_table_and_stay() {
         for path in ["/", "/a", "/index.html", "/a/very/long/path/with/parts"] {
-            assert!(offset_of(path) < SLOTS * WORD && offset_of(path) % WORD == 0);
+            assert!(Slot::of(path).offset() < SLOTS * WORD && Slot::of(path).offset() % WORD == 0);
         }
-        assert_eq!(offset_of("/index.html"), 320_856);
-        let distinct: std::collections::HashSet<_> = (0..10_000).map(|at| offset_of(&format!("/file-{at}"))).collect();
+        assert_eq!(Slot::of("/index.html").offset(), 320_856);
+        let distinct: std::collections::HashSet<_> =
+            (0..10_000).map(|at| Slot::of(&format!("/file-{at}")).offset()).collect();
         assert!(distinct.len() > 9_000, "{}", distinct.len());
     }
 

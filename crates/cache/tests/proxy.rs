@@ -76,6 +76,25 @@ fn hits_are_checked_and_updates_are_seen_at_once() {
     }
 }
 
+/// An update that is complete is seen by every proxy, whichever was asked before.
+#[test]
+fn several_proxies_are_coherent() {
+    let folder = folder("several");
+    let (module, origin) = (module_of(&folder), Origin::start(&folder));
+    module::update(&module, "/a", b"first").unwrap();
+    let proxies: Vec<Running> =
+        (0..3).map(|_| Running::start(&origin.address, Some((Mode::OneSided, &module)))).collect();
+    let mut clients: Vec<Client> = proxies.iter().map(|proxy| Client::new(&proxy.address)).collect();
+    for round in 0..50 {
+        let text = format!("round {round}");
+        module::update(&module, "/a", text.as_bytes()).unwrap();
+        for client in &mut clients {
+            assert_eq!((client.get("/a").text(), client.get("/a").text()), (text.as_str(), text.as_str()));
+            assert_eq!(client.get("/a").how(), "hit");
+        }
+    }
+}
+
 #[test]
 fn what_may_not_be_kept_is_passed_on() {
     let folder = folder("passed");

@@ -183,6 +183,18 @@ static void *storm_writes(void *argument) {
     return NULL;
 }
 
+/* Says which bytes of the stream came in place of those that were due: the nearest that are alike. */
+static void tell_wrong(const char *call, int flags, const unsigned char *bytes, long got) {
+    long good = right(bytes, salt_in, received, got), rest = got - good < 512 ? got - good : 512;
+    long long due = received + good, away = 0;
+    for (long long by = 1; by < ROOM * 8 && away == 0; by++)
+        for (int sign = -1; sign <= 1; sign += 2)
+            if (due + sign * by >= 0 && right(bytes + good, salt_in, due + sign * by, rest) == rest)
+                away = sign * by;
+    fprintf(stderr, "driver: %s with flags %#x gave %ld bytes behind %llu, %ld of them right; the next %ld are those %lld away\n", call, flags,
+            got, (unsigned long long)received, good, rest, away);
+}
+
 static const char *storm_reads(struct storm *storm) {
     static __thread unsigned char bytes[70000];
     static const char *calls[] = {"s", "w", "v", "m", "t", "l", "c"};
@@ -225,7 +237,7 @@ static const char *storm_reads(struct storm *storm) {
         if (got > (long)length)
             return "received more than asked";
         if (right(bytes, salt_in, received, got) != got)
-            return "wrong bytes";
+            return tell_wrong(call, flags, bytes, got), "wrong bytes";
         if (!(flags & MSG_PEEK))
             received += got;
     }

@@ -12,7 +12,7 @@ use sidestep_testkit::{
     process::{full, seed_or},
     sockets::{
         Launch, Promote, compile,
-        judge::{Driver, Failure, Tally, play},
+        judge::{Driver, Failure, Tally, play, play_storms},
     },
 };
 
@@ -63,12 +63,32 @@ fn promoted_to_iwarp_to_and_fro_passes() {
 
 #[test]
 fn promoted_to_via_and_rings_in_turn_passes() {
-    judged("both, random", |seed| over_both(Promote::Random(seed)));
+    judged("both, random", over_both_at_random);
+}
+
+#[test]
+fn storms_over_via_and_rings_in_turn_pass() {
+    judged_by("storms, both, random", programs() / 5, over_both_at_random, |drivers, seed, tally| {
+        play_storms(drivers, seed, STORMS, tally)
+    });
+}
+
+fn over_both_at_random(seed: u64) -> Launch {
+    over_both(Promote::Random(seed))
 }
 
 fn judged(name: &str, launch: impl Fn(u64) -> Launch) {
+    judged_by(name, programs(), launch, play);
+}
+
+fn judged_by(
+    name: &str,
+    count: u64,
+    launch: impl Fn(u64) -> Launch,
+    play: impl Fn(&mut [Driver; 2], u64, &mut Tally) -> Result<(), Failure>,
+) {
     let program = driver();
-    let (first, count) = (seed_or(FIRST), programs());
+    let first = seed_or(FIRST);
     let mut tally = Tally::default();
     for batch in 0..count.div_ceil(BATCH) {
         let launch = launch(first.wrapping_add(batch));
@@ -116,3 +136,5 @@ fn programs() -> u64 {
 const FIRST: u64 = 1;
 /// Programs played by one pair of processes, one after the other.
 const BATCH: u64 = 25;
+/// Storms on one connection.
+const STORMS: usize = 20;

@@ -288,6 +288,7 @@ impl Stream {
         if asked != 0
             && self.on_ring(WRITE)
             && let Some(mut writer) = self.try_writer()
+            && self.is_carried_by(carrier)
         {
             // What comes later is followed later.
             carrier.followed.store(asked, Ordering::Relaxed);
@@ -329,6 +330,10 @@ impl Stream {
         // Who holds the lock may wait for that of a set, which this thread may have: not for ever, then.
         for _ in 0..NOTICE_TRIES {
             if let Some(writer) = self.try_writer() {
+                if !self.is_carried_by(carrier) {
+                    // What the peer has said is said of the next one.
+                    return;
+                }
                 if writer.has_unread(self) || self.ends.writes_over.load(Ordering::Relaxed) {
                     self.ends.writes_over.store(true, Ordering::Relaxed);
                     let _ = kernel::shutdown(self.fd(), libc::SHUT_RDWR);

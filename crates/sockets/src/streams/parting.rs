@@ -172,6 +172,10 @@ impl Stream {
             return;
         }
         let Some((mut reader, mut writer)) = self.try_both() else { return };
+        if !self.is_carried_by(&carrier) {
+            // Another thread has given it up meanwhile, and there may be the next one.
+            return;
+        }
         // Under the lock: a fork lists its child, and then shares what is here.
         if self.family.shared.load(Ordering::Relaxed) && self.has_others() {
             // What a child may take over stays where it is.

@@ -12,7 +12,7 @@ mod steps;
 
 pub use self::{
     driver::Driver,
-    play::{Tally, play},
+    play::{Tally, play, play_storms},
     random::Random,
 };
 

@@ -22,6 +22,24 @@ pub struct Tally {
 
 /// Plays the program of a seed between two drivers.
 pub fn play(drivers: &mut [Driver; 2], seed: u64, tally: &mut Tally) -> Judged<()> {
+    connected(drivers, seed, tally, |game| game.whole())
+}
+
+/// So many storms of a seed, one after the other on one connection: threads of one end that move to and fro at once find what one
+/// call after the other does not.
+pub fn play_storms(drivers: &mut [Driver; 2], seed: u64, count: usize, tally: &mut Tally) -> Judged<()> {
+    connected(drivers, seed, tally, |game| {
+        (0..count).try_for_each(|_| game.storm())?;
+        game.finish()
+    })
+}
+
+fn connected(
+    drivers: &mut [Driver; 2],
+    seed: u64,
+    tally: &mut Tally,
+    steps: impl FnOnce(&mut Game<'_>) -> Judged<()>,
+) -> Judged<()> {
     let mut random = Random::new(seed);
     let client = random.below(2) as usize;
     let salts = [seed & 0xffff_ffff, seed >> 32 | 1 << 40];
@@ -30,7 +48,7 @@ pub fn play(drivers: &mut [Driver; 2], seed: u64, tally: &mut Tally) -> Judged<(
     let outcome = game
         .plain(client, &format!("open connect {port} {out} {back}"))
         .and_then(|()| game.plain(1 - client, &format!("open accept {back} {out}")))
-        .and_then(|()| game.whole());
+        .and_then(|()| steps(&mut game));
     *tally = game.tally;
     tally.programs += 1;
     let log = game.log;
@@ -72,6 +90,11 @@ impl Game<'_> {
         if self.model.is_whole() && self.random.one_in(3) {
             self.storm()?;
         }
+        self.finish()
+    }
+
+    /// Closes what is open.
+    fn finish(&mut self) -> Judged<()> {
         for end in [0, 1] {
             if !self.model.ends[end].closed {
                 self.settle(1 - end)?;

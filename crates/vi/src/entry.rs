@@ -55,6 +55,14 @@ pub(crate) enum Kind {
     Ring = 13,
 }
 
+impl Kind {
+    /// Whether such an entry is about the trunk itself.
+    #[inline]
+    pub(crate) fn is_own(self) -> bool {
+        matches!(self, Kind::Want | Kind::Ring | Kind::Window)
+    }
+}
+
 /// Why a message or an RDMA operation could not be carried out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u16)]

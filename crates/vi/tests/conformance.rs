@@ -30,7 +30,7 @@ macro_rules! suite {
                 rdma: [writes_land, the_last_word_comes_last, writes_with_immediate_take_a_receive,
                     immediate_data_without_a_receive_end_it_the_same_way, reads_come_back, fences_wait_for_reads,
                     rights_are_checked, memory_of_the_program_is_reached, completions_keep_the_order_of_posting, changed_rights_count],
-                connecting: [rejection_is_told, reliability_must_agree, nobody_is_no_match, an_answer_may_time_out,
+                connecting: [one_that_nobody_finishes_holds_up_no_other, rejection_is_told, reliability_must_agree, nobody_is_no_match, an_answer_may_time_out,
                     peers_meet, peers_may_time_out, a_vi_connects_again, states_are_checked],
                 completion: [one_queue_serves_many, sends_complete_there_too, waiting_threads_are_woken,
                     waits_see_the_end, callbacks_are_called, errors_are_reported, lost_rdma_is_reported,

@@ -31,8 +31,10 @@ pub(crate) struct Inward {
     position: u64,
     /// Whether the link was full when the peer was to be told how far it was read.
     untold: bool,
-    /// Whether the next entry is for a connection that its VI does not know of yet.
+    /// Whether the next entry is for a connection that its VI does not know of yet, and that has enough of them.
     held: bool,
+    /// Connections that a VI knows of since the last look: what came early is taken first.
+    opened: Vec<u32>,
 }
 
 /// A connection.
@@ -41,14 +43,20 @@ struct Entry {
     vi: Weak<ViCore>,
     /// Whether the VI knows of it.
     open: bool,
+    /// Whole entries that came before that. The others of the trunk do not wait for it: nobody may look after a connection that is
+    /// not needed any more, or a program may be busy with the others.
+    early: Vec<u8>,
 }
 
 /// Connections over one trunk.
 const MAX_LINES: usize = 2 * crate::attributes::MAX_VIS;
+/// Bytes of early entries that one connection keeps: more than a peer sends of itself.
+const MAX_EARLY: usize = 8 << 10;
 
 impl Default for Inward {
     fn default() -> Inward {
-        Inward { receiver: None, lines: Slab::new(MAX_LINES), grown: None, position: 0, untold: false, held: false }
+        let (lines, opened) = (Slab::new(MAX_LINES), Vec::new());
+        Inward { receiver: None, lines, grown: None, position: 0, untold: false, held: false, opened }
     }
 }
 
@@ -58,13 +66,14 @@ impl Inward {
     }
 
     pub(super) fn insert(&mut self, vi: Weak<ViCore>) -> Option<u32> {
-        self.lines.insert(Entry { vi, open: false })
+        self.lines.insert(Entry { vi, open: false, early: Vec::new() })
     }
 
     /// The VI knows of its connection from now on.
     pub(super) fn open(&mut self, number: u32) {
         if let Some(entry) = self.lines.get_mut(number) {
             entry.open = true;
+            self.opened.push(number);
         }
     }
 
@@ -109,7 +118,10 @@ impl Inward {
         wanted: Option<(&ViCore, Option<Queue>)>,
         found: &mut Option<Completion>,
     ) -> Result<(), &'static str> {
-        let Inward { receiver: Some(receiver), lines, grown, position, untold, held } = self else { return Ok(()) };
+        if !self.opened.is_empty() {
+            self.take_early(trunk)?;
+        }
+        let Inward { receiver: Some(receiver), lines, grown, position, untold, held, .. } = self else { return Ok(()) };
         *held = false;
         loop {
             // A small entry is looked at once, with all it has.
@@ -125,14 +137,26 @@ impl Inward {
                 let fits = whole <= receiver.capacity();
                 return if fits { Ok(()) } else { Err("an entry that is longer than the ring") };
             }
-            let line = lines.get(header.line);
-            if line.is_some_and(|entry| !entry.open) {
+            if let Some(entry) = lines.get_mut(header.line).filter(|entry| !entry.open) {
                 // The peer was faster than this side's own thread.
-                *held = true;
-                return Ok(());
+                if entry.early.len() + whole > MAX_EARLY {
+                    *held = true;
+                    return Ok(());
+                }
+                if header.kind == Kind::Window {
+                    // Numbers go on; it is opened with the connection.
+                    trunk.add_window(header.value, None)?;
+                }
+                let before = entry.early.len();
+                entry.early.resize(before + whole, 0);
+                receiver.peek(0, &mut entry.early[before..]).map_err(|_| BAD_RING)?;
+                *untold |= is_full(receiver.consume(whole))?;
+                *position = receiver.position();
+                continue;
             }
+            let line = lines.get(header.line);
             let end = *position + whole as u64;
-            let own = matches!(header.kind, Kind::Want | Kind::Ring | Kind::Window);
+            let own = header.kind.is_own();
             let near = if whole <= here && !own { head.get(header.size()..here) } else { None };
             if near.is_none() {
                 *untold |= is_full(receiver.consume(header.size()))?;
@@ -140,7 +164,7 @@ impl Inward {
             let mut source = Source { receiver, untold, near };
             *found = match (line, wanted) {
                 _ if own => {
-                    take_own(&header, source.receiver, grown, trunk, lines)?;
+                    take_own(&header, &mut source, grown, trunk, lines, Trunk::add_window)?;
                     None
                 }
                 // The VI that is polled is there.
@@ -162,6 +186,30 @@ impl Inward {
                 return Ok(());
             }
         }
+    }
+}
+
+impl Inward {
+    /// Takes what came for connections before their VIs knew of them.
+    #[cold]
+    fn take_early(&mut self, trunk: &Trunk) -> Result<(), &'static str> {
+        let Inward { receiver: Some(receiver), lines, grown, untold, opened, .. } = self else { return Ok(()) };
+        for number in std::mem::take(opened) {
+            let Some(entry) = lines.get_mut(number) else { continue };
+            let (early, vi) = (std::mem::take(&mut entry.early), entry.vi.upgrade());
+            let (mut left, mut header) = (&early[..], Header::EMPTY);
+            while header.read(left)? {
+                let (this, behind) = left.split_at_checked(header.whole()).ok_or(BAD_RING)?;
+                let mut source = Source { receiver, untold, near: this.get(header.size()..) };
+                if header.kind.is_own() {
+                    take_own(&header, &mut source, grown, trunk, lines, Trunk::open_window)?;
+                } else if let Some(vi) = &vi {
+                    vi.take(&header, &mut source, None);
+                }
+                left = behind;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -239,10 +287,11 @@ impl Source<'_> {
 #[cold]
 fn take_own(
     header: &Header,
-    receiver: &mut Receiver,
+    source: &mut Source<'_>,
     grown: &mut Option<ArenaBlock>,
     trunk: &Trunk,
     lines: &Slab<Entry>,
+    add_window: fn(&Trunk, u32, Option<Window>) -> Result<(), &'static str>,
 ) -> Result<(), &'static str> {
     let open = |cookie: &Cookie| -> Option<Aperture> {
         let vi = lines.get(header.line)?.vi.upgrade()?;
@@ -251,19 +300,19 @@ fn take_own(
     match header.kind {
         Kind::Window if header.len as usize == Attached::LEN => {
             let mut bytes = [0; Attached::LEN];
-            read_body(header, receiver, &mut bytes)?;
+            source.read(header, &mut bytes)?;
             let attached = Attached::read(&mut Reader::new(&bytes)).ok_or("a window that ends early")?;
-            trunk.add_window(header.value, trunk.attachment().map(|_| Window::Attached(attached)))
+            add_window(trunk, header.value, trunk.attachment().map(|_| Window::Attached(attached)))
         }
         Kind::Window => {
             let mut bytes = [0; Cookie::WIRE_LEN];
-            read_body(header, receiver, &mut bytes)?;
+            source.read(header, &mut bytes)?;
             let cookie = Cookie::from_bytes(&bytes).map_err(|_| "a bad cookie")?;
-            trunk.add_window(header.value, open(&cookie).map(Window::Mapped))
+            add_window(trunk, header.value, open(&cookie).map(Window::Mapped))
         }
         Kind::Ring => {
             let mut bytes = [0; QueueSpec::WIRE_LEN];
-            read_body(header, receiver, &mut bytes)?;
+            source.read(header, &mut bytes)?;
             let spec = QueueSpec::from_bytes(&bytes).map_err(|_| "a bad ring")?;
             if let Some(aperture) = open(&spec.cookie) {
                 trunk.outward().offered(aperture, spec);
@@ -274,7 +323,7 @@ fn take_own(
         _ if grown.is_some() => Ok(()),
         _ => {
             // Without memory for it, the small ring goes on.
-            if let Ok(block) = receiver.grow(LARGE_RING) {
+            if let Ok(block) = source.receiver.grow(LARGE_RING) {
                 let spec = block.block().spec().to_bytes();
                 *grown = Some(block);
                 // Before `outward` is locked: it takes the lock of a VI, which comes first.

@@ -383,6 +383,13 @@ impl Trunk {
         Ok(())
     }
 
+    /// Opens a region whose number was taken when it was announced, before its connection was known.
+    fn open_window(&self, number: u32, window: Option<Window>) -> Result<(), &'static str> {
+        let mut windows = self.windows.lock().expect("no panic with windows");
+        *windows.get_mut(number as usize).ok_or("a window out of turn")? = window;
+        Ok(())
+    }
+
     /// Whether the peer is there.
     fn is_alive(&self) -> bool {
         self.join.joined.get().is_none_or(|joined| joined.poll().is_ok())

@@ -3,7 +3,7 @@
 use sidestep_testkit::conformance::{fixture::Fixture, nodes::scheme_of};
 use sidestep_vi::{Error, NetAddress, Reliability, ViState};
 
-use super::pair::{Options, Pair, address, in_ms, one, soon};
+use super::pair::{Options, Pair, address, in_ms, one, pattern, soon};
 
 fn apart(fixture: Fixture) -> Pair {
     Pair::new(fixture, Options { connect: false, ..Options::default() })
@@ -96,6 +96,33 @@ pub fn a_vi_connects_again(fixture: Fixture) {
         pair.until("the end", || (pair.b.vi.state() == ViState::Error).then_some(()));
         pair.b.vi.disconnect().unwrap();
     }
+}
+
+pub fn one_that_nobody_finishes_holds_up_no_other(fixture: Fixture) {
+    let pair = super::pair::pair(fixture);
+    let late = [&pair.a, &pair.b].map(|side| side.another(&Options::default(), None, None));
+    let [early_source, source] = [(100, 1), (200, 2)].map(|(len, seed)| pair.b.filled(len, seed));
+    let [early_target, target] = [100, 200].map(|len| pair.a.buffer(len));
+    late[0].post_receive(&one(1, &early_target, 100)).unwrap();
+    pair.a.vi.post_receive(&one(2, &target, 200)).unwrap();
+    let mut connecting = late[0].begin_connect(&address(), &pair.address).unwrap();
+    let mut request = None;
+    let asked = || pair.b.nic.poll_request(&pair.address).unwrap();
+    pair.until("a request", || {
+        request = request.take().or_else(asked);
+        request.is_some().then_some(())
+    });
+    request.expect("a request").accept(&late[1]).unwrap();
+    // What is sent on it comes first, and waits.
+    late[1].post_send(&one(3, &early_source, 100)).unwrap();
+    pair.b.vi.post_send(&one(4, &source, 200)).unwrap();
+    assert_eq!(pair.received(&pair.a.vi).len, 200);
+    assert_eq!(late[0].state(), ViState::ConnectPending);
+    pair.until("a connection", || connecting.poll().unwrap().then_some(()));
+    assert_eq!(pair.received(&late[0]).len, 100);
+    let mut bytes = [0; 100];
+    early_target.read(0, &mut bytes).unwrap();
+    assert_eq!(bytes[..], pattern(100, 1)[..]);
 }
 
 pub fn states_are_checked(fixture: Fixture) {

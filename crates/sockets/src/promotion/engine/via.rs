@@ -7,7 +7,10 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
@@ -47,9 +50,11 @@ pub struct Exchange {
 /// A link on its way to its stream.
 #[derive(Debug)]
 struct Pending {
+    id: u64,
     stream: u32,
     key: Key,
-    step: Step,
+    /// `None` while a thread goes on with it.
+    step: Option<Step>,
 }
 
 #[derive(Debug)]
@@ -106,8 +111,7 @@ impl Exchange {
         });
         match asked {
             Ok(endpoint) => {
-                let step = Step::Asked { endpoint, identity, proof };
-                lock(&self.pending).push(Pending { stream: stream.index, key: place.key, step });
+                self.await_link(stream, place.key, Step::Asked { endpoint, identity, proof });
             }
             Err(error) => {
                 proof::take_back(stream.fd());
@@ -137,7 +141,8 @@ impl Exchange {
 
     /// A stream needs no link any more: the peer may have its end already, and is told.
     pub fn forget(&self, key: &Key) {
-        lock(&self.pending).retain(|pending| pending.key != *key);
+        let forgotten: Vec<_> = lock(&self.pending).extract_if(.., |pending| pending.key == *key).collect();
+        drop(forgotten);
         lock(&self.tickets).retain(|_, own| own != key);
     }
 
@@ -149,14 +154,33 @@ impl Exchange {
         self.see_to_pending(engine);
     }
 
-    /// Goes on with links on their way.
+    /// Goes on with links on their way. They stay in the list meanwhile: nobody asks for another one, and who forgets one does.
     pub fn see_to_pending(&self, engine: &Engine) {
-        let waiting = std::mem::take(&mut *lock(&self.pending));
-        if waiting.is_empty() {
-            return;
+        let taken = |pending: &mut Pending| Some((pending.id, pending.stream, pending.key, pending.step.take()?));
+        let waiting: Vec<_> = lock(&self.pending).iter_mut().filter_map(taken).collect();
+        for (id, stream, key, step) in waiting {
+            let step = self.go_on(engine, stream, &key, step);
+            let mut all = lock(&self.pending);
+            match step {
+                Some(step) => {
+                    if let Some(pending) = all.iter_mut().find(|pending| pending.id == id) {
+                        pending.step = Some(step);
+                    }
+                }
+                None => all.retain(|pending| pending.id != id),
+            }
         }
-        let kept: Vec<_> = waiting.into_iter().filter_map(|pending| self.go_on(engine, pending)).collect();
-        lock(&self.pending).extend(kept);
+    }
+
+    /// A link is on its way to this stream, in the place of any other.
+    fn await_link(&self, stream: &Stream, key: Key, step: Step) {
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        let id = LAST.fetch_add(1, Ordering::Relaxed);
+        let mut all = lock(&self.pending);
+        let former: Vec<_> = all.extract_if(.., |pending| pending.key == key).collect();
+        all.push(Pending { id, stream: stream.index, key, step: Some(step) });
+        drop(all);
+        drop(former);
     }
 
     fn answer(&self, engine: &Engine, caller: Caller) {
@@ -167,7 +191,7 @@ impl Exchange {
             Ok(link) => {
                 // Who has a ticket has seen the notice of this process.
                 proof::take_back(stream.fd());
-                lock(&self.pending).push(Pending { stream: stream.index, key: own, step: Step::Connected(link) });
+                self.await_link(stream, own, Step::Connected(link));
             }
             Err(Refusal::Memory(error)) => short_of(stream, &error),
             Err(Refusal::Gone) => {}
@@ -176,13 +200,13 @@ impl Exchange {
     }
 
     /// One look at a link on its way. `Some`: it is not there yet.
-    fn go_on(&self, engine: &Engine, mut pending: Pending) -> Option<Pending> {
-        let stream = of_key(pending.stream, &pending.key)?;
+    fn go_on(&self, engine: &Engine, stream: u32, key: &Key, step: Step) -> Option<Step> {
+        let stream = of_key(stream, key)?;
         if stream.stage() != Stage::Offered {
             proof::take_back(stream.fd());
             return None;
         }
-        pending.step = match pending.step {
+        let step = match step {
             Step::Asked { endpoint, identity, proof } => match endpoint.is_connected() {
                 Ok(false) => Step::Asked { endpoint, identity, proof },
                 Ok(true) => {
@@ -193,7 +217,7 @@ impl Exchange {
                 }
                 Err(error) => {
                     proof::take_back(stream.fd());
-                    let is_proven = || engine.notices.have(&pending.key.reversed(), proof);
+                    let is_proven = || engine.notices.have(&key.reversed(), proof);
                     self.answered(stream, identity, error, is_proven)?
                 }
             },
@@ -208,13 +232,13 @@ impl Exchange {
             },
             step => step,
         };
-        let Step::Connected(link) = &pending.step else { return Some(pending) };
+        let Step::Connected(link) = &step else { return Some(step) };
         if link.is_ready() {
-            engine.forget(&pending.key);
+            engine.forget(key);
             stream.carried(via::carry(&engine.node, link), None);
             return None;
         }
-        link.check().then_some(pending)
+        link.check().then_some(step)
     }
 
     /// The other process has answered: with a ticket, if all is well.

@@ -36,6 +36,7 @@ pub const BENCHES: Benches = &[
         "apart",
         "the same with 64 connections from a core of the client's own; of two cores from the origin's, and then without computing threads",
     ),
+    ("rings", "the same as small, with client, proxies, origin and module under sidestep run"),
     (
         "zipf",
         "requests a second for 20 files of 200 bytes to 1 MB, by Zipf's law, over three proxies; the client on their core",
@@ -53,6 +54,8 @@ struct Workload {
     client: Client,
     /// Of the client.
     connections: usize,
+    /// Whether all programs are under `sidestep run`.
+    is_accelerated: bool,
     /// Whether hits must be worth their promise.
     is_promised: bool,
 }
@@ -66,7 +69,7 @@ enum Client {
     Apart,
 }
 
-static WORKLOADS: [Workload; 3] = [
+static WORKLOADS: [Workload; 4] = [
     // Figure 10.10 has nine clients.
     Workload {
         name: "small",
@@ -75,6 +78,17 @@ static WORKLOADS: [Workload; 3] = [
         proxies: 1,
         client: Client::WithProxies,
         connections: 9,
+        is_accelerated: false,
+        is_promised: true,
+    },
+    Workload {
+        name: "rings",
+        sizes: small,
+        exponent: 0.0,
+        proxies: 1,
+        client: Client::WithProxies,
+        connections: 9,
+        is_accelerated: true,
         is_promised: true,
     },
     // So many that the proxy finds a request when it has answered one: to wake a core takes longer than to answer.
@@ -85,6 +99,7 @@ static WORKLOADS: [Workload; 3] = [
         proxies: 1,
         client: Client::Apart,
         connections: 64,
+        is_accelerated: false,
         is_promised: true,
     },
     Workload {
@@ -94,6 +109,7 @@ static WORKLOADS: [Workload; 3] = [
         proxies: 3,
         client: Client::WithProxies,
         connections: 9,
+        is_accelerated: false,
         is_promised: false,
     },
 ];

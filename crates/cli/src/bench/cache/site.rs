@@ -109,13 +109,24 @@ impl Site {
 
     /// Starts a program on a core; the last word of its first line is its address.
     fn spawn(&mut self, core: usize, words: &[&str]) -> Result<String> {
-        let mut command = pinned(core, words[0]);
+        let mut command = self.pinned(core, words[0])?;
         let mut child = command.args(&words[1..]).stdout(Stdio::piped()).spawn().context("taskset cannot be run")?;
         let output = child.stdout.take().context("its output")?;
         self.processes.push(child);
         let mut line = String::new();
         BufReader::new(output).read_line(&mut line)?;
         line.split_whitespace().next_back().map(str::to_string).context("a part of the cache does not start")
+    }
+
+    /// A program on a core, on rings if this workload has them.
+    fn pinned(&self, core: usize, program: &str) -> Result<Command> {
+        let mut command = Command::new("taskset");
+        command.args(["-c", &(core % super::cores()).to_string()]).stdin(Stdio::null());
+        if self.workload.is_accelerated {
+            command.arg(env::current_exe()?).args(["run", "--"]);
+        }
+        command.arg(program);
+        Ok(command)
     }
 
     fn nginx(&mut self, name: &str, core: usize, rules: &str) -> Result<String> {
@@ -138,7 +149,7 @@ impl Site {
         let file = self.folder.join(format!("{name}.conf"));
         fs::write(&file, text)?;
         let program = nginx().context("nginx is not installed")?;
-        let child = pinned(core, program).arg("-c").arg(&file).args(["-p", &home.to_string()]).spawn()?;
+        let child = self.pinned(core, program)?.arg("-c").arg(&file).args(["-p", &home.to_string()]).spawn()?;
         self.processes.push(child);
         let address = format!("127.0.0.1:{port}");
         let limit = Instant::now() + Duration::from_secs(10);
@@ -157,6 +168,7 @@ impl Site {
         let busy = || (busy_us(proxies), busy_us(&self.shared));
         let (before, began) = (busy(), Instant::now());
         let over = AtomicBool::new(false);
+        let mut client = self.pinned(self.workload.client_core(), "wrk")?;
         thread::scope(|scope| {
             scope.spawn(|| {
                 let mut at = 0;
@@ -171,7 +183,7 @@ impl Site {
                         .for_each(|_| thread::sleep(Duration::from_millis(10)));
                 }
             });
-            let output = pinned(self.workload.client_core(), "wrk")
+            let output = client
                 .args(["-t", &addresses.len().to_string(), "-c", &self.workload.connections.to_string()])
                 .args(["-d", &format!("{seconds}s"), "-s"])
                 .arg(&script)
@@ -247,12 +259,6 @@ fn busy_us(processes: &[u32]) -> f64 {
 /// The server that is the origin, and the cache beside ours.
 pub fn nginx() -> Option<&'static str> {
     ["/usr/sbin/nginx", "/usr/bin/nginx"].into_iter().find(|path| Path::new(path).exists())
-}
-
-fn pinned(core: usize, program: &str) -> Command {
-    let mut command = Command::new("taskset");
-    command.args(["-c", &(core % super::cores()).to_string(), program]).stdin(Stdio::null());
-    command
 }
 
 impl Drop for Site {

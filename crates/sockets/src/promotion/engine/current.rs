@@ -105,14 +105,17 @@ fn count_news() {
     }
 }
 
-/// Before a sleep that was announced: carries out what was ordered by hand, and takes up answers about links on their way. All links with a process share one way there,
-/// and what has come for one of them that this side does not know of yet holds up what lies behind it. Holds no lock.
+/// Before a sleep that was announced: carries out what was ordered by hand, takes up answers about links on their way, and sends what links
+/// hold. Holds no lock.
 pub fn see_to_links() {
     let Some(engine) = running() else { return };
     see_to_service();
     orders::look(&engine);
     if let Some(via) = &engine.via {
-        kernel::stack::on_own(|| via.see_to_pending(&engine));
+        kernel::stack::on_own(|| {
+            via.see_to_pending(&engine);
+            via::send_held();
+        });
     }
 }
 

@@ -283,6 +283,9 @@ impl Exchange {
     }
 }
 
+/// Before a wait: sends what links hold.
+pub use via::timer::send_held;
+
 /// A handler may have interrupted the program's allocator; and one of the program's own may hold its lock from before a `fork`
 /// until after it. A program that has shut itself in may end by leaving its only thread.
 pub fn may_start() -> bool {

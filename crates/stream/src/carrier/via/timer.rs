@@ -4,7 +4,7 @@
 use std::{
     sync::{
         Arc, Condvar, Mutex, MutexGuard, Weak,
-        atomic::{AtomicU32, Ordering},
+        atomic::{AtomicU32, AtomicUsize, Ordering},
     },
     thread::{self, JoinHandle},
     time::Duration,
@@ -61,6 +61,34 @@ pub fn may_hold(host: &Host) -> bool {
     STARTED.load(Ordering::Relaxed) == process::generation() || (host.may_start)()
 }
 
+/// Links that hold something, at least: those in the list and those that are gone on with.
+static HOLDING: AtomicUsize = AtomicUsize::new(0);
+
+/// Before a wait: sends what links of this process hold, as far as there is room. Who waits adds nothing to it soon, and may wait for an
+/// answer to it, on whichever connection.
+#[inline]
+pub fn send_held() {
+    if HOLDING.load(Ordering::Relaxed) > 0 {
+        send_all_held();
+    }
+}
+
+#[cold]
+fn send_all_held() {
+    let links: Vec<_> = {
+        let watched = lock(&TIMER.links);
+        if watched.process != process::generation() {
+            // Those of a parent.
+            return;
+        }
+        watched.links.iter().filter_map(Weak::upgrade).collect()
+    };
+    for link in links {
+        link.absorb();
+        link.go_on();
+    }
+}
+
 /// A link holds something from now on.
 #[inline]
 pub fn watch(link: &Arc<Link>) {
@@ -90,6 +118,7 @@ fn enter(link: &Arc<Link>) {
         STARTED.store(process, Ordering::Relaxed);
     }
     watched.links.push(Arc::downgrade(link));
+    HOLDING.store(watched.links.len(), Ordering::Relaxed);
     timer.more.notify_one();
 }
 
@@ -110,6 +139,7 @@ fn run(timer: &Timer, number: u32) {
             links.into_iter().filter(|link| link.upgrade().is_some_and(|link| holds_on(&link))).collect();
         watched = lock(&timer.links);
         watched.links.extend(kept);
+        HOLDING.store(watched.links.len(), Ordering::Relaxed);
     }
 }
 

@@ -173,6 +173,8 @@ intercepted! {
             => process::popen, also _IO_popen; passed "as `system`";
         [rust] posix_spawn_file_actions_adddup2(actions: *mut c_void, fd: c_int, new: c_int) -> c_int
             => process::adddup2; passed "the stream will be another program's: it goes back to TCP first";
+        [rust] _exit(status: c_int) -> ()
+            => process::exit_at_once, also _Exit; handled "what a carrier holds of streams is sent, and the peers are told of their ends, as at `exit` and `quick_exit`; then libc's";
     }
 
     "Signals" {

@@ -6,7 +6,10 @@ use std::{
 };
 
 use libc::{FILE, pid_t};
-use sidestep_sockets::{kernel::Errno, signal};
+use sidestep_sockets::{
+    kernel::{self, Errno},
+    signal,
+};
 
 use crate::{child, engine, errno, real::call, startup};
 
@@ -211,6 +214,15 @@ pub fn after_fork(pid: c_int) {
         startup::after_fork_in_parent();
     }
     errno::set(before);
+}
+
+/// `_exit`, and `_Exit`.
+pub unsafe fn exit_at_once(status: c_int) {
+    startup::end();
+    // SAFETY: P1, P3.
+    unsafe { call::_exit(status) };
+    // SAFETY: ends the process.
+    let _ = unsafe { kernel::syscall(libc::SYS_exit_group, [status as usize, 0, 0, 0, 0, 0]) };
 }
 
 /// What the program wanted a child to begin with.

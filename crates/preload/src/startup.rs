@@ -37,6 +37,8 @@ pub fn ensure() {
     unsafe { pthread_atfork(Some(prepare), Some(parent), Some(child)) };
     // SAFETY: as above.
     unsafe { libc::atexit(exit) };
+    // SAFETY: as above.
+    unsafe { at_quick_exit(exit) };
 }
 
 /// Before a `fork`.
@@ -68,8 +70,12 @@ extern "C" fn child() {
 }
 
 extern "C" fn exit() {
-    // The kernel closes what a process leaves that may make no calls of ours.
-    if !engine::is_shut_in() {
+    end();
+}
+
+/// The process is about to end. The kernel closes what one leaves that may make no calls of ours, or ends within one.
+pub fn end() {
+    if STARTED.load(Ordering::Acquire) && !engine::is_shut_in() && !signal::is_inside() {
         calls::at_exit();
     }
 }
@@ -82,4 +88,5 @@ unsafe extern "C" {
         parent: Option<extern "C" fn()>,
         child: Option<extern "C" fn()>,
     ) -> c_int;
+    fn at_quick_exit(function: extern "C" fn()) -> c_int;
 }

@@ -1,6 +1,8 @@
 //! Calls by which a process begins, forks, changes what it may do, and ends.
 
-use sidestep_sys::clock;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use sidestep_sys::{clock, process};
 
 use crate::{
     config::{Promote, complain, config},
@@ -73,19 +75,28 @@ pub fn after_fork_in_child() {
     fork::in_child();
 }
 
-/// The process is about to end in an orderly way.
+/// The process that has been through [`at_exit`].
+static ENDING: AtomicU32 = AtomicU32::new(0);
+
+/// The process is about to end in an orderly way. It may say so twice: a function that runs at its end may end it at once.
 pub fn at_exit() {
     let _inside = Inside::enter();
+    if !fork::is_own() {
+        return;
+    }
+    let generation = process::generation();
+    if ENDING.swap(generation, Ordering::Relaxed) == generation {
+        return;
+    }
     let mut distant = Vec::new();
     for fd in table::numbers(0, u32::MAX) {
         let Some(stream) = table::stream(fd) else { continue };
-        custody::releasing(fd);
         distant.extend(stream.carrier().filter(|carrier| carrier.capabilities().far));
         stream.publish_counts();
         if let Some((mut reader, mut writer)) = stream.try_both() {
-            reader.end(stream);
-            writer.end(stream);
+            stream.tell_end(&mut reader, &mut writer);
         }
+        custody::releasing(fd);
         if let Some(place) = stream.known_place().filter(|_| stream.fd() == fd) {
             place.engine.registry.add_totals(place.engine.process, place.entry);
         }

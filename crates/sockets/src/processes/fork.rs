@@ -118,6 +118,8 @@ impl Legacy {
 
 /// The process that the table belongs to; 0 until it is first asked.
 static OWNER: AtomicU32 = AtomicU32::new(0);
+/// Its number.
+static NUMBER: AtomicU32 = AtomicU32::new(0);
 
 /// Before anything is promoted: a child that was made without `fork` (a bare `clone`, `_Fork`) has not been told, and
 /// begins anew now.
@@ -128,7 +130,16 @@ pub fn check() {
     }
     if OWNER.swap(now, Ordering::AcqRel) != 0 {
         in_child();
+    } else {
+        NUMBER.store(kernel::process(), Ordering::Release);
     }
+}
+
+/// Whether this is the process that the table belongs to. A child that was made without `fork` begins anew; one that has its parent's
+/// memory (`clone` with CLONE_VM, past libc) is another, and has nothing of its own.
+pub fn is_own() -> bool {
+    check();
+    NUMBER.load(Ordering::Acquire) == kernel::process()
 }
 
 /// Before.
@@ -191,6 +202,7 @@ pub fn in_parent() {
 /// touched.
 pub fn in_child() {
     OWNER.store(process::generation(), Ordering::Release);
+    NUMBER.store(kernel::process(), Ordering::Release);
     let mut held = HELD.take().map(ManuallyDrop::into_inner);
     if let Some(mut retired) = held.as_mut().and_then(|held| held.retired.take()) {
         retired.forget();

@@ -250,6 +250,22 @@ impl Stream {
         }
     }
 
+    /// Before this process closes its last descriptor, or ends: tells the peer of the end, unless other holders go on.
+    pub fn tell_end(&self, reader: &mut Reader, writer: &mut Writer) {
+        if self.family.shared.load(Ordering::Relaxed) && self.has_others() {
+            // Neither a reset nor the peer's word for the end: the stream goes on.
+            reader.surrender(self);
+        } else if self.stage() == Stage::Carried {
+            reader.unshare(self);
+            reader.end(self);
+            writer.end(self);
+        }
+        if self.heirloom().is_some_and(|heirloom| heirloom.unread() > 0) && !self.has_others() {
+            // Bytes that nobody will read are a reset, as on TCP.
+            kernel::reset_at_close(self.fd());
+        }
+    }
+
     /// Closes the anchor and gives everything back. Nobody finds the stream any more: no number leads to it, no set has it,
     /// and it is not used again before this has ended.
     ///
@@ -262,19 +278,9 @@ impl Stream {
         self.publish_counts();
         let fd = self.fd();
         let cookie = kernel::cookie(fd).ok();
-        let others = || cookie.is_some_and(|cookie| !custody::is_sole_holder(cookie));
-        if self.family.shared.load(Ordering::Relaxed) && others() {
-            // Neither a reset nor the peer's word for the end: the stream goes on.
-            self.end_sharing();
-        } else if self.stage() == Stage::Carried {
+        {
             let (mut reader, mut writer) = (self.reader(), self.writer());
-            reader.unshare(self);
-            reader.end(self);
-            writer.end(self);
-        }
-        if self.heirloom().is_some_and(|heirloom| heirloom.unread() > 0) && !others() {
-            // Bytes that nobody will read are a reset, as on TCP.
-            kernel::reset_at_close(fd);
+            self.tell_end(&mut reader, &mut writer);
         }
         // A call that is under way in another thread uses nothing of the record any more (C4).
         self.reader().disinherit();

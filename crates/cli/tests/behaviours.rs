@@ -23,7 +23,7 @@ behaviours! {
     epoll_nested epoll_oneshot epoll_threads exec_again exec_silent exit_small_writes exit_with_data fork_accept fork_after_end fork_and_want fork_daemon fork_exec fork_exec_silent
     fork_handlers fork_holds fork_idle fork_low_water fork_reads fork_shares fork_shutdown fork_tells fork_twice fork_waits fortified full_and_readable half_close inherited_set interrupted
     interrupted_send interrupted_waits ipv6 jump_lists jump_out killed_read killed_unread linger_close linger_others linger_reset
-    lost_number low_water lowest_number many mapped message_lists messages more names nonblocking options order_across
+    lost_number low_water lowest_number many many_and_brief mapped message_lists messages more names nonblocking options order_across
     out_of_band own_malloc pass_unread peek pid_namespace poll poll_writable prefork prefork_epoll raw_syscalls
     readable_means_readable receive_timeout sandbox_after_fork sandbox_leaves sandbox_stopped sandbox_strict sandbox_waits select select_closed
     send_timeout sendfile short_lives shutdown_both shutdown_in_recv shutdown_read signal_input signal_storm signals_pending sigpipe

@@ -281,7 +281,7 @@ impl Engine {
             match ring::Joined::new(&asked.endpoint, asked.half, &theirs) {
                 Ok(joined) => {
                     let guest = Some(asked.endpoint.peer()).filter(|peer| self.is_guest(*peer));
-                    stream.carried(joined.with(asked.endpoint), guest);
+                    stream.carried(&asked.key, joined.with(asked.endpoint), guest);
                 }
                 Err(_) => stream.stay(Reason::Resources),
             }
@@ -352,7 +352,7 @@ impl Engine {
             (Ok(endpoint), Some(joined)) => {
                 self.forget(&own);
                 let guest = Some(endpoint.peer()).filter(|peer| self.is_guest(*peer));
-                stream.carried(joined.with(endpoint), guest);
+                stream.carried(&own, joined.with(endpoint), guest);
             }
             (Err(Error::Memory(error)), _) => short_of(stream, &error),
             _ => {}

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU8, AtomicU32, Ordering, fence};
 use crate::{
     config::{Promote, config},
     descriptors::{table, unseen},
-    kernel::{self, stack},
+    kernel::{self, address::Key, stack},
     processes::{custody, fork},
     promotion::{engine, orders},
     registry::reason::Reason,
@@ -253,11 +253,14 @@ impl Stream {
         self.tells_unread.store(tells_unread, Ordering::Relaxed);
     }
 
-    /// A carrier has been made: the directions take it up at their next calls. `guest`: who is at its other end, if of another user.
-    pub fn carried(&self, parts: Halves, guest: Option<PeerId>) {
+    /// A carrier has been made for the connection with this key: the directions take it up at their next calls. `guest`: who is at its
+    /// other end, if of another user.
+    pub fn carried(&self, key: &Key, parts: Halves, guest: Option<PeerId>) {
         // No fork and no change of user from here on: a child that has come meanwhile holds the socket, too.
         let _change = table::change();
-        let place = self.known_place().filter(|_| self.stage() == Stage::Offered);
+        // The program may have closed the connection since both ends agreed, and this may be another one by now.
+        let is_meant = |place: &Place| place.key == *key && self.stage() == Stage::Offered;
+        let place = self.known_place().filter(is_meant);
         let Some(place) = place else { return parting::decline(parts) };
         if !custody::is_sole_holder(place.cookie) {
             self.set_reason(Reason::OtherHolder);

@@ -235,7 +235,7 @@ impl Exchange {
         let Step::Connected(link) = &step else { return Some(step) };
         if link.is_ready() {
             engine.forget(key);
-            stream.carried(via::carry(&engine.node, link), None);
+            stream.carried(key, via::carry(&engine.node, link), None);
             return None;
         }
         link.check().then_some(step)

@@ -84,10 +84,30 @@ static uint64_t below(uint64_t *random, uint64_t limit) {
     return mixed(*random) % limit;
 }
 
+/* The number that was mixed to this one. */
+static uint64_t unmixed(uint64_t x) {
+    x = (x ^ x >> 31 ^ x >> 62) * 0x319642b2d24d8ec3;
+    x = (x ^ x >> 27 ^ x >> 54) * 0x96de1b173f119089;
+    return x ^ x >> 30 ^ x >> 60;
+}
+
 /* What a direction carries at a position. */
 static void fill(uint64_t seed, uint64_t position, unsigned char *bytes, size_t length) {
     for (size_t i = 0; i < length; i++, position++)
         bytes[i] = mixed(seed + (position >> 3)) >> 8 * (position & 7);
+}
+
+/* From which position of a direction these bytes are; -1: from none. */
+static long long origin_of(uint64_t seed, uint64_t total, const unsigned char *bytes, size_t length) {
+    for (size_t at = 0; at < 8 && at + 8 <= length; at++) {
+        uint64_t word = 0;
+        for (int i = 7; i >= 0; i--)
+            word = word << 8 | bytes[at + i];
+        uint64_t position = (unmixed(word) - seed) * 8;
+        if (position < total && position >= at)
+            return position - at;
+    }
+    return -1;
 }
 
 static uint64_t seed_of(const struct talk *talk, int of_server) {
@@ -175,9 +195,10 @@ static int receive_some(struct talk *talk, int flags, int *progress) {
         ssize_t at = 0;
         while (bytes[at] == expected[at])
             at++;
-        say("wrong byte at %llu of %llu, shape %u, from place %d, %s%s", (unsigned long long)(talk->received + at),
-            (unsigned long long)talk->greeting.total, talk->greeting.shape, talk->peer, talk->serves ? "server" : "client",
-            past_of(talk));
+        say("wrong byte at %llu of %llu, where %lld came, shape %u, from place %d, %s%s", (unsigned long long)(talk->received + at),
+            (unsigned long long)talk->greeting.total,
+            origin_of(seed_of(talk, !talk->serves), talk->greeting.total, bytes + at, got - at), talk->greeting.shape, talk->peer,
+            talk->serves ? "server" : "client", past_of(talk));
         return 0;
     }
     talk->received += got;

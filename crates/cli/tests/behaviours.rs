@@ -20,8 +20,8 @@ behaviours! {
     bad_arguments both_ways buffers bulk cancel cancel_in_kernel change_user changed_root children_past_libc close_in_recv close_range close_unread
     close_unread_recv connect_nonblocking const_vectors counts dontwait dup dup_anywhere epoll_before_connect epoll_dup
     epoll_edge epoll_edge_many epoll_edge_read epoll_edge_shut epoll_edge_stream epoll_errors epoll_exclusive epoll_level epoll_mixed
-    epoll_nested epoll_oneshot epoll_threads exec_again exec_silent exit_small_writes exit_with_data fork_accept fork_after_end fork_and_want fork_daemon fork_exec fork_exec_silent
-    fork_handlers fork_holds fork_idle fork_low_water fork_reads fork_shares fork_shutdown fork_tells fork_twice fork_waits fortified full_and_readable half_close inherited_set interrupted
+    epoll_nested epoll_oneshot epoll_threads exec_again exec_silent exit_small_writes exit_with_data fork_accept fork_after_end fork_and_want fork_daemon fork_exec fork_exec_silent fork_goes_on
+    fork_handlers fork_holds fork_idle fork_low_water fork_reads fork_shares fork_shutdown fork_tells fork_turns fork_twice fork_waits fortified full_and_readable half_close inherited_set interrupted
     interrupted_send interrupted_waits ipv6 jump_lists jump_out killed_read killed_unread linger_close linger_others linger_reset
     lost_number low_water lowest_number many many_and_brief mapped message_lists messages more names nonblocking options order_across
     out_of_band own_malloc pass_unread peek pid_namespace poll poll_writable prefork prefork_epoll raw_syscalls

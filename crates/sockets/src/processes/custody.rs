@@ -9,7 +9,7 @@
 //! # Invariants
 //!
 //! - C1. A holder is added to a socket's records only by a process that is listed there and lives. So records whose holders
-//!   are all dead stay as they are, and whoever needs room may take them, all records of a socket at once.
+//!   are all dead at one moment stay as they are, and whoever needs room may take them, all records of a socket at once.
 //! - C2. Numbers of holders are given out once.
 //! - C3. A count is that of the calls that the holders have made. It is never made equal to the kernel's.
 //! - C4. A holder that is struck off uses nothing of the records any more: they may be another socket's soon.
@@ -92,7 +92,7 @@ pub fn releasing(fd: i32) {
     if let Some(table) = known()
         && let Ok(cookie) = kernel::cookie(fd)
     {
-        table.strike(cookie, own());
+        table.strike(cookie, SELF.load(Relaxed));
     }
 }
 
@@ -107,7 +107,7 @@ pub fn given_away(cookie: u64) {
 pub fn is_sole_holder(cookie: u64) -> bool {
     let Some(table) = TABLE.get() else { return true };
     let Some(table) = table.as_ref().filter(|_| !OVERFLOWN.load(Acquire)) else { return false };
-    table.places(cookie).all(|place| place.holders().all(|holder| holder == own() || table.is_dead(holder)))
+    table.all_holders(cookie, |holder| Some(holder) == own() || table.is_dead(holder))
 }
 
 /// Where the family counts the bytes of a socket. `None`: nobody but this process does.
@@ -128,8 +128,18 @@ pub fn count(tally: u32, direction: usize, bytes: u64) {
 }
 
 /// Where the holders of a socket agree on how far they have read its ring. Programs that are executed have it, too.
-pub fn heirloom_words(tally: u32) -> Option<[Word64; 2]> {
+pub fn heirloom_words(tally: u32) -> Option<[Word64; 3]> {
     known().map(|table| table.heirloom_words(tally))
+}
+
+/// This process as a holder, if it has been one.
+pub fn own() -> Option<u64> {
+    Some(SELF.load(Relaxed)).filter(|number| *number != 0)
+}
+
+/// Whether a holder has died.
+pub fn is_dead(holder: u64) -> bool {
+    known().is_some_and(|table| table.is_dead(holder))
 }
 
 /// The table, if there is one.
@@ -137,15 +147,9 @@ fn known() -> Option<&'static Table> {
     TABLE.get().and_then(Option::as_ref)
 }
 
-/// This process as a holder, if it has been one.
-fn own() -> u64 {
-    SELF.load(Relaxed)
-}
-
 /// This process as a holder.
 fn myself() -> u64 {
-    let known = own();
-    if known != 0 {
+    if let Some(known) = own() {
         return known;
     }
     let Some((me, token)) = claim() else { return UNKNOWN };
@@ -211,6 +215,37 @@ mod tests {
             kernel::close(token).unwrap();
         }
         assert!(is_sole_holder(b), "all others are dead");
+    }
+
+    /// Each holder lists the next one and ends, as programs do that execute one another.
+    #[test]
+    fn a_socket_that_is_handed_on_is_never_abandoned() {
+        let cookie = 3001;
+        let (first, token) = claim().unwrap();
+        assert!(list(cookie, first));
+        let table = known().unwrap();
+        let over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let looks = scope.spawn(|| {
+                let mut looks = 0;
+                while !over.load(Relaxed) {
+                    assert!(!table.is_abandoned(cookie), "in look {looks}");
+                    looks += 1;
+                }
+                looks
+            });
+            let mut last = token;
+            for _ in 0..20_000 {
+                let (next, token) = claim().unwrap();
+                assert!(list(cookie, next));
+                drop_token(last);
+                last = token;
+            }
+            over.store(true, Relaxed);
+            assert!(looks.join().unwrap() > 0);
+            drop_token(last);
+        });
+        assert!(table.is_abandoned(cookie));
     }
 
     #[test]

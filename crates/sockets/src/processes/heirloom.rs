@@ -17,7 +17,7 @@ use std::{
     os::fd::OwnedFd,
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence},
     },
     time::Duration,
 };
@@ -25,10 +25,11 @@ use std::{
 use sidestep_fabric::queue::Heir;
 use sidestep_shm::{Memory, Span, Word64, byte_ring::Stopper};
 use sidestep_stream::carrier::Reading;
-use sidestep_sys::clock;
+use sidestep_sys::{clock, process};
 
 use crate::{
     kernel,
+    processes::custody,
     streams::{READ, WRITE},
 };
 
@@ -38,6 +39,9 @@ pub struct Heirloom {
     word: Word64,
     /// Bytes that the peer has sent over TCP in the end.
     returned: Word64,
+    /// Of the ring that the owner has written, what the peer wants over TCP. Bits 0-39: the holder that sends it; 0: none does, or
+    /// all of it is there. Bits 40-63: how many bytes that are.
+    resent: Word64,
     /// These words are in the record of custody, where a program that is executed finds them.
     recorded: bool,
     source: Source,
@@ -61,17 +65,39 @@ enum Source {
     Ring(Rings),
 }
 
+/// While it lives, this process sends over TCP what the peer wants of the ring that it has written. Who takes over meanwhile waits:
+/// what it writes comes behind that.
+#[derive(Debug)]
+pub struct Resending(Arc<Heirloom>);
+
+impl Resending {
+    /// So many bytes were taken back for that.
+    pub fn took_back(&self, bytes: usize) {
+        let holder = self.0.resent.load(Ordering::Relaxed) & HOLDER;
+        self.0.resent.store(holder | (bytes as u64) << HOLDER_BITS, Ordering::Release);
+    }
+}
+
+impl Drop for Resending {
+    fn drop(&mut self) {
+        let word = self.0.resent.load(Ordering::Relaxed);
+        self.0.resent.store(word & !HOLDER, Ordering::Release);
+    }
+}
+
 /// Two rings that a process went on using when it forked.
 #[derive(Debug)]
 struct Rings {
     /// None: the reading direction was never opened.
     inward: Option<Heir>,
-    /// None: the writing direction was never taken up.
-    outward: Option<Stopper>,
+    /// As long as the owner writes to it; else how many bytes it has brought.
+    outward: Result<Stopper, u64>,
     /// Where they end, once this process knows.
     ends: [AtomicU64; 2],
     /// The stream has counted that.
     counted: AtomicBool,
+    /// The process that went on using them.
+    owner: u32,
 }
 
 /// How many streams of this process have one.
@@ -87,6 +113,11 @@ const POSITION: u64 = WANTED - 1;
 const UNKNOWN: u64 = u64::MAX;
 /// So long a holder that asked the peer may take; longer only if it has died.
 const DECISION_NS: u64 = 1_500_000_000;
+/// The bits of a holder's number; all of them: it has none that others see.
+const HOLDER_BITS: u32 = 40;
+const HOLDER: u64 = (1 << HOLDER_BITS) - 1;
+/// So long a holder that lives may take to send what the peer wants.
+const RESENT_NS: u64 = 5_000_000_000;
 const LOOK: Duration = Duration::from_micros(50);
 /// Bytes of the family's memory before those of the stream, so that the words of two do not share a line.
 pub const HEAD: usize = 64;
@@ -125,7 +156,7 @@ impl Heirloom {
     }
 
     /// A copy that the program before has left for the socket with this cookie; its record of custody has these words.
-    pub fn attach(file: OwnedFd, len: usize, cookie: u64, recorded: Option<[Word64; 2]>) -> Option<Arc<Heirloom>> {
+    pub fn attach(file: OwnedFd, len: usize, cookie: u64, recorded: Option<[Word64; 3]>) -> Option<Arc<Heirloom>> {
         let memory = Memory::attach(file, len).ok()?;
         let span = memory.span(HEAD, len.checked_sub(HEAD)?).ok()?;
         let marks = MARKS.map(|at| memory.word64(at).map_or(0, |word| word.load(Ordering::Acquire)));
@@ -166,8 +197,8 @@ impl Heirloom {
         copied.then_some((span, read))
     }
 
-    fn new([word, returned]: [Word64; 2], recorded: bool, source: Source) -> Arc<Heirloom> {
-        Arc::new(Heirloom { word, returned, recorded, source })
+    fn new([word, returned, resent]: [Word64; 3], recorded: bool, source: Source) -> Arc<Heirloom> {
+        Arc::new(Heirloom { word, returned, resent, recorded, source })
     }
 
     /// Whether a program that is executed can have it.
@@ -179,20 +210,20 @@ impl Heirloom {
     /// has one. `None`: there is no memory.
     pub fn rings(
         inward: Option<Heir>,
-        outward: Option<Stopper>,
+        outward: Result<Stopper, u64>,
         read: u64,
-        recorded: Option<[Word64; 2]>,
+        recorded: Option<[Word64; 3]>,
     ) -> Option<Arc<Heirloom>> {
         let is_recorded = recorded.is_some();
         let words = match recorded {
             Some(words) => words,
             None => words(&Memory::family(HEAD).ok()?)?,
         };
-        for (word, value) in words.iter().zip([read, 0]) {
+        for (word, value) in words.iter().zip([read, 0, 0]) {
             word.store(value, Ordering::Release);
         }
         let ends = [const { AtomicU64::new(UNKNOWN) }; 2];
-        let rings = Rings { inward, outward, ends, counted: AtomicBool::new(false) };
+        let rings = Rings { inward, outward, ends, counted: AtomicBool::new(false), owner: process::generation() };
         Some(Heirloom::new(words, is_recorded, Source::Ring(rings)))
     }
 
@@ -217,18 +248,59 @@ impl Heirloom {
             let read = self.word.fetch_or(TAKEN_OVER, Ordering::AcqRel) & POSITION;
             // Without an end that a correct peer leaves, nothing is left.
             let end = rings.inward.as_ref().map_or(read, |inward| inward.freeze(read).unwrap_or(read));
-            rings.ends[WRITE].store(rings.outward.as_ref().map_or(0, Stopper::stop), Ordering::Release);
+            rings.ends[WRITE]
+                .store(rings.outward.as_ref().map_or_else(|brought| *brought, Stopper::stop), Ordering::Release);
             rings.ends[READ].store(end, Ordering::Release);
             rings.inward.iter().for_each(Heir::ring);
         }
         Some([READ, WRITE].map(|direction| rings.ends[direction].load(Ordering::Acquire)))
     }
 
-    /// The same, once: for the counts of the stream.
+    /// Before the owner takes bytes back that the peer wants over TCP. `None`: another holder has taken over, and may have written
+    /// over TCP since. Of the two, one sees the other.
+    pub fn begin_resending(self: Arc<Heirloom>) -> Option<Resending> {
+        self.resent.store(custody::own().unwrap_or(HOLDER), Ordering::Release);
+        fence(Ordering::SeqCst);
+        let resending = Resending(self);
+        (!resending.0.is_taken_over()).then_some(resending)
+    }
+
+    /// After [`take_over`](Self::take_over), before this process writes over TCP: waits until the owner has sent what the peer
+    /// wants. `false`: it has died, or does not come to an end, and what it has not sent is lost.
+    pub fn await_resent(&self) -> bool {
+        if let Source::Ring(rings) = &self.source
+            && rings.owner == process::generation()
+        {
+            return true;
+        }
+        fence(Ordering::SeqCst);
+        self.resent.load(Ordering::Acquire) & HOLDER == 0 || self.await_resender()
+    }
+
+    #[cold]
+    fn await_resender(&self) -> bool {
+        let until = clock::now() + RESENT_NS;
+        loop {
+            let word = self.resent.load(Ordering::Acquire);
+            let resender = word & HOLDER;
+            if resender == 0 {
+                return true;
+            }
+            if resender != HOLDER && custody::is_dead(resender) || clock::now() > until {
+                // Nobody else waits for it.
+                return self.resent.compare_swap(word, word & !HOLDER) != word;
+            }
+            kernel::pause(LOOK);
+        }
+    }
+
+    /// Bytes of each direction that the rings have brought, once, for the counts of the stream. After
+    /// [`await_resent`](Self::await_resent): what was sent anew over TCP is counted there.
     pub fn count(&self) -> Option<[u64; 2]> {
-        let ends = self.take_over()?;
+        let [read, written] = self.take_over()?;
         let Source::Ring(rings) = &self.source else { return None };
-        (!rings.counted.swap(true, Ordering::AcqRel)).then_some(ends)
+        let resent = self.resent.load(Ordering::Acquire) >> HOLDER_BITS;
+        (!rings.counted.swap(true, Ordering::AcqRel)).then_some([read, written.wrapping_sub(resent)])
     }
 
     /// How many bytes are left.
@@ -363,13 +435,13 @@ impl Heirloom {
 
     /// The descriptors that are its own as long as it lives, in a child, too.
     pub fn descriptors(&self) -> Vec<i32> {
-        let words = [self.word.memory(), self.returned.memory()];
+        let words = [self.word.memory(), self.returned.memory(), self.resent.memory()];
         let mut all: Vec<i32> = words.into_iter().filter_map(Memory::number).collect();
         match &self.source {
             Source::Copy(span, _) => all.extend(span.memory().number()),
             Source::Ring(rings) => {
                 all.extend(rings.inward.iter().flat_map(Heir::descriptors));
-                all.extend(rings.outward.as_ref().and_then(|outward| outward.memory().number()));
+                all.extend(rings.outward.as_ref().ok().and_then(|outward| outward.memory().number()));
             }
         }
         all
@@ -377,14 +449,14 @@ impl Heirloom {
 }
 
 /// Memory for a copy of so many bytes, and its words.
-fn allocate(len: usize) -> Option<(Span, [Word64; 2])> {
+fn allocate(len: usize) -> Option<(Span, [Word64; 3])> {
     let memory = Memory::create("sidestep-heirloom", HEAD + len).ok()?;
     Some((memory.span(HEAD, len).ok()?, words(&memory)?))
 }
 
-/// The two words of an heirloom.
-fn words(memory: &Memory) -> Option<[Word64; 2]> {
-    Some([memory.word64(0).ok()?, memory.word64(8).ok()?])
+/// The three words of an heirloom.
+fn words(memory: &Memory) -> Option<[Word64; 3]> {
+    Some([memory.word64(0).ok()?, memory.word64(8).ok()?, memory.word64(48).ok()?])
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use crate::{
     kernel::{self, signal::Inside},
     processes::{
         custody,
-        heirloom::{self, Heirloom},
+        heirloom::{self, Heirloom, Resending},
     },
     registry::reason::Reason,
     streams::{READ, Stage, Stream, WRITE, lock},
@@ -27,6 +27,10 @@ use crate::{
 pub struct Retired(Vec<(u64, Option<AnyInbound>, Option<Arc<Carrier>>)>);
 
 static RETIRED: Mutex<Retired> = Mutex::new(Retired(Vec::new()));
+
+/// Another holder has ended the rings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TakenOver;
 
 /// What the processes that hold a stream have of each other.
 #[derive(Debug, Default)]
@@ -72,7 +76,7 @@ impl Stream {
         }
         let (inward, read) = reader.settled()?;
         let recorded = self.family.tally().and_then(custody::heirloom_words);
-        let heirloom = Heirloom::rings(inward, writer.stopper(), read, recorded)?;
+        let heirloom = Heirloom::rings(inward, writer.stopper(self), read, recorded)?;
         reader.share(heirloom.clone());
         *lock(&self.family.heirloom) = Some(heirloom.clone());
         self.family.shared.store(true, Ordering::Relaxed);
@@ -99,10 +103,20 @@ impl Stream {
         }
     }
 
-    /// Whether another holder has taken over rings that this process owned.
+    /// Whether another holder has taken over rings that this process owned. What they shared of them is forgotten when it was read,
+    /// and then the rings were taken over.
     #[inline]
     pub fn is_taken_over(&self) -> bool {
-        self.family.shared.load(Ordering::Relaxed) && self.heirloom().is_some_and(|heirloom| heirloom.is_taken_over())
+        self.family.shared.load(Ordering::Relaxed) && self.heirloom().is_none_or(|heirloom| heirloom.is_taken_over())
+    }
+
+    /// Before the writer takes back what the peer wants over TCP: others that hold the stream wait until it is there. `Err`: another
+    /// holder has taken over.
+    pub fn begin_resending(&self) -> Result<Option<Resending>, TakenOver> {
+        if !self.family.shared.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        self.heirloom().and_then(Heirloom::begin_resending).map(Some).ok_or(TakenOver)
     }
 
     /// Whether another process holds the socket.
@@ -136,9 +150,15 @@ impl Stream {
             return None;
         }
         let heirloom = self.heirloom()?;
-        if let Some(ends) = heirloom.count() {
+        heirloom.take_over();
+        if !heirloom.await_resent() {
+            // Rather an error than bytes that are missing.
+            kernel::reset_at_close(self.fd());
+            let _ = kernel::shutdown(self.fd(), libc::SHUT_RDWR);
+        }
+        if let Some(carried) = heirloom.count() {
             for direction in [READ, WRITE] {
-                self.count_former(direction, ends[direction]);
+                self.count_former(direction, carried[direction]);
             }
             // From here on it is a connection like any other.
             let (never, young) = (Stage::Never as u8, Stage::Young as u8);

@@ -4,7 +4,7 @@ use std::{sync::atomic::Ordering, time::Duration};
 
 use sidestep_stream::record::{Direction, Holder, Record};
 
-use super::{READ, Stream, WRITE};
+use super::{READ, Stage, Stream, WRITE};
 use crate::{kernel, processes::custody};
 
 /// The place of this process among the holders of a record that it has alone.
@@ -62,6 +62,9 @@ impl Stream {
         if self.family.tally().is_some() {
             return;
         }
+        // Where a stream is on its carrier or will be is told by both counts together. None gets a carrier meanwhile: the caller has the
+        // lock of the table.
+        let _both = (self.stage() == Stage::Carried).then(|| (self.reader(), self.writer()));
         let Some(tally) = custody::tally(cookie) else { return };
         self.family.set_tally(Some(tally));
         // A call that has looked before this may still count in the record: both are added up.

@@ -15,6 +15,7 @@ use sidestep_sys::cpu;
 
 use crate::{
     kernel::{Errno, Result},
+    processes::heirloom::Resending,
     registry::reason::Reason,
     streams::{Stream, WRITE},
     tap,
@@ -50,6 +51,8 @@ pub struct Writer {
     carrier: Option<Arc<Carrier>>,
     /// Bytes that were written to the carrier, were taken back, and come next over TCP.
     back: Vec<u8>,
+    /// While there are some, and others hold the stream.
+    resending: Option<Resending>,
     /// The end of the carrier was announced, and why; the reader may not know yet.
     landing: Option<(Reason, Option<u64>)>,
     /// The last note, and which of the two it is.

@@ -5,7 +5,10 @@ use std::{
     os::fd::{AsFd, AsRawFd, IntoRawFd, OwnedFd},
     sync::{
         Arc,
-        atomic::Ordering::{Acquire, Relaxed, Release},
+        atomic::{
+            Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst},
+            fence,
+        },
     },
 };
 
@@ -23,12 +26,16 @@ const COUNTED: usize = 1;
 const TCP: usize = 2;
 const FORMER: usize = 4;
 const HEIRLOOM: usize = 6;
-const HOLDERS: usize = 8;
-/// Words before the records: the last number that was given out, and what shows that this is such a table.
+const HOLDERS: usize = 9;
+/// Words before the records: the last number that was given out, what shows that this is such a table, and how often a holder was
+/// listed.
 const HEADER: usize = 8;
 const MARK: usize = 1;
+const LISTINGS: usize = 2;
+/// Looks at the holders of a socket before they are taken for others than one hopes.
+const LOOKS: usize = 8;
 /// Changes with the layout.
-const LAYOUT: u64 = 0x7369_6465_7374_6502;
+const LAYOUT: u64 = 0x7369_6465_7374_6504;
 const LEN: usize = (HEADER + PLACES * WORDS) * 8;
 /// Places looked at for one socket.
 const PROBES: usize = 64;
@@ -142,7 +149,26 @@ impl Table {
                 let mut dead = place.holders().filter(|other| self.is_dead(*other));
                 dead.any(|other| place.replace(other, holder))
             });
-        added || self.make(cookie, holder)
+        let listed = added || self.make(cookie, holder);
+        self.words.word(LISTINGS).fetch_add(1, AcqRel);
+        listed
+    }
+
+    /// Whether this holds of every holder of a socket at one moment, if it holds for good once it does. Holders are looked at one
+    /// after the other: one that lists another where was looked before, and then ends, shows in the count of listings. A process
+    /// ends, forks or executes a program only behind that.
+    pub fn all_holders(&self, cookie: u64, holds: impl Fn(u64) -> bool) -> bool {
+        for _ in 0..LOOKS {
+            let before = self.words.load(LISTINGS, Acquire);
+            if !self.places(cookie).all(|place| place.holders().all(&holds)) {
+                return false;
+            }
+            fence(SeqCst);
+            if self.words.load(LISTINGS, Acquire) == before {
+                return true;
+            }
+        }
+        false
     }
 
     /// Lists it no more, and gives the records back if nobody is left.
@@ -173,8 +199,8 @@ impl Table {
     }
 
     /// Whether nobody of this family holds the socket any more: others do not ask here (C1).
-    fn is_abandoned(&self, cookie: u64) -> bool {
-        self.places(cookie).all(|place| place.holders().all(|holder| self.is_gone(holder)))
+    pub fn is_abandoned(&self, cookie: u64) -> bool {
+        self.all_holders(cookie, |holder| self.is_gone(holder))
     }
 
     /// Whether a holder will not ask here again. A program that does not say that it is there may still do so as long as it has
@@ -189,7 +215,7 @@ impl Table {
 
     /// Whether a holder has died. Nobody knows of one that is not seen.
     pub fn is_dead(&self, holder: u64) -> bool {
-        !is_unseen(holder) && holder != super::own() && !kernel::is_byte_locked(self.fd(), holder)
+        !is_unseen(holder) && Some(holder) != super::own() && !kernel::is_byte_locked(self.fd(), holder)
     }
 
     /// The record in which the family counts the bytes of a socket. Made the first time, with none.
@@ -220,9 +246,9 @@ impl Table {
         self.words.word(at(tally, FORMER + direction)).store(bytes, Release);
     }
 
-    /// The two words of what the holders share of a ring ([`Heirloom`](crate::processes::heirloom::Heirloom)).
-    pub fn heirloom_words(&self, tally: u32) -> [Word64; 2] {
-        [0, 1].map(|word| self.words.word(at(tally, HEIRLOOM + word)))
+    /// The three words of what the holders share of a ring ([`Heirloom`](crate::processes::heirloom::Heirloom)).
+    pub fn heirloom_words(&self, tally: u32) -> [Word64; 3] {
+        [0, 1, 2].map(|word| self.words.word(at(tally, HEIRLOOM + word)))
     }
 }
 

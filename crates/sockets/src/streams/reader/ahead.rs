@@ -6,7 +6,7 @@ use sidestep_stream::carrier::{Inbound, Switch};
 
 use crate::{
     kernel::{self, Errno, Result, messages::Control},
-    streams::{READ, Stream},
+    streams::Stream,
 };
 
 use super::{Anchor, Reader, Step};
@@ -86,7 +86,7 @@ impl Reader {
         let (Some(carrier), Some(ring)) = (&self.carrier, &mut self.ring) else { return Ok(before + kept + in_kernel) };
         ring.settle();
         let (next, in_ring) = (carrier.announced(self.note.done), ring.available());
-        let position = stream.position(READ, ring.position());
+        let position = self.counts.position(stream, self.on_ring, ring.position());
         let is_at = |switch: Switch, bytes: usize| switch.position == position + bytes as u64;
         if self.on_ring {
             let on_tcp = if next.is_some_and(|switch| is_at(switch, in_ring)) { kept + in_kernel } else { 0 };
@@ -110,7 +110,7 @@ impl Reader {
         let (Some(carrier), Some(ring)) = (&self.carrier, &mut self.ring) else { return Ok(tcp) };
         ring.settle();
         let next = carrier.announced(self.note.done);
-        let mut position = stream.position(READ, ring.position());
+        let mut position = self.counts.position(stream, self.on_ring, ring.position());
         let mut bytes = Vec::with_capacity(wanted);
         let mut from_ring = |bytes: &mut Vec<u8>| -> Result<u64> {
             let before = bytes.len();

@@ -1,4 +1,4 @@
-//! What a reader counts for `stat`.
+//! What a reader counts: for `stat`, and where it is.
 
 use std::sync::atomic::Ordering;
 
@@ -16,6 +16,9 @@ pub(super) struct Counts {
     pub messages: u64,
     /// Bytes that were read from carriers before this one.
     pub former: u64,
+    /// While the carrier is read: the position of the stream at which that began, less what the carrier had brought before. Other
+    /// holders may move on over TCP meanwhile, behind the switch that this side has not carried out.
+    pub entered: u64,
     words: Option<[Word64; 4]>,
     /// Messages that were taken since this side last wrote, how far it had, and how far the carrier had been read then, or when
     /// it was last found to be long.
@@ -32,6 +35,12 @@ impl Counts {
         self.words = stream.known_place().map(field);
         self.former = stream.carried_bytes(READ, 0);
         (self.unanswered, self.long_from) = (0, 0);
+    }
+
+    /// The position of the stream, of whose carrier, which is read or not, so much has been.
+    #[inline]
+    pub fn position(&self, stream: &Stream, on_carrier: bool, carried: u64) -> u64 {
+        if on_carrier { self.entered.wrapping_add(carried) } else { stream.position(READ, carried) }
     }
 
     /// A message was taken; the carrier was read so far, and this side has written so far.

@@ -68,7 +68,7 @@ impl Reader {
             return Ok(self.finish_ring());
         }
         let Some(switch) = carrier.announced(self.note.done) else { return Ok(None) };
-        let position = stream.position(READ, ring.position());
+        let position = self.counts.position(stream, self.on_ring, ring.position());
         if position < switch.position {
             return Ok(None);
         }
@@ -77,6 +77,7 @@ impl Reader {
             return Err(BROKEN);
         }
         self.on_ring = switch.to_ring();
+        self.counts.entered = position.wrapping_sub(ring.position());
         self.note.done = switch.number;
         carrier.switched.store(switch.number, Ordering::Relaxed);
         Ok(Some(switch))

@@ -212,9 +212,10 @@ impl Writer {
         self.back.is_empty() && self.landing.is_none() && !self.left
     }
 
-    /// What a child needs to end the ring.
-    pub fn stopper(&mut self) -> Option<Stopper> {
-        self.ring.as_mut().and_then(Outbound::stopper)
+    /// What a child needs to end the ring. `Err`: it is not written to, and has brought so many bytes.
+    pub fn stopper(&mut self, stream: &Stream) -> std::result::Result<Stopper, u64> {
+        let ring = self.ring.as_mut().filter(|_| stream.record().writing().is_within());
+        ring.and_then(Outbound::stopper).ok_or(self.carried())
     }
 
     /// How far the carrier was written.

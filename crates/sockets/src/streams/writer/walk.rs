@@ -246,7 +246,11 @@ impl Writer {
 
     /// Ends the use of the carrier, at the present position. `false`: that cannot be said now.
     pub(super) fn leave_carrier(&mut self, stream: &Stream, reason: Reason) -> Result<bool> {
-        let taken_over = stream.is_taken_over();
+        let resending = match self.resending.take() {
+            Some(resending) => Ok(Some(resending)),
+            None => stream.begin_resending(),
+        };
+        let taken_over = resending.is_err();
         let Some(ring) = self.ring.as_mut() else { return Ok(false) };
         if !taken_over && !ring.may_leave() {
             // A peer that is gone has nothing more to say.
@@ -258,10 +262,12 @@ impl Writer {
         let position = ring.position();
         if !back.is_empty() {
             self.counts.took_back(position);
+            resending.iter().flatten().for_each(|resending| resending.took_back(back.len()));
             self.carrier.iter().for_each(|carrier| carrier.pushed.store(position, Ordering::Relaxed));
         }
         // What was read of a file comes behind it.
         self.back.splice(..0, back);
+        self.resending = resending.ok().flatten().filter(|_| !self.back.is_empty());
         let end = if self.back.is_empty() { End::Frozen } else { End::Taken };
         let tail = Tail { position: position + self.back.len() as u64, end };
         stream.record().writing().finish(tail, !taken_over);
@@ -308,6 +314,7 @@ impl Writer {
                 if self.back.is_empty() {
                     // They were with the reader before.
                     kernel::push_out(stream.fd());
+                    self.resending = None;
                 }
                 Ok(count as u64)
             }
@@ -320,6 +327,7 @@ impl Writer {
             }
             Err(errno) => {
                 self.back.clear();
+                self.resending = None;
                 Err(errno)
             }
         }

@@ -134,7 +134,6 @@ impl HalfMet {
         let joining = Joining::begin(&endpoint, &theirs)?;
         joining.wait(Some(deadline)).map_err(unanswered)?;
         let (sender, receiver) = half.finish(&endpoint, &joining)?;
-        endpoint.own(half);
         Ok(Met { sender, receiver, key, endpoint })
     }
 }
@@ -187,6 +186,7 @@ impl Meeting<'_> {
         proven?;
         let Some(endpoint) = started? else { return Ok(None) };
         let (half, peer) = (own.ok_or(Error::Unproven)?, endpoint.peer());
+        half.keep_with(&endpoint);
         let answered = self.hear(&endpoint).inspect_err(|_| self.node.peer(peer).close(CloseReason::Here));
         Ok(Some(HalfMet { theirs: answered?, endpoint, half }))
     }
@@ -257,6 +257,7 @@ impl Meeting<'_> {
         let mut own = None;
         let accepted = request.accept_with(|endpoint| {
             let half = Half::new(self.node, endpoint.peer(), options())?;
+            half.keep_with(endpoint);
             let answer = words(&self.place.key(), &half.spec());
             own = Some(half);
             Ok(answer)

@@ -85,14 +85,14 @@ impl Hostile {
             .accept_with(|endpoint| {
                 let half = Half::new(&node, endpoint.peer(), ChannelOptions { capacity: 65536, ..Default::default() })?;
                 let answer = [&head[..], &half.spec().to_bytes()].concat();
+                half.keep_with(endpoint);
                 own = Some(half);
                 Ok(answer)
             })
             .unwrap();
         let joining = Joining::begin(&endpoint, &theirs).unwrap();
         joining.wait(Some(soon())).unwrap();
-        let (sender, receiver) = own.as_ref().unwrap().finish(&endpoint, &joining).unwrap();
-        endpoint.own(own);
+        let (sender, receiver) = own.unwrap().finish(&endpoint, &joining).unwrap();
         Hostile { endpoint, sender, receiver }
     }
 

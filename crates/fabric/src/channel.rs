@@ -25,6 +25,8 @@
 //! Layers that make connections of their own kind (several over one pair of queues, or with a handshake of their own) use
 //! the parts: a [`Half`] is this side's queue before it is joined with the peer's, and [`Joining`] is on the way there.
 
+use std::sync::Arc;
+
 use sidestep_shm::wait::Waiter;
 
 use crate::{
@@ -83,7 +85,7 @@ struct Opening {
 /// This side's queue of a channel that has not been joined with the peer's yet.
 #[derive(Debug)]
 pub struct Half {
-    block: ArenaBlock,
+    block: Arc<ArenaBlock>,
 }
 
 /// On the way to the peer's queue: its memory is being opened.
@@ -211,6 +213,7 @@ impl Accepting {
 
 impl Opening {
     fn new(endpoint: Endpoint, half: Half) -> Opening {
+        half.keep_with(&endpoint);
         Opening { endpoint: Some(endpoint), half: Some(half), joining: None, subscription: None }
     }
 
@@ -253,7 +256,6 @@ impl Opening {
         }
         let (Some(endpoint), Some(half)) = (self.endpoint.take(), self.half.take()) else { return Ok(None) };
         let (sender, receiver) = half.finish(&endpoint, joining)?;
-        endpoint.own(half);
         Ok(Some(Channel { sender, receiver, endpoint }))
     }
 }
@@ -262,7 +264,13 @@ impl Half {
     /// Lends a block for a connection with `peer`, from memory that only this peer can write.
     pub fn new(node: &Node, peer: PeerId, options: ChannelOptions) -> Result<Half> {
         let block = node.core().arenas.block(node, peer, options.capacity, options.kind)?;
-        Ok(Half { block })
+        Ok(Half { block: Arc::new(block) })
+    }
+
+    /// Has this endpoint keep the block: the peer, which is told of it in the request or in the answer, may write there until it has
+    /// closed, also if this side gives the connection up before it is made.
+    pub fn keep_with(&self, endpoint: &Endpoint) {
+        endpoint.own(self.block.clone());
     }
 
     /// What the other side must know to join.
@@ -277,8 +285,8 @@ impl Half {
 
     /// Makes the queues, once [`Joining::poll`] says that the peer's memory is open.
     ///
-    /// The peer may write into the block until it has closed, too. So the half must outlive the connection, or be given to
-    /// its endpoint ([`Endpoint::own`]).
+    /// The peer may write into the block until it has closed, too. So the half must outlive the connection, or its endpoint
+    /// [keep it](Self::keep_with).
     pub fn finish(&self, endpoint: &Endpoint, joining: &Joining) -> Result<(Sender, Receiver)> {
         queue::attach(endpoint, self.block.block(), &joining.aperture, &joining.theirs)
     }

@@ -7,7 +7,8 @@
 //!
 //! A side that sends *close* writes nothing into the other's memory afterwards. What an endpoint owns is given back when
 //! both sides have sent it, or the peer is gone; then its slot is used again under the next session number, so that a
-//! late message of the former connection is recognised and dropped.
+//! late message of the former connection is recognised and dropped. A side that has asked and gives up before the answer waits
+//! for that: the other one may have accepted already, and write into what was lent to it until it hears of the close.
 
 mod table;
 
@@ -58,7 +59,10 @@ pub(crate) struct EndpointCore {
 
 #[derive(Debug, Default)]
 struct State {
+    /// What the peer calls it: known to who accepts, and to who has asked since the answer came.
     remote: Option<EndpointId>,
+    /// The peer does not know of it: the answer to the request was not sent, or the request itself.
+    unannounced: bool,
     private: Vec<u8>,
     inbox: VecDeque<Vec<u8>>,
     dropped: u64,
@@ -141,20 +145,30 @@ impl Node {
         check_private(&private)?;
         let core = self.core().endpoints.insert(peer);
         let endpoint = Endpoint { core, node: self.clone() };
-        self.post(peer, Message::Connect { from: endpoint.core.id, name, private: &private })?;
+        let posted = self.post(peer, Message::Connect { from: endpoint.core.id, name, private: &private });
+        posted.inspect_err(|_| endpoint.core.lock().unannounced = true)?;
         Ok(endpoint)
     }
 }
 
 impl Endpoint {
+    /// One for a request with these private data. The peer hears of it when it is [announced](Self::announce).
     pub(crate) fn accepted(node: &Node, peer: PeerId, remote: EndpointId, private: &[u8]) -> Endpoint {
         let core = node.core().endpoints.insert(peer);
         {
             let mut state = core.lock();
             state.remote = Some(remote);
+            state.unannounced = true;
             state.private = private.to_vec();
         }
         Endpoint { core, node: node.clone() }
+    }
+
+    /// Says yes to the request that it was made for.
+    pub(crate) fn announce(&self, to: EndpointId, private: &[u8]) -> Result<()> {
+        self.core.lock().unannounced = false;
+        let posted = self.node.post(self.core.peer, Message::Accept { to, from: self.core.id, private });
+        posted.inspect_err(|_| self.core.lock().unannounced = true)
     }
 
     /// The node it belongs to.
@@ -254,7 +268,7 @@ impl Endpoint {
 
     /// Closes the connection. The same happens when the endpoint is dropped.
     pub fn close(&self) {
-        let (remote, bytes) = {
+        let (remote, unannounced, bytes) = {
             let mut state = self.core.lock();
             let bytes = std::mem::take(&mut state.on_close);
             if state.closed.is_none() {
@@ -263,14 +277,13 @@ impl Endpoint {
             if std::mem::replace(&mut state.close_sent, true) {
                 return;
             }
-            (state.remote, bytes)
+            (state.remote, state.unannounced, bytes)
         };
         self.core.over.store(true, Ordering::Release);
-        let told = match remote {
-            Some(to) => self.node.post(self.core.peer, Message::Close { to, bytes: &bytes }).is_ok(),
-            None => false,
-        };
-        self.node.core().endpoints.side_closed(&self.core, !told);
+        // Who has asked hears from the peer: that it refuses, or that it accepts and is told then.
+        let hears = !unannounced
+            && remote.is_none_or(|to| self.node.post(self.core.peer, Message::Close { to, bytes: &bytes }).is_ok());
+        self.node.core().endpoints.side_closed(&self.core, !hears);
         self.node.notify();
     }
 

@@ -141,8 +141,9 @@ impl Request {
     /// Says yes for a prepared endpoint.
     pub(crate) fn finish(mut self, endpoint: &Endpoint, private: &[u8]) -> Result<()> {
         check_private(private)?;
+        endpoint.core().check_open()?;
         let Some(asked) = self.asked.take() else { return Ok(()) };
-        self.node.post(asked.peer, Message::Accept { to: asked.from, from: endpoint.id(), private })
+        endpoint.announce(asked.from, private)
     }
 
     /// Says no.

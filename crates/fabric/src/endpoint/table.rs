@@ -88,7 +88,7 @@ impl Endpoints {
                         state.private = private.to_vec();
                         state.subscription.iter().for_each(|subscription| _ = subscription.post());
                     } else if state.closed.is_some() {
-                        // Given up meanwhile: the other side must not wait for us.
+                        // Given up meanwhile: the other side must not wait for us. It closes as well, and then writes nothing more.
                         drop(state);
                         let _ = node.post(peer, Message::Close { to: from, bytes: &[] });
                     }

@@ -233,6 +233,7 @@ impl Engine {
                 return;
             }
         };
+        half.keep_with(&endpoint);
         lock(&self.asked).push(Asked { stream: stream.index, key: place.key, endpoint, half, proof });
     }
 
@@ -278,7 +279,7 @@ impl Engine {
                 stream.set_reason(Reason::Unproven);
                 continue;
             }
-            match ring::Joined::new(&asked.endpoint, asked.half, &theirs) {
+            match ring::Joined::new(&asked.endpoint, &asked.half, &theirs) {
                 Ok(joined) => {
                     let guest = Some(asked.endpoint.peer()).filter(|peer| self.is_guest(*peer));
                     stream.carried(&asked.key, joined.with(asked.endpoint), guest);
@@ -344,8 +345,9 @@ impl Engine {
         let mut parts = None;
         let accepted = request.accept_with(|endpoint| {
             let half = self.lend(endpoint.peer())?;
+            half.keep_with(endpoint);
             let answer = words::answer(&half.spec());
-            parts = Some(ring::Joined::new(endpoint, half, &theirs)?);
+            parts = Some(ring::Joined::new(endpoint, &half, &theirs)?);
             Ok(answer)
         });
         match (accepted, parts) {

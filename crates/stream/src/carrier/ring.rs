@@ -50,14 +50,14 @@ pub struct Joined {
 }
 
 impl Joined {
-    /// Joins the own half of a channel with the peer's. The one place where a carrier comes to its two queues.
-    pub fn new(endpoint: &Endpoint, half: Half, theirs: &QueueSpec) -> sidestep_fabric::Result<Joined> {
+    /// Joins the own half of a channel, which the endpoint keeps, with the peer's. The one place where a carrier comes to its two
+    /// queues.
+    pub fn new(endpoint: &Endpoint, half: &Half, theirs: &QueueSpec) -> sidestep_fabric::Result<Joined> {
         let joining = Joining::begin(endpoint, theirs)?;
         // The pages were sent ahead; a peer that did not do that is not waited for.
         joining.wait(Some(0))?;
         let (sender, receiver) = half.finish(endpoint, &joining)?;
         let monitor = half.monitor(endpoint.node())?;
-        endpoint.own(half);
         Ok(Joined { monitor, sender, receiver, capacity: theirs.capacity })
     }
 

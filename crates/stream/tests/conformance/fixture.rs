@@ -111,6 +111,7 @@ pub fn ring() -> Pair {
         Ok(spec)
     });
     let (endpoint, own) = (endpoint.expect("somebody listens"), own.expect("a half"));
+    own.keep_with(&endpoint);
     let until = clock::now() + PATIENCE_NS;
     let request = loop {
         assert!(clock::now() < until, "nobody asked");
@@ -125,7 +126,8 @@ pub fn ring() -> Pair {
     let accepted = request.accept_with(|endpoint| {
         let half = Half::new(&answers, endpoint.peer(), options)?;
         let spec = half.spec().to_bytes().to_vec();
-        joined = Some(ring::Joined::new(endpoint, half, &theirs)?);
+        half.keep_with(endpoint);
+        joined = Some(ring::Joined::new(endpoint, &half, &theirs)?);
         Ok(spec)
     });
     let (accepted, joined) = (accepted.expect("an asker"), joined.expect("a ring"));
@@ -147,7 +149,7 @@ pub fn ring() -> Pair {
         };
         let _ = victim.store64(theirs.offset as usize + at, value);
     };
-    let first = ring::Joined::new(&endpoint, own, &spec).expect("a ring").with(endpoint);
+    let first = ring::Joined::new(&endpoint, &own, &spec).expect("a ring").with(endpoint);
     Pair::new([first, joined.with(accepted)], &[&asks, &answers], Box::new(attack))
 }
 

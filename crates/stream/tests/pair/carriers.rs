@@ -60,19 +60,21 @@ impl Supply {
             Ok(spec)
         });
         let (endpoint, own) = (endpoint.expect("somebody listens"), own.expect("a half"));
+        own.keep_with(&endpoint);
         let request = self.until(|| self.listener.poll());
         let theirs = QueueSpec::from_bytes(request.private()).expect("a ring");
         let mut joined = None;
         let accepted = request.accept_with(|endpoint| {
             let half = Half::new(answers, endpoint.peer(), options)?;
             let spec = half.spec().to_bytes().to_vec();
-            joined = Some(ring::Joined::new(endpoint, half, &theirs)?);
+            half.keep_with(endpoint);
+            joined = Some(ring::Joined::new(endpoint, &half, &theirs)?);
             Ok(spec)
         });
         let (accepted, joined) = (accepted.expect("an asker"), joined.expect("a ring"));
         self.until(|| (endpoint.is_connected() != Ok(false)).then_some(()));
         let spec = QueueSpec::from_bytes(&endpoint.private()).expect("a ring");
-        let first = ring::Joined::new(&endpoint, own, &spec).expect("a ring").with(endpoint);
+        let first = ring::Joined::new(&endpoint, &own, &spec).expect("a ring").with(endpoint);
         [first, joined.with(accepted)]
     }
 

@@ -13,7 +13,7 @@ use sidestep_fabric::{
 
 use super::{
     fixture::Fixture,
-    nodes::{Pair, drive, name_on, pattern, soon},
+    nodes::{Pair, drive, name_on, nodes, pattern, soon},
     stranger::{Heard, Stranger, made_up},
 };
 
@@ -202,6 +202,52 @@ pub fn resources_live_until_both_sides_have_closed(fixture: Fixture) {
     assert!(!gone.load(Ordering::Acquire), "the other side has not closed and may still write");
     to_a.close();
     pair.until("the end of a resource", || gone.load(Ordering::Acquire).then_some(()));
+}
+
+/// Who gives a request up keeps what its endpoint owns until the other side has refused, or has accepted and closed: it may write
+/// as soon as it accepts, and hears only then that nobody waits any more.
+pub fn resources_of_a_request_live_until_it_is_answered(fixture: Fixture) {
+    let mut made = nodes(fixture, 2);
+    let (b, a) = (made.remove(1), made.remove(0));
+    let name = name_on(&b);
+    let listener = b.listen(&name).expect("a name that is free");
+    let both = [&a, &b];
+    for accepts in [true, false] {
+        let gone = Arc::new(AtomicBool::new(false));
+        let asked = a.begin_connect(&name, b"").expect("someone who listens");
+        asked.own(Noticed(gone.clone()));
+        let request = drive(&both, "a request", || listener.poll());
+        drop(asked);
+        let is_gone = || gone.load(Ordering::Acquire);
+        if accepts {
+            let accepted = request.accept(b"").expect("a peer that lives");
+            drive(&both, "the end of a connection", || accepted.closed());
+            assert!(!is_gone(), "the other side has not closed and may still write");
+        } else {
+            assert!(!is_gone(), "the other side may accept");
+            request.refuse(b"").expect("a peer that lives");
+        }
+        drive(&both, "the end of a resource", || is_gone().then_some(()));
+    }
+}
+
+/// What belongs to an answer that is never sent is given back at once, and the other side is refused.
+pub fn an_answer_that_is_not_sent_keeps_nothing(fixture: Fixture) {
+    let mut made = nodes(fixture, 2);
+    let (b, a) = (made.remove(1), made.remove(0));
+    let name = name_on(&b);
+    let listener = b.listen(&name).expect("a name that is free");
+    let asked = a.begin_connect(&name, b"").expect("someone who listens");
+    let request = drive(&[&a, &b], "a request", || listener.poll());
+    let gone = Arc::new(AtomicBool::new(false));
+    let accepted = request.accept_with(|endpoint| {
+        endpoint.own(Noticed(gone.clone()));
+        Err(Error::Unsupported("what is asked for"))
+    });
+    assert_eq!(accepted.err(), Some(Error::Unsupported("what is asked for")));
+    assert!(gone.load(Ordering::Acquire));
+    let ended = drive(&[&a, &b], "a refusal", || asked.is_connected().err());
+    assert_eq!(ended, Error::Refused { private: Vec::new() });
 }
 
 /// What an endpoint owns is given back when the peer dies, once this side has closed.

@@ -170,6 +170,8 @@ macro_rules! conformance_suite {
                     connections_end_one_by_one,
                     a_slot_is_used_again_under_another_session,
                     resources_live_until_both_sides_have_closed,
+                    resources_of_a_request_live_until_it_is_answered,
+                    an_answer_that_is_not_sent_keeps_nothing,
                     resources_are_given_back_when_the_peer_dies,
                     stale_and_foreign_messages_are_dropped,
                     a_broken_message_ends_its_own_connection,

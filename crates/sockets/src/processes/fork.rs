@@ -135,11 +135,11 @@ pub fn check() {
     }
 }
 
-/// Whether this is the process that the table belongs to. A child that was made without `fork` begins anew; one that has its parent's
-/// memory (`clone` with CLONE_VM, past libc) is another, and has nothing of its own.
+/// Whether this is the process that the table belongs to. A child that was made without `fork` has nothing of its own before it
+/// [begins anew](check), nor has one with its parent's memory (`clone` with CLONE_VM, past libc). Takes no lock: such a child may have
+/// been made while other threads held all of them.
 pub fn is_own() -> bool {
-    check();
-    NUMBER.load(Ordering::Acquire) == kernel::process()
+    OWNER.load(Ordering::Acquire) == process::generation() && NUMBER.load(Ordering::Acquire) == kernel::process()
 }
 
 /// Before.

@@ -338,9 +338,13 @@ fn wait(mut streams: Vec<&'static Stream>, reason: Reason, limit: impl Fn(&Strea
                 // The peer is told how far it was read while it can be.
                 stream.carrier().iter().for_each(|carrier| carrier.watch().settle());
             }
-            let decided = reader.is_given_back(stream);
             let late = now - began >= limit(stream);
-            if decided || late {
+            if late {
+                // First: an answer that is taken up is decided for good, and nobody may be there to act on it any more.
+                reader.stop_giving_back(stream);
+            }
+            let decided = reader.is_given_back(stream);
+            if decided && !late {
                 reader.stop_giving_back(stream);
             }
             if late && !decided && reason == Reason::Sandboxed {

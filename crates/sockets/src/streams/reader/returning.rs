@@ -192,9 +192,10 @@ impl Reader {
         let _ = self.cross(stream);
     }
 
-    /// After that: whether the peer has taken bytes of a ring, be it at the last moment, and TCP does not have them yet.
+    /// After that: whether the peer has taken bytes of a ring, be it at the last moment, or was told to send those of a link, and TCP
+    /// does not have them yet.
     pub fn are_on_their_way(&mut self, stream: &Stream) -> bool {
-        self.can_freeze() && self.awaits_return(stream)
+        (self.can_freeze() || self.note.given) && self.awaits_return(stream)
     }
 
     /// Whether everything that the program has not read is the kernel's.

@@ -1,4 +1,7 @@
 //! A command with a time limit. What does not end in time is shown with its stacks, and killed with all it started.
+//!
+//! The limit is for standing still: as long as a command uses the processor it gets on, however slowly where many others want it, too.
+//! One that goes round in a circle is ended as well, after several limits.
 
 use std::{
     fs,
@@ -11,14 +14,35 @@ use std::{
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
+use crate::process::full;
+
 /// A running command, leader of its own process group. Dropping it kills the group.
 #[derive(Debug)]
 pub struct Bounded {
     child: Child,
     described: String,
     output: Vec<JoinHandle<Vec<u8>>>,
-    deadline: Instant,
+    time: Time,
 }
+
+/// How long a command may go on.
+#[derive(Debug)]
+struct Time {
+    /// How long it may stand still.
+    limit: Duration,
+    began: Instant,
+    /// When it was last seen to have moved, when that was last looked at, and what it had used of the processor then, in ticks.
+    moved: Instant,
+    looked: Instant,
+    used: u64,
+}
+
+/// How often it is looked whether a command moves, before its limit is over.
+const LOOKS: u32 = 16;
+/// One that has used as much as this part of a core since the last look has moved. What waits may have timers.
+const MOVES: u32 = 1000;
+/// Ticks of the processor time that the kernel tells, in a second: as many on every machine.
+const TICKS: u64 = 100;
 
 /// How a command ended.
 #[derive(Debug)]
@@ -32,7 +56,7 @@ pub struct Ended {
 }
 
 impl Bounded {
-    /// Starts it; it has this long.
+    /// Starts it; it has this long to stand still.
     pub fn start(command: &mut Command, limit: Duration) -> Bounded {
         Bounded::fed(command, limit, Stdio::null())
     }
@@ -43,7 +67,7 @@ impl Bounded {
         command.stdin(input).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         let mut child = command.spawn().unwrap_or_else(|error| panic!("{described} does not start: {error}"));
         let output = vec![collect(child.stdout.take()), collect(child.stderr.take())];
-        Bounded { child, described, output, deadline: Instant::now() + limit }
+        Bounded { child, described, output, time: Time::new(limit, Instant::now()) }
     }
 
     /// Its process number, and that of its group.
@@ -55,7 +79,7 @@ impl Bounded {
     pub fn wait(mut self) -> Ended {
         let mut pause = Duration::from_micros(200);
         let mut status = None;
-        while status.is_none() && Instant::now() < self.deadline {
+        while status.is_none() && self.has_time() {
             status = self.child.try_wait().expect("a status");
             if status.is_none() {
                 thread::sleep(pause);
@@ -87,12 +111,40 @@ impl Bounded {
 
     /// Whether it still runs, and still may.
     pub fn is_working(&mut self) -> bool {
-        self.is_alive() && Instant::now() < self.deadline
+        self.is_alive() && self.has_time()
+    }
+
+    fn has_time(&mut self) -> bool {
+        let group = self.id();
+        self.time.is_left(Instant::now(), || ticks_of_group(group))
     }
 
     /// Whether it still runs.
     pub fn is_alive(&mut self) -> bool {
         self.child.try_wait().expect("a status").is_none()
+    }
+}
+
+impl Time {
+    fn new(limit: Duration, now: Instant) -> Time {
+        Time { limit, began: now, moved: now, looked: now, used: 0 }
+    }
+
+    /// Whether it may go on, if it has used so many ticks by now.
+    fn is_left(&mut self, now: Instant, used: impl FnOnce() -> u64) -> bool {
+        let since = now - self.looked;
+        if since >= self.limit / LOOKS {
+            let used = used();
+            // Processes of the group that end take their times with them.
+            let moves = (since / MOVES).as_millis() as u64 * TICKS / 1000 + 1;
+            if used.abs_diff(self.used) >= moves {
+                self.moved = now;
+            }
+            (self.looked, self.used) = (now, used);
+        }
+        // The runner's limit is longer.
+        let most = if full() { 8 } else { 2 };
+        now < self.moved + self.limit && now < self.began + self.limit * most
     }
 }
 
@@ -163,10 +215,56 @@ pub fn processes_of_group(group: u32) -> Vec<u32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     entries
         .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-        .filter(|process: &u32| {
-            let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
-            let fields = stat.rsplit_once(") ").map(|(_, fields)| fields.split(' ').collect::<Vec<_>>());
-            fields.is_some_and(|fields| fields.get(2) == Some(&group.to_string().as_str()))
-        })
+        .filter(|process: &u32| numbers_of(*process).get(GROUP) == Some(&u64::from(group)))
         .collect()
+}
+
+/// What the processes of a group have used of the processor, with those that they have waited for, in ticks.
+fn ticks_of_group(group: u32) -> u64 {
+    let used = |process: u32| numbers_of(process).iter().skip(TIMES).take(4).sum::<u64>();
+    processes_of_group(group).into_iter().map(used).sum()
+}
+
+/// Where the group of a process and its four times stand in `/proc/PID/stat`, behind the name and the state.
+const GROUP: usize = 1;
+const TIMES: usize = 10;
+
+/// What the kernel tells of a process, from its parent's number on; nothing, if it has gone. Negative numbers are 0.
+fn numbers_of(process: u32) -> Vec<u64> {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    let fields = stat.rsplit_once(") ").map_or("", |(_, fields)| fields);
+    fields.split(' ').skip(1).map(|field| field.parse().unwrap_or(0)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_that_stands_still_is_ended() {
+        let mut shell = Command::new("sh");
+        let still = Bounded::start(shell.args(["-c", "sleep 600"]), Duration::from_millis(100)).wait();
+        assert!(still.status.is_none() && still.stderr.contains("did not end in time"), "{still:?}");
+    }
+
+    #[test]
+    fn one_that_moves_has_more_time_but_not_for_ever() {
+        let (limit, begin) = (Duration::from_secs(600), Instant::now());
+        // A hundredth of a core, or the timers of one that waits, or nothing.
+        let ends = |ticks_a_second: f64| {
+            let mut time = Time::new(limit, begin);
+            let is_left = |second: &u64| {
+                let used = (*second as f64 * ticks_a_second) as u64;
+                time.is_left(begin + Duration::from_secs(*second), || used)
+            };
+            (1..).skip_while(is_left).next()
+        };
+        assert_eq!((ends(1.0), ends(0.02), ends(0.0)), (Some(1200), Some(600), Some(600)));
+    }
+
+    #[test]
+    fn a_process_is_found_by_its_group() {
+        let own = numbers_of(std::process::id());
+        assert!(processes_of_group(own[GROUP] as u32).contains(&std::process::id()));
+    }
 }

@@ -253,11 +253,11 @@ mod tests {
         // A hundredth of a core, or the timers of one that waits, or nothing.
         let ends = |ticks_a_second: f64| {
             let mut time = Time::new(limit, begin);
-            let is_left = |second: &u64| {
-                let used = (*second as f64 * ticks_a_second) as u64;
-                time.is_left(begin + Duration::from_secs(*second), || used)
+            let mut is_left = |second: u64| {
+                let used = (second as f64 * ticks_a_second) as u64;
+                time.is_left(begin + Duration::from_secs(second), || used)
             };
-            (1..).skip_while(is_left).next()
+            (1..).find(|second| !is_left(*second))
         };
         assert_eq!((ends(1.0), ends(0.02), ends(0.0)), (Some(1200), Some(600), Some(600)));
     }

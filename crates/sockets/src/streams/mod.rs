@@ -96,6 +96,8 @@ pub enum Stage {
     Carried = 2,
     /// It stays on TCP.
     Never = 3,
+    /// The same, until it is turned on by hand.
+    Off = 4,
 }
 
 /// Looks for a writer that is not busy.
@@ -181,7 +183,7 @@ impl Stream {
             self.inherit_bytes(heirloom);
         }
         let left = legacy.is_some_and(|legacy| legacy.left);
-        if from.stage() == Stage::Never || from.stage() == Stage::Carried && !left {
+        if from.stays() || from.stage() == Stage::Carried && !left {
             // A link whose peer did not follow is the parent's alone.
             self.promotion.stage.store(Stage::Never as u8, Ordering::Relaxed);
             self.promotion.reason.store(Reason::OtherHolder as u8, Ordering::Relaxed);
@@ -245,8 +247,14 @@ impl Stream {
             0 => Stage::Young,
             1 => Stage::Offered,
             2 => Stage::Carried,
+            4 => Stage::Off,
             _ => Stage::Never,
         }
+    }
+
+    /// Whether it has no carrier, and gets none.
+    pub fn stays(&self) -> bool {
+        matches!(self.stage(), Stage::Never | Stage::Off)
     }
 
     /// Whether no offer was made yet.

@@ -33,6 +33,8 @@ const LOST_NS: u64 = 1_000_000_000;
 const WITHHELD_LOOK: Duration = Duration::from_micros(50);
 /// A stream that has lost so many gets no more.
 const MOST_LOST: u32 = 8;
+/// Between two looks at whether the peer still wants a carrier that neither end has used.
+const UNUSED_LOOK_NS: u64 = 1_000_000;
 /// A carrier that was given up within this time has not paid for the agreement that it took.
 const BRIEF_NS: u64 = 100_000_000;
 
@@ -53,6 +55,8 @@ pub struct Carriage {
     pub(super) brief: AtomicU32,
     /// How long forks have waited for the peer to leave it, in nanoseconds.
     pub waited: AtomicU64,
+    /// When it was looked at, before either end used it.
+    looked: AtomicU64,
     /// Threads that give back what was not read of it, or put it elsewhere.
     withheld: AtomicU32,
     /// A tool sees what goes over it. Beside the word above, which every write looks at.
@@ -158,9 +162,10 @@ impl Stream {
     #[cold]
     fn part(&self) {
         let Some(carrier) = self.carrier() else { return };
-        if self.carriage.parting.load(Ordering::Relaxed) {
-            // A peer that has given it up before it could say so is gone. The fabric alone is looked at: what else the engine has
-            // to do takes locks, and this thread may hold some of streams and sets.
+        if self.carriage.parting.load(Ordering::Relaxed) || self.is_unused_look_due() {
+            // A peer that has given it up before it could say so is gone, or has decided otherwise while this side agreed. The
+            // fabric alone is looked at: what else the engine has to do takes locks, and this thread may hold some of streams
+            // and sets.
             let _inside = Inside::enter();
             stack::on_own(|| {
                 carrier.node().progress_kernel();
@@ -195,7 +200,8 @@ impl Stream {
         // may have gone on without the carrier. What was never opened cannot bring anything; and without a word from either, a
         // peer from another user's time learns that the carrier is gone.
         let agreed = carrier.peer_reading().parting && (reader.is_unopened() || reader.has_parted(self));
-        let unopened = !lost && reader.is_unopened() && lock(&self.place).is_none();
+        // Nor has anything been lost that neither end ever used.
+        let unopened = reader.is_unopened() && (lost && writer.is_unused(self) || !lost && lock(&self.place).is_none());
         let parted = (agreed || unopened) && writer.has_parted(self);
         if parted || lost && self.has_lost(&carrier) && reader.is_dry() && writer.is_dry(self) {
             self.carriage.losses.fetch_add(u32::from(!parted), Ordering::Relaxed);
@@ -206,6 +212,19 @@ impl Stream {
                 sets.into_iter().filter_map(table::set_at).for_each(Set::give_back);
             }
         }
+    }
+
+    /// Whether the fabric is to be looked at for the sake of a carrier that neither direction is on: now and then.
+    fn is_unused_look_due(&self) -> bool {
+        if [READ, WRITE].iter().any(|direction| self.on_ring(*direction)) {
+            return false;
+        }
+        let now = clock::now();
+        let is_due = now.saturating_sub(self.carriage.looked.load(Ordering::Relaxed)) >= UNUSED_LOOK_NS;
+        if is_due {
+            self.carriage.looked.store(now, Ordering::Relaxed);
+        }
+        is_due
     }
 
     /// Before a change of user: whatever this stream has of the engine is given back. What is not promoted may be, under the
@@ -286,9 +305,12 @@ impl Stream {
         self.rest(self.carriage.count_brief());
         // Without a place, the engine that it was known to is gone.
         let place = self.known_place();
+        if place.is_some() {
+            // Before other threads may decide anything else.
+            self.set_reason(Reason::Demoted);
+        }
         self.promotion.stage.store(if place.is_some() { Stage::Offered } else { Stage::Never } as u8, Ordering::SeqCst);
         if let Some(place) = place {
-            self.set_reason(Reason::Demoted);
             self.await_peer(&place);
         }
     }

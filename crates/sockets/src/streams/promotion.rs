@@ -99,18 +99,45 @@ impl Stream {
                 }
                 self.see_parting();
             }
-            Stage::Never => {
-                if self.reason() == Reason::TurnedOff {
-                    orders::look_now();
-                }
-                if self.family.has_heirloom.load(Ordering::Relaxed) {
-                    self.take_over();
-                }
-                let calls = self.promotion.skip.fetch_add(1, Ordering::Relaxed);
-                if calls % TOLD_EVERY == TOLD_FIRST {
-                    self.tell_of_staying();
-                }
+            Stage::Off => {
+                orders::look_now();
+                self.see_to_answer();
+                self.stay_slowly();
             }
+            Stage::Never => self.stay_slowly(),
+        }
+    }
+
+    /// A call of a stream that stays on TCP.
+    #[inline]
+    fn stay_slowly(&self) {
+        if self.family.has_heirloom.load(Ordering::Relaxed) {
+            self.take_over();
+        }
+        let calls = self.promotion.skip.fetch_add(1, Ordering::Relaxed);
+        if calls % TOLD_EVERY == TOLD_FIRST {
+            self.see_to_answer();
+            self.review_order();
+            self.tell_of_staying();
+        }
+    }
+
+    /// What one thread decides by an order, another one may not know of when it tells its own reason, or the order may be over.
+    #[cold]
+    fn review_order(&self) {
+        let Some(place) = self.known_place().filter(|_| self.stage() == Stage::Off) else { return };
+        if !place.engine.is_off(&place.key) {
+            self.turn_on();
+        } else if self.reason() != Reason::TurnedOff {
+            self.set_reason(Reason::TurnedOff);
+        }
+    }
+
+    /// The peer may be about to agree to what this side asked for before it decided to stay on TCP: it waits for a word.
+    #[cold]
+    fn see_to_answer(&self) {
+        if let Some(place) = self.known_place() {
+            stack::on_own(|| _ = place.engine.pump());
         }
     }
 
@@ -211,7 +238,7 @@ impl Stream {
         let tries = self.promotion.tries.fetch_add(1, Ordering::Relaxed);
         self.promotion.skip.store((1 << tries.min(12)).min(MOST_SKIPPED) - 1, Ordering::Relaxed);
         place.engine.ask(&place, self);
-        if self.stage() == Stage::Never {
+        if self.stays() {
             // Another thread has decided so meanwhile, and has not seen the question.
             place.engine.forget(&place.key);
         }
@@ -317,11 +344,9 @@ impl Stream {
 
     /// It is not turned off by hand any more: if it was, it may be offered again.
     pub fn turn_on(&self) {
-        if self.reason() == Reason::TurnedOff {
-            let (never, young) = (Stage::Never as u8, Stage::Young as u8);
-            if self.promotion.stage.compare_exchange(never, young, Ordering::SeqCst, Ordering::SeqCst).is_ok() {
-                self.set_reason(Reason::Young);
-            }
+        let (off, young) = (Stage::Off as u8, Stage::Young as u8);
+        if self.promotion.stage.compare_exchange(off, young, Ordering::SeqCst, Ordering::SeqCst).is_ok() {
+            self.set_reason(Reason::Young);
         }
     }
 
@@ -329,9 +354,14 @@ impl Stream {
     #[cold]
     pub fn stay(&self, reason: Reason) {
         // What has a carrier leaves it by itself, also if that has come just now.
-        let unless_carried = |stage| (stage != Stage::Carried as u8).then_some(Stage::Never as u8);
+        let next = |stage| match reason {
+            _ if stage == Stage::Carried as u8 => None,
+            // Turning it on changes nothing about what else keeps it there.
+            Reason::TurnedOff => (stage != Stage::Never as u8).then_some(Stage::Off as u8),
+            _ => Some(Stage::Never as u8),
+        };
         let stage = &self.promotion.stage;
-        if stage.fetch_update(Ordering::SeqCst, Ordering::SeqCst, unless_carried).is_err() {
+        if stage.fetch_update(Ordering::SeqCst, Ordering::SeqCst, next).is_err() {
             return;
         }
         if let Some(place) = self.known_place() {

@@ -7,7 +7,7 @@ use crate::{
     descriptors::table::{self, Found},
     kernel::{self, Errno, Result, signal::Inside},
     readiness::sleep,
-    streams::{InKernel, Stage, Stream, WRITE, writer},
+    streams::{InKernel, Stream, WRITE, writer},
 };
 
 /// So many parts of a call are listed on the stack; the kernel does the same (UIO_FASTIOV).
@@ -101,7 +101,7 @@ fn send_slowly(
                         }
                         drop(writer);
                         drop(inside);
-                        if stream.stage() != Stage::Never
+                        if !stream.stays()
                             && let Some(piece) = parts.first().and_then(|part| part.get(..KERNEL_PIECE))
                             && piece.len() < parts.iter().map(|part| part.len()).sum::<usize>()
                         {

@@ -69,7 +69,7 @@ impl Notices {
                 Stage::Offered => true,
                 // The other side uses the carrier, so it has taken it up.
                 Stage::Carried => ![READ, WRITE].iter().any(|direction| stream.on_ring(*direction)),
-                Stage::Young | Stage::Never => false,
+                Stage::Young | Stage::Never | Stage::Off => false,
             };
             if !waits {
                 proof::take_back(stream.fd());

@@ -272,6 +272,11 @@ impl Writer {
         done && self.is_dry(stream)
     }
 
+    /// Whether the carrier has never been written to.
+    pub fn is_unused(&self, stream: &Stream) -> bool {
+        walk::number(stream) == 0
+    }
+
     /// Whether everything that was written is on its way over TCP, or was read, and nobody wants it to stay there.
     pub fn is_dry(&self, stream: &Stream) -> bool {
         !stream.record().writing().is_within() && self.is_settled()

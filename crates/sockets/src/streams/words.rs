@@ -106,13 +106,16 @@ impl Stream {
     pub fn counts_all_bytes(&self) -> kernel::Result<Option<bool>> {
         let own = || (self.over_tcp(READ), self.over_tcp(WRITE));
         let before = own();
-        let Some(kernel) = kernel::counts::of(self.fd())? else { return Ok(None) };
-        if own() != before {
-            return Ok(None);
+        if kernel::counts::of(self.fd())? == Some(before) && own() == before {
+            return Ok(Some(true));
         }
-        let quiet =
-            || self.try_both().is_some() && [READ, WRITE].iter().all(|direction| self.calls_in_kernel(*direction) == 0);
-        Ok(if kernel == before { Some(true) } else { quiet().then_some(false) })
+        // A call that the kernel has carried out and that has not counted yet makes a difference, too. None is under way while the
+        // locks of both directions are free and nobody sits in the kernel; one that has come and gone meanwhile has counted.
+        let Some(_both) = self.try_both() else { return Ok(None) };
+        let is_quiet = || [READ, WRITE].iter().all(|direction| self.calls_in_kernel(*direction) == 0);
+        let (was_quiet, before) = (is_quiet(), own());
+        let Some(kernel) = kernel::counts::of(self.fd())? else { return Ok(None) };
+        Ok((was_quiet && is_quiet() && own() == before).then_some(kernel == before))
     }
 
     /// The kernel has carried so many bytes of a direction from its beginning on. Under both locks, while no call is in the
@@ -201,5 +204,40 @@ impl Stream {
         self.family.set_tally(Some(tally));
         [READ, WRITE].iter().for_each(|direction| self.count_former(*direction, former[*direction]));
         self.origin.connected.store(true, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        io::{IoSlice, Read},
+        net::{TcpListener, TcpStream},
+        os::fd::IntoRawFd,
+        thread,
+    };
+
+    use crate::{calls, descriptors::table};
+
+    const CALLS: usize = 100_000;
+
+    #[test]
+    fn a_call_that_ends_meanwhile_is_not_one_that_was_not_seen() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let writing = TcpStream::connect(listener.local_addr().unwrap()).unwrap().into_raw_fd();
+        let mut reading = listener.accept().unwrap().0;
+        calls::made(writing, false);
+        calls::connected(writing);
+        let reader = thread::spawn(move || while reading.read(&mut [0; 4096]).unwrap() > 0 {});
+        let writer = thread::spawn(move || {
+            (0..CALLS).for_each(|_| assert_eq!(calls::send(writing, &[IoSlice::new(b"more")], 0), Ok(4)));
+        });
+        let stream = table::stream(writing).unwrap();
+        while !writer.is_finished() {
+            assert_ne!(stream.counts_all_bytes(), Ok(Some(false)));
+        }
+        writer.join().unwrap();
+        assert_eq!(stream.counts_all_bytes(), Ok(Some(true)));
+        calls::close(writing).unwrap();
+        reader.join().unwrap();
     }
 }

@@ -16,12 +16,14 @@ use std::{
 #[derive(Debug, Default)]
 pub struct Counting {
     calls: AtomicU64,
+    taken: AtomicU64,
+    given_back: AtomicU64,
 }
 
 impl Counting {
     /// For a `#[global_allocator]`.
     pub const fn new() -> Counting {
-        Counting { calls: AtomicU64::new(0) }
+        Counting { calls: AtomicU64::new(0), taken: AtomicU64::new(0), given_back: AtomicU64::new(0) }
     }
 
     /// Allocations so far.
@@ -34,8 +36,16 @@ impl Counting {
         OWN.with(Cell::get)
     }
 
-    fn count(&self) {
+    /// Bytes that were allocated and are not freed.
+    pub fn live(&self) -> u64 {
+        // In this order: what is freed meanwhile makes it larger, and never less than nothing.
+        let given_back = self.given_back.load(Ordering::SeqCst);
+        self.taken.load(Ordering::SeqCst) - given_back
+    }
+
+    fn count(&self, bytes: usize) {
         self.calls.fetch_add(1, Ordering::Relaxed);
+        self.taken.fetch_add(bytes as u64, Ordering::SeqCst);
         // What a thread allocates when it has ended is not counted as its own.
         let _ = OWN.try_with(|own| own.set(own.get() + 1));
     }
@@ -49,18 +59,20 @@ thread_local! {
 // SAFETY: R1: the system's allocator keeps the promises.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        self.count();
+        self.count(layout.size());
         // SAFETY: R1.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        self.given_back.fetch_add(layout.size() as u64, Ordering::SeqCst);
         // SAFETY: R1.
         unsafe { System.dealloc(block, layout) }
     }
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, len: usize) -> *mut u8 {
-        self.count();
+        self.count(len);
+        self.given_back.fetch_add(layout.size() as u64, Ordering::SeqCst);
         // SAFETY: R1.
         unsafe { System.realloc(block, layout, len) }
     }

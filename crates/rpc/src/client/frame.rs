@@ -65,6 +65,16 @@ impl Frame {
         &mut self.bytes
     }
 
+    /// Lets somebody send the bytes, who may keep them and leave none.
+    #[inline]
+    pub fn give<T>(&mut self, send: impl FnOnce(&mut Vec<u8>) -> T) -> T {
+        let sent = send(&mut self.bytes);
+        if self.bytes.len() < self.header {
+            self.header = 0;
+        }
+        sent
+    }
+
     /// Keeps no more memory than this.
     #[inline]
     pub fn shrink(&mut self, most: usize) {

@@ -138,13 +138,24 @@ impl Inner {
             let pause = self.options.first_resend;
             call.resend = Some((after(pause), pause));
         }
-        if let Route::Reading(_) = route {
-            // Batched calls go before the next call of their thread.
-            if !connection.has_unsent.load(Ordering::Relaxed)
-                && let Ok(true) = connection.transport.send_whole(&call.frame)
-            {
-                return Ok(());
+        // Batched calls go before the next call of their thread.
+        if !connection.has_unsent.load(Ordering::Relaxed) {
+            // A call that may have to be sent again keeps its frame.
+            let sent = if self.options.resend {
+                connection.transport.send_whole(&call.frame)
+            } else {
+                call.frame.give(|bytes| connection.transport.give_whole(bytes))
+            };
+            match sent {
+                Ok(true) => return Ok(()),
+                Ok(false) => {}
+                Err(_) => {
+                    self.lost(connection);
+                    return Err(self.disconnected());
+                }
             }
+        }
+        if let Route::Reading(_) = route {
             if let Ok(unsent) = connection.unsent.try_lock() {
                 return self.send_alone(connection, unsent, &call.frame, &mut call.deadline, true);
             }

@@ -2,7 +2,7 @@
 //! socket or the clock says so.
 
 use std::hash::{BuildHasher, RandomState};
-use std::io::{self, IoSlice, Read, Write};
+use std::io::{self, IoSlice, Write};
 use std::net::{Shutdown, TcpStream};
 use std::ops::Deref;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -15,7 +15,8 @@ use sidestep_iwarp::{
 };
 use sidestep_wire::rpcrdma::Segment;
 
-use super::{CREDITS, KEPT, protocol};
+use super::input::{Came, Input};
+use super::{CREDITS, KEPT, is_within_host, protocol};
 
 pub(crate) struct Line {
     connection: Connection,
@@ -41,12 +42,6 @@ pub(crate) struct Line {
 struct Output {
     bytes: Vec<u8>,
     sent: usize,
-}
-
-/// Input of which the engine has not consumed the first `have` bytes.
-struct Input {
-    bytes: Box<[u8]>,
-    have: usize,
 }
 
 /// Buffers that are used again, so that messages need no memory of their own.
@@ -85,8 +80,7 @@ pub(crate) enum Received {
     Done(WorkId),
 }
 
-/// How much is read and gathered at a time.
-const READ: usize = 128 << 10;
+/// How much is gathered at a time.
 const BUDGET: u64 = 256 << 10;
 
 /// How many pieces of memory are written at a time.
@@ -108,7 +102,7 @@ impl Line {
             socket,
             gather: Gather::new(),
             output: Output::default(),
-            input: Input { bytes: vec![0; READ].into(), have: 0 },
+            input: Input::default(),
             spare: Spare::default(),
             begin: Instant::now(),
             next_name: 0,
@@ -197,9 +191,13 @@ impl Line {
         self.memory.regions.remove(&stag).unwrap_or_default()
     }
 
+    /// What lies in registered memory.
+    pub fn region(&self, stag: Stag) -> &[u8] {
+        self.memory.regions.get(&stag).map_or(&[], Vec::as_slice)
+    }
+
     pub fn segment(&self, stag: Stag) -> Segment {
-        let length = self.memory.regions.get(&stag).map_or(0, Vec::len);
-        Segment { handle: stag.0, length: length as u32, offset: 0 }
+        Segment { handle: stag.0, length: self.region(stag).len() as u32, offset: 0 }
     }
 
     /// Sends a message.
@@ -342,38 +340,33 @@ impl Line {
         Ok(count)
     }
 
-    /// Takes what has come; `false` if there was nothing.
+    /// Takes what has come; `false` if there is no more.
     fn receive(&mut self) -> io::Result<bool> {
         if self.peer_done {
             return Ok(false);
         }
-        let count = match (&self.socket).read(&mut self.input.bytes[self.input.have..]) {
-            Ok(0) => {
+        let Self { connection, table, memory, input, socket, begin, .. } = self;
+        let needed = connection.needed(input.rest());
+        match input.fill(socket, needed)? {
+            Came::Nothing => Ok(false),
+            Came::End => {
                 self.peer_done = true;
-                self.connection.handle_end(self.begin.elapsed());
-                return Ok(false);
+                connection.handle_end(begin.elapsed());
+                Ok(false)
             }
-            Ok(count) => count,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(true),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
-            Err(error) => return Err(error),
-        };
-        let Self { connection, table, memory, input: Input { bytes, have }, begin, .. } = self;
-        *have += count;
-        let consumed = connection.handle_input(begin.elapsed(), &bytes[..*have], table, memory);
-        bytes.copy_within(consumed..*have, 0);
-        *have -= consumed;
-        Ok(true)
+            Came::Some { more } => {
+                let consumed = connection.handle_input(begin.elapsed(), input.rest(), table, memory);
+                input.consume(consumed);
+                Ok(more)
+            }
+        }
     }
 }
 
 /// A stream that does not leave the host is not to be paced, as the congestion control of the system may do (BBR: half of the
 /// bandwidth). Reno is in every kernel, and everybody may use it.
 fn tune_for_path(socket: &TcpStream) {
-    let ends = (socket.local_addr(), socket.peer_addr());
-    if let (Ok(here), Ok(there)) = ends
-        && here.ip() == there.ip()
-    {
+    if is_within_host(socket) {
         // It works without, too.
         let _ = rustix::net::sockopt::set_tcp_congestion(socket, "reno");
     }

@@ -9,6 +9,7 @@
 //! ```
 
 mod binding;
+mod input;
 mod line;
 
 pub use binding::Binding;
@@ -16,6 +17,7 @@ pub(crate) use binding::{assemble, bulk_at, insert};
 pub(crate) use line::{Line, Message, Received};
 
 use std::io;
+use std::net::TcpStream;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
@@ -52,14 +54,24 @@ pub(crate) fn inline_limit(private_data: &[u8], own: usize) -> usize {
     private::Repr::parse(private_data).map_or(sidestep_wire::rpcrdma::INLINE, |peer| peer.receive.min(own))
 }
 
-pub(crate) fn config(setup_timeout: Duration) -> Config {
+/// Larger than a segment of TCP, which every receiver must take: fewer headers and checksums.
+const FRAME: usize = 16 << 10;
+
+/// What a segment of the loopback interface carries, in whole words.
+const FRAME_WITHIN_HOST: usize = 65480;
+
+pub(crate) fn config(setup_timeout: Duration, socket: &TcpStream) -> Config {
     Config {
-        // Larger than a segment of TCP, which every receiver must take: fewer headers and checksums.
-        segment_size: 16 << 10,
+        segment_size: if is_within_host(socket) { FRAME_WITHIN_HOST } else { FRAME },
         setup_timeout,
         nudge: Some(Duration::from_millis(50)),
         ..Config::default()
     }
+}
+
+/// Whether a stream does not leave the host.
+fn is_within_host(socket: &TcpStream) -> bool {
+    matches!((socket.local_addr(), socket.peer_addr()), (Ok(here), Ok(there)) if here.ip() == there.ip())
 }
 
 /// Why a connection ended, in words.

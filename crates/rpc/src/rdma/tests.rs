@@ -23,7 +23,7 @@ impl Stranger {
     fn connect(server: &Server) -> Stranger {
         let socket = TcpStream::connect(server.addresses().next().unwrap()).unwrap();
         let limit = Duration::from_secs(60);
-        let connection = Connection::initiate(config(limit), &private_data(INLINE), Duration::ZERO).unwrap();
+        let connection = Connection::initiate(config(limit, &socket), &private_data(INLINE), Duration::ZERO).unwrap();
         let mut stranger =
             Stranger { line: Line::new(socket, connection, INLINE).unwrap(), bell: EventFd::new().unwrap() };
         loop {

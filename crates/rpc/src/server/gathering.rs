@@ -228,8 +228,9 @@ mod tests {
     fn a_client_that_does_not_count_its_credits_is_given_up() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let _client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        let connection = Connection::respond(config(READING), Duration::ZERO);
-        let mut line = Line::new(listener.accept().unwrap().0, connection, INLINE).unwrap();
+        let socket = listener.accept().unwrap().0;
+        let connection = Connection::respond(config(READING, &socket), Duration::ZERO);
+        let mut line = Line::new(socket, connection, INLINE).unwrap();
         let mut gathering = Gathering::new(1 << 20);
         for _ in 0..MAX_CALLS {
             gathering.put(Message::of(b"no header"), &mut line).unwrap();

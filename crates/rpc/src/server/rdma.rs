@@ -146,7 +146,7 @@ impl Shared {
             return Ok(());
         }
         let mailbox = Arc::new(Mailbox { replies: Mutex::default(), bell: bell()? });
-        let connection = Connection::respond(rdma::config(SETUP), Duration::ZERO);
+        let connection = Connection::respond(rdma::config(SETUP, &stream), Duration::ZERO);
         let line = Line::new(stream, connection, self.inline)?;
         let (shared, own) = (self.clone(), mailbox.clone());
         // The ports of several listeners may give the same number.

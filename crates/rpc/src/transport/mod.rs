@@ -45,6 +45,12 @@ pub(crate) trait Transport: Send + Sync {
         Ok(false)
     }
 
+    /// Like `send_whole`, for a frame that nobody needs any more: its bytes may be sent from where they lie, later. Then it is
+    /// left empty.
+    fn give_whole(&self, frame: &mut Vec<u8>) -> io::Result<bool> {
+        self.send_whole(frame)
+    }
+
     /// Waits for messages until a time: whether there was one.
     fn receive(&self, until: u64, take: &mut dyn FnMut(&[u8])) -> io::Result<bool>;
 

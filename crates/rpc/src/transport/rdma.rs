@@ -37,8 +37,8 @@ pub(crate) struct Wishes {
 pub(super) fn connect(host: &str, wishes: Wishes) -> io::Result<Box<dyn Transport>> {
     let deadline = Instant::now() + wishes.timeout;
     let socket = super::stream::dial(host, wishes.timeout)?;
-    let connection =
-        Connection::initiate(rdma::config(wishes.timeout), &rdma::private_data(wishes.inline), Duration::ZERO);
+    let config = rdma::config(wishes.timeout, &socket);
+    let connection = Connection::initiate(config, &rdma::private_data(wishes.inline), Duration::ZERO);
     let mut line = Line::new(socket, connection.map_err(io::Error::other)?, wishes.inline)?;
     let bell = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)?;
     let watched = line.as_fd().try_clone_to_owned()?;
@@ -120,16 +120,16 @@ impl Transport for Rdma {
 
     fn send(&self, frame: &[u8]) -> io::Result<usize> {
         let mut state = lock(&self.state);
-        if state.calls.len() >= state.granted {
-            return Ok(0);
-        }
-        state.send(&frame[ROOM..], &self.wishes)?;
-        state.line.advance()?;
-        if state.line.has_output() || state.collect(&self.wishes)? {
-            // Whoever reads may wait for something else.
-            let _ = self.bell.write(1);
-        }
-        Ok(frame.len())
+        let mut copy = state.spare.pop().unwrap_or_default();
+        copy.clear();
+        copy.extend_from_slice(frame);
+        let sent = self.send_locked(&mut state, &mut copy)?;
+        state.spare.push(copy);
+        Ok(if sent { frame.len() } else { 0 })
+    }
+
+    fn give_whole(&self, frame: &mut Vec<u8>) -> io::Result<bool> {
+        self.send_locked(&mut lock(&self.state), frame)
     }
 
     fn receive(&self, until: u64, take: &mut dyn FnMut(&[u8])) -> io::Result<bool> {
@@ -185,49 +185,68 @@ impl Transport for Rdma {
     }
 }
 
+impl Rdma {
+    fn send_locked(&self, state: &mut State, frame: &mut Vec<u8>) -> io::Result<bool> {
+        if state.calls.len() >= state.granted {
+            return Ok(false);
+        }
+        state.send(frame, &self.wishes)?;
+        state.line.advance()?;
+        if state.line.has_output() || state.collect(&self.wishes)? {
+            // Whoever reads may wait for something else.
+            let _ = self.bell.write(1);
+        }
+        Ok(true)
+    }
+}
+
 /// How long to wait before looking again whether somebody else still receives.
 const OTHERS_RECEIVE: Duration = Duration::from_millis(10);
 
 impl State {
-    fn send(&mut self, message: &[u8], wishes: &Wishes) -> io::Result<()> {
+    /// Sends the call in a frame. If a part of it is to be read by the server, that is read from the frame itself, which is
+    /// taken for it.
+    fn send(&mut self, frame: &mut Vec<u8>, wishes: &Wishes) -> io::Result<()> {
         let unreadable = |_| rdma::protocol("a frame that is no call");
+        let message = &frame[ROOM..];
         let (parsed, arguments) = call::Repr::parse(message).map_err(unreadable)?;
-        let (xid, start) = (parsed.xid, message.len() - arguments.len());
+        let (xid, start, end) = (parsed.xid, message.len() - arguments.len(), message.len());
         let procedure = Procedure { program: parsed.program, version: parsed.version, procedure: parsed.procedure };
         let mut outstanding = Outstanding { procedure, ..Outstanding::default() };
         // Bulk data go apart if that is what makes the rest fit.
         let too_long = HEADER + message.len() > self.inline;
         let bulk = (wishes.binding.argument)(procedure, arguments).filter(|_| too_long);
         let bulk = bulk.and_then(|at| Some((start + at, bulk_at(arguments, at)?)));
-        let none: &[u8] = &[];
         let (inline, apart) = match bulk {
-            Some((at, len)) if HEADER + message.len() - len <= self.inline => {
-                let behind = (at + len.next_multiple_of(4)).min(message.len());
-                ([&message[..at], &message[behind..]], Some((at, &message[at..at + len])))
+            Some((at, len)) if HEADER + end - len <= self.inline => {
+                let behind = (at + len.next_multiple_of(4)).min(end);
+                ([0..at, behind..end], Some(at..at + len))
             }
-            _ if too_long => ([none, none], Some((0, message))),
-            _ => ([message, none], None),
+            _ if too_long => ([0..0, 0..0], Some(0..end)),
+            _ => ([0..end, 0..0], None),
         };
-        let mut read = None;
-        if let Some((position, bytes)) = apart {
-            let mut memory = self.spare.pop().unwrap_or_default();
-            memory.clear();
-            memory.extend_from_slice(bytes);
-            let stag = self.line.register(memory, Rights::READ)?;
-            outstanding.arguments = Some(stag);
-            read = Some(ReadSegment { position: position as u32, target: self.line.segment(stag) });
-        }
         let limit = (wishes.binding.result_limit)(procedure, arguments).map_or(0, |limit| limit as usize);
+        let mut read = None;
+        if let Some(apart) = apart {
+            let mut next = self.spare.pop().unwrap_or_default();
+            next.clear();
+            let stag = self.line.register(std::mem::replace(frame, next), Rights::READ)?;
+            outstanding.arguments = Some(stag);
+            let (offset, length) = ((ROOM + apart.start) as u64, apart.len() as u32);
+            let target = Segment { handle: stag.0, length, offset };
+            read = Some(ReadSegment { position: apart.start as u32, target });
+        }
         let bulk = self.offer(limit.min(wishes.max_message), &mut outstanding.bulk)?;
         let reply = self.offer(wishes.reply_chunk, &mut outstanding.reply)?;
         let chunks = [bulk.as_slice()];
         let write: &[&[Segment]] = if bulk.is_some() { &chunks } else { &[] };
-        let kind = if inline == [none, none] { Kind::NoMsg } else { Kind::Msg };
+        let kind = if inline.iter().all(|part| part.is_empty()) { Kind::NoMsg } else { Kind::Msg };
         let (read, reply) = (read.as_slice(), reply.is_some().then_some(reply.as_slice()));
         let header = Repr { xid, credits: CREDITS as u32, kind, read, write, reply };
         let mut bytes = self.line.buffer();
         header.emit(&mut Writer::new(&mut bytes, usize::MAX)).map_err(io::Error::other)?;
-        inline.iter().for_each(|part| bytes.extend_from_slice(part));
+        let message = &outstanding.arguments.map_or(&frame[..], |stag| self.line.region(stag))[ROOM..];
+        inline.into_iter().for_each(|part| bytes.extend_from_slice(&message[part]));
         self.line.send(bytes)?;
         self.calls.insert(xid.0, outstanding);
         Ok(())

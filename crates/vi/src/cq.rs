@@ -52,6 +52,7 @@ pub(crate) struct CqCore {
     nudge: SourceId,
     has_descriptor: AtomicBool,
     idle: AtomicU32,
+    /// Has room for as many as it is meant to hold, of which those at the beginning are used again and again.
     staging: Lock<VecDeque<(u32, Queue)>>,
     /// How many are staged: none is seen without a lock.
     staged: AtomicUsize,
@@ -95,7 +96,7 @@ impl Cq {
             nudge,
             has_descriptor: AtomicBool::new(false),
             idle: AtomicU32::new(0),
-            staging: Lock::within(nic.threads, VecDeque::with_capacity(entries.min(64))),
+            staging: Lock::within(nic.threads, VecDeque::with_capacity(entries)),
             staged: AtomicUsize::new(0),
             sleepers: AtomicU32::new(0),
             entries: AtomicUsize::new(entries),
@@ -161,8 +162,13 @@ impl Cq {
     /// Changes that.
     pub fn resize(&self, entries: usize) -> Result<()> {
         check_entries(entries)?;
-        if self.core.lock().len() > entries {
-            return Err(Error::InUse("the completion queue"));
+        {
+            let mut staging = self.core.lock();
+            if staging.len() > entries {
+                return Err(Error::InUse("the completion queue"));
+            }
+            let more = entries - staging.len();
+            staging.reserve(more);
         }
         self.core.entries.store(entries, Ordering::Relaxed);
         self.core.overrun.store(false, Ordering::Relaxed);
@@ -234,6 +240,10 @@ impl CqCore {
             let (id, queue) = {
                 let mut staging = self.lock();
                 let next = staging.pop_front()?;
+                if staging.is_empty() {
+                    // Begins again where it began.
+                    staging.clear();
+                }
                 self.staged.store(staging.len(), Ordering::Release);
                 next
             };

@@ -68,6 +68,7 @@ fn redis(report: &mut Report, units: impl Iterator<Item = String>) {
         lines(report, &unit, &ended, |line| {
             let line = without_colours(line);
             let (word, rest) = line.strip_prefix('[')?.split_once("]: ")?;
+            let rest = if unit.ends_with("/psync2") { &without_numbers(rest) } else { rest };
             match word {
                 // How long it took.
                 "ok" => Some((rest.rsplit_once(" (").map_or(rest, |(name, _)| name).to_string(), true)),
@@ -200,6 +201,19 @@ fn without_colours(line: &str) -> String {
     let mut parts = line.split('\u{1b}');
     let first = parts.next().unwrap_or_default().to_string();
     parts.fold(first, |text, part| text + part.split_once('m').map_or("", |(_, rest)| rest))
+}
+
+/// For a suite that draws its steps at random, for as long as it likes, and names them by their numbers.
+fn without_numbers(line: &str) -> String {
+    let mut text = String::new();
+    for letter in line.chars() {
+        match letter.is_ascii_digit() {
+            true if text.ends_with('0') => {}
+            true => text.push('0'),
+            false => text.push(letter),
+        }
+    }
+    text
 }
 
 /// Copies files and folders of a source to the folder of the test, where a suite writes beside itself.

@@ -52,6 +52,12 @@ pub enum Error {
         /// The greatest depth.
         limit: u32,
     },
+    /// Recursive data take too much of the stack, though they do not nest too deep.
+    #[error("data nest so deep that they take more than {limit} bytes of the stack")]
+    Stack {
+        /// The greatest number of bytes.
+        limit: usize,
+    },
     /// The message would be longer than its transport carries.
     #[error("the message would be longer than {limit} bytes")]
     Full {

@@ -1,19 +1,20 @@
 //! Takes XDR items from the bytes of one message.
 
-use super::{Error, MAX_DEPTH, Xdr, padded};
+use super::nesting::Nesting;
+use super::{Error, Xdr, padded};
 
 /// A position in the bytes of a message. Each call takes one item.
 #[derive(Debug, Clone)]
 pub struct Reader<'a> {
     rest: &'a [u8],
-    depth: u32,
+    nesting: Nesting,
 }
 
 impl<'a> Reader<'a> {
     /// At the first byte of `message`.
     #[must_use]
     pub fn new(message: &'a [u8]) -> Self {
-        Self { rest: message, depth: 0 }
+        Self { rest: message, nesting: Nesting::default() }
     }
 
     /// The bytes that are not taken yet.
@@ -177,13 +178,16 @@ impl<'a> Reader<'a> {
 
     /// An item that may contain items of its own kind.
     pub fn nested<T>(&mut self, item: impl FnOnce(&mut Self) -> Result<T, Error>) -> Result<T, Error> {
-        if self.depth == MAX_DEPTH {
-            return Err(Error::Depth { limit: MAX_DEPTH });
-        }
-        self.depth += 1;
-        let value = item(self);
-        self.depth -= 1;
+        self.nesting.enter()?;
+        let value = self.inside(item);
+        self.nesting.leave();
         value
+    }
+
+    /// The stack that an item takes is taken here, and not before it is known that there is enough.
+    #[inline(never)]
+    fn inside<T>(&mut self, item: impl FnOnce(&mut Self) -> Result<T, Error>) -> Result<T, Error> {
+        item(self)
     }
 
     /// A value of a type that has one representation.

@@ -82,6 +82,27 @@ fn nesting_ends_before_the_stack_does() {
     assert_eq!(deep(&mut Reader::new(&endless)), Err(Error::Depth { limit: MAX_DEPTH }));
 }
 
+/// The wider a level, the fewer of them; what is left of the message does not count.
+#[test]
+#[cfg_attr(miri, ignore = "the stack of Miri has no addresses")]
+fn wide_levels_end_before_the_stack_does() {
+    fn wide(input: &mut Reader<'_>) -> Result<u32, Error> {
+        let numbers: [u64; 2000] = input.items(|input| Ok(u64::from(input.u32()?)))?;
+        let below = input.optional(wide)?;
+        Ok(below.map_or(numbers[0] as u32, |depth| depth + 1))
+    }
+    fn written(out: &mut Writer<'_>, levels: u32) -> Result<(), Error> {
+        let numbers = std::hint::black_box([levels; 2000]);
+        out.optional(Some(&numbers).filter(|numbers| numbers[0] > 0), |out, numbers| written(out, numbers[0] - 1))
+    }
+    let level = [[0, 0, 0, 0].repeat(2000), vec![0, 0, 0, 1]].concat();
+    let message = level.repeat(MAX_DEPTH as usize);
+    assert_eq!(wide(&mut Reader::new(&message)), Err(Error::Stack { limit: MAX_STACK }));
+    let mut out = Vec::new();
+    assert_eq!(written(&mut Writer::new(&mut out, 1 << 20), 400), Err(Error::Stack { limit: MAX_STACK }));
+    assert_eq!(written(&mut Writer::new(&mut out, 1 << 20), 2), Ok(()));
+}
+
 /// Takes so many bytes, and no more.
 struct Shelf {
     bytes: Vec<u8>,

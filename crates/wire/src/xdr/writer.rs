@@ -2,13 +2,14 @@
 
 use std::fmt;
 
-use super::{Error, MAX_DEPTH, Xdr, padded};
+use super::nesting::Nesting;
+use super::{Error, Xdr, padded};
 
 /// The end of a message that grows, up to a limit.
 pub struct Writer<'a> {
     out: &'a mut Vec<u8>,
     limit: usize,
-    depth: u32,
+    nesting: Nesting,
     /// Where the beginning of the message goes once it has a long item, and how much of it is there.
     place: Option<&'a mut dyn Place>,
     placed: usize,
@@ -30,7 +31,7 @@ impl<'a> Writer<'a> {
     /// Behind what `out` holds, which may become `limit` bytes long.
     #[inline]
     pub fn new(out: &'a mut Vec<u8>, limit: usize) -> Self {
-        Self { out, limit, depth: 0, place: None, placed: 0 }
+        Self { out, limit, nesting: Nesting::default(), place: None, placed: 0 }
     }
 
     /// The same, where the message may go to a place. `out` is the end of the message that is not there.
@@ -168,13 +169,16 @@ impl<'a> Writer<'a> {
 
     /// An item that may contain items of its own kind.
     pub fn nested(&mut self, item: impl FnOnce(&mut Self) -> Result<(), Error>) -> Result<(), Error> {
-        if self.depth == MAX_DEPTH {
-            return Err(Error::Depth { limit: MAX_DEPTH });
-        }
-        self.depth += 1;
-        let done = item(self);
-        self.depth -= 1;
+        self.nesting.enter()?;
+        let done = self.inside(item);
+        self.nesting.leave();
         done
+    }
+
+    /// The stack that an item takes is taken here, and not before it is known that there is enough.
+    #[inline(never)]
+    fn inside(&mut self, item: impl FnOnce(&mut Self) -> Result<(), Error>) -> Result<(), Error> {
+        item(self)
     }
 
     /// A value of a type that has one representation.

@@ -17,12 +17,13 @@ pub fn run(options: &Rpcbind) -> Result<()> {
     {
         fs::remove_file(&options.socket).with_context(|| options.socket.display().to_string())?;
     }
-    let services = Directory::default().services();
-    let server = services.into_iter().fold(Server::builder(), |server, service| server.service(service));
+    let directory = Directory::default();
+    let server = directory.services().into_iter().fold(Server::builder(), |server, service| server.service(service));
     let server = server.unix(&options.socket)?.tcp(&options.listen)?;
     // Any user may register.
     fs::set_permissions(&options.socket, Permissions::from_mode(0o666))?;
     let server = server.udp(&options.listen)?.start()?;
+    directory.list_itself(&server);
     println!("rpcbind answers on {} and {}", options.listen, options.socket.display());
     loop {
         std::thread::park();

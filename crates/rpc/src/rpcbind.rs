@@ -106,6 +106,23 @@ fn question(program: u32, version: u32, network: &str) -> Entry {
     Entry { program, version, network: network.to_owned(), address: String::new(), owner: String::new() }
 }
 
+/// The network identifiers and universal addresses of sockets and of paths of UNIX sockets.
+pub(crate) fn universal_addresses(
+    sockets: &[(&'static str, SocketAddr)],
+    paths: &[PathBuf],
+) -> Vec<(&'static str, String)> {
+    let of_socket = |(network, address): &(&'static str, SocketAddr)| {
+        let network = match (*network, address.is_ipv4()) {
+            ("tcp", false) => "tcp6",
+            ("udp", false) => "udp6",
+            ("rdma", false) => "rdma6",
+            (network, _) => network,
+        };
+        (network, universal_address(*address))
+    };
+    sockets.iter().map(of_socket).chain(paths.iter().map(|path| ("local", absolute(path)))).collect()
+}
+
 /// What a server has registered, which is taken back with it.
 pub(crate) struct Registration {
     binder: Binder,
@@ -123,17 +140,8 @@ impl Registration {
     ) -> Result<Self, Error> {
         let binder = rpcbind.map_or_else(Binder::local, Binder::connect)?;
         let mut made = Registration { binder, program, version, networks: Vec::new() };
-        for (network, address) in sockets {
-            let network = match (*network, address.is_ipv4()) {
-                ("tcp", false) => "tcp6",
-                ("udp", false) => "udp6",
-                ("rdma", false) => "rdma6",
-                (network, _) => network,
-            };
-            made.add(network, universal_address(*address))?;
-        }
-        for path in paths {
-            made.add("local", absolute(path))?;
+        for (network, address) in universal_addresses(sockets, paths) {
+            made.add(network, address)?;
         }
         Ok(made)
     }

@@ -19,7 +19,7 @@ fn our_client_reads_and_writes_files_of_nfs_ganesha() {
         eprintln!("left out: it is for `./test rpc_full`");
         return;
     }
-    namespaces::run("our_client_reads_and_writes_files_of_nfs_ganesha", &["ganesha.nfsd"], inside);
+    namespaces::run("our_client_reads_and_writes_files_of_nfs_ganesha", &["rpcbind", "ganesha.nfsd"], inside);
 }
 
 /// The server, which ends with the test, and its files.

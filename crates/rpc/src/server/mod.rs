@@ -32,7 +32,7 @@ use self::pool::{Pool, Source};
 use self::rdma::Doors;
 use self::vis::Vis;
 use crate::rdma::{INLINE, inline_size};
-use crate::rpcbind::Registration;
+use crate::rpcbind::{self, Registration};
 use crate::{Address, AuthError, Binding, Error, MAX_MESSAGE};
 
 /// A server that runs until it is dropped.
@@ -102,6 +102,11 @@ impl Server {
     pub fn connections(&self) -> usize {
         let channels = self.channels.as_ref().map_or(0, Channels::open);
         self.pool.connections() + channels + self.rdma.open() + self.vis.open()
+    }
+
+    /// The transports that rpcbind knows of, with the universal addresses.
+    pub(crate) fn universal_addresses(&self) -> Vec<(&'static str, String)> {
+        rpcbind::universal_addresses(&self.local, &self.paths)
     }
 
     /// Registers every service on every transport with the rpcbind at an address, until the server is dropped. Without

@@ -4,6 +4,12 @@
 //! (`tcp`, `udp6`, `local`) and a *universal address*: for IP the address, a dot, and the two bytes of the port in
 //! decimal; for a local socket its path.
 
+mod listing;
+mod statistics;
+
+pub use listing::Listing;
+pub use statistics::{Forwarded, Lookup, PROCEDURES, Statistics, VERSIONS};
+
 use crate::xdr::{Error, Reader, Writer, Xdr};
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -27,10 +33,22 @@ pub mod procedure {
     pub const GET: u32 = 3;
     /// Lists every registration.
     pub const DUMP: u32 = 4;
+    /// Has a call made on behalf of the caller, who hears nothing if it fails; in version 4 for broadcasts.
+    pub const CALL_IT: u32 = 5;
     /// Asks for the time of the server, from version 3.
     pub const GET_TIME: u32 = 6;
+    /// Has a universal address converted to the bytes that the server's system has for it, from version 3.
+    pub const TO_TRANSPORT_ADDRESS: u32 = 7;
+    /// The reverse, from version 3.
+    pub const TO_UNIVERSAL_ADDRESS: u32 = 8;
     /// Asks for the universal address of exactly this version (version 4).
     pub const GET_VERSION_ADDRESS: u32 = 9;
+    /// Has a call made on behalf of the caller, who hears of every failure (version 4).
+    pub const INDIRECT: u32 = 10;
+    /// Lists the addresses of a program in the protocol family of the caller (version 4).
+    pub const GET_ADDRESS_LIST: u32 = 11;
+    /// Asks what this server was asked (version 4).
+    pub const GET_STATISTICS: u32 = 12;
 }
 
 /// A registration of version 2.

@@ -264,16 +264,29 @@ pub struct Rpcbind {
 /// Options of `sidestep rpcinfo`.
 #[derive(Debug, Args)]
 pub struct Rpcinfo {
-    /// Where the server is: `tcp:`, `udp:` or `rdma:HOST:PORT`, `unix:PATH` or `shm:NAME` [default: the rpcbind of this host]
+    /// Where the server is: `tcp:`, `udp:`, `rdma:` or `vi-iwarp:HOST:PORT`, `unix:PATH`, `shm:NAME` or `vi:NAME`; without
+    /// PROGRAM, an rpcbind [default: that of this host]
     #[arg(value_name = "ADDRESS")]
     pub address: Option<String>,
 
-    /// Call procedure 0 of this program there, instead of asking for a list
-    #[arg(requires_all = ["address", "version"])]
+    /// Call procedure 0 of this program there, instead of asking for a list: a number, 0x before it if it is hexadecimal
+    #[arg(requires_all = ["address", "version"], value_parser = number)]
     pub program: Option<u32>,
 
     /// The version of the program
+    #[arg(value_parser = number)]
     pub version: Option<u32>,
+}
+
+/// A number of a program or a version, as definitions of programs write it.
+fn number(text: &str) -> Result<u32, String> {
+    let parsed = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        // `from_str_radix` takes a sign, too.
+        Some(digits) if digits.starts_with('+') => None,
+        Some(digits) => u32::from_str_radix(digits, 16).ok(),
+        None => text.parse().ok(),
+    };
+    parsed.ok_or_else(|| format!("it is 0 to {}, or 0x0 to {:#x}", u32::MAX, u32::MAX))
 }
 
 /// Options of `sidestep bench`.

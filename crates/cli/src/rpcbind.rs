@@ -24,7 +24,10 @@ pub fn run(options: &Rpcbind) -> Result<()> {
     fs::set_permissions(&options.socket, Permissions::from_mode(0o666))?;
     let server = server.udp(&options.listen)?.start()?;
     directory.list_itself(&server);
-    println!("rpcbind answers on {} and {}", options.listen, options.socket.display());
+    // If the port was to be any, they are two.
+    let mut sockets: Vec<String> = server.addresses().map(|address| address.to_string()).collect();
+    sockets.dedup();
+    println!("rpcbind answers on {} and {}", sockets.join(", "), options.socket.display());
     loop {
         std::thread::park();
         // Nothing unparks this thread, and if something does, the server goes on.

@@ -55,7 +55,15 @@ fn rpcinfo_tells_whether_a_program_answers() {
         assert!(!output.status.success());
         let said = String::from_utf8(output.stderr).unwrap();
         assert!(said.contains("the program has versions 3 to 3"), "{said}");
+        // As the definition writes it.
+        assert!(sidestep(&["rpcinfo", &address, "0x20000001", "3"]).status.success());
     }
+    let output = sidestep(&["rpcinfo", "unix:/nowhere", "0x20000001", "3"]);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(said, "sidestep: cannot connect to unix:/nowhere: No such file or directory (os error 2)\n");
+    let output = sidestep(&["rpcinfo", "unix:/nowhere", "0x123456789", "3"]);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("it is 0 to 4294967295, or 0x0 to 0xffffffff"), "{said}");
 }
 
 #[test]
@@ -76,4 +84,6 @@ fn rpcbind_lists_what_a_server_registers() {
     std::fs::remove_file(&socket).unwrap();
     assert!(line.contains("rpcbind answers"), "{line}");
     assert!(said.lines().any(|line| line.contains("536870913") && line.contains("tcp")), "{said}");
+    let itself = said.lines().filter(|line| line.contains("100000"));
+    assert_eq!(itself.count(), 9, "three versions on three transports: {said}");
 }

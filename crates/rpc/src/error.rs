@@ -6,7 +6,8 @@ use std::time::Duration;
 use sidestep_wire::oncrpc::reply::{Accepted, Denied};
 use sidestep_wire::xdr;
 
-/// Why a call failed, or why a client or server could not be made.
+/// Why a call failed, or why a client or server could not be made. What lies behind it is its
+/// [source](std::error::Error::source), whose words are not repeated.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -19,7 +20,7 @@ pub enum Error {
         reason: &'static str,
     },
     /// Nobody could be reached, or nobody can reach us.
-    #[error("{what} {address}: {source}")]
+    #[error("cannot {what} {address}")]
     Setup {
         /// What was tried: `connect to`, `listen on`, ...
         what: &'static str,
@@ -43,10 +44,10 @@ pub enum Error {
         after: Duration,
     },
     /// The arguments have no XDR.
-    #[error("the arguments cannot be sent: {0}")]
+    #[error("the arguments cannot be sent")]
     Arguments(#[source] xdr::Error),
     /// The reply, or its results, are not what they should be.
-    #[error("the reply cannot be understood: {0}")]
+    #[error("the reply cannot be understood")]
     Reply(#[source] xdr::Error),
     /// The server did not execute the call.
     #[error("the call was refused: {0}")]

@@ -47,7 +47,7 @@ pub enum Error {
         valid: usize,
     },
     /// Recursive data nests too deep.
-    #[error("data nests more than {limit} deep")]
+    #[error("data nest more than {limit} deep")]
     Depth {
         /// The greatest depth.
         limit: u32,

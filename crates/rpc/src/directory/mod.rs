@@ -90,8 +90,13 @@ impl DirectoryService {
                 let (Mapping { program, version, protocol, port }, owner) = (argument()?, local(call)?);
                 let port = u16::try_from(port).map_err(|_| Refusal::GarbageArguments)?;
                 let address = universal_address(SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), port));
-                let entry = network::of_protocol(protocol)
-                    .map(|network| Entry { program, version, network: network.to_owned(), address, owner });
+                let entry = network::of_protocol(protocol).map(|network| Entry {
+                    program,
+                    version,
+                    network: network.to_owned(),
+                    address,
+                    owner,
+                });
                 out.bool(entry.is_some_and(|entry| self.set(entry)))
             }
             procedure::UNSET => {

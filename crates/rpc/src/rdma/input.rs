@@ -1,7 +1,8 @@
 //! What has come from a stream and was not handled: the beginning of a frame, when all is well.
 //!
-//! A read asks for the rest of the frame that is coming and a little more, so that the next one begins here, with its
-//! length. So the same memory is used again and again, and stays in the caches.
+//! A read asks for the rest of a long frame that is coming and a little more, so that the next one begins here, with its
+//! length. So the same memory is used again and again, and stays in the caches. Where frames are shorter, as they are between
+//! hosts, a read asks for several of them while the socket has that much.
 
 use std::io::{self, Read};
 use std::net::TcpStream;
@@ -11,6 +12,8 @@ pub(super) struct Input {
     bytes: Vec<u8>,
     start: usize,
     end: usize,
+    /// The last read has brought all that it asked for.
+    had_plenty: bool,
 }
 
 /// What a read has brought.
@@ -26,6 +29,8 @@ pub(super) enum Came {
 
 /// A read asks for so much at least: many small messages, or the beginning of a large one.
 const FIRST: usize = 16 << 10;
+/// And for so much while the socket has plenty: several frames of other hosts, or most of one of this host.
+const PLENTY: usize = 64 << 10;
 /// And for so much beyond the end of a frame.
 const LEAD: usize = 2 << 10;
 
@@ -45,7 +50,7 @@ impl Input {
         let have = self.end - self.start;
         self.bytes.copy_within(self.start..self.end, 0);
         (self.start, self.end) = (0, have);
-        let wanted = (needed + LEAD).max(have + FIRST);
+        let wanted = (needed + LEAD).max(have + if self.had_plenty { PLENTY } else { FIRST });
         if self.bytes.len() < wanted {
             self.bytes.resize(wanted, 0);
         }
@@ -56,6 +61,7 @@ impl Input {
                 Ok(0) => return Ok(Came::End),
                 Ok(count) => {
                     self.end += count;
+                    self.had_plenty = count == asked;
                     return Ok(Came::Some { more: count == asked });
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -83,13 +89,34 @@ mod tests {
         drop(sender);
         let (mut input, mut taken) = (Input::default(), Vec::new());
         while let Came::Some { .. } = input.fill(&socket, 65_000).unwrap() {
-            assert!(input.rest().len() <= 65_000 + LEAD);
+            assert!(input.rest().len() <= (65_000 + LEAD).max(LEAD + PLENTY));
             let count = input.rest().len().min(65_000);
             taken.extend_from_slice(&input.rest()[..count]);
             input.consume(count);
         }
         taken.extend_from_slice(input.rest());
         assert_eq!(taken, sent);
+    }
+
+    #[test]
+    fn several_short_frames_are_read_at_a_time() {
+        const FRAME: usize = 16_000;
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut sender = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let socket = listener.accept().unwrap().0;
+        // Less than the window of any receiver.
+        sender.write_all(&[7; 3 * FRAME]).unwrap();
+        drop(sender);
+        while socket.peek(&mut [0; 3 * FRAME]).unwrap() < 3 * FRAME {}
+        let (mut input, mut reads, mut taken) = (Input::default(), 0, 0);
+        while let Came::Some { .. } = input.fill(&socket, FRAME).unwrap() {
+            reads += 1;
+            let frames = input.rest().len() / FRAME;
+            input.consume(frames * FRAME);
+            taken += frames;
+        }
+        // One frame and a little more, then the rest.
+        assert_eq!((taken, reads), (3, 2));
     }
 
     #[test]

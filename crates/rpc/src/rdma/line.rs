@@ -16,7 +16,7 @@ use sidestep_iwarp::{
 use sidestep_wire::rpcrdma::Segment;
 
 use super::input::{Came, Input};
-use super::{CREDITS, KEPT, is_within_host, protocol};
+use super::{CREDITS, KEPT, has_one_address, protocol};
 
 pub(crate) struct Line {
     connection: Connection,
@@ -363,10 +363,10 @@ impl Line {
     }
 }
 
-/// A stream that does not leave the host is not to be paced, as the congestion control of the system may do (BBR: half of the
-/// bandwidth). Reno is in every kernel, and everybody may use it.
+/// A stream from an address to itself is not to be paced, as the congestion control of the system may do (BBR: half of the
+/// bandwidth). Between addresses the system decides. Reno is in every kernel, and everybody may use it.
 fn tune_for_path(socket: &TcpStream) {
-    if is_within_host(socket) {
+    if has_one_address(socket) {
         // It works without, too.
         let _ = rustix::net::sockopt::set_tcp_congestion(socket, "reno");
     }

@@ -54,23 +54,25 @@ pub(crate) fn inline_limit(private_data: &[u8], own: usize) -> usize {
     private::Repr::parse(private_data).map_or(sidestep_wire::rpcrdma::INLINE, |peer| peer.receive.min(own))
 }
 
-/// Larger than a segment of TCP, which every receiver must take: fewer headers and checksums.
+/// The longest frame between two addresses. It is longer than a segment of TCP, for fewer headers and checksums: a receiver
+/// finds frames wherever the stream is cut into segments.
 const FRAME: usize = 16 << 10;
 
-/// What a segment of the loopback interface carries, in whole words.
-const FRAME_WITHIN_HOST: usize = 65480;
+/// The longest frame from an address to itself: what a segment of the loopback interface carries, in whole words.
+const FRAME_OF_LOOPBACK: usize = 65480;
 
 pub(crate) fn config(setup_timeout: Duration, socket: &TcpStream) -> Config {
     Config {
-        segment_size: if is_within_host(socket) { FRAME_WITHIN_HOST } else { FRAME },
+        segment_size: if has_one_address(socket) { FRAME_OF_LOOPBACK } else { FRAME },
         setup_timeout,
         nudge: Some(Duration::from_millis(50)),
         ..Config::default()
     }
 }
 
-/// Whether a stream does not leave the host.
-fn is_within_host(socket: &TcpStream) -> bool {
+/// Whether both ends of a stream have the same address: then it does not leave the host. It may stay there, too, if they have two
+/// addresses of the host; that costs speed and nothing else, as it would if two hosts had one address.
+fn has_one_address(socket: &TcpStream) -> bool {
     matches!((socket.local_addr(), socket.peer_addr()), (Ok(here), Ok(there)) if here.ip() == there.ip())
 }
 

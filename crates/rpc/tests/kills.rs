@@ -1,6 +1,8 @@
-//! Servers that are killed, twelve of them, or two hundred in the long form (`./test full`): every call ends.
+//! Servers that are killed, two on every transport with connections, or two hundred in all in the long form (`./test full`): every
+//! call ends, and soon.
 
 use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock};
@@ -24,13 +26,26 @@ fn serve(address: &str) -> (Child, String) {
     (server, socket.unwrap_or_else(|| address.to_owned()))
 }
 
+const TRANSPORTS: [&str; 6] = ["tcp", "unix", "shm", "vi", "vi-iwarp", "rdma"];
+
+fn address(transport: &str, round: usize) -> String {
+    let name = format!("rpc-kills-{}-{round}", std::process::id());
+    match transport {
+        "tcp" | "rdma" => format!("{transport}:127.0.0.1:0"),
+        "unix" => format!("unix:{}", std::env::temp_dir().join(name).display()),
+        // A port that nobody has: it is taken from the kernel and given back.
+        "vi-iwarp" => format!("vi-iwarp:{}", TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()),
+        scheme => format!("{scheme}:{name}"),
+    }
+}
+
 #[test]
 fn calls_end_when_their_server_is_killed() {
-    let [shm, vi] = ["shm", "vi"].map(|scheme| format!("{scheme}:rpc-kills-{}", std::process::id()));
-    let transports = ["tcp:127.0.0.1:0", &shm, "rdma:127.0.0.1:0", &vi];
-    let learned = Mutex::new(Learned::default());
-    for round in 0..if full() { 200 } else { 12 } {
-        let (mut server, address) = serve(transports[round % transports.len()]);
+    // One that is always late must not hide among the others.
+    let all_learned: [Mutex<Learned>; TRANSPORTS.len()] = Default::default();
+    for round in 0..if full() { 200 } else { 2 * TRANSPORTS.len() } {
+        let (transport, learned) = (TRANSPORTS[round % TRANSPORTS.len()], &all_learned[round % TRANSPORTS.len()]);
+        let (mut server, address) = serve(&address(transport, round));
         // So long that a call does not time out however busy the machine is, unless it never ends.
         let options = ClientOptions { timeout: Duration::from_secs(300), ..ClientOptions::default() };
         let client = Client::connect_with(&address.parse().unwrap(), options).unwrap();
@@ -62,6 +77,11 @@ fn calls_end_when_their_server_is_killed() {
         });
         // Nobody listens there any more.
         assert!(client.call(NULL, |_| Ok(()), |_| Ok(())).is_err());
+        if let Some(path) = address.strip_prefix("unix:") {
+            std::fs::remove_file(path).unwrap();
+        }
     }
-    learned.into_inner().unwrap().judge("a server that is killed");
+    for (transport, learned) in TRANSPORTS.iter().zip(all_learned) {
+        learned.into_inner().unwrap().judge(&format!("a server on {transport} that is killed"));
+    }
 }

@@ -8,9 +8,10 @@
 //!
 //! **What it calls.** `wire` for bytes, `fabric` for channels, `vi` for VIs, `iwarp` for RDMA; the C library for sockets, so that these programs can be run under Sidestep.
 //!
-//! **What it never does.** It never executes a call twice that it has executed for the same client before, never
-//! believes a length, never lets a slow client or a slow procedure stop another one, and never allocates for a null call
-//! once it is warm.
+//! **What it never does.** It never executes a call twice that it has executed for the same client before and still remembers, never
+//! believes a length, and never allocates for a null call once it is warm. It never lets a slow client stop another one, nor a slow
+//! procedure the calls of another connection, as long as fewer are slow over sockets than their pool has threads
+//! ([`ServerBuilder::threads`]).
 
 #![forbid(unsafe_code)]
 

@@ -227,7 +227,8 @@ impl ServerBuilder {
         Ok(self)
     }
 
-    /// At most this many threads for sockets. There are as many as calls that were ever executed at a time, and one.
+    /// At most this many threads for sockets. There are as many as calls that were ever executed at a time, and one. When all of
+    /// them are in slow procedures, further calls over sockets wait; connections with a thread of their own do not.
     #[must_use]
     pub fn threads(mut self, threads: usize) -> Self {
         self.limits.threads = threads.max(1);

@@ -7,7 +7,6 @@
 pub mod generated;
 
 use std::sync::atomic::{AtomicI32, Ordering};
-use std::time::Duration;
 
 use generated::*;
 use sidestep_rpc::{Call, Refusal, Server, ServerBuilder};
@@ -20,7 +19,6 @@ pub struct Echo {
 
 /// What `ECHO_STRING` does besides echoing.
 pub const PANIC: &str = "panic";
-pub const SLOW: &str = "slow";
 pub const FORBIDDEN: &str = "forbidden";
 
 impl EveryV1Service for Echo {
@@ -48,12 +46,7 @@ impl EveryV1Service for Echo {
         match argument {
             PANIC => panic!("as the test wants it"),
             FORBIDDEN => Err(Refusal::Auth(sidestep_rpc::AuthError::TooWeak)),
-            _ => {
-                if argument == SLOW {
-                    std::thread::sleep(Duration::from_millis(300));
-                }
-                Ok(argument.to_owned())
-            }
+            _ => Ok(argument.to_owned()),
         }
     }
 

@@ -17,6 +17,8 @@ pub mod omg;
 pub mod rpc;
 pub mod source;
 
+mod markdown;
+mod names;
 mod script;
 
 pub use script::{CompileError, Disk, compile, formatted};

@@ -20,6 +20,28 @@ impl fmt::Display for Location {
     }
 }
 
+/// The text of a file: UTF-8, UTF-16 that begins with its mark, or else ISO 8859-1, in which IDL was written first.
+#[must_use]
+pub fn text(bytes: &[u8]) -> String {
+    let wide = |bytes: &[u8], unit: fn([u8; 2]) -> u16| {
+        let units = bytes.chunks_exact(2).map(|pair| unit([pair[0], pair[1]]));
+        char::decode_utf16(units).map(|each| each.unwrap_or(char::REPLACEMENT_CHARACTER)).collect()
+    };
+    match bytes {
+        [0xff, 0xfe, rest @ ..] => wide(rest, u16::from_le_bytes),
+        [0xfe, 0xff, rest @ ..] => wide(rest, u16::from_be_bytes),
+        _ => match std::str::from_utf8(bytes) {
+            Ok(text) => without_mark(text).to_owned(),
+            Err(_) => bytes.iter().copied().map(char::from).collect(),
+        },
+    }
+}
+
+/// The text behind the mark of its encoding, which some editors write.
+pub(crate) fn without_mark(text: &str) -> &str {
+    text.strip_prefix('\u{feff}').unwrap_or(text)
+}
+
 /// How bad it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Severity {
@@ -85,3 +107,17 @@ impl fmt::Display for Diagnostics {
 }
 
 impl std::error::Error for Diagnostics {}
+
+#[cfg(test)]
+mod tests {
+    use super::text;
+
+    #[test]
+    fn files_are_read_in_every_encoding() {
+        assert_eq!(text("gr\u{fc}n".as_bytes()), "gr\u{fc}n");
+        assert_eq!(text(b"\xef\xbb\xbfgreen"), "green");
+        assert_eq!(text(b"gr\xfcn"), "gr\u{fc}n");
+        assert_eq!(text(b"\xff\xfea\0\xac\x20"), "a\u{20ac}");
+        assert_eq!(text(b"\xfe\xff\0a\x20\xac"), "a\u{20ac}");
+    }
+}

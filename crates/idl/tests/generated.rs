@@ -34,3 +34,8 @@ fn the_types_of_the_tests_are_up_to_date() {
 fn the_example_is_up_to_date() {
     check("orb/examples/echo/echo.idl", "orb/examples/echo/generated.rs");
 }
+
+#[test]
+fn awkward_names_are_up_to_date() {
+    check("cli/tests/generated/awkward.idl", "cli/tests/generated/awkward_idl.rs");
+}

@@ -62,16 +62,20 @@ impl Parser<'_> {
         let at = self.at();
         for operator in ["-", "+", "~"] {
             if self.accept(operator) {
-                let value = self.unary()?;
+                let value = self.nested(Self::unary)?;
                 return match (operator, value) {
-                    ("-", Value::Integer(number)) => Ok(Value::Integer(-number)),
+                    ("-", Value::Integer(number)) => match number.checked_neg() {
+                        Some(number) => Ok(Value::Integer(number)),
+                        None => self.error_at(&at, format!("-({number}) cannot be computed")),
+                    },
                     ("-", Value::Float(number)) => Ok(Value::Float(-number)),
-                    ("-", Value::Fixed { unscaled, digits, scale }) => {
-                        Ok(Value::Fixed { unscaled: -unscaled, digits, scale })
-                    }
+                    ("-", Value::Fixed(number)) => Ok(Value::Fixed(number.negated())),
                     ("~", Value::Integer(number)) => Ok(Value::Integer(!number)),
-                    ("+", value @ (Value::Integer(_) | Value::Float(_) | Value::Fixed { .. })) => Ok(value),
-                    _ => self.error_at(&at, format!("{operator} needs a number")),
+                    ("+", value @ (Value::Integer(_) | Value::Float(_) | Value::Fixed(_))) => Ok(value),
+                    (_, value) => {
+                        let found = self.describe(&value);
+                        self.error_at(&at, format!("a number expected behind {operator:?}, {found} found"))
+                    }
                 };
             }
         }
@@ -83,13 +87,13 @@ impl Parser<'_> {
         let value = match self.peek().clone() {
             Token::Symbol("(") => {
                 self.bump();
-                let value = self.expression(0)?;
+                let value = self.nested(|parser| parser.expression(0))?;
                 self.symbol(")")?;
                 return Ok(value);
             }
             Token::Integer(number) => Value::Integer(number),
             Token::Float(number) => Value::Float(number),
-            Token::Fixed { unscaled, digits, scale } => Value::Fixed { unscaled, digits, scale },
+            Token::Fixed(number) => Value::Fixed(number),
             Token::Char(each) => Value::Char(each),
             Token::WideChar(each) => Value::WChar(each),
             Token::Text(_) => return self.text("a text").map(Value::Text),
@@ -114,7 +118,7 @@ impl Parser<'_> {
                     }
                 };
             }
-            _ => return self.unexpected("a constant"),
+            _ => return self.expected("a constant"),
         };
         self.bump();
         Ok(value)
@@ -139,48 +143,85 @@ impl Parser<'_> {
         match value {
             Value::Integer(number) if (integers.0..=integers.1).contains(&number) => Ok(value),
             // The complement of an unsigned number is meant within its width.
-            Value::Integer(number) if number < 0 && integers.0 == 0 && -number <= integers.1 + 1 => {
+            Value::Integer(number) if integers.0 == 0 && (-integers.1 - 1..0).contains(&number) => {
                 Ok(Value::Integer(number & integers.1))
             }
             Value::Integer(number) => {
                 self.error_at(at, format!("{number} is not in the range from {} to {}", integers.0, integers.1))
             }
-            _ => self.error_at(at, "an integer expected"),
+            other => {
+                let found = self.describe(&other);
+                self.error_at(at, format!("an integer expected, {found} found"))
+            }
         }
     }
 
     fn check_other(&mut self, of: &Type, value: Value, at: &Location) -> Parse<Value> {
         let expected = match (of, &value) {
-            (Type::Float | Type::Double | Type::LongDouble, Value::Float(_)) => return Ok(value),
             (Type::Float | Type::Double | Type::LongDouble, Value::Integer(number)) => {
                 return Ok(Value::Float(*number as f64));
             }
+            (Type::Float, Value::Float(number)) if (*number as f32).is_infinite() => {
+                return self.error_at(at, format!("{number:e} is not in the range of a float"));
+            }
+            (Type::Float | Type::Double | Type::LongDouble, Value::Float(_)) => return Ok(value),
             (Type::Boolean, Value::Boolean(_)) => return Ok(value),
             (Type::Char, Value::Char(each)) if u32::from(*each) < 256 => return Ok(value),
             (Type::WChar, Value::WChar(_)) => return Ok(value),
             (Type::WChar, Value::Char(each)) => return Ok(Value::WChar(*each)),
-            (Type::WString(_), Value::Text(text)) => return Ok(Value::WideText(text.clone())),
+            (Type::WString(bound), Value::Text(text)) => {
+                return self.check_other(&Type::WString(*bound), Value::WideText(text.clone()), at);
+            }
             (Type::String(0), Value::Text(_)) | (Type::WString(0), Value::WideText(_)) => return Ok(value),
-            (Type::String(bound) | Type::WString(bound), Value::Text(text) | Value::WideText(text)) => {
+            (Type::String(bound), Value::Text(text)) | (Type::WString(bound), Value::WideText(text)) => {
                 if text.chars().count() <= *bound as usize {
                     return Ok(value);
                 }
                 return self.error_at(at, format!("the text is longer than {bound} characters"));
             }
-            (Type::Fixed { .. }, Value::Fixed { .. }) => return Ok(value),
+            (Type::Fixed { digits: 0, .. }, Value::Fixed(_)) => return Ok(value),
+            (Type::Fixed { digits, scale }, Value::Fixed(number)) => {
+                let Some(fitted) = number.fitted(*digits, *scale) else {
+                    return self.error_at(at, format!("the number has more digits than fixed<{digits}, {scale}>"));
+                };
+                if number.scale > *scale {
+                    self.diagnostics
+                        .warning(at, format!("digits behind the {scale} of fixed<{digits}, {scale}> are cut off"));
+                }
+                return Ok(Value::Fixed(fitted));
+            }
             (Type::Named(id), Value::Enumerator(found)) => match self.specification.get(*found).kind {
                 Kind::Enumerator { of, .. } if of == *id => return Ok(value),
                 _ => "an enumerator of this type",
             },
-            (Type::Named(_), _) => "an enumerator",
+            (Type::Named(id), _) if matches!(self.specification.get(*id).kind, Kind::Enum { .. }) => "an enumerator",
             (Type::Float | Type::Double | Type::LongDouble, _) => "a number",
             (Type::Boolean, _) => "TRUE or FALSE",
-            (Type::Char | Type::WChar, _) => "a character of this type",
-            (Type::String(_) | Type::WString(_), _) => "a text",
+            (Type::Char, Value::Char(_)) => "a character of ISO 8859-1",
+            (Type::Char, _) => "a character",
+            (Type::WChar, _) => "a wide character",
+            (Type::String(_), _) => "a text",
+            (Type::WString(_), _) => "a wide text",
             (Type::Fixed { .. }, _) => "a fixed-point number, such as 1.5D,",
             _ => return self.error_at(at, "there are no constants of this type"),
         };
-        self.error_at(at, format!("{expected} expected"))
+        let found = self.describe(&value);
+        self.error_at(at, format!("{expected} expected, {found} found"))
+    }
+
+    /// A value, for a message.
+    fn describe(&self, value: &Value) -> String {
+        match value {
+            Value::Integer(number) => number.to_string(),
+            Value::Float(number) => format!("{number:?}"),
+            Value::Fixed(_) => "a fixed-point number".to_owned(),
+            Value::Boolean(value) => if *value { "TRUE" } else { "FALSE" }.to_owned(),
+            Value::Char(each) => format!("the character {each:?}"),
+            Value::WChar(each) => format!("the wide character {each:?}"),
+            Value::Text(text) => format!("the text {text:?}"),
+            Value::WideText(text) => format!("the wide text {text:?}"),
+            Value::Enumerator(id) => self.specification.scoped_name(*id),
+        }
     }
 }
 
@@ -209,13 +250,29 @@ fn combine(operator: &str, left: &Value, right: &Value) -> Result<Value, String>
                 _ => f64::NAN,
             };
             let (left, right) = (float(left), float(right));
-            match operator {
-                "+" => Ok(Value::Float(left + right)),
-                "-" => Ok(Value::Float(left - right)),
-                "*" => Ok(Value::Float(left * right)),
-                "/" => Ok(Value::Float(left / right)),
-                _ => Err(format!("{operator} needs integers")),
+            let value = match operator {
+                "+" => left + right,
+                "-" => left - right,
+                "*" => left * right,
+                "/" => left / right,
+                _ => return Err(format!("{operator} needs integers")),
+            };
+            if !value.is_finite() {
+                return Err(format!("{left:?} {operator} {right:?} cannot be computed"));
             }
+            Ok(Value::Float(value))
+        }
+        (Value::Fixed(left), Value::Fixed(right)) => {
+            let value = match operator {
+                "+" => left.plus(*right),
+                "-" => left.plus(right.negated()),
+                "*" => left.times(*right),
+                "/" if right.unscaled == 0 => return Err("a fixed-point number is divided by zero".to_owned()),
+                "/" => left.divided_by(*right),
+                _ => return Err(format!("{operator} needs integers")),
+            };
+            let value = value.map(Value::Fixed);
+            value.ok_or_else(|| "the result has more than 31 digits in front of its point".to_owned())
         }
         _ => Err(format!("{operator} needs two numbers of one kind")),
     }

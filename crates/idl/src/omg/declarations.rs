@@ -1,19 +1,21 @@
 //! Modules, interfaces, structures, unions and what else is declared.
 
 use super::lexer::Token;
-use super::parser::{Parse, Parser};
-use super::syntax::{Case, DefId, Direction, Field, Fields, Interface, Kind, Operation, Parameter, Type, Union, Value};
+use super::parser::{MAX_DEPTH, Parse, Parser};
+use super::syntax::{Case, DefId, Field, Fields, Kind, Type, Union, Value};
 use crate::source::Location;
+
+const DECLARATION: &str = "a declaration (such as module, interface, struct, typedef or const)";
 
 impl Parser<'_> {
     /// A definition, wherever it may stand.
     pub(super) fn definition(&mut self) -> Parse<()> {
         let keyword = match self.peek() {
             Token::Identifier { name, escaped: false } => name.clone(),
-            _ => return self.unexpected("a declaration"),
+            _ => return self.expected(DECLARATION),
         };
         match keyword.as_str() {
-            "module" => self.module()?,
+            "module" => self.nested(Self::module)?,
             "interface" => drop(self.interface(false)?),
             "local" => {
                 self.bump();
@@ -36,7 +38,7 @@ impl Parser<'_> {
     }
 
     /// A definition that may stand in an interface too.
-    fn type_or_constant(&mut self, keyword: &str) -> Parse<()> {
+    pub(super) fn type_or_constant(&mut self, keyword: &str) -> Parse<()> {
         match keyword {
             "typedef" => self.typedef(),
             "const" => self.constant(),
@@ -44,7 +46,7 @@ impl Parser<'_> {
             "union" => self.union().map(drop),
             "enum" => self.enumeration().map(drop),
             "exception" => self.exception(),
-            _ => self.unexpected("a declaration"),
+            _ => self.expected(DECLARATION),
         }
     }
 
@@ -70,236 +72,6 @@ impl Parser<'_> {
         self.symbol("}")
     }
 
-    fn interface(&mut self, local: bool) -> Parse<DefId> {
-        let docs = self.docs();
-        self.bump();
-        let at = self.at();
-        let name = self.identifier("the name of an interface")?;
-        let announced = self.declared(self.scope, &name).filter(
-            |id| matches!(&self.specification.get(*id).kind, Kind::Interface(interface) if !interface.complete),
-        );
-        let id = match announced {
-            Some(id) => id,
-            None if self.peek() == &Token::Symbol(";") && self.declared(self.scope, &name).is_some() => {
-                // Announced again after it was declared, which is allowed.
-                return Ok(self.declared(self.scope, &name).unwrap_or(self.scope));
-            }
-            None => {
-                self.declare(&name, &at, Vec::new(), Kind::Interface(Interface { local, ..Interface::default() }))?
-            }
-        };
-        if self.peek() == &Token::Symbol(";") {
-            return Ok(id);
-        }
-        let mut bases = Vec::new();
-        if self.accept(":") {
-            loop {
-                let at = self.at();
-                let base = self.scoped_name("the name of a base interface")?;
-                match &self.specification.get(base).kind {
-                    Kind::Interface(interface) if interface.complete => {
-                        if bases.contains(&base) {
-                            return self.error_at(&at, "this base is named twice");
-                        }
-                        bases.push(base);
-                    }
-                    Kind::Interface(_) => return self.error_at(&at, "a base interface has to be declared before"),
-                    _ => return self.error_at(&at, "a base has to be an interface"),
-                }
-                if !self.accept(",") {
-                    break;
-                }
-            }
-        }
-        let definition = &mut self.specification.definitions[id.0];
-        definition.docs = docs;
-        definition.at = at;
-        self.update(id, |interface| {
-            interface.bases = bases;
-            interface.complete = true;
-        });
-        self.symbol("{")?;
-        self.within(id, |parser| {
-            while !matches!(parser.peek(), Token::Symbol("}") | Token::End) {
-                if parser.export(id).is_err() {
-                    parser.recover();
-                }
-            }
-            Ok(())
-        })?;
-        self.symbol("}")?;
-        self.check_inherited(id);
-        Ok(id)
-    }
-
-    fn update(&mut self, id: DefId, change: impl FnOnce(&mut Interface)) {
-        if let Kind::Interface(interface) = &mut self.specification.definitions[id.0].kind {
-            change(interface);
-        }
-    }
-
-    /// An interface may not inherit two operations of one name.
-    fn check_inherited(&mut self, id: DefId) {
-        let mut seen: Vec<(String, DefId)> = Vec::new();
-        for each in self.specification.lineage(id) {
-            let Kind::Interface(interface) = &self.specification.get(each).kind else { continue };
-            for operation in &interface.operations {
-                let name = operation.name.to_lowercase();
-                match seen.iter().find(|(seen, from)| *seen == name && *from != each) {
-                    Some((_, from)) => {
-                        let from = self.specification.scoped_name(*from);
-                        let at = if each == id { operation.at.clone() } else { self.specification.get(id).at.clone() };
-                        self.diagnostics.error(&at, format!("{:?} is inherited from {from} already", operation.name));
-                    }
-                    None => seen.push((name, each)),
-                }
-            }
-        }
-    }
-
-    /// Something within an interface.
-    fn export(&mut self, interface: DefId) -> Parse<()> {
-        let docs = self.docs();
-        let keyword = match self.peek() {
-            Token::Identifier { name, escaped: false } => name.clone(),
-            _ => String::new(),
-        };
-        match keyword.as_str() {
-            "typedef" | "const" | "struct" | "union" | "enum" | "exception" => self.type_or_constant(&keyword)?,
-            "typeid" | "typeprefix" => self.type_id(&keyword)?,
-            "readonly" | "attribute" => self.attribute(interface, docs)?,
-            _ => self.operation(interface, docs)?,
-        }
-        self.symbol(";")
-    }
-
-    fn attribute(&mut self, interface: DefId, docs: Vec<String>) -> Parse<()> {
-        let readonly = self.accept_keyword("readonly");
-        if !self.accept_keyword("attribute") {
-            return self.unexpected("\"attribute\"");
-        }
-        let of = self.parameter_type()?;
-        loop {
-            let at = self.at();
-            let name = self.identifier("the name of an attribute")?;
-            let mut get_raises = Vec::new();
-            let mut set_raises = Vec::new();
-            if readonly && self.is_keyword("raises") {
-                get_raises = self.raises("raises")?;
-            } else if !readonly {
-                get_raises = self.raises("getraises")?;
-                set_raises = self.raises("setraises")?;
-            }
-            let operation = |prefix: &str, raises| Operation {
-                name: if prefix == "_get_" { name.clone() } else { format!("set_{name}") },
-                wire_name: format!("{prefix}{name}"),
-                docs: docs.clone(),
-                at: at.clone(),
-                oneway: false,
-                result: (prefix == "_get_").then(|| of.clone()),
-                parameters: Vec::new(),
-                raises,
-                declared_in: interface,
-            };
-            let getter = operation("_get_", get_raises);
-            let mut setter = operation("_set_", set_raises);
-            setter.parameters = vec![Parameter { direction: Direction::In, name: "value".to_owned(), of: of.clone() }];
-            self.add_operation(interface, getter)?;
-            if !readonly {
-                self.add_operation(interface, setter)?;
-            }
-            if !self.accept(",") {
-                return Ok(());
-            }
-        }
-    }
-
-    fn operation(&mut self, interface: DefId, docs: Vec<String>) -> Parse<()> {
-        let oneway = self.accept_keyword("oneway");
-        let result = if self.accept_keyword("void") { None } else { Some(self.parameter_type()?) };
-        let at = self.at();
-        let name = self.identifier("the name of an operation")?;
-        self.symbol("(")?;
-        let mut parameters: Vec<Parameter> = Vec::new();
-        while self.peek() != &Token::Symbol(")") {
-            if !parameters.is_empty() {
-                self.symbol(",")?;
-            }
-            let parameter = self.parameter()?;
-            if parameters.iter().any(|before| before.name.eq_ignore_ascii_case(&parameter.name)) {
-                return self.error(format!("there are two parameters {:?}", parameter.name));
-            }
-            parameters.push(parameter);
-        }
-        self.symbol(")")?;
-        let raises = self.raises("raises")?;
-        if self.is_keyword("context") {
-            let at = self.at();
-            self.diagnostics.warning(&at, "\"context\" is ignored: nothing is sent with the request");
-            self.bump();
-            self.symbol("(")?;
-            while !matches!(self.peek(), Token::Symbol(")" | ";") | Token::End) {
-                self.bump();
-            }
-            self.symbol(")")?;
-        }
-        let answers = result.is_some() || !raises.is_empty();
-        if oneway && (answers || parameters.iter().any(|parameter| parameter.direction != Direction::In)) {
-            return self.error_at(&at, "a oneway operation returns nothing, has only in parameters and raises nothing");
-        }
-        let wire_name = name.clone();
-        let operation =
-            Operation { name, wire_name, docs, at, oneway, result, parameters, raises, declared_in: interface };
-        self.add_operation(interface, operation)
-    }
-
-    fn add_operation(&mut self, interface: DefId, operation: Operation) -> Parse<()> {
-        let Kind::Interface(into) = &mut self.specification.definitions[interface.0].kind else { return Ok(()) };
-        if let Some(before) = into.operations.iter().find(|before| before.name.eq_ignore_ascii_case(&operation.name)) {
-            let message = format!("{:?} is declared already, at {}", operation.name, before.at);
-            return self.error_at(&operation.at, message);
-        }
-        into.operations.push(operation);
-        Ok(())
-    }
-
-    fn parameter(&mut self) -> Parse<Parameter> {
-        let direction = if self.accept_keyword("in") {
-            Direction::In
-        } else if self.accept_keyword("out") {
-            Direction::Out
-        } else if self.accept_keyword("inout") {
-            Direction::InOut
-        } else {
-            return self.unexpected("\"in\", \"out\" or \"inout\"");
-        };
-        let of = self.parameter_type()?;
-        Ok(Parameter { direction, of, name: self.identifier("the name of a parameter")? })
-    }
-
-    fn raises(&mut self, keyword: &str) -> Parse<Vec<DefId>> {
-        let mut raises = Vec::new();
-        if !self.accept_keyword(keyword) {
-            return Ok(raises);
-        }
-        self.symbol("(")?;
-        loop {
-            let at = self.at();
-            let exception = self.scoped_name("the name of an exception")?;
-            if !matches!(self.specification.get(exception).kind, Kind::Exception(_)) {
-                return self.error_at(&at, "only exceptions can be raised");
-            }
-            if !raises.contains(&exception) {
-                raises.push(exception);
-            }
-            if !self.accept(",") {
-                break;
-            }
-        }
-        self.symbol(")")?;
-        Ok(raises)
-    }
-
     fn typedef(&mut self) -> Parse<()> {
         let docs = self.docs();
         self.bump();
@@ -319,6 +91,9 @@ impl Parser<'_> {
         let name = self.identifier("a name")?;
         let mut lengths = Vec::new();
         while self.accept("[") {
+            if lengths.len() == MAX_DEPTH {
+                return self.error(format!("an array has at most {MAX_DEPTH} lengths"));
+            }
             lengths.push(self.positive("the length of an array")?);
             self.symbol("]")?;
         }
@@ -329,7 +104,14 @@ impl Parser<'_> {
     fn constant(&mut self) -> Parse<()> {
         let docs = self.docs();
         self.bump();
-        let of = self.type_spec()?;
+        // The value of a fixed-point constant says how many digits there are.
+        let digits_follow = self.is_keyword("fixed") && self.ahead(1) != Some(&Token::Symbol("<"));
+        let of = if digits_follow {
+            self.bump();
+            Type::Fixed { digits: 0, scale: 0 }
+        } else {
+            self.type_spec()?
+        };
         let at = self.at();
         let name = self.identifier("the name of a constant")?;
         self.symbol("=")?;
@@ -423,7 +205,7 @@ impl Parser<'_> {
             return Ok(id);
         }
         if !self.accept_keyword("switch") {
-            return self.unexpected("\"switch\"");
+            return self.expected("\"switch\"");
         }
         let union = self.within(id, |parser| {
             parser.symbol("(")?;
@@ -441,6 +223,12 @@ impl Parser<'_> {
         })?;
         if union.cases.is_empty() {
             return self.error_at(&at, format!("the union {name:?} has no members"));
+        }
+        let labels = || union.cases.iter().flat_map(|case| &case.labels);
+        let selecting = labels().filter(|label| label.is_some()).count();
+        if selecting < labels().count() && Some(selecting) == self.specification.label_count(&union.discriminator) {
+            let message = format!("the union {name:?} has a member for every label, so its default is never selected");
+            return self.error_at(&at, message);
         }
         self.specification.definitions[id.0].docs = docs;
         self.specification.definitions[id.0].kind = Kind::Union(union);
@@ -483,7 +271,7 @@ impl Parser<'_> {
             labels.push(label);
         }
         if labels.is_empty() {
-            return self.unexpected("\"case\" or \"default\"");
+            return self.expected("\"case\" or \"default\"");
         }
         let at = self.at();
         let of = self.type_spec()?;
@@ -519,7 +307,7 @@ impl Parser<'_> {
         Ok(id)
     }
 
-    fn type_id(&mut self, keyword: &str) -> Parse<()> {
+    pub(super) fn type_id(&mut self, keyword: &str) -> Parse<()> {
         self.bump();
         let found = self.scoped_name("the name of a type")?;
         let text = self.text("a text")?;

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::source::{Diagnostics, Location};
+use super::fixed::Fixed;
+use crate::source::{Diagnostics, Location, without_mark};
 
 /// The smallest part of the language.
 #[derive(Debug, Clone, PartialEq)]
@@ -14,12 +15,7 @@ pub(super) enum Token {
     },
     Integer(i128),
     Float(f64),
-    /// Digits of a fixed-point literal, without the point, and how many stood behind it.
-    Fixed {
-        unscaled: i128,
-        digits: u16,
-        scale: i16,
-    },
+    Fixed(Fixed),
     Char(char),
     WideChar(char),
     Text(String),
@@ -50,7 +46,7 @@ const SYMBOLS: [&str; 28] = [
 /// Walks through one file.
 pub(super) struct Lexer<'a> {
     rest: std::str::Chars<'a>,
-    at: Location,
+    pub(super) at: Location,
     /// Lines of comment since the last token that was followed by another line.
     comment: Vec<String>,
     comment_ends: u32,
@@ -61,7 +57,14 @@ pub(super) struct Lexer<'a> {
 impl<'a> Lexer<'a> {
     pub(super) fn new(file: Arc<str>, text: &'a str) -> Self {
         let at = Location { file, line: 1, column: 1 };
-        Self { rest: text.chars(), at, comment: Vec::new(), comment_ends: 0, last_token_line: 0, line_is_blank: true }
+        Self {
+            rest: without_mark(text).chars(),
+            at,
+            comment: Vec::new(),
+            comment_ends: 0,
+            last_token_line: 0,
+            line_is_blank: true,
+        }
     }
 
     /// The next token, or the next directive as a [`Token::Pragma`] with its `#`.
@@ -73,7 +76,7 @@ impl<'a> Lexer<'a> {
                 return self.spanned(Token::End, at);
             };
             if first == '#' && self.line_is_blank {
-                return self.directive(at);
+                return self.directive(at, diagnostics);
             }
             self.line_is_blank = false;
             let token = self.token(first, &at, diagnostics);
@@ -106,10 +109,19 @@ impl<'a> Lexer<'a> {
         }
         if first.is_ascii_alphabetic() || first == '_' {
             let name = self.take_while(|each| each.is_ascii_alphanumeric() || each == '_');
-            return Some(match name.strip_prefix('_') {
+            let token = match name.strip_prefix('_') {
                 Some(name) => Token::Identifier { name: name.to_owned(), escaped: true },
-                None => Token::Identifier { name, escaped: false },
-            });
+                None => Token::Identifier { name: name.clone(), escaped: false },
+            };
+            if !name.trim_start_matches('_').starts_with(|first: char| first.is_ascii_alphabetic())
+                || name.starts_with("__")
+            {
+                diagnostics.error(
+                    at,
+                    format!("{name:?} is not a name: a letter expected at its beginning, or behind one \"_\""),
+                );
+            }
+            return Some(token);
         }
         for symbol in SYMBOLS {
             if self.rest.as_str().starts_with(symbol) {
@@ -124,22 +136,47 @@ impl<'a> Lexer<'a> {
         None
     }
 
-    fn directive(&mut self, at: Location) -> Spanned {
+    /// A directive without its comments. A backslash before the end of a line goes on with the next.
+    fn directive(&mut self, at: Location, diagnostics: &mut Diagnostics) -> Spanned {
         let mut line = String::new();
-        loop {
-            let part = self.take_while(|each| each != '\n');
-            match part.strip_suffix('\\') {
-                Some(part) => {
-                    line.push_str(part);
-                    self.bump();
-                }
-                None => {
-                    line.push_str(&part);
+        let mut in_text = false;
+        while let Some(each) = self.peek().filter(|each| *each != '\n') {
+            let rest = self.rest.as_str();
+            if let Some(end) = ["\\\n", "\\\r\n"].into_iter().find(|end| rest.starts_with(end)) {
+                self.skip(end.len());
+            } else if !in_text && rest.starts_with("//") {
+                drop(self.take_while(|each| each != '\n'));
+            } else if !in_text && rest.starts_with("/*") {
+                line.push(' ');
+                if self.block_comment(diagnostics).is_none() {
                     break;
                 }
+            } else {
+                in_text ^= each == '"';
+                line.extend(self.bump());
             }
         }
         self.spanned(Token::Pragma(line), at)
+    }
+
+    /// What stands in a comment that begins here. `None` if it does not end.
+    fn block_comment(&mut self, diagnostics: &mut Diagnostics) -> Option<&'a str> {
+        let rest: &'a str = self.rest.as_str();
+        let Some(length) = rest[2..].find("*/") else {
+            diagnostics.error(&self.at, "this comment does not end");
+            self.skip(rest.len());
+            return None;
+        };
+        self.skip(length + 4);
+        Some(&rest[2..length + 2])
+    }
+
+    /// Goes on behind so many bytes.
+    fn skip(&mut self, bytes: usize) {
+        let end = self.rest.as_str().len() - bytes;
+        while self.rest.as_str().len() > end {
+            self.bump();
+        }
     }
 
     fn skip_blanks(&mut self, diagnostics: &mut Diagnostics) {
@@ -150,21 +187,12 @@ impl<'a> Lexer<'a> {
                 let text = self.take_while(|each| each != '\n');
                 self.add_comment(line, text.trim_start_matches(['/', '!']));
             } else if rest.starts_with("/*") {
-                let begin = self.at.clone();
-                let Some(length) = rest.find("*/") else {
-                    diagnostics.error(&begin, "this comment does not end");
-                    while self.bump().is_some() {}
-                    return;
-                };
-                let text = rest[2..length.max(2)].to_owned();
-                let end = length + 2;
-                for _ in rest[..end].chars() {
-                    self.bump();
-                }
+                let begins = self.at.line;
+                let Some(text) = self.block_comment(diagnostics) else { return };
                 for line in text.lines() {
                     let line = line.trim().trim_start_matches(['*', '!']);
                     if !line.trim().is_empty() {
-                        self.add_comment(begin.line, line);
+                        self.add_comment(begins, line);
                     }
                 }
             } else if self.peek().is_some_and(char::is_whitespace) {
@@ -187,96 +215,7 @@ impl<'a> Lexer<'a> {
         self.comment_ends = self.at.line;
     }
 
-    fn number(&mut self, at: &Location, diagnostics: &mut Diagnostics) -> Option<Token> {
-        let mut text = self.take_while(|each| each.is_ascii_alphanumeric() || each == '.');
-        let hexadecimal = text.starts_with("0x") || text.starts_with("0X");
-        if !hexadecimal && text.ends_with(['e', 'E']) && matches!(self.peek(), Some('+' | '-')) {
-            text.extend(self.bump());
-            text.push_str(&self.take_while(|each| each.is_ascii_digit()));
-        }
-        let value = if hexadecimal {
-            i128::from_str_radix(&text[2..], 16).ok().map(Token::Integer)
-        } else if let Some(digits) = text.strip_suffix(['d', 'D']) {
-            fixed(digits)
-        } else if text.contains(['.', 'e', 'E']) {
-            text.parse().ok().map(Token::Float)
-        } else if text.len() > 1 && text.starts_with('0') {
-            i128::from_str_radix(&text, 8).ok().map(Token::Integer)
-        } else {
-            text.parse().ok().map(Token::Integer)
-        };
-        if value.is_none() {
-            diagnostics.error(at, format!("{text:?} is not a number"));
-            return Some(Token::Integer(1));
-        }
-        value
-    }
-
-    fn quoted(&mut self, quote: char, wide: bool, at: &Location, diagnostics: &mut Diagnostics) -> Option<Token> {
-        let mut text = String::new();
-        loop {
-            match self.bump() {
-                None | Some('\n') => {
-                    diagnostics.error(at, format!("this literal does not end: {quote} expected"));
-                    break;
-                }
-                Some('\\') => match self.escape() {
-                    Some(each) => text.push(each),
-                    None => diagnostics.error(&self.at, "this escape is not known"),
-                },
-                Some(each) if each == quote => break,
-                Some(each) => text.push(each),
-            }
-        }
-        if quote == '"' {
-            return Some(if wide { Token::WideText(text) } else { Token::Text(text) });
-        }
-        let mut chars = text.chars();
-        match (chars.next(), chars.next()) {
-            (Some(each), None) => Some(if wide { Token::WideChar(each) } else { Token::Char(each) }),
-            _ => {
-                diagnostics.error(at, "a character literal holds one character");
-                Some(Token::Char(' '))
-            }
-        }
-    }
-
-    fn escape(&mut self) -> Option<char> {
-        Some(match self.bump()? {
-            'n' => '\n',
-            't' => '\t',
-            'v' => '\u{b}',
-            'b' => '\u{8}',
-            'r' => '\r',
-            'f' => '\u{c}',
-            'a' => '\u{7}',
-            each @ ('\\' | '?' | '\'' | '"') => each,
-            'x' => char::from_u32(self.digits(16, 2)?)?,
-            'u' => char::from_u32(self.digits(16, 4)?)?,
-            digit @ '0'..='7' => {
-                let mut value = digit.to_digit(8)?;
-                for _ in 0..2 {
-                    let Some(digit) = self.peek().and_then(|each| each.to_digit(8)) else { break };
-                    value = value * 8 + digit;
-                    self.bump();
-                }
-                char::from_u32(value)?
-            }
-            _ => return None,
-        })
-    }
-
-    fn digits(&mut self, radix: u32, most: usize) -> Option<u32> {
-        let mut value = None;
-        for _ in 0..most {
-            let Some(digit) = self.peek().and_then(|each| each.to_digit(radix)) else { break };
-            value = Some(value.unwrap_or(0) * radix + digit);
-            self.bump();
-        }
-        value
-    }
-
-    fn take_while(&mut self, wanted: impl Fn(char) -> bool) -> String {
+    pub(super) fn take_while(&mut self, wanted: impl Fn(char) -> bool) -> String {
         let mut text = String::new();
         while let Some(each) = self.peek().filter(|each| wanted(*each)) {
             text.push(each);
@@ -285,7 +224,7 @@ impl<'a> Lexer<'a> {
         text
     }
 
-    fn peek(&self) -> Option<char> {
+    pub(super) fn peek(&self) -> Option<char> {
         self.rest.clone().next()
     }
 
@@ -293,7 +232,7 @@ impl<'a> Lexer<'a> {
         self.rest.clone().nth(1)
     }
 
-    fn bump(&mut self) -> Option<char> {
+    pub(super) fn bump(&mut self) -> Option<char> {
         let each = self.rest.next()?;
         if each == '\n' {
             self.at.line += 1;
@@ -304,15 +243,4 @@ impl<'a> Lexer<'a> {
         }
         Some(each)
     }
-}
-
-/// The digits of a fixed-point literal. Zeros at its end do not count.
-fn fixed(text: &str) -> Option<Token> {
-    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
-    let fraction = fraction.trim_end_matches('0');
-    let all = format!("{whole}{fraction}");
-    let significant = all.trim_start_matches('0');
-    let digits = u16::try_from(significant.len().max(fraction.len()).max(1)).ok()?;
-    let unscaled = if significant.is_empty() { 0 } else { significant.parse().ok()? };
-    Some(Token::Fixed { unscaled, digits, scale: i16::try_from(fraction.len()).ok()? })
 }

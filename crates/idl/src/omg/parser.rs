@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::keywords::keyword;
 use super::lexer::{Spanned, Token};
 use super::syntax::{DefId, Definition, GLOBAL, Kind, RepositoryId, Specification};
 use crate::source::{Diagnostics, Location};
@@ -25,8 +26,8 @@ pub(super) fn parse(tokens: Vec<Spanned>, diagnostics: &mut Diagnostics) -> Spec
     };
     let specification = Specification { definitions: vec![global] };
     let prefixes = vec![String::new()];
-    let mut parser =
-        Parser { tokens, index: 0, specification, names: HashMap::new(), scope: GLOBAL, prefixes, diagnostics };
+    let names = HashMap::new();
+    let mut parser = Parser { tokens, index: 0, specification, names, scope: GLOBAL, prefixes, depth: 0, diagnostics };
     parser.settle();
     while parser.peek() != &Token::End {
         if parser.definition().is_err() {
@@ -41,6 +42,9 @@ pub(super) fn parse(tokens: Vec<Spanned>, diagnostics: &mut Diagnostics) -> Spec
     parser.specification
 }
 
+/// How deep modules, types and brackets may stand in each other, and how many lengths an array may have.
+pub(super) const MAX_DEPTH: usize = 64;
+
 pub(super) struct Parser<'a> {
     tokens: Vec<Spanned>,
     index: usize,
@@ -50,12 +54,19 @@ pub(super) struct Parser<'a> {
     pub(super) scope: DefId,
     /// What `#pragma prefix` said, for each file and scope that is open.
     prefixes: Vec<String>,
+    /// How many things are open that stand in each other.
+    depth: usize,
     pub(super) diagnostics: &'a mut Diagnostics,
 }
 
 impl Parser<'_> {
     pub(super) fn peek(&self) -> &Token {
         &self.tokens[self.index].token
+    }
+
+    /// A token behind the next one.
+    pub(super) fn ahead(&self, count: usize) -> Option<&Token> {
+        self.tokens.get(self.index + count).map(|spanned| &spanned.token)
     }
 
     pub(super) fn at(&self) -> Location {
@@ -98,16 +109,36 @@ impl Parser<'_> {
         Err(Failed)
     }
 
-    fn expected<T>(&mut self, what: &str) -> Parse<T> {
+    pub(super) fn expected<T>(&mut self, what: &str) -> Parse<T> {
         let found = match self.peek() {
             Token::End => "the end of the file".to_owned(),
             Token::Identifier { name, .. } => format!("{name:?}"),
             Token::Symbol(symbol) => format!("{symbol:?}"),
             Token::Integer(number) => number.to_string(),
-            Token::Text(text) => format!("the text {text:?}"),
-            _ => "something else".to_owned(),
+            Token::Float(number) => format!("{number:?}"),
+            Token::Fixed(_) => "a fixed-point number".to_owned(),
+            Token::Char(each) | Token::WideChar(each) => format!("the character {each:?}"),
+            Token::Text(text) | Token::WideText(text) => format!("the text {text:?}"),
+            Token::Pragma(_) | Token::FileBegins | Token::FileEnds => "a directive".to_owned(),
         };
-        self.error(format!("{what} expected, {found} found"))
+        // Foo instead of foo is a mistake that is easily overlooked.
+        let hint = match self.peek() {
+            Token::Identifier { name, escaped: false } => keyword(name).filter(|keyword| keyword != name),
+            _ => None,
+        };
+        let hint = hint.map(|keyword| format!("; the keyword is written {keyword:?}")).unwrap_or_default();
+        self.error(format!("{what} expected, {found} found{hint}"))
+    }
+
+    /// Reads something that may stand in its like.
+    pub(super) fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> Parse<T>) -> Parse<T> {
+        if self.depth == MAX_DEPTH {
+            return self.error(format!("this is nested more than {MAX_DEPTH} deep"));
+        }
+        self.depth += 1;
+        let value = read(self);
+        self.depth -= 1;
+        value
     }
 
     pub(super) fn symbol(&mut self, symbol: &'static str) -> Parse<()> {
@@ -142,8 +173,9 @@ impl Parser<'_> {
     pub(super) fn identifier(&mut self, what: &str) -> Parse<String> {
         match self.peek().clone() {
             Token::Identifier { name, escaped } => {
-                if !escaped && KEYWORDS.iter().any(|keyword| keyword.eq_ignore_ascii_case(&name)) {
-                    return self.error(format!("{what} expected; {name:?} is a keyword, _{name} would be a name"));
+                if let Some(keyword) = keyword(&name).filter(|_| !escaped) {
+                    let is = if keyword == name { "is" } else { "differs only in case from" };
+                    return self.error(format!("{what} expected; {name:?} {is} a keyword, _{name} would be a name"));
                 }
                 self.bump();
                 Ok(name)
@@ -164,10 +196,6 @@ impl Parser<'_> {
             }
             _ => self.expected(what),
         }
-    }
-
-    pub(super) fn unexpected<T>(&mut self, what: &str) -> Parse<T> {
-        self.expected(what)
     }
 
     /// Goes on behind the next semicolon, or before the bracket that closes the scope.
@@ -195,7 +223,10 @@ impl Parser<'_> {
             let before = self.specification.get(before);
             let message = match before.name == name {
                 true => format!("{name:?} is declared already, at {}", before.at),
-                false => format!("{name:?} differs only in case from {:?}, declared at {}", before.name, before.at),
+                false => format!(
+                    "{name:?} differs only in case from {:?}, declared at {}, which IDL forbids",
+                    before.name, before.at
+                ),
             };
             return self.error_at(at, message);
         }
@@ -244,7 +275,7 @@ impl Parser<'_> {
                 let written = shown.rsplit("::").next().unwrap_or_default();
                 let name = self.specification.get(id).name.clone();
                 if name != written {
-                    return self.error_at(&at, format!("{written:?} is declared as {name:?}; case matters"));
+                    return self.error_at(&at, format!("{written:?} is declared as {name:?}, and case matters"));
                 }
                 Ok(id)
             }
@@ -271,8 +302,7 @@ impl Parser<'_> {
     }
 
     fn lookup_in(&self, scope: DefId, name: &str) -> Option<DefId> {
-        let lineage = self.specification.lineage(scope);
-        lineage.iter().rev().find_map(|scope| self.declared(*scope, name))
+        self.specification.lineage(scope).rev().find_map(|scope| self.declared(scope, name))
     }
 
     fn pragma(&mut self, line: &str) {
@@ -319,54 +349,3 @@ impl Parser<'_> {
         }
     }
 }
-
-/// The keywords of IDL, without those of components.
-const KEYWORDS: [&str; 47] = [
-    "abstract",
-    "any",
-    "attribute",
-    "boolean",
-    "case",
-    "char",
-    "const",
-    "context",
-    "custom",
-    "default",
-    "double",
-    "enum",
-    "exception",
-    "factory",
-    "FALSE",
-    "fixed",
-    "float",
-    "in",
-    "inout",
-    "interface",
-    "local",
-    "long",
-    "module",
-    "native",
-    "Object",
-    "octet",
-    "oneway",
-    "out",
-    "private",
-    "public",
-    "raises",
-    "readonly",
-    "sequence",
-    "short",
-    "string",
-    "struct",
-    "supports",
-    "switch",
-    "TRUE",
-    "truncatable",
-    "typedef",
-    "unsigned",
-    "union",
-    "ValueBase",
-    "valuetype",
-    "void",
-    "wchar",
-];

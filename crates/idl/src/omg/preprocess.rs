@@ -1,9 +1,10 @@
-//! Directives: included files, conditions and simple macros.
+//! Directives: included files, conditions and macros without parameters.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::condition;
 use super::lexer::{Lexer, Spanned, Token};
+use super::macros::{Macros, first_word};
 use crate::source::{Diagnostics, Location};
 
 /// Where the text of files comes from.
@@ -15,27 +16,48 @@ pub trait Files {
 /// How deep files may include each other.
 const MAX_INCLUDES: usize = 50;
 
-/// Every token of a file and of what it includes.
-pub(super) fn tokens(file: &str, text: &str, files: &dyn Files, diagnostics: &mut Diagnostics) -> Vec<Spanned> {
-    let mut preprocessor = Preprocessor { files, macros: HashMap::new(), output: Vec::new(), depth: 0 };
+/// How many files a run may include: more than any collection of definitions has.
+const MAX_FILES: usize = 10_000;
+
+/// Every token of a file and of what it includes. `macros` are `NAME` or `NAME TEXT`.
+pub(super) fn tokens(
+    file: &str,
+    text: &str,
+    files: &dyn Files,
+    macros: &[String],
+    diagnostics: &mut Diagnostics,
+) -> Vec<Spanned> {
+    let mut preprocessor =
+        Preprocessor { files, macros: Macros::default(), output: Vec::new(), depth: 0, included: 0, stopped: false };
+    let at = Location { file: Arc::from("command line"), line: 1, column: 1 };
+    for definition in macros {
+        preprocessor.macros.define(definition, &at, diagnostics);
+    }
     preprocessor.file(file, text, diagnostics);
     preprocessor.output
 }
 
 struct Preprocessor<'a> {
     files: &'a dyn Files,
-    macros: HashMap<String, Vec<Token>>,
+    macros: Macros,
     output: Vec<Spanned>,
     depth: usize,
+    included: usize,
+    /// There are too many files: nothing is included any more.
+    stopped: bool,
 }
 
 /// An `#if` that has not been ended.
 struct Condition {
     at: Location,
-    /// Whether what follows is taken.
+    /// Whether the conditions around it hold.
+    outer: bool,
+    /// Whether what follows is taken, if they do.
     taken: bool,
     /// Whether a branch has been taken already.
     done: bool,
+    /// Whether `#else` was there.
+    last: bool,
 }
 
 impl Preprocessor<'_> {
@@ -44,7 +66,7 @@ impl Preprocessor<'_> {
         let mut conditions: Vec<Condition> = Vec::new();
         let mut ignored = Diagnostics::default();
         loop {
-            let taken = conditions.iter().all(|condition| condition.taken);
+            let taken = conditions.last().is_none_or(|condition| condition.outer && condition.taken);
             let spanned = lexer.next(if taken { &mut *diagnostics } else { &mut ignored });
             match &spanned.token {
                 Token::End => {
@@ -60,9 +82,13 @@ impl Preprocessor<'_> {
                     let line = line.clone();
                     self.directive(&line, &spanned, &mut conditions, diagnostics);
                 }
-                Token::Identifier { name, escaped: false } if taken && self.macros.contains_key(name) => {
-                    for token in &self.macros[name] {
-                        self.output.push(Spanned { token: token.clone(), ..spanned.clone() });
+                Token::Identifier { name, escaped: false } if taken && self.macros.text(name).is_some() => {
+                    match self.macros.tokens(name) {
+                        Ok(tokens) => {
+                            let there = tokens.into_iter().map(|token| Spanned { token, ..spanned.clone() });
+                            self.output.extend(there);
+                        }
+                        Err(why) => diagnostics.error(&spanned.at, why),
                     }
                 }
                 _ if taken => self.output.push(spanned),
@@ -80,42 +106,40 @@ impl Preprocessor<'_> {
     ) {
         let at = &spanned.at;
         let line = line.trim_start_matches('#').trim();
-        let (word, rest) = line.split_once(|each: char| !each.is_ascii_alphanumeric()).unwrap_or((line, ""));
-        let rest = line[word.len()..].trim().trim_end_matches(rest_of_comment(rest)).trim();
-        let taken = conditions.iter().all(|condition| condition.taken);
+        let word = first_word(line);
+        let rest = line[word.len()..].trim();
+        let taken = conditions.last().is_none_or(|condition| condition.outer && condition.taken);
         match word {
-            "ifdef" | "ifndef" => {
-                let holds = self.macros.contains_key(first_word(rest)) == (word == "ifdef");
-                conditions.push(Condition { at: at.clone(), taken: holds, done: holds });
+            "if" | "ifdef" | "ifndef" => {
+                // Within what is left out, conditions only have to end.
+                let holds = if taken { self.holds(word, rest, at, diagnostics) } else { Some(false) };
+                let (outer, taken, done) = (taken, holds == Some(true), holds != Some(false));
+                conditions.push(Condition { at: at.clone(), outer, taken, done, last: false });
             }
-            "if" => {
-                let holds = self.condition(rest);
-                conditions.push(Condition { at: at.clone(), taken: holds, done: holds });
-            }
-            "else" | "elif" => match conditions.last_mut() {
-                Some(condition) => {
-                    let holds = word == "else" || Self::holds(&self.macros, rest);
-                    condition.taken = !condition.done && holds;
-                    condition.done |= condition.taken;
+            "else" | "elif" => {
+                let Some(condition) = conditions.last_mut() else {
+                    return diagnostics.error(at, format!("#{word} without a condition"));
+                };
+                if condition.last {
+                    diagnostics.error(at, format!("#{word} behind #else"));
                 }
-                None => diagnostics.error(at, format!("#{word} without a condition")),
-            },
+                condition.last = word == "else";
+                let wanted = condition.outer && !condition.done;
+                let holds = match word {
+                    "elif" if wanted => self.holds(word, rest, at, diagnostics),
+                    _ => Some(word == "else"),
+                };
+                condition.taken = wanted && holds == Some(true);
+                condition.done |= wanted && holds != Some(false);
+            }
             "endif" => {
                 if conditions.pop().is_none() {
                     diagnostics.error(at, "#endif without a condition");
                 }
             }
             _ if !taken => {}
-            "define" => {
-                let name = first_word(rest);
-                let mut lexer = Lexer::new(at.file.clone(), &rest[name.len()..]);
-                let tokens = std::iter::from_fn(|| match lexer.next(diagnostics).token {
-                    Token::End => None,
-                    token => Some(token),
-                });
-                self.macros.insert(name.to_owned(), tokens.collect());
-            }
-            "undef" => drop(self.macros.remove(first_word(rest))),
+            "define" => self.macros.define(rest, at, diagnostics),
+            "undef" => self.macros.undefine(first_word(rest)),
             "include" => self.include(rest, at, diagnostics),
             "pragma" => self.output.push(Spanned { token: Token::Pragma(rest.to_owned()), ..spanned.clone() }),
             // The null directive, and the marks that a C preprocessor leaves.
@@ -140,7 +164,12 @@ impl Preprocessor<'_> {
         if matches!(name, "orb.idl" | "omniORB4/orb.idl") {
             return;
         }
-        if self.depth == MAX_INCLUDES {
+        if self.stopped {
+            return;
+        }
+        self.included += 1;
+        if self.depth == MAX_INCLUDES || self.included > MAX_FILES {
+            self.stopped = true;
             return diagnostics.error(at, "files include each other without end");
         }
         let Some((shown, text)) = self.files.read(name, &at.file) else {
@@ -154,34 +183,13 @@ impl Preprocessor<'_> {
         self.output.push(mark(Token::FileEnds));
     }
 
-    fn condition(&self, text: &str) -> bool {
-        Self::holds(&self.macros, text)
+    /// Whether a condition holds; `None` if it is wrong.
+    fn holds(&self, word: &str, rest: &str, at: &Location, diagnostics: &mut Diagnostics) -> Option<bool> {
+        let holds = match word {
+            "if" | "elif" => condition::holds(rest, &self.macros),
+            _ if first_word(rest).is_empty() => Err("the name of a macro expected".to_owned()),
+            _ => Ok(self.macros.text(first_word(rest)).is_some() == (word == "ifdef")),
+        };
+        holds.map_err(|why| diagnostics.error(at, format!("#{word}: {why}"))).ok()
     }
-
-    /// `0`, `1`, `NAME`, `defined(NAME)`, `!`, `&&` and `||`, without brackets around them.
-    fn holds(macros: &HashMap<String, Vec<Token>>, text: &str) -> bool {
-        text.split("||").any(|all| {
-            all.split("&&").all(|term| {
-                let term = term.trim();
-                let (term, expected) = term.strip_prefix('!').map_or((term, true), |term| (term.trim(), false));
-                let held = match term.strip_prefix("defined") {
-                    Some(name) => macros.contains_key(name.trim_matches(|each| "() \t".contains(each))),
-                    None => match macros.get(term) {
-                        Some(tokens) => tokens.iter().any(|token| *token != Token::Integer(0)),
-                        None => term.parse::<i64>().is_ok_and(|number| number != 0),
-                    },
-                };
-                held == expected
-            })
-        })
-    }
-}
-
-fn first_word(text: &str) -> &str {
-    text.split(|each: char| !each.is_ascii_alphanumeric() && each != '_').next().unwrap_or("")
-}
-
-/// The comment at the end of a directive, or nothing.
-fn rest_of_comment(text: &str) -> &str {
-    text.find("//").or_else(|| text.find("/*")).map_or("", |begin| &text[begin..])
 }

@@ -1,5 +1,6 @@
 //! What a file declares: definitions that refer to each other by [`DefId`].
 
+use super::fixed::Fixed;
 use crate::source::Location;
 
 /// A definition in [`Specification::definitions`].
@@ -54,6 +55,8 @@ pub(super) struct Interface {
     /// It has no references that travel.
     pub(super) local: bool,
     pub(super) bases: Vec<DefId>,
+    /// Everything that it inherits, each once, bases first.
+    pub(super) inherited: Vec<DefId>,
     /// Attributes are operations too.
     pub(super) operations: Vec<Operation>,
 }
@@ -87,10 +90,9 @@ pub(super) struct Case {
 
 #[derive(Debug, Clone)]
 pub(super) struct Operation {
-    /// The name in the IDL, from which the name in Rust is made.
+    /// The name in the IDL.
     pub(super) name: String,
-    /// The name on the wire.
-    pub(super) wire_name: String,
+    pub(super) role: Role,
     pub(super) docs: Vec<String>,
     pub(super) at: Location,
     pub(super) oneway: bool,
@@ -100,6 +102,25 @@ pub(super) struct Operation {
     pub(super) raises: Vec<DefId>,
     /// The interface that declares it.
     pub(super) declared_in: DefId,
+}
+
+/// An attribute is one operation that returns it and, unless it can only be read, one that sets it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Role {
+    Operation,
+    Getter,
+    Setter,
+}
+
+impl Operation {
+    /// The name on the wire.
+    pub(super) fn wire_name(&self) -> String {
+        match self.role {
+            Role::Operation => self.name.clone(),
+            Role::Getter => format!("_get_{}", self.name),
+            Role::Setter => format!("_set_{}", self.name),
+        }
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -152,7 +173,7 @@ pub(super) enum Type {
 pub(super) enum Value {
     Integer(i128),
     Float(f64),
-    Fixed { unscaled: i128, digits: u16, scale: i16 },
+    Fixed(Fixed),
     Boolean(bool),
     Char(char),
     WChar(char),
@@ -166,9 +187,14 @@ impl Specification {
         &self.definitions[id.0]
     }
 
+    /// Every definition but the global scope, in the order of declaration.
+    pub(super) fn all(&self) -> impl Iterator<Item = DefId> {
+        (1..self.definitions.len()).map(DefId)
+    }
+
     /// What stands in a scope, in the order of declaration.
     pub(super) fn members(&self, scope: DefId) -> impl Iterator<Item = DefId> {
-        (1..self.definitions.len()).map(DefId).filter(move |id| self.get(*id).parent == scope)
+        self.all().filter(move |id| self.get(*id).parent == scope)
     }
 
     /// The type behind all its other names.
@@ -180,6 +206,18 @@ impl Specification {
             }
         }
         of
+    }
+
+    /// How many labels a union of this discriminator can have, where they are few.
+    pub(super) fn label_count(&self, discriminator: &Type) -> Option<usize> {
+        match self.unaliased(discriminator) {
+            Type::Boolean => Some(2),
+            Type::Named(id) => match &self.get(*id).kind {
+                Kind::Enum { members } => Some(members.len()),
+                _ => None,
+            },
+            _ => None,
+        }
     }
 
     /// The scoped name, such as `CosNaming::NamingContext`.
@@ -198,32 +236,29 @@ impl Specification {
         format!("IDL:{prefix}{slash}{}:{version}", self.path(id).join("/"))
     }
 
-    /// The names from the global scope down to the definition.
-    pub(super) fn path(&self, id: DefId) -> Vec<&str> {
-        let mut path = Vec::new();
+    /// The scopes from the one right below the global scope down to the definition, which is the last.
+    pub(super) fn scopes(&self, id: DefId) -> Vec<DefId> {
+        let mut scopes = Vec::new();
         let mut current = id;
         while current != GLOBAL {
-            path.push(self.get(current).name.as_str());
+            scopes.push(current);
             current = self.get(current).parent;
         }
-        path.reverse();
-        path
+        scopes.reverse();
+        scopes
     }
 
-    /// The interface and everything that it inherits, each once, bases first.
-    pub(super) fn lineage(&self, id: DefId) -> Vec<DefId> {
-        let mut lineage = Vec::new();
-        self.add_lineage(id, &mut lineage);
-        lineage
+    /// The names from the global scope down to the definition.
+    fn path(&self, id: DefId) -> Vec<&str> {
+        self.scopes(id).into_iter().map(|id| self.get(id).name.as_str()).collect()
     }
 
-    fn add_lineage(&self, id: DefId, lineage: &mut Vec<DefId>) {
-        if lineage.contains(&id) {
-            return;
-        }
-        if let Kind::Interface(interface) = &self.get(id).kind {
-            interface.bases.iter().for_each(|base| self.add_lineage(*base, lineage));
-        }
-        lineage.push(id);
+    /// What an interface inherits, each once, bases first, and the interface itself.
+    pub(super) fn lineage(&self, id: DefId) -> impl DoubleEndedIterator<Item = DefId> {
+        let inherited = match &self.get(id).kind {
+            Kind::Interface(interface) => interface.inherited.as_slice(),
+            _ => &[],
+        };
+        inherited.iter().copied().chain([id])
     }
 }

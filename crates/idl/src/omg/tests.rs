@@ -1,4 +1,4 @@
-use super::{Files, compile};
+use super::{Files, compile, compile_with};
 use std::collections::HashMap;
 
 struct Memory(HashMap<&'static str, &'static str>);
@@ -44,8 +44,8 @@ fn several_errors_are_found_in_one_run() {
 fn errors_name_what_was_expected() {
     assert_eq!(errors("struct S { long x }")[0], "test.idl:1:19: error: \";\" expected, \"}\" found");
     assert_eq!(errors("interface I { void f(in long out); };").len(), 1);
-    assert!(errors("typedef long T; typedef short t;")[0].contains("differs only in case"));
-    assert!(errors("typedef long foo_bar; typedef long FooBar;")[0].contains("would both be called FooBar"));
+    assert!(errors("typedef long T; typedef short t;")[0].ends_with("declared at test.idl:1:14, which IDL forbids"));
+    assert!(errors("interface I { void f(); void F(); };")[0].contains("which IDL forbids"));
     assert!(errors("valuetype V { public long x; };")[0].contains("not supported"));
     assert!(errors("interface A; interface B : A {};")[0].contains("declared before"));
     assert!(errors("union U switch (float) { case 1: long x; };")[0].contains("switched by"));
@@ -53,7 +53,22 @@ fn errors_name_what_was_expected() {
     assert!(errors("struct S; struct T { S s; };")[0].contains("only a sequence"));
     assert!(errors("#include \"missing.idl\"\n")[0].contains("cannot be found"));
     assert!(errors("#if 1\nstruct S { long x; };\n")[0].contains("no #endif"));
-    assert!(errors("struct S { long x; }; }")[0].contains("declaration expected"));
+    assert!(
+        errors("struct S { long x; }; }")[0].contains("declaration (such as module, interface, struct, typedef or")
+    );
+    assert!(errors("Interface I {};")[0].ends_with("\"Interface\" found; the keyword is written \"interface\""));
+    assert!(errors("struct S { Long x; };")[0].contains("\"Long\" differs only in case from a keyword"));
+    assert!(errors("const long X = 1.5;")[0].ends_with("an integer expected, 1.5 found"));
+    assert!(errors("const boolean X = 1;")[0].ends_with("TRUE or FALSE expected, 1 found"));
+    assert!(errors("enum E { a }; const E X = 1;")[0].ends_with("an enumerator expected, 1 found"));
+    assert!(errors("const string X = -\"a\";")[0].ends_with("a number expected behind \"-\", the text \"a\" found"));
+    assert!(errors("struct S { fixed x; };")[0].contains("\"<\" expected"));
+    assert!(errors("struct _1 { long x; };")[0].contains("a letter expected"));
+    assert!(errors("struct __x { long x; };")[0].contains("a letter expected"));
+    let covered = "union U switch (boolean) { case TRUE: long x; case FALSE: long y; default: long z; };";
+    assert!(errors(covered)[0].contains("its default is never selected"));
+    let attribute = "interface I { attribute long x; void x(); };";
+    assert!(errors(attribute)[0].contains("\"x\" is declared already, at test.idl:1:30"));
 }
 
 #[test]
@@ -66,6 +81,145 @@ fn text_of_any_kind_is_refused_and_never_panics() {
     for text in ["#", "#include", "\"", "'", "/*", "0x", "1e", "L'", "case", "{{{{", "const long x = 1 / 0;", "\\"] {
         let _ = compile("test.idl", text, &Memory(HashMap::new()));
     }
+}
+
+#[test]
+fn nothing_is_nested_without_end() {
+    let many = 20_000;
+    let nested = |open: &str, inner: &str| format!("{}{inner}", open.repeat(many));
+    for text in [
+        format!("const long X = {};", nested("(", "1")),
+        format!("const long X = {};", nested("- ", "1")),
+        format!("typedef {};", nested("sequence<", "long")),
+        nested("module M { ", ""),
+        format!("{}{}", "module M { ".repeat(many), "}; ".repeat(many)),
+        nested("struct S { ", ""),
+        nested("union U switch (long) { case 1: ", ""),
+        format!("typedef long X{};", nested("[1]", "")),
+    ] {
+        let found = errors(&text);
+        assert!(found[0].contains("64"), "{}", found[0]);
+    }
+    let chain: String = (1..3000).map(|each| format!("interface I{each} : I{} {{}};", each - 1)).collect();
+    assert!(errors(&format!("interface I0 {{}}; {chain}"))[0].contains("inherits at most 1000 others"));
+    let conditions = "#if 1\n".repeat(many);
+    assert_eq!(errors(&conditions).len(), many);
+}
+
+#[test]
+fn files_and_macros_do_not_grow_without_end() {
+    let files = Memory(HashMap::from([("again.idl", "#include \"again.idl\"\n#include \"again.idl\"\n")]));
+    let diagnostics = compile("test.idl", "#include \"again.idl\"\n", &files).expect_err("no end");
+    assert_eq!(diagnostics.to_string(), "again.idl:1:1: error: files include each other without end\n");
+    let doubled = |last: &str| -> String {
+        let each = (0..60).map(|each| format!("#define M{each} M{} M{}\n", each + 1, each + 1));
+        each.chain([format!("#define M60 {last}\n")]).collect()
+    };
+    for last in ["1", ""] {
+        assert!(errors(&format!("{}const long X = M0;", doubled(last)))[0].contains("\"M0\" becomes too long"));
+        assert!(errors(&format!("{}#if M0\n#endif\n", doubled(last)))[0].contains("more than 10000 parts"));
+    }
+}
+
+#[test]
+fn constants_that_cannot_be_computed_are_refused() {
+    let largest = i128::MAX;
+    for (expression, expected) in [
+        (format!("-(~{largest})"), "cannot be computed"),
+        (format!("{largest} + 1"), "cannot be computed"),
+        (format!("{largest} << 63"), "cannot be computed"),
+        ("1 << 64".to_owned(), "cannot be computed"),
+        ("(~0 << 63 << 63) / -1".to_owned(), "is not in the range"),
+        (format!("~{largest}"), "is not in the range"),
+        (format!("{largest}9"), "is too large"),
+    ] {
+        let found = errors(&format!("const unsigned long X = {expression};"));
+        assert!(found[0].contains(expected), "{expression}: {}", found[0]);
+    }
+    assert!(errors("const float X = 1e39;")[0].contains("1e39 is not in the range of a float"));
+    assert!(errors("const double X = 1e400;")[0].contains("\"1e400\" is too large"));
+    assert!(errors("const double X = 1.0 / 0.0;")[0].contains("1.0 / 0.0 cannot be computed"));
+    assert!(errors("const double X = 1e308 * 10.0;")[0].contains("cannot be computed"));
+    assert!(errors("const fixed X = 1D / 0D;")[0].contains("is divided by zero"));
+    let long = "9".repeat(31);
+    assert!(errors(&format!("const fixed X = {long}D * 10D;"))[0].contains("more than 31 digits"));
+    assert!(errors(&format!("const fixed X = {long}9D;"))[0].contains("fixed-point number of at most 31 digits"));
+    assert!(errors("typedef fixed<5,2> T; const T X = 12345D;")[0].contains("more digits than fixed<5, 2>"));
+}
+
+#[test]
+fn fixed_point_constants_are_decimal() {
+    let code = code(
+        "const fixed A = 1.5D * 2.25D; const fixed B = 10D - 0.50D; const fixed C = -(1D / 3D); const fixed D = 0.05D;\n\
+         typedef fixed<5,2> Money; const Money E = 1.5D; const Money F = 1.239D;",
+    );
+    for line in [
+        "pub const A: ::sidestep_orb::cdr::Fixed<4, 3> = ::sidestep_orb::cdr::Fixed::constant(3375);",
+        "pub const B: ::sidestep_orb::cdr::Fixed<2, 1> = ::sidestep_orb::cdr::Fixed::constant(95);",
+        "Fixed<31, 31> = ::sidestep_orb::cdr::Fixed::constant(-3333333333333333333333333333333);",
+        "pub const D: ::sidestep_orb::cdr::Fixed<2, 2> = ::sidestep_orb::cdr::Fixed::constant(5);",
+        "pub const E: Money = ::sidestep_orb::cdr::Fixed::constant(150);",
+        "pub const F: Money = ::sidestep_orb::cdr::Fixed::constant(123);",
+    ] {
+        assert!(code.contains(line), "{line} in {code}");
+    }
+}
+
+#[test]
+fn characters_are_written_in_every_way() {
+    let code = code(
+        "const string A = \"\\x41\\102\\t\\\"\\\\\\?\\'\"; const char B = '\\377'; const wchar C = L'\\u20ac';\n\
+         const wstring D = L\"\\ud83d\\ude00!\" L\"\\x41\"; const string E = \"gr\u{fc}n\"; const char F = '\u{e9}'; const char G = '\\0';",
+    );
+    for line in [
+        r#"pub const A: &str = "AB\t\"\\?'";"#,
+        "pub const B: char = '\u{ff}';",
+        "pub const C: ::sidestep_orb::cdr::WChar = ::sidestep_orb::cdr::WChar('\u{20ac}');",
+        "pub const D: &str = \"\u{1f600}!A\";",
+        "pub const E: &str = \"gr\u{fc}n\";",
+        "pub const F: char = '\u{e9}';",
+        "pub const G: char = '\\0';",
+    ] {
+        assert!(code.contains(line), "{line} in {code}");
+    }
+    for (literal, expected) in [
+        ("string X = \"a\\0\"", "test.idl:1:20: error: a string cannot hold the character 0"),
+        (
+            "string X = \"a\\u20ac\"",
+            "test.idl:1:20: error: \\u is for wide characters and strings, such as L\"\\u20ac\"",
+        ),
+        ("string X = \"a\\xg\"", "test.idl:1:20: error: one or two hexadecimal digits expected behind \\x"),
+        ("string X = \"\\q\"", "test.idl:1:19: error: the escape \\q is not known"),
+        ("char X = '\\400'", "test.idl:1:17: error: \\400 is more than \\377"),
+        (
+            "char X = '\u{20ac}'",
+            "test.idl:1:16: error: a character of ISO 8859-1 expected, the character '\u{20ac}' found",
+        ),
+        ("wstring X = L\"\\ud83d\"", "test.idl:1:21: error: \\ud83d is half a character"),
+        ("string X = \"a", "test.idl:1:18: error: this literal does not end: \" expected"),
+    ] {
+        assert_eq!(errors(&format!("const {literal};"))[0], expected);
+    }
+}
+
+#[test]
+fn files_may_begin_with_the_mark_of_their_encoding() {
+    let text = "\u{feff}#ifndef A\r\n#define A 1 + \\\r\n 2 /* three\r\n */\r\n#endif\r\nconst long X = A;\r\n";
+    assert!(code(text).contains("pub const X: i32 = 3;"));
+}
+
+#[test]
+fn a_module_may_be_called_corba() {
+    let code = code(
+        "module CORBA { typedef long Handle; interface TypeCode; };\n\
+         struct S { CORBA::Handle a; ::CORBA::TypeCode b; CORBA::Object c; };",
+    );
+    for line in
+        ["pub a: corba::Handle,", "pub b: ::sidestep_orb::cdr::TypeCode,", "pub c: Option<::sidestep_orb::Object>,"]
+    {
+        assert!(code.contains(line), "{line} in {code}");
+    }
+    assert!(errors("typedef CORBA::Missing T;")[0].contains("\"CORBA::Missing\" is not declared"));
 }
 
 #[test]
@@ -127,10 +281,32 @@ fn comments_become_documentation() {
 
 #[test]
 fn conditions_choose() {
-    let text = "#define SMALL\n#define SIZE 3\n#ifdef SMALL\nconst long A = SIZE;\n#else\nconst long A = 4;\n#endif\n\
-                #if defined(LARGE) || 0\nnonsense\n#elif 1\nconst long B = 1;\n#endif\n";
+    let text = "#define SMALL\n#define SIZE THREE\n#define THREE 3\n#ifdef SMALL\nconst long A = SIZE;\n#else\n\
+                const long A = 4;\n#endif\n#if defined(LARGE) || SIZE < 3 /* not yet */\nnonsense\n#elif SIZE * 2 == 6 // so\n\
+                const long B = 1;\n#elif 1 / 0\n#else\nnonsense\n#endif\n#if 0\n#if nonsense (\n#else\nnonsense\n#endif\n#endif\n";
     let code = code(text);
     assert!(code.contains("pub const A: i32 = 3;") && code.contains("pub const B: i32 = 1;"));
+    for (text, expected) in [
+        (
+            "\n#if SIZE +\n#else\nnonsense\n#endif\n",
+            "test.idl:2:1: error: #if: a number or a name expected, the end of",
+        ),
+        ("#if 0\n#elif (1\n#endif\n", "test.idl:2:1: error: #elif: \")\" expected"),
+        ("#ifdef\n#endif\n", "test.idl:1:1: error: #ifdef: the name of a macro expected"),
+        ("#if 0\n#else\n#else\n#endif\n", "test.idl:3:1: error: #else behind #else"),
+        ("#define F(x) x\n", "test.idl:1:1: error: the macro \"F\" has parameters, which are not supported"),
+    ] {
+        assert!(errors(text)[0].starts_with(expected), "{}", errors(text)[0]);
+        assert_eq!(errors(text).len(), 1, "{text}");
+    }
+}
+
+#[test]
+fn macros_may_be_given() {
+    let macros = ["WIDE".to_owned(), "SIZE 3".to_owned()];
+    let text = "#if defined WIDE && SIZE >= 3\ntypedef long Row[SIZE];\n#endif\n";
+    let output = compile_with("test.idl", text, &Memory(HashMap::new()), &macros).expect("valid");
+    assert!(output.code.contains("pub type Row = [i32; 3];"));
 }
 
 #[test]

@@ -11,7 +11,7 @@ impl Parser<'_> {
         let keyword = match self.peek() {
             Token::Identifier { name, escaped: false } => name.clone(),
             Token::Identifier { .. } | Token::Symbol("::") => String::new(),
-            _ => return self.unexpected("a type"),
+            _ => return self.expected("a type"),
         };
         let simple = match keyword.as_str() {
             "float" => Type::Float,
@@ -26,10 +26,10 @@ impl Parser<'_> {
             "long" => return self.long(),
             "unsigned" => return self.unsigned(),
             "string" | "wstring" => return self.string(&keyword),
-            "sequence" => return self.sequence(),
+            "sequence" => return self.nested(Self::sequence),
             "fixed" => return self.fixed(),
-            "struct" => return self.structure().map(Type::Named),
-            "union" => return self.union().map(Type::Named),
+            "struct" => return self.nested(Self::structure).map(Type::Named),
+            "union" => return self.nested(Self::union).map(Type::Named),
             "enum" => return self.enumeration().map(Type::Named),
             "void" => return self.error("\"void\" is only the result of an operation"),
             "ValueBase" => return self.error("value types are not supported"),
@@ -54,10 +54,10 @@ impl Parser<'_> {
 
     /// A structure that is only announced has no size yet; a sequence of it may be used.
     pub(super) fn check_complete(&mut self, of: &Type, at: &Location) -> Parse<()> {
-        let of = match self.specification.unaliased(of) {
-            Type::Array(element, _) => self.specification.unaliased(element),
-            of => of,
-        };
+        let mut of = self.specification.unaliased(of);
+        while let Type::Array(element, _) = of {
+            of = self.specification.unaliased(element);
+        }
         if let Type::Named(id) = of {
             let complete = match &self.specification.get(*id).kind {
                 Kind::Struct(fields) => fields.complete,
@@ -90,7 +90,7 @@ impl Parser<'_> {
             return Ok(Type::UShort);
         }
         if !self.accept_keyword("long") {
-            return self.unexpected("\"short\" or \"long\"");
+            return self.expected("\"short\" or \"long\"");
         }
         Ok(if self.accept_keyword("long") { Type::ULongLong } else { Type::ULong })
     }
@@ -119,10 +119,7 @@ impl Parser<'_> {
 
     fn fixed(&mut self) -> Parse<Type> {
         self.bump();
-        // In a constant the literal says how many digits there are.
-        if !self.accept("<") {
-            return Ok(Type::Fixed { digits: 0, scale: 0 });
-        }
+        self.symbol("<")?;
         let at = self.at();
         let digits = self.positive("the number of digits")?;
         self.symbol(",")?;
@@ -140,16 +137,8 @@ impl Parser<'_> {
     }
 
     fn named_type(&mut self) -> Parse<Type> {
-        // What the module of the language itself declares.
-        if self.is_keyword("CORBA") {
-            let at = self.at();
-            self.bump();
-            self.symbol("::")?;
-            return match self.bump() {
-                Token::Identifier { name, .. } if name == "TypeCode" => Ok(Type::TypeCode),
-                Token::Identifier { name, .. } if name == "Object" => Ok(Type::Object),
-                _ => self.error_at(&at, "of the module CORBA, only TypeCode and Object are known"),
-            };
+        if let Some(built_in) = self.built_in() {
+            return Ok(built_in);
         }
         let at = self.at();
         let id = self.scoped_name("a type")?;
@@ -162,6 +151,27 @@ impl Parser<'_> {
                 self.error_at(&at, format!("{name} is not a type"))
             }
         }
+    }
+
+    /// `CORBA::TypeCode` and `CORBA::Object`, which are there without a declaration. Everything else of a module of that name is
+    /// what the file says it is.
+    fn built_in(&mut self) -> Option<Type> {
+        let absolute = usize::from(self.peek() == &Token::Symbol("::"));
+        let (Some(Token::Identifier { name: module, .. }), Some(Token::Symbol("::"))) =
+            (self.ahead(absolute), self.ahead(absolute + 1))
+        else {
+            return None;
+        };
+        let Some(Token::Identifier { name, .. }) = self.ahead(absolute + 2) else { return None };
+        let of = match (module.as_str(), name.as_str()) {
+            ("CORBA", "TypeCode") => Type::TypeCode,
+            ("CORBA", "Object") => Type::Object,
+            _ => return None,
+        };
+        for _ in 0..absolute + 3 {
+            self.bump();
+        }
+        Some(of)
     }
 
     /// A length: a positive number that fits in an unsigned long.

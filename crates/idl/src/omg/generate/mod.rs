@@ -7,14 +7,13 @@ mod types;
 mod union;
 
 use super::syntax::{DefId, GLOBAL, Kind, Specification, Type, Value};
-use crate::source::Diagnostics;
-
-pub(super) use names::{camel, constant, snake};
+use crate::markdown;
+use names::Names;
 
 /// The Rust code of everything that was declared.
-pub(super) fn generate(specification: &Specification, source: &str, diagnostics: &mut Diagnostics) -> String {
-    let mut generator = Generator { specification, output: String::new(), indent: 0 };
-    names::check(specification, diagnostics);
+pub(super) fn generate(specification: &Specification, source: &str) -> String {
+    let names = Names::of(specification);
+    let mut generator = Generator { specification, names: &names, output: String::new(), indent: 0 };
     generator.line(&format!("// Made by `sidestep idl` from {source}. Changes belong there."));
     generator.scope(GLOBAL);
     generator.output
@@ -22,6 +21,7 @@ pub(super) fn generate(specification: &Specification, source: &str, diagnostics:
 
 struct Generator<'a> {
     specification: &'a Specification,
+    names: &'a Names,
     output: String,
     indent: usize,
 }
@@ -30,7 +30,19 @@ struct Generator<'a> {
 const ORB: &str = "::sidestep_orb";
 const CDR: &str = "::sidestep_orb::cdr";
 
-impl Generator<'_> {
+/// Nobody uses all of an interface, and what IDL says may be long.
+const ALLOWED: &str = "#[allow(dead_code, clippy::too_many_arguments, clippy::type_complexity)]";
+
+impl<'a> Generator<'a> {
+    /// Writes the first line of a type, a trait, a constant or what is implemented.
+    fn item(&mut self, text: &str) {
+        // Within modules, the outermost one says it.
+        if self.indent == 0 {
+            self.line(ALLOWED);
+        }
+        self.line(text);
+    }
+
     /// Writes a line; brackets at its end and beginning move those that follow.
     fn line(&mut self, text: &str) {
         let closes = text.starts_with(['}', ')', ']']);
@@ -62,14 +74,13 @@ impl Generator<'_> {
                 Kind::Typedef(of) => self.typedef(id, of),
                 Kind::Const { of, value } => self.constant(id, of, value),
             }
-            if self.specification.members(id).next().is_some() {
-                self.module(id);
+            if let Some(name) = self.names.module(id) {
+                self.module(id, name);
             }
         }
     }
 
-    fn module(&mut self, id: DefId) {
-        let name = snake(&self.specification.get(id).name);
+    fn module(&mut self, id: DefId, name: &str) {
         self.line("");
         match self.specification.get(id).kind {
             Kind::Module => self.docs(id),
@@ -77,8 +88,7 @@ impl Generator<'_> {
         }
         if self.specification.get(id).parent == GLOBAL {
             self.line("#[forbid(unsafe_code)]");
-            // Nobody uses all of an interface, and what IDL says may be long.
-            self.line("#[allow(dead_code, clippy::too_many_arguments, clippy::type_complexity)]");
+            self.line(ALLOWED);
         }
         self.line(&format!("pub mod {name} {{"));
         self.scope(id);
@@ -96,33 +106,37 @@ impl Generator<'_> {
         if docs.is_empty() {
             self.line(&format!("/// {otherwise}"));
         }
-        for line in docs {
-            // Square brackets would be taken for links.
-            let line = line.replace('[', "\\[").replace(']', "\\]").replace('<', "\\<");
+        for line in markdown::shown(docs) {
             self.line(format!("/// {line}").trim_end());
         }
     }
 
+    /// The name of a definition.
+    fn name(&self, id: DefId) -> &'a str {
+        self.names.definition(id)
+    }
+
     /// The path from a scope to a definition.
     fn path(&self, id: DefId, from: DefId) -> String {
-        let to = self.specification.path(self.specification.get(id).parent);
-        let from = self.specification.path(from);
+        self.path_to(id, self.name(id), from)
+    }
+
+    /// The path from a scope to a name that stands beside a definition.
+    fn path_to(&self, beside: DefId, name: &str, from: DefId) -> String {
+        let to = self.specification.scopes(self.specification.get(beside).parent);
+        let from = self.specification.scopes(from);
         let common = to.iter().zip(&from).take_while(|(a, b)| a == b).count();
         let mut path = "super::".repeat(from.len() - common);
-        for name in &to[common..] {
-            path.push_str(&snake(name));
+        for scope in &to[common..] {
+            path.push_str(self.names.module(*scope).unwrap_or_default());
             path.push_str("::");
         }
-        path.push_str(&camel(&self.specification.get(id).name));
+        path.push_str(name);
         path
     }
 
     /// A type, as it is named within a scope.
     fn rust(&self, of: &Type, from: DefId) -> String {
-        let prelude = |name: &str, path: &str| match self.shadows(name) {
-            true => path.to_owned(),
-            false => name.to_owned(),
-        };
         match of {
             Type::Short => "i16".to_owned(),
             Type::UShort => "u16".to_owned(),
@@ -139,27 +153,20 @@ impl Generator<'_> {
             Type::Octet => "u8".to_owned(),
             Type::Any => format!("{CDR}::Any"),
             Type::TypeCode => format!("{CDR}::TypeCode"),
-            Type::Object => format!("{}<{ORB}::Object>", prelude("Option", "::std::option::Option")),
-            Type::String(0) => prelude("String", "::std::string::String"),
+            Type::Object => format!("Option<{ORB}::Object>"),
+            Type::String(0) => "String".to_owned(),
             Type::String(bound) => format!("{CDR}::BoundedString<{bound}>"),
             Type::WString(0) => format!("{CDR}::WString"),
             Type::WString(bound) => format!("{CDR}::BoundedWString<{bound}>"),
             Type::Fixed { digits, scale } => format!("{CDR}::Fixed<{digits}, {scale}>"),
-            Type::Sequence(of, 0) => format!("{}<{}>", prelude("Vec", "::std::vec::Vec"), self.rust(of, from)),
+            Type::Sequence(of, 0) => format!("Vec<{}>", self.rust(of, from)),
             Type::Sequence(of, bound) => format!("{CDR}::BoundedSequence<{}, {bound}>", self.rust(of, from)),
             Type::Array(of, length) => format!("[{}; {length}]", self.rust(of, from)),
             Type::Named(id) => match self.specification.get(*id).kind {
-                Kind::Interface(_) => {
-                    format!("{}<{}>", prelude("Option", "::std::option::Option"), self.path(*id, from))
-                }
+                Kind::Interface(_) => format!("Option<{}>", self.path(*id, from)),
                 _ => self.path(*id, from),
             },
         }
-    }
-
-    /// Whether a type of the specification hides one that Rust has everywhere.
-    fn shadows(&self, name: &str) -> bool {
-        self.specification.definitions.iter().any(|definition| camel(&definition.name) == name)
     }
 
     /// Whether a value is as cheap to hand on as a reference to it.
@@ -180,14 +187,14 @@ impl Generator<'_> {
                 Type::Float => format!("{:?}", *number as f32),
                 _ => format!("{number:?}"),
             },
-            Value::Fixed { unscaled, .. } => format!("{CDR}::Fixed::constant({unscaled})"),
+            Value::Fixed(number) => format!("{CDR}::Fixed::constant({})", number.unscaled),
             Value::Boolean(value) => value.to_string(),
             Value::Char(value) => format!("{value:?}"),
             Value::WChar(value) => format!("{CDR}::WChar({value:?})"),
             Value::Text(text) | Value::WideText(text) => format!("{text:?}"),
             Value::Enumerator(id) => {
                 let Kind::Enumerator { of, .. } = self.specification.get(*id).kind else { return String::new() };
-                format!("{}::{}", self.path(of, from), camel(&self.specification.get(*id).name))
+                format!("{}::{}", self.path(of, from), self.name(*id))
             }
         }
     }

@@ -1,32 +1,54 @@
 //! Operations: how a client calls one, and how a servant is called.
 
 use super::super::syntax::{DefId, Direction, Kind, Operation, Parameter, Type};
-use super::{CDR, Generator, ORB, camel, snake};
+use super::names::{CallNames, OperationNames, SYSTEM};
+use super::{CDR, Generator, ORB};
+use crate::names::plain;
+
+/// An operation of an interface, perhaps an inherited one.
+#[derive(Clone, Copy)]
+pub(super) struct Method<'a> {
+    pub(super) operation: &'a Operation,
+    pub(super) names: &'a OperationNames,
+    pub(super) call: &'a CallNames,
+}
+
+impl<'a> Method<'a> {
+    /// What the client sends, with its name.
+    fn sent(&self) -> Vec<(&'a Parameter, &'a str)> {
+        let named = self.operation.parameters.iter().zip(self.names.parameters.iter().map(String::as_str));
+        named.filter(|(parameter, _)| parameter.direction != Direction::Out).collect()
+    }
+
+    /// The types that come back: the result, then the out parameters.
+    fn returned(&self) -> Vec<&'a Type> {
+        let out = self.operation.parameters.iter().filter(|parameter| parameter.direction != Direction::In);
+        self.operation.result.iter().chain(out.map(|parameter| &parameter.of)).collect()
+    }
+}
 
 impl Generator<'_> {
     /// What may go wrong, if it is more than a system exception.
-    pub(super) fn error_of(&mut self, interface: DefId, operation: &Operation) {
+    pub(super) fn error_of(&mut self, interface: DefId, method: &Method<'_>) {
+        let operation = method.operation;
         if operation.raises.is_empty() {
             return;
         }
         let parent = self.specification.get(interface).parent;
-        let name = self.error_name(operation, parent);
-        let variants: Vec<_> = operation
-            .raises
-            .iter()
-            .map(|id| (camel(&self.specification.get(*id).name), self.path(*id, parent)))
-            .collect();
+        let name = self.error_name(method, parent);
+        let paths = operation.raises.iter().map(|id| self.path(*id, parent));
+        let variants: Vec<_> = method.names.exceptions.iter().map(String::as_str).zip(paths).collect();
         let scoped = self.specification.scoped_name(interface);
         self.line("");
-        self.line(&format!("/// Why `{}` of `{scoped}` failed.", operation.wire_name));
+        self.line(&format!("/// Why `{}` of `{scoped}` failed.", operation.wire_name()));
         self.line("#[derive(Debug, Clone, PartialEq)]");
-        self.line(&format!("pub enum {name} {{"));
+        self.item(&format!("pub enum {name} {{"));
         for (variant, path) in &variants {
             self.line("/// The servant has raised it.");
             self.line(&format!("{variant}({path}),"));
         }
         self.line("/// The call itself failed.");
-        self.line(&format!("System({ORB}::SystemException),"));
+        self.line(&format!("{SYSTEM}({ORB}::SystemException),"));
         self.line("}");
         self.line("");
         self.line(&format!("impl {ORB}::Failure for {name} {{"));
@@ -41,7 +63,7 @@ impl Generator<'_> {
         self.line("None");
         self.line("}");
         self.line("}");
-        let sources = variants.into_iter().chain([("System".to_owned(), format!("{ORB}::SystemException"))]);
+        let sources = variants.into_iter().chain([(SYSTEM, format!("{ORB}::SystemException"))]);
         let sources: Vec<_> = sources.collect();
         for (variant, path) in &sources {
             self.line("");
@@ -66,48 +88,45 @@ impl Generator<'_> {
     }
 
     /// The type of the error of an operation.
-    fn error_name(&self, operation: &Operation, from: DefId) -> String {
-        if operation.raises.is_empty() {
+    fn error_name(&self, method: &Method<'_>, from: DefId) -> String {
+        if method.operation.raises.is_empty() {
             return format!("{ORB}::SystemException");
         }
-        let interface = self.path(operation.declared_in, from);
-        format!("{interface}{}Error", camel(&operation.name))
+        self.path_to(method.operation.declared_in, &method.names.error, from)
     }
 
     /// The calls of a reference: waiting, and sent now to be collected later.
-    pub(super) fn calls(&mut self, id: DefId, operations: &[Operation]) {
-        let definition = self.specification.get(id);
-        let parent = definition.parent;
-        if operations.is_empty() {
+    pub(super) fn calls(&mut self, id: DefId, methods: &[Method<'_>]) {
+        let parent = self.specification.get(id).parent;
+        if methods.is_empty() {
             return;
         }
         self.line("");
-        self.line(&format!("impl {} {{", camel(&definition.name)));
-        for (index, operation) in operations.iter().enumerate() {
+        self.item(&format!("impl {} {{", self.name(id)));
+        for (index, method) in methods.iter().enumerate() {
             if index > 0 {
                 self.line("");
             }
-            let name = snake(&operation.name);
-            let plain = name.trim_start_matches("r#");
-            let wire_name = &operation.wire_name;
-            let parameters = self.call_parameters(operation, parent);
-            let result = self.outcome(operation, parent);
-            let error = self.error_name(operation, parent);
-            self.doc_lines(&operation.docs, &format!("`{wire_name}`"));
-            self.line(&format!("pub fn {name}(&self{parameters}) -> ::std::result::Result<{result}, {error}> {{"));
-            let encode = self.encode_arguments(operation);
-            if operation.oneway {
+            let CallNames { call, begin } = method.call;
+            let wire_name = method.operation.wire_name();
+            let parameters = self.call_parameters(method, parent);
+            let result = self.outcome(method, parent);
+            let error = self.error_name(method, parent);
+            self.doc_lines(&method.operation.docs, &format!("`{wire_name}`"));
+            self.line(&format!("pub fn {call}(&self{parameters}) -> ::std::result::Result<{result}, {error}> {{"));
+            let encode = self.encode_arguments(method);
+            if method.operation.oneway {
                 self.line(&format!("self.0.oneway({wire_name:?}, {encode})"));
                 self.line("}");
                 continue;
             }
-            let decode = self.decode_outcome(operation);
+            let decode = self.decode_outcome(method);
             self.line(&format!("self.0.call({wire_name:?}, {encode}, {decode})"));
             self.line("}");
             self.line("");
-            self.line(&format!("/// Sends [`Self::{plain}`] now; what comes back is collected later."));
+            self.line(&format!("/// Sends [`Self::{}`] now; what comes back is collected later.", plain(call)));
             self.line(&format!(
-                "pub fn begin_{plain}(&self{parameters}) -> ::std::result::Result<{ORB}::Deferred<{result}, {error}>, {error}> {{"
+                "pub fn {begin}(&self{parameters}) -> ::std::result::Result<{ORB}::Deferred<{result}, {error}>, {error}> {{"
             ));
             self.line(&format!("self.0.begin({wire_name:?}, {encode}, {decode})"));
             self.line("}");
@@ -115,9 +134,9 @@ impl Generator<'_> {
         self.line("}");
     }
 
-    fn call_parameters(&self, operation: &Operation, from: DefId) -> String {
-        let sent = operation.parameters.iter().filter(|parameter| parameter.direction != Direction::Out);
-        sent.map(|parameter| format!(", {}: {}", snake(&parameter.name), self.borrowed(&parameter.of, from))).collect()
+    fn call_parameters(&self, method: &Method<'_>, from: DefId) -> String {
+        let sent = method.sent().into_iter();
+        sent.map(|(parameter, name)| format!(", {name}: {}", self.borrowed(&parameter.of, from))).collect()
     }
 
     /// The type of an argument that the callee does not keep.
@@ -134,24 +153,20 @@ impl Generator<'_> {
         }
     }
 
-    fn encode_arguments(&self, operation: &Operation) -> String {
-        let sent: Vec<_> =
-            operation.parameters.iter().filter(|parameter| parameter.direction != Direction::Out).collect();
+    fn encode_arguments(&self, method: &Method<'_>) -> String {
+        let sent = method.sent();
         if sent.is_empty() {
             return "|_| Ok(())".to_owned();
         }
-        let each = |parameter: &&Parameter| {
-            let name = snake(&parameter.name);
-            match self.specification.unaliased(&parameter.of) {
-                Type::String(0) => format!("encoder.string({name})"),
-                Type::Sequence(_, 0) => format!("encoder.sequence({name})"),
-                Type::Object => format!("encoder.reference({name})"),
-                Type::Named(id) if matches!(self.specification.get(*id).kind, Kind::Interface(_)) => {
-                    format!("encoder.reference({name})")
-                }
-                _ if self.is_copy(&parameter.of) => format!("{CDR}::Cdr::encode(&{name}, encoder)"),
-                _ => format!("{CDR}::Cdr::encode({name}, encoder)"),
+        let each = |(parameter, name): &(&Parameter, &str)| match self.specification.unaliased(&parameter.of) {
+            Type::String(0) => format!("encoder.string({name})"),
+            Type::Sequence(_, 0) => format!("encoder.sequence({name})"),
+            Type::Object => format!("encoder.reference({name})"),
+            Type::Named(id) if matches!(self.specification.get(*id).kind, Kind::Interface(_)) => {
+                format!("encoder.reference({name})")
             }
+            _ if self.is_copy(&parameter.of) => format!("{CDR}::Cdr::encode(&{name}, encoder)"),
+            _ => format!("{CDR}::Cdr::encode({name}, encoder)"),
         };
         if let [only] = sent.as_slice() {
             return format!("|encoder| {}", each(only));
@@ -160,22 +175,16 @@ impl Generator<'_> {
         format!("|encoder| {{ {statements}Ok(()) }}")
     }
 
-    /// The types that come back: the result, then the out parameters.
-    fn returned<'a>(&self, operation: &'a Operation) -> Vec<&'a Type> {
-        let out = operation.parameters.iter().filter(|parameter| parameter.direction != Direction::In);
-        operation.result.iter().chain(out.map(|parameter| &parameter.of)).collect()
-    }
-
-    fn outcome(&self, operation: &Operation, from: DefId) -> String {
-        let returned: Vec<_> = self.returned(operation).into_iter().map(|of| self.rust(of, from)).collect();
+    fn outcome(&self, method: &Method<'_>, from: DefId) -> String {
+        let returned: Vec<_> = method.returned().into_iter().map(|of| self.rust(of, from)).collect();
         match returned.as_slice() {
             [only] => only.clone(),
             _ => format!("({})", returned.join(", ")),
         }
     }
 
-    fn decode_outcome(&self, operation: &Operation) -> String {
-        let count = self.returned(operation).len();
+    fn decode_outcome(&self, method: &Method<'_>) -> String {
+        let count = method.returned().len();
         match count {
             0 => "|_| Ok(())".to_owned(),
             1 => format!("{CDR}::Cdr::decode"),
@@ -183,35 +192,34 @@ impl Generator<'_> {
         }
     }
 
-    pub(super) fn servant_method(&mut self, from: DefId, operation: &Operation) {
-        let sent = operation.parameters.iter().filter(|parameter| parameter.direction != Direction::Out);
+    pub(super) fn servant_method(&mut self, from: DefId, method: &Method<'_>) {
+        let sent = method.sent().into_iter();
         let parameters: String =
-            sent.map(|parameter| format!(", {}: {}", snake(&parameter.name), self.rust(&parameter.of, from))).collect();
-        self.doc_lines(&operation.docs, &format!("`{}`", operation.wire_name));
-        let result = self.outcome(operation, from);
-        let error = self.error_name(operation, from);
-        let name = snake(&operation.name);
+            sent.map(|(parameter, name)| format!(", {name}: {}", self.rust(&parameter.of, from))).collect();
+        self.doc_lines(&method.operation.docs, &format!("`{}`", method.operation.wire_name()));
+        let result = self.outcome(method, from);
+        let error = self.error_name(method, from);
+        let name = &method.names.method;
         self.line(&format!("fn {name}(&self{parameters}) -> ::std::result::Result<{result}, {error}>;"));
     }
 
     /// The arm that calls the servant.
-    pub(super) fn dispatch(&mut self, operation: &Operation, from: DefId) {
-        let sent: Vec<_> =
-            operation.parameters.iter().filter(|parameter| parameter.direction != Direction::Out).collect();
+    pub(super) fn dispatch(&mut self, method: &Method<'_>, from: DefId) {
+        let sent = method.sent();
         // Names of the IDL could hide `call`.
         let arguments: Vec<_> = (0..sent.len()).map(|index| format!("argument_{index}")).collect();
-        self.line(&format!("{:?} => {{", operation.wire_name));
+        self.line(&format!("{:?} => {{", method.operation.wire_name()));
         let decode = vec![format!("{CDR}::Cdr::decode(decoder)?"); sent.len()].join(", ");
         match arguments.as_slice() {
             [] => self.line("call.arguments(|_| Ok(()))?;"),
             [only] => self.line(&format!("let {only} = call.arguments({CDR}::Cdr::decode)?;")),
             _ => self.line(&format!("let ({}) = call.arguments(|decoder| Ok(({decode})))?;", arguments.join(", "))),
         }
-        let servant = format!("{}Servant", self.path(operation.declared_in, from));
+        let servant = self.servant_path(method.operation.declared_in, from);
         let separator = if arguments.is_empty() { "" } else { ", " };
-        let name = snake(&operation.name);
+        let name = &method.names.method;
         let invocation = format!("{servant}::{name}(&self.0{separator}{})", arguments.join(", "));
-        let reply = match self.returned(operation).len() {
+        let reply = match method.returned().len() {
             0 => "call.reply(|_| Ok(()))".to_owned(),
             1 => format!("call.reply(|encoder| {CDR}::Cdr::encode(&outcome, encoder))"),
             count => {
@@ -220,22 +228,21 @@ impl Generator<'_> {
                 format!("call.reply(|encoder| {{ {parts}Ok(()) }})")
             }
         };
-        let outcome = if self.returned(operation).is_empty() { "()" } else { "outcome" };
-        if operation.raises.is_empty() {
+        let outcome = if method.returned().is_empty() { "()" } else { "outcome" };
+        if method.operation.raises.is_empty() {
             match outcome {
                 "()" => self.line(&format!("{invocation}?;")),
                 _ => self.line(&format!("let outcome = {invocation}?;")),
             }
             self.line(&reply);
         } else {
-            let error = self.error_name(operation, from);
+            let error = self.error_name(method, from);
             self.line(&format!("match {invocation} {{"));
             self.line(&format!("Ok({outcome}) => {reply},"));
-            for exception in &operation.raises {
-                let variant = camel(&self.specification.get(*exception).name);
+            for variant in &method.names.exceptions {
                 self.line(&format!("Err({error}::{variant}(exception)) => call.raise(&exception),"));
             }
-            self.line(&format!("Err({error}::System(exception)) => Err(exception),"));
+            self.line(&format!("Err({error}::{SYSTEM}(exception)) => Err(exception),"));
             self.line("}");
         }
         self.line("}");

@@ -1,33 +1,33 @@
 //! Structures, exceptions, enumerations, other names and constants.
 
 use super::super::syntax::{DefId, Field, Type, Value};
-use super::{CDR, Generator, ORB, camel, constant, snake};
+use super::{CDR, Generator, ORB};
 
 impl Generator<'_> {
     pub(super) fn structure(&mut self, id: DefId, fields: &[Field]) {
         let parent = self.specification.get(id).parent;
-        let name = camel(&self.specification.get(id).name);
+        let name = self.name(id);
         self.line("");
         self.docs(id);
         self.line("#[derive(Debug, Clone, PartialEq)]");
-        self.fields(&name, fields, parent);
+        self.fields(id, fields, parent);
         self.line("");
         self.line(&format!("impl {CDR}::Cdr for {name} {{"));
         self.line(&format!("const MIN_LEN: usize = {};", self.smallest(fields, parent, None)));
-        self.encode(fields, false);
-        self.decode(fields, false);
+        self.encode(id, false);
+        self.decode(id, false);
         self.line("}");
         self.type_code(id, "structure", fields);
     }
 
     pub(super) fn exception(&mut self, id: DefId, fields: &[Field]) {
         let parent = self.specification.get(id).parent;
-        let name = camel(&self.specification.get(id).name);
+        let name = self.name(id);
         let repository_id = self.specification.repository_id(id);
         self.line("");
         self.docs(id);
         self.line("#[derive(Debug, Clone, PartialEq)]");
-        self.fields(&name, fields, parent);
+        self.fields(id, fields, parent);
         self.line("");
         self.line(&format!("impl {ORB}::UserException for {name} {{"));
         self.line(&format!("const ID: &'static str = {repository_id:?};"));
@@ -36,8 +36,8 @@ impl Generator<'_> {
         self.line("/// The repository id stands in front of the members.");
         self.line(&format!("impl {CDR}::Cdr for {name} {{"));
         self.line(&format!("const MIN_LEN: usize = {};", self.smallest(fields, parent, Some(4))));
-        self.encode(fields, true);
-        self.decode(fields, true);
+        self.encode(id, true);
+        self.decode(id, true);
         self.line("}");
         self.type_code(id, "exception", fields);
         self.line("");
@@ -50,14 +50,15 @@ impl Generator<'_> {
         self.line(&format!("impl ::std::error::Error for {name} {{}}"));
     }
 
-    fn fields(&mut self, name: &str, fields: &[Field], parent: DefId) {
+    fn fields(&mut self, id: DefId, fields: &[Field], parent: DefId) {
+        let name = self.name(id);
         if fields.is_empty() {
-            return self.line(&format!("pub struct {name} {{}}"));
+            return self.item(&format!("pub struct {name} {{}}"));
         }
-        self.line(&format!("pub struct {name} {{"));
-        for field in fields {
+        self.item(&format!("pub struct {name} {{"));
+        for (field, name) in fields.iter().zip(self.names.members(id)) {
             self.doc_lines(&field.docs, &format!("`{}`", field.name));
-            self.line(&format!("pub {}: {},", snake(&field.name), self.rust(&field.of, parent)));
+            self.line(&format!("pub {name}: {},", self.rust(&field.of, parent)));
         }
         self.line("}");
     }
@@ -69,7 +70,7 @@ impl Generator<'_> {
         if sum.is_empty() { "0".to_owned() } else { sum.join(" + ") }
     }
 
-    fn encode(&mut self, fields: &[Field], with_id: bool) {
+    fn encode(&mut self, id: DefId, with_id: bool) {
         self.line("");
         self.line(&format!(
             "fn encode(&self, encoder: &mut {CDR}::Encoder) -> ::std::result::Result<(), {CDR}::Error> {{"
@@ -77,14 +78,14 @@ impl Generator<'_> {
         if with_id {
             self.line(&format!("encoder.identifier(<Self as {ORB}::UserException>::ID.as_bytes())?;"));
         }
-        for field in fields {
-            self.line(&format!("{CDR}::Cdr::encode(&self.{}, encoder)?;", snake(&field.name)));
+        for name in self.names.members(id) {
+            self.line(&format!("{CDR}::Cdr::encode(&self.{name}, encoder)?;"));
         }
         self.line("Ok(())");
         self.line("}");
     }
 
-    fn decode(&mut self, fields: &[Field], with_id: bool) {
+    fn decode(&mut self, id: DefId, with_id: bool) {
         self.line("");
         self.line(&format!(
             "fn decode(decoder: &mut {CDR}::Decoder<'_>) -> ::std::result::Result<Self, {CDR}::Error> {{"
@@ -92,13 +93,13 @@ impl Generator<'_> {
         if with_id {
             self.line("decoder.identifier()?;");
         }
-        if fields.is_empty() {
+        if self.names.members(id).is_empty() {
             self.line("Ok(Self {})");
         } else {
             self.line("Ok(Self {");
             self.indent += 1;
-            for field in fields {
-                self.line(&format!("{}: {CDR}::Cdr::decode(decoder)?,", snake(&field.name)));
+            for name in self.names.members(id) {
+                self.line(&format!("{name}: {CDR}::Cdr::decode(decoder)?,"));
             }
             self.line("})");
         }
@@ -109,7 +110,7 @@ impl Generator<'_> {
         let definition = self.specification.get(id);
         let repository_id = self.specification.repository_id(id);
         self.line("");
-        self.begin_type_code(&camel(&definition.name), "path");
+        self.begin_type_code(self.name(id), "path");
         self.line(&format!("path.enter({repository_id:?}, |path| {{"));
         self.line("let members = vec![");
         for field in fields {
@@ -133,16 +134,17 @@ impl Generator<'_> {
 
     pub(super) fn enumeration(&mut self, id: DefId, members: &[DefId]) {
         let definition = self.specification.get(id);
-        let name = camel(&definition.name);
+        let name = self.name(id);
         let repository_id = self.specification.repository_id(id);
-        let members: Vec<_> = members.iter().map(|member| self.specification.get(*member)).collect();
+        let members: Vec<_> =
+            members.iter().map(|member| (self.specification.get(*member), self.name(*member))).collect();
         self.line("");
         self.docs(id);
         self.line("#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]");
-        self.line(&format!("pub enum {name} {{"));
-        for member in &members {
-            self.doc_lines(&member.docs.clone(), &format!("`{}`", member.name));
-            self.line(&format!("{},", camel(&member.name)));
+        self.item(&format!("pub enum {name} {{"));
+        for (member, name) in &members {
+            self.doc_lines(&member.docs, &format!("`{}`", member.name));
+            self.line(&format!("{name},"));
         }
         self.line("}");
         self.line("");
@@ -160,16 +162,16 @@ impl Generator<'_> {
             "fn decode(decoder: &mut {CDR}::Decoder<'_>) -> ::std::result::Result<Self, {CDR}::Error> {{"
         ));
         self.line("match decoder.u32()? {");
-        for (ordinal, member) in members.iter().enumerate() {
-            self.line(&format!("{ordinal} => Ok(Self::{}),", camel(&member.name)));
+        for (ordinal, (_, name)) in members.iter().enumerate() {
+            self.line(&format!("{ordinal} => Ok(Self::{name}),"));
         }
         self.line(&format!("found => Err({CDR}::Error::Enumeration {{ enumeration: {:?}, found }}),", definition.name));
         self.line("}");
         self.line("}");
         self.line("}");
         self.line("");
-        self.begin_type_code(&name, "_");
-        let names: Vec<_> = members.iter().map(|member| format!("{:?}", member.name)).collect();
+        self.begin_type_code(name, "_");
+        let names: Vec<_> = members.iter().map(|(member, _)| format!("{:?}", member.name)).collect();
         self.line(&format!("let members = [{}];", names.join(", ")));
         self.line(&format!("{CDR}::TypeCode::enumeration({repository_id:?}, {:?}, &members)", definition.name));
         self.line("}");
@@ -181,7 +183,7 @@ impl Generator<'_> {
         self.line("");
         self.docs(id);
         let of = self.rust(of, definition.parent);
-        self.line(&format!("pub type {} = {of};", camel(&definition.name)));
+        self.item(&format!("pub type {} = {of};", self.name(id)));
     }
 
     pub(super) fn constant(&mut self, id: DefId, of: &Type, value: &Value) {
@@ -189,12 +191,14 @@ impl Generator<'_> {
         let of_rust = match (self.specification.unaliased(of), value) {
             (Type::String(_) | Type::WString(_), _) => "&str".to_owned(),
             (Type::LongDouble, _) => "f64".to_owned(),
-            (Type::Fixed { .. }, Value::Fixed { digits, scale, .. }) => format!("{CDR}::Fixed<{digits}, {scale}>"),
+            (Type::Fixed { digits: 0, .. }, Value::Fixed(number)) => {
+                format!("{CDR}::Fixed<{}, {}>", number.digits(), number.scale)
+            }
             _ => self.rust(of, definition.parent),
         };
         let value = self.value(of, value, definition.parent);
         self.line("");
         self.docs(id);
-        self.line(&format!("pub const {}: {of_rust} = {value};", constant(&definition.name)));
+        self.item(&format!("pub const {}: {of_rust} = {value};", self.name(id)));
     }
 }

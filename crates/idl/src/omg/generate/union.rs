@@ -1,36 +1,36 @@
 //! Unions: an enumeration of Rust with a variant for each member.
 
-use super::super::syntax::{Case, DefId, Kind, Type, Union, Value};
-use super::{CDR, Generator, camel};
+use super::super::syntax::{Case, DefId, Kind, Union, Value};
+use super::{CDR, Generator};
 
 impl Generator<'_> {
     pub(super) fn union(&mut self, id: DefId, union: &Union) {
         let definition = self.specification.get(id);
-        let name = camel(&definition.name);
+        let name = self.name(id);
         let parent = definition.parent;
         let discriminator = self.rust(&union.discriminator, parent);
         let uncovered = !self.is_covered(union);
         self.line("");
         self.docs(id);
         self.line("#[derive(Debug, Clone, PartialEq)]");
-        self.line(&format!("pub enum {name} {{"));
-        for case in &union.cases {
+        self.item(&format!("pub enum {name} {{"));
+        for (case, variant) in union.cases.iter().zip(self.names.members(id)) {
             let of = self.rust(&case.field.of, parent);
             self.doc_lines(&case.field.docs, &format!("`{}`", case.field.name));
             if has_label(case) {
-                self.line(&format!("{} {{", camel(&case.field.name)));
+                self.line(&format!("{variant} {{"));
                 self.line("/// Which of its labels selects it.");
                 self.line(&format!("label: {discriminator},"));
                 self.line("/// The member.");
                 self.line(&format!("value: {of},"));
                 self.line("},");
             } else {
-                self.line(&format!("{}({of}),", camel(&case.field.name)));
+                self.line(&format!("{variant}({of}),"));
             }
         }
         if uncovered {
             self.line("/// A label that selects no member.");
-            self.line(&format!("NoMember({discriminator}),"));
+            self.line(&format!("{}({discriminator}),", self.names.no_member(id)));
         }
         self.line("}");
         self.line("");
@@ -51,8 +51,7 @@ impl Generator<'_> {
             "fn encode(&self, encoder: &mut {CDR}::Encoder) -> ::std::result::Result<(), {CDR}::Error> {{"
         ));
         self.line("match self {");
-        for case in &union.cases {
-            let variant = camel(&case.field.name);
+        for (case, variant) in union.cases.iter().zip(self.names.members(id)) {
             if has_label(case) {
                 let (own, negation) = match self.pattern(union, case, parent) {
                     Some(own) => (own, "!"),
@@ -76,10 +75,11 @@ impl Generator<'_> {
         }
         if uncovered {
             let labels = self.other_labels(union, parent);
-            self.line(&format!("Self::NoMember(label) if !matches!(*label, {labels}) => {{"));
+            let variant = self.names.no_member(id);
+            self.line(&format!("Self::{variant}(label) if !matches!(*label, {labels}) => {{"));
             self.line(&format!("{CDR}::Cdr::encode(label, encoder)"));
             self.line("}");
-            self.line(&format!("Self::NoMember(_) => Err({CDR}::Error::Discriminator {{ union: {name:?} }}),"));
+            self.line(&format!("Self::{variant}(_) => Err({CDR}::Error::Discriminator {{ union: {name:?} }}),"));
         }
         self.line("}");
         self.line("}");
@@ -96,9 +96,9 @@ impl Generator<'_> {
         self.line("Ok(match label {");
         self.indent += 1;
         // The default comes last, since it takes what the others leave.
-        let (default, others): (Vec<_>, Vec<_>) = union.cases.iter().partition(|case| case.labels.contains(&None));
-        for case in others.into_iter().chain(default) {
-            let variant = camel(&case.field.name);
+        let cases = union.cases.iter().zip(self.names.members(id));
+        let (default, others): (Vec<_>, Vec<_>) = cases.partition(|(case, _)| case.labels.contains(&None));
+        for (case, variant) in others.into_iter().chain(default) {
             let pattern = self.pattern(union, case, parent).unwrap_or_else(|| "_".to_owned());
             if has_label(case) {
                 self.line(&format!("{pattern} => Self::{variant} {{ label, value: {CDR}::Cdr::decode(decoder)? }},"));
@@ -107,7 +107,7 @@ impl Generator<'_> {
             }
         }
         if uncovered {
-            self.line("_ => Self::NoMember(label),");
+            self.line(&format!("_ => Self::{}(label),", self.names.no_member(id)));
         }
         self.line("})");
         self.line("}");
@@ -119,7 +119,7 @@ impl Generator<'_> {
         let repository_id = self.specification.repository_id(id);
         let discriminator = self.rust(&union.discriminator, parent);
         self.line("");
-        self.begin_type_code(&camel(&definition.name), "path");
+        self.begin_type_code(self.name(id), "path");
         self.line(&format!("path.enter({repository_id:?}, |path| {{"));
         self.line(&format!("let discriminator = <{discriminator} as {CDR}::Typed>::type_code_in(path);"));
         self.line("let members = vec![");
@@ -161,15 +161,7 @@ impl Generator<'_> {
     /// Whether every value of the discriminator selects a member.
     fn is_covered(&self, union: &Union) -> bool {
         let labels: Vec<_> = union.cases.iter().flat_map(|case| &case.labels).collect();
-        let all = match self.specification.unaliased(&union.discriminator) {
-            Type::Boolean => 2,
-            Type::Named(id) => match &self.specification.get(*id).kind {
-                Kind::Enum { members } => members.len(),
-                _ => usize::MAX,
-            },
-            _ => usize::MAX,
-        };
-        labels.contains(&&None) || labels.len() >= all
+        labels.contains(&&None) || Some(labels.len()) == self.specification.label_count(&union.discriminator)
     }
 
     fn label_number(&self, label: &Value) -> i64 {

@@ -1,0 +1,57 @@
+//! The words that mean something to the language.
+
+/// The keyword that a name is, or differs from only in case.
+pub(super) fn keyword(name: &str) -> Option<&'static str> {
+    KEYWORDS.into_iter().find(|keyword| keyword.eq_ignore_ascii_case(name))
+}
+
+/// The keywords of IDL, without those of components.
+const KEYWORDS: [&str; 47] = [
+    "abstract",
+    "any",
+    "attribute",
+    "boolean",
+    "case",
+    "char",
+    "const",
+    "context",
+    "custom",
+    "default",
+    "double",
+    "enum",
+    "exception",
+    "factory",
+    "FALSE",
+    "fixed",
+    "float",
+    "in",
+    "inout",
+    "interface",
+    "local",
+    "long",
+    "module",
+    "native",
+    "Object",
+    "octet",
+    "oneway",
+    "out",
+    "private",
+    "public",
+    "raises",
+    "readonly",
+    "sequence",
+    "short",
+    "string",
+    "struct",
+    "supports",
+    "switch",
+    "TRUE",
+    "truncatable",
+    "typedef",
+    "unsigned",
+    "union",
+    "ValueBase",
+    "valuetype",
+    "void",
+    "wchar",
+];

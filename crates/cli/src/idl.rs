@@ -3,16 +3,19 @@
 use std::fs;
 
 use anyhow::{Context, Result, anyhow, bail};
-use sidestep_idl::{Disk, formatted, omg, rpc};
+use sidestep_idl::{Disk, formatted, omg, rpc, source};
 
 use crate::options::Idl;
 
 /// Compiles a file.
 pub fn run(options: &Idl) -> Result<()> {
     let name = options.file.display().to_string();
-    let text = fs::read_to_string(&options.file).with_context(|| name.clone())?;
+    let text = source::text(&fs::read(&options.file).with_context(|| name.clone())?);
     // A message a line, as compilers have it.
     let code = match options.file.extension().and_then(|extension| extension.to_str()) {
+        Some("x") if !(options.include.is_empty() && options.define.is_empty()) => {
+            bail!("{name}: -I and -D are for .idl files; `#include` and `#if` are not followed in a .x file: run `cpp` first")
+        }
         Some("x") => {
             let output = rpc::compile(&name, &text).map_err(|found| anyhow!("\n{found}"))?;
             eprint!("{}", output.warnings);
@@ -20,7 +23,7 @@ pub fn run(options: &Idl) -> Result<()> {
         }
         Some("idl") => {
             let files = Disk { search: options.include.clone() };
-            let output = omg::compile(&name, &text, &files).map_err(|found| anyhow!("\n{found}"))?;
+            let output = omg::compile_with(&name, &text, &files, &options.define).map_err(|found| anyhow!("\n{found}"))?;
             eprint!("{}", output.warnings);
             formatted(output.code)
         }

@@ -365,9 +365,13 @@ pub struct Idl {
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<std::path::PathBuf>,
 
-    /// Another folder with files to include; may be given again
+    /// Another folder with files to include, for .idl files; may be given again
     #[arg(short = 'I', value_name = "FOLDER")]
     pub include: Vec<std::path::PathBuf>,
+
+    /// A macro, which is 1 without a value, for .idl files; may be given again
+    #[arg(short = 'D', value_name = "NAME[=VALUE]")]
+    pub define: Vec<String>,
 }
 
 /// Options of `sidestep names`.

@@ -201,7 +201,7 @@ impl Parser<'_> {
     }
 
     fn add_operation(&mut self, interface: DefId, operation: Operation) -> Parse<()> {
-        let Kind::Interface(into) = &mut self.specification.definitions[interface.0].kind else { return Ok(()) };
+        let Kind::Interface(into) = &self.specification.get(interface).kind else { return Ok(()) };
         let same = |before: &&Operation| before.name.eq_ignore_ascii_case(&operation.name);
         // The two operations of an attribute have its name.
         let before = into.operations.iter().find(same).filter(|_| operation.role != Role::Setter);
@@ -215,7 +215,12 @@ impl Parser<'_> {
             };
             return self.error_at(&operation.at, message);
         }
-        into.operations.push(operation);
+        if let Some(before) = self.declared(interface, &operation.name) {
+            let at = &self.specification.get(before).at;
+            let message = format!("{:?} is declared already, at {at}", operation.name);
+            return self.error_at(&operation.at, message);
+        }
+        self.update(interface, |into| into.operations.push(operation));
         Ok(())
     }
 

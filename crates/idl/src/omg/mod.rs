@@ -63,7 +63,7 @@ pub fn compile(file: &str, text: &str, files: &dyn Files) -> Result<Output, Diag
     compile_with(file, text, files, &[])
 }
 
-/// Compiles the text of a file in which these macros are defined: each is `NAME`, or `NAME TEXT` as behind `#define`.
+/// Compiles the text of a file in which these macros are defined: each is `NAME=TEXT`, or `NAME`, which is 1.
 pub fn compile_with(file: &str, text: &str, files: &dyn Files, macros: &[String]) -> Result<Output, Diagnostics> {
     let mut diagnostics = Diagnostics::default();
     let tokens = preprocess::tokens(file, text, files, macros, &mut diagnostics);

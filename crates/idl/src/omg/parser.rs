@@ -230,6 +230,12 @@ impl Parser<'_> {
             };
             return self.error_at(at, message);
         }
+        if let Kind::Interface(interface) = &self.specification.get(self.scope).kind
+            && let Some(before) = interface.operations.iter().find(|before| before.name.eq_ignore_ascii_case(name))
+        {
+            let message = format!("{name:?} is declared already, at {}", before.at);
+            return self.error_at(at, message);
+        }
         let prefix = self.prefixes.last().cloned().unwrap_or_default();
         let repository_id = RepositoryId { prefix, ..RepositoryId::default() };
         let id = DefId(self.specification.definitions.len());

@@ -19,7 +19,7 @@ const MAX_INCLUDES: usize = 50;
 /// How many files a run may include: more than any collection of definitions has.
 const MAX_FILES: usize = 10_000;
 
-/// Every token of a file and of what it includes. `macros` are `NAME` or `NAME TEXT`.
+/// Every token of a file and of what it includes. `macros` are `NAME=TEXT`, or `NAME` for 1.
 pub(super) fn tokens(
     file: &str,
     text: &str,
@@ -29,9 +29,10 @@ pub(super) fn tokens(
 ) -> Vec<Spanned> {
     let mut preprocessor =
         Preprocessor { files, macros: Macros::default(), output: Vec::new(), depth: 0, included: 0, stopped: false };
-    let at = Location { file: Arc::from("command line"), line: 1, column: 1 };
+    let at = Location { file: Arc::from("given macros"), line: 1, column: 1 };
     for definition in macros {
-        preprocessor.macros.define(definition, &at, diagnostics);
+        let (name, text) = definition.split_once('=').unwrap_or((definition, "1"));
+        preprocessor.macros.define(&format!("{} {text}", name.trim()), &at, diagnostics);
     }
     preprocessor.file(file, text, diagnostics);
     preprocessor.output

@@ -67,6 +67,10 @@ fn errors_name_what_was_expected() {
     assert!(errors("struct __x { long x; };")[0].contains("a letter expected"));
     let covered = "union U switch (boolean) { case TRUE: long x; case FALSE: long y; default: long z; };";
     assert!(errors(covered)[0].contains("its default is never selected"));
+    assert!(
+        errors("interface I { struct f { long x; }; void F(); };")[0].contains("declared already, at test.idl:1:22")
+    );
+    assert!(errors("interface I { void f(); typedef long f; };")[0].contains("declared already, at test.idl:1:20"));
     let attribute = "interface I { attribute long x; void x(); };";
     assert!(errors(attribute)[0].contains("\"x\" is declared already, at test.idl:1:30"));
 }
@@ -303,8 +307,8 @@ fn conditions_choose() {
 
 #[test]
 fn macros_may_be_given() {
-    let macros = ["WIDE".to_owned(), "SIZE 3".to_owned()];
-    let text = "#if defined WIDE && SIZE >= 3\ntypedef long Row[SIZE];\n#endif\n";
+    let macros = ["WIDE".to_owned(), "SIZE=3".to_owned()];
+    let text = "#if WIDE && SIZE >= 3\ntypedef long Row[SIZE];\n#endif\n";
     let output = compile_with("test.idl", text, &Memory(HashMap::new()), &macros).expect("valid");
     assert!(output.code.contains("pub type Row = [i32; 3];"));
 }

@@ -14,7 +14,7 @@ pub fn run(options: &Idl) -> Result<()> {
     // A message a line, as compilers have it.
     let code = match options.file.extension().and_then(|extension| extension.to_str()) {
         Some("x") if !(options.include.is_empty() && options.define.is_empty()) => {
-            bail!("{name}: -I and -D are for .idl files; `#include` and `#if` are not followed in a .x file: run `cpp` first")
+            bail!("{name}: -I and -D are for .idl files; `#include` and `#if` are not followed in a .x file: run `cpp -C` first")
         }
         Some("x") => {
             let output = rpc::compile(&name, &text).map_err(|found| anyhow!("\n{found}"))?;

@@ -1,13 +1,23 @@
-//! What the compilers of interface definitions make of names that are awkward in Rust compiles, and is what they make now
-//! (`crates/idl/tests`).
+//! What the compilers of interface definitions make of awkward names compiles. Tests of `crates/idl` compare it with what they
+//! make now.
 
 #[path = "generated/awkward_idl.rs"]
 mod awkward_idl;
+#[allow(dead_code)]
+#[rustfmt::skip]
+#[path = "generated/awkward_x.rs"]
+mod awkward_x;
+#[allow(dead_code)]
+#[rustfmt::skip]
+#[path = "generated/quadruple_x.rs"]
+mod quadruple_x;
 
 use awkward_idl::inherited::{BothServant, LeftServant, RightServant};
 use awkward_idl::made::{IFError, IServant};
 use awkward_idl::{THIRD, a, b, same, words};
 use sidestep_orb::SystemException;
+use sidestep_rpc::xdr::Quadruple;
+use sidestep_rpc::{Call, Refusal, Service};
 
 struct Both;
 
@@ -82,4 +92,79 @@ fn names_of_idl_that_meet_are_told_apart() {
     assert_eq!(IFError::from(a::X { code: 1 }), IFError::X(a::X { code: 1 }));
     assert!(matches!(Made.f(), Err(IFError::X_(_))));
     assert_eq!(THIRD.unscaled(), 3_333_333_333_333_333_333_333_333_333_333);
+}
+
+struct Wide;
+
+impl quadruple_x::WideV1Service for Wide {
+    fn largest(&self, _: &Call<'_>, _: Quadruple, argument: quadruple_x::Wide) -> Result<Quadruple, Refusal> {
+        Ok(argument)
+    }
+
+    fn all(&self, _: &Call<'_>, argument: quadruple_x::Wides) -> Result<quadruple_x::Wides, Refusal> {
+        Ok(argument)
+    }
+}
+
+struct V;
+
+impl awkward_x::VService for V {
+    fn foo(&self, _: &Call<'_>, _: i32) -> Result<(), Refusal> {
+        Ok(())
+    }
+
+    fn batch_foo_(&self, _: &Call<'_>, _: awkward_x::VClient) -> Result<(), Refusal> {
+        Ok(())
+    }
+
+    fn begin_foo_(&self, _: &Call<'_>) -> Result<i32, Refusal> {
+        Ok(1)
+    }
+
+    fn new_(&self, _: &Call<'_>) -> Result<i32, Refusal> {
+        Ok(1)
+    }
+
+    fn connect_(&self, _: &Call<'_>, _: &str) -> Result<i32, Refusal> {
+        Ok(1)
+    }
+
+    fn client_(&self, _: &Call<'_>, argument: awkward_x::VServer) -> Result<awkward_x::VServer, Refusal> {
+        Ok(argument)
+    }
+
+    fn into_(
+        &self,
+        _: &Call<'_>,
+        argument: awkward_x::Xdr_,
+        _: awkward_x::Chosen,
+        _: awkward_x::Counted,
+    ) -> Result<awkward_x::Xdr_, Refusal> {
+        Ok(argument)
+    }
+
+    fn null_(
+        &self,
+        _: &Call<'_>,
+        argument: awkward_x::AB__,
+        _: awkward_x::Option_,
+    ) -> Result<awkward_x::AB__, Refusal> {
+        Ok(argument)
+    }
+
+    fn foo_(&self, _: &Call<'_>, argument: Quadruple, _: awkward_x::Box_) -> Result<Quadruple, Refusal> {
+        Ok(argument)
+    }
+}
+
+#[test]
+fn names_of_a_program_that_meet_are_told_apart() {
+    let service = awkward_x::VServer_(V);
+    assert_eq!((service.program(), service.version()), (0x2000_0779, 1));
+    // What the file says of the procedure, and what is so of every procedure 0.
+    assert_eq!([0, 1, 5, 6, 7].map(|procedure| service.repeatable(procedure)), [true, false, false, true, false]);
+    assert_eq!(quadruple_x::WideV1Server(Wide).program(), 0x2000_0778);
+    assert_eq!((awkward_x::MAX_KEY, awkward_x::MAX_KEY_), (3, 4));
+    assert_eq!(awkward_x::Chosen::Default_(1), awkward_x::Chosen::Default_(1));
+    assert_eq!(awkward_x::VClient { value: 1 }.value, 1);
 }

@@ -1,129 +1,66 @@
-//! Syntax to a model in which every name is known, every number has its value, and every type has a size.
+//! Syntax to a [`Model`], or messages about what is wrong.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::names;
-use super::syntax::{Base, Declaration, Definition, Enum, Name, Scalar, Shape, Union, Value, Version};
+use super::model::{Discriminant, Model, declarations};
+use super::names::Names;
+use super::syntax::{Base, Declaration, Definition, Enum, Name, Shape, Union, Value, Version};
 use crate::source::{Diagnostics, Location};
 
-/// A checked file.
-pub struct Model {
-    pub definitions: Vec<Definition>,
-    types: HashMap<String, usize>,
-    numbers: HashMap<String, Number>,
-    /// Which types a type contains, in any way.
-    contains: BTreeMap<String, BTreeSet<String>>,
-}
-
-/// A constant or a member of an enumeration.
-struct Number {
-    value: i128,
-    /// How Rust names it.
-    rust: String,
-}
-
-/// What a union is switched by.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Discriminant {
-    Int,
-    Unsigned,
-    Bool,
-    Enum(String),
-}
-
-impl Model {
-    pub fn type_named(&self, name: &str) -> Option<&Definition> {
-        self.types.get(name).map(|index| &self.definitions[*index])
-    }
-
-    /// The value of a number that was checked.
-    pub fn value(&self, value: &Value) -> i128 {
-        self.number(value).unwrap_or_default()
-    }
-
-    fn number(&self, value: &Value) -> Option<i128> {
-        match value {
-            Value::Number(number, _) => Some(*number),
-            Value::Name(name) => match (self.numbers.get(&name.text), name.text.as_str()) {
-                (Some(number), _) => Some(number.value),
-                (None, "TRUE") => Some(1),
-                (None, "FALSE") => Some(0),
-                (None, _) => None,
-            },
-        }
-    }
-
-    /// How Rust writes a number.
-    pub fn rust(&self, value: &Value) -> String {
-        match value {
-            Value::Name(name) => match self.numbers.get(&name.text) {
-                Some(number) => number.rust.clone(),
-                None => self.value(value).to_string(),
-            },
-            Value::Number(number, _) => number.to_string(),
-        }
-    }
-
-    /// Whether a value of a type can contain others of that type.
-    pub fn recursive(&self, name: &str) -> bool {
-        self.contains.get(name).is_some_and(|contained| contained.contains(name))
-    }
-
-    /// Whether a type holds a floating-point number, which has no total equality.
-    pub fn holds_float(&self, name: &str) -> bool {
-        let direct = |name: &str| {
-            let float = |declaration: &Declaration| matches!(declaration.base, Base::Scalar(Scalar::F32 | Scalar::F64));
-            self.type_named(name).is_some_and(|definition| declarations(definition).into_iter().any(float))
-        };
-        direct(name) || self.contains.get(name).is_some_and(|contained| contained.iter().any(|name| direct(name)))
-    }
-
-    pub fn discriminant(&self, union: &Union) -> Option<Discriminant> {
-        let mut declaration = &union.discriminant;
-        // A chain of typedefs is not longer than the file.
-        for _ in 0..=self.definitions.len() {
-            match (&declaration.base, &declaration.shape) {
-                (Base::Scalar(Scalar::I32), Shape::One) => return Some(Discriminant::Int),
-                (Base::Scalar(Scalar::U32), Shape::One) => return Some(Discriminant::Unsigned),
-                (Base::Scalar(Scalar::Bool), Shape::One) => return Some(Discriminant::Bool),
-                (Base::Named(name), Shape::One) => match self.type_named(name)? {
-                    Definition::Enum(_) => return Some(Discriminant::Enum(name.clone())),
-                    Definition::Typedef(inner) => declaration = inner,
-                    _ => return None,
-                },
-                _ => return None,
-            }
-        }
-        None
-    }
-
-    /// The member of an enumeration with a value.
-    pub fn member<'a>(&self, members: &'a Enum, value: i128) -> Option<&'a Name> {
-        members.members.iter().map(|(name, _)| name).find(|name| self.numbers[&name.text].value == value)
-    }
-
-    pub fn member_value(&self, member: &Name) -> i128 {
-        self.numbers.get(&member.text).map_or(0, |number| number.value)
-    }
-}
+/// How many typedefs may stand for each other.
+const MAX_TYPEDEFS: usize = 64;
 
 pub fn check(definitions: Vec<Definition>, diagnostics: &mut Diagnostics) -> Model {
-    let model = Model { definitions, types: HashMap::new(), numbers: HashMap::new(), contains: BTreeMap::new() };
+    let definitions = without_identities(definitions, diagnostics);
+    let model = Model {
+        definitions,
+        types: HashMap::new(),
+        numbers: HashMap::new(),
+        names: Names::default(),
+        contains: BTreeMap::new(),
+    };
     let mut check = Check { model, diagnostics };
     check.names();
     check.numbers();
     if check.diagnostics.failed() {
         return check.model;
     }
-    let definitions = std::mem::take(&mut check.model.definitions);
-    check.model.definitions = definitions.clone();
+    let definitions = check.model.definitions.clone();
     for definition in &definitions {
         check.definition(definition);
     }
     if !check.diagnostics.failed() {
         check.recursion();
     }
+    if !check.diagnostics.failed() {
+        check.model.names = Names::of(&definitions, &|value| check.model.value(value));
+    }
     check.model
+}
+
+/// Leaves out `typedef struct a a`, which C needs so that the word `struct` can be left out.
+fn without_identities(mut definitions: Vec<Definition>, diagnostics: &mut Diagnostics) -> Vec<Definition> {
+    let is_identity = |definition: &Definition| match definition {
+        Definition::Typedef(it) => {
+            matches!(&it.base, Base::Named(name) if *name == it.name.text) && matches!(it.shape, Shape::One)
+        }
+        _ => false,
+    };
+    let defines = |definition: &Definition| !matches!(definition, Definition::Const(_) | Definition::Program(_));
+    let defined = definitions.iter().filter(|it| defines(it) && !is_identity(it));
+    let defined: BTreeSet<String> = defined.map(|it| it.name().text.clone()).collect();
+    definitions.retain(|definition| {
+        let Name { text, at } = definition.name();
+        if !is_identity(definition) {
+            return true;
+        }
+        match defined.contains(text) {
+            true => diagnostics.warning(at, format!("`typedef {text} {text}` says nothing new and is ignored")),
+            false => diagnostics.error(at, format!("`{text}` is defined as itself and as nothing else")),
+        }
+        false
+    });
+    definitions
 }
 
 struct Check<'a> {
@@ -131,36 +68,14 @@ struct Check<'a> {
     diagnostics: &'a mut Diagnostics,
 }
 
-/// Every declaration in a definition of a type.
-fn declarations(definition: &Definition) -> Vec<&Declaration> {
-    match definition {
-        Definition::Const(_) | Definition::Enum(_) | Definition::Program(_) => Vec::new(),
-        Definition::Typedef(it) => vec![it],
-        Definition::Struct(it) => it.fields.iter().collect(),
-        Definition::Union(it) => {
-            let arms = it.arms.iter().filter_map(|arm| arm.declaration.as_ref());
-            std::iter::once(&it.discriminant).chain(arms).chain(it.default.iter().flatten()).collect()
-        }
-    }
-}
-
 impl Check<'_> {
     fn names(&mut self) {
         let mut types = Unique::new("type");
-        let mut numbers = Unique::new("constant");
         for (index, definition) in self.model.definitions.iter().enumerate() {
-            let name = definition.name();
-            match definition {
-                Definition::Const(_) => numbers.add(name, names::constant_name(&name.text), self.diagnostics),
-                Definition::Program(program) => {
-                    for version in &program.versions {
-                        types.add(&version.name, names::type_name(&version.name.text), self.diagnostics);
-                    }
-                }
-                _ => {
-                    types.add(name, names::type_name(&name.text), self.diagnostics);
-                    self.model.types.insert(name.text.clone(), index);
-                }
+            if !matches!(definition, Definition::Const(_) | Definition::Program(_)) {
+                let name = definition.name();
+                types.add(name, self.diagnostics);
+                self.model.types.insert(name.text.clone(), index);
             }
         }
     }
@@ -169,7 +84,6 @@ impl Check<'_> {
     fn numbers(&mut self) {
         struct Pending<'a> {
             name: &'a Name,
-            rust: String,
             value: Option<&'a Value>,
             /// The member before, for one without a value.
             before: Option<&'a Name>,
@@ -179,17 +93,12 @@ impl Check<'_> {
         for definition in &definitions {
             match definition {
                 Definition::Const(it) => {
-                    let rust = names::constant_name(&it.name.text);
-                    pending.push(Pending { name: &it.name, rust, value: Some(&it.value), before: None });
+                    pending.push(Pending { name: &it.name, value: Some(&it.value), before: None });
                 }
                 Definition::Enum(it) => {
-                    let of = names::type_name(&it.name.text);
-                    let mut unique = Unique::new("value");
                     let mut before = None;
                     for (name, value) in &it.members {
-                        let variant = names::variant_name(&name.text);
-                        unique.add(name, variant.clone(), self.diagnostics);
-                        pending.push(Pending { name, rust: format!("{of}::{variant}"), value: value.as_ref(), before });
+                        pending.push(Pending { name, value: value.as_ref(), before });
                         before = Some(name);
                     }
                 }
@@ -207,12 +116,12 @@ impl Check<'_> {
             pending.retain(|it| {
                 let value = match (it.value, it.before) {
                     (Some(value), _) => self.model.number(value),
-                    (None, Some(before)) => self.model.numbers.get(&before.text).map(|number| number.value + 1),
+                    (None, Some(before)) => self.model.numbers.get(&before.text).map(|number| number + 1),
                     (None, None) => Some(0),
                 };
                 let found = value.is_some();
                 if let Some(value) = value {
-                    self.model.numbers.insert(it.name.text.clone(), Number { value, rust: it.rust.clone() });
+                    self.model.numbers.insert(it.name.text.clone(), value);
                 }
                 !found
             });
@@ -249,15 +158,17 @@ impl Check<'_> {
             Definition::Struct(it) => {
                 let mut fields = Unique::new("member");
                 for field in &it.fields {
-                    fields.add(&field.name, names::field_name(&field.name.text), self.diagnostics);
+                    fields.add(&field.name, self.diagnostics);
                 }
             }
             Definition::Union(it) => self.union(it),
-            Definition::Typedef(_) => {}
+            Definition::Typedef(it) => self.typedef(it),
             Definition::Program(it) => {
                 self.in_range(&it.number, 0, u32::MAX.into(), "the number of a program");
                 let mut numbers = HashMap::new();
+                let mut versions = Unique::new("version");
                 for version in &it.versions {
+                    versions.add(&version.name, self.diagnostics);
                     self.in_range(&version.number, 0, u32::MAX.into(), "the number of a version");
                     self.same_number(&mut numbers, &version.name, &version.number);
                     self.version(version);
@@ -270,18 +181,11 @@ impl Check<'_> {
         let mut unique = Unique::new("procedure");
         let mut numbers = HashMap::new();
         for procedure in &version.procedures {
-            unique.add(&procedure.name, names::field_name(&procedure.name.text), self.diagnostics);
+            unique.add(&procedure.name, self.diagnostics);
             self.in_range(&procedure.number, 0, u32::MAX.into(), "the number of a procedure");
             self.same_number(&mut numbers, &procedure.name, &procedure.number);
             for declaration in procedure.result.iter().chain(&procedure.arguments) {
                 self.declaration(declaration);
-            }
-            let name = names::field_name(&procedure.name.text);
-            if ["new", "connect", "client"].contains(&name.as_str()) || name.starts_with("begin_") {
-                self.diagnostics.error(&procedure.name.at, format!("`{name}` is a name that every client has already"));
-            }
-            if name == "null" && self.model.value(&procedure.number) != 0 {
-                self.diagnostics.error(&procedure.name.at, "only procedure 0 can be called `null`");
             }
         }
     }
@@ -341,6 +245,22 @@ impl Check<'_> {
         }
     }
 
+    fn typedef(&mut self, it: &Declaration) {
+        let mut inner = it;
+        for _ in 0..MAX_TYPEDEFS {
+            let Base::Named(name) = &inner.base else { return };
+            match self.model.type_named(name) {
+                Some(Definition::Typedef(next)) => inner = next,
+                _ => return,
+            }
+        }
+        // One that contains itself gets a message of its own.
+        if inner.name.text != it.name.text {
+            let message = format!("more than {MAX_TYPEDEFS} typedefs stand for each other, or they have no end");
+            self.diagnostics.error(&it.name.at, message);
+        }
+    }
+
     fn declaration(&mut self, it: &Declaration) {
         if let Base::Named(name) = &it.base
             && self.model.type_named(name).is_none()
@@ -380,7 +300,7 @@ impl Check<'_> {
                     }
                 }
             }
-            closed(edges)
+            closed(&edges)
         };
         let inside = edges(&|_, it| matches!(it.shape, Shape::One | Shape::Fixed(_)));
         let aliases = edges(&|definition, _| matches!(definition, Definition::Typedef(_)));
@@ -398,24 +318,22 @@ impl Check<'_> {
 }
 
 /// Everything that can be reached from each type.
-fn closed(mut edges: BTreeMap<String, BTreeSet<String>>) -> BTreeMap<String, BTreeSet<String>> {
-    loop {
-        let mut grown = edges.clone();
-        for reached in grown.values_mut() {
-            let further: Vec<String> = reached.iter().filter_map(|name| edges.get(name)).flatten().cloned().collect();
-            reached.extend(further);
+fn closed(edges: &BTreeMap<String, BTreeSet<String>>) -> BTreeMap<String, BTreeSet<String>> {
+    let reached = |from: &String| {
+        let mut reached = BTreeSet::new();
+        let mut open = vec![from];
+        while let Some(name) = open.pop() {
+            open.extend(edges.get(name).into_iter().flatten().filter(|next| reached.insert((*next).clone())));
         }
-        if grown == edges {
-            return edges;
-        }
-        edges = grown;
-    }
+        reached
+    };
+    edges.keys().map(|name| (name.clone(), reached(name))).collect()
 }
 
-/// Names that must differ, in the file and in Rust.
+/// Names that must differ.
 struct Unique {
     what: &'static str,
-    seen: HashMap<String, (String, Location)>,
+    seen: HashMap<String, Location>,
 }
 
 impl Unique {
@@ -423,18 +341,11 @@ impl Unique {
         Self { what, seen: HashMap::new() }
     }
 
-    fn add(&mut self, name: &Name, rust: String, diagnostics: &mut Diagnostics) {
-        let Unique { what, seen } = self;
-        if let Some((other, at)) = seen.get(&rust) {
-            let text = &name.text;
-            let message = if other == text {
-                format!("{what} `{text}` is already defined at {at}")
-            } else {
-                format!("{what} `{text}` would be `{rust}` in Rust, as `{other}` at {at}")
-            };
-            diagnostics.error(&name.at, message);
+    fn add(&mut self, name: &Name, diagnostics: &mut Diagnostics) {
+        if let Some(at) = self.seen.get(&name.text) {
+            diagnostics.error(&name.at, format!("{} `{}` is already defined at {at}", self.what, name.text));
         } else {
-            seen.insert(rust, (name.text.clone(), name.at.clone()));
+            self.seen.insert(name.text.clone(), name.at.clone());
         }
     }
 }

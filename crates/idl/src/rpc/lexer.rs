@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use crate::source::{Diagnostics, Location};
+use crate::source::{Diagnostics, Location, without_mark};
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Kind {
     Word(String),
     Number(i128),
-    /// `#define NAME NUMBER`: the rest follows as the tokens of a constant.
+    /// `#define NAME NUMBER`: the name and the number follow as the tokens of a constant.
     Define,
     Mark(char),
     End,
@@ -18,14 +18,17 @@ pub enum Kind {
 pub struct Token {
     pub kind: Kind,
     pub at: Location,
+    /// Right before it stands a comment that says nothing but `repeatable`.
+    pub repeatable: bool,
 }
 
 pub fn tokens(file: &str, text: &str, diagnostics: &mut Diagnostics) -> Vec<Token> {
     let mut lexer = Lexer {
-        rest: text.chars().peekable(),
+        rest: without_mark(text).chars().peekable(),
         at: Location { file: Arc::from(file), line: 1, column: 1 },
         tokens: Vec::new(),
         line_start: true,
+        repeatable: false,
         diagnostics,
     };
     lexer.run();
@@ -38,6 +41,8 @@ struct Lexer<'a> {
     tokens: Vec<Token>,
     /// Nothing but blanks has come on this line.
     line_start: bool,
+    /// The comment `repeatable` has come since the last token.
+    repeatable: bool,
     diagnostics: &'a mut Diagnostics,
 }
 
@@ -60,48 +65,62 @@ impl Lexer<'_> {
                     self.diagnostics.warning(&at, "a line of C is ignored");
                 }
                 '#' if first => self.directive(&at),
-                '/' => self.comment(&at),
-                '-' | '0'..='9' => self.number(&at),
-                _ if next.is_alphabetic() || next == '_' => {
-                    let word = self.take_while(|c| c.is_alphanumeric() || c == '_');
-                    if word.is_ascii() {
-                        self.push(Kind::Word(word), at);
-                    } else {
-                        self.diagnostics.error(&at, format!("`{word}`: names have letters, digits and `_` only"));
-                    }
-                }
-                '{' | '}' | '(' | ')' | '[' | ']' | '<' | '>' | '*' | '=' | ';' | ':' | ',' => {
-                    self.next();
-                    self.push(Kind::Mark(next), at);
-                }
-                _ => {
-                    self.next();
-                    self.diagnostics.error(&at, format!("`{}` means nothing here", next.escape_default()));
-                }
+                _ => self.token(next, at),
             }
         }
         self.push(Kind::End, self.at.clone());
     }
 
-    fn comment(&mut self, at: &Location) {
-        self.next();
-        match self.rest.peek() {
-            Some('/') => {
-                self.line();
-            }
-            Some('*') => {
-                self.next();
-                let mut star = false;
-                loop {
-                    match self.next() {
-                        Some('/') if star => break,
-                        Some(next) => star = next == '*',
-                        None => return self.diagnostics.error(at, "this comment does not end"),
-                    }
+    /// A token or a comment.
+    fn token(&mut self, first: char, at: Location) {
+        match first {
+            '/' => self.comment(&at),
+            '-' | '0'..='9' => self.number(&at),
+            _ if first.is_alphabetic() || first == '_' => {
+                let word = self.take_while(|c| c.is_alphanumeric() || c == '_');
+                if word.is_ascii() {
+                    self.push(Kind::Word(word), at);
+                } else {
+                    self.diagnostics.error(&at, format!("`{word}`: names have letters, digits and `_` only"));
                 }
             }
-            _ => self.diagnostics.error(at, "`/` means nothing here"),
+            '{' | '}' | '(' | ')' | '[' | ']' | '<' | '>' | '*' | '=' | ';' | ':' | ',' => {
+                self.next();
+                self.push(Kind::Mark(first), at);
+            }
+            '"' | '\'' => {
+                self.next();
+                self.take_while(|c| c != first && c != '\n');
+                self.next();
+                self.diagnostics
+                    .error(&at, "texts and characters are not supported: the value of a constant is a number");
+                self.push(Kind::Number(0), at);
+            }
+            _ => {
+                self.next();
+                self.diagnostics.error(&at, format!("`{}` means nothing here", first.escape_default()));
+            }
         }
+    }
+
+    fn comment(&mut self, at: &Location) {
+        self.next();
+        let mut text = String::new();
+        match self.rest.peek() {
+            Some('/') => text = self.line(),
+            Some('*') => {
+                self.next();
+                while !text.ends_with("*/") {
+                    match self.next() {
+                        Some(next) => text.push(next),
+                        None => return self.diagnostics.error(at, "this comment does not end: expected `*/`"),
+                    }
+                }
+                text.truncate(text.len() - 2);
+            }
+            _ => self.diagnostics.error(at, "`/` means nothing here: a comment begins with `/*` or `//`"),
+        }
+        self.repeatable |= text.trim_start_matches('/').trim() == "repeatable";
     }
 
     fn number(&mut self, at: &Location) {
@@ -111,6 +130,10 @@ impl Lexer<'_> {
         } else {
             1
         };
+        if !self.rest.peek().is_some_and(char::is_ascii_digit) {
+            self.diagnostics.error(at, "expected a digit right behind `-`");
+            self.take_while(|c| c == ' ' || c == '\t');
+        }
         let word = self.take_while(|c| c.is_alphanumeric() || c == '_');
         // A leading zero means octal, as in C.
         let value = match word.strip_prefix("0x").or_else(|| word.strip_prefix("0X")) {
@@ -120,36 +143,68 @@ impl Lexer<'_> {
         };
         match value {
             Ok(value) if value <= i128::from(u64::MAX) => self.push(Kind::Number(sign * value), at.clone()),
-            _ => self.diagnostics.error(at, format!("`{word}` is not a number of at most 64 bits")),
+            _ if word.is_empty() => {}
+            _ => {
+                self.diagnostics.error(at, format!("`{word}` is not a number of at most 64 bits"));
+                // So that the parser has no fault to find.
+                self.push(Kind::Number(0), at.clone());
+            }
         }
     }
 
     fn directive(&mut self, at: &Location) {
+        self.next();
+        self.blanks();
+        let word = self.take_while(|c| c.is_alphanumeric() || c == '_');
+        if word == "define" {
+            return self.define(at);
+        }
         let line = self.line();
-        let words: Vec<&str> = line[1..].split_whitespace().collect();
-        match words.as_slice() {
-            [] | ["pragma" | "ident", ..] => {}
-            ["define", name, value] if value.starts_with(|c: char| c.is_ascii_digit() || c == '-') => {
-                self.push(Kind::Define, at.clone());
-                let mut inner =
-                    tokens(&at.file, &format!("{name} = {value};"), self.diagnostics).into_iter().collect::<Vec<_>>();
-                inner.pop();
-                self.tokens.extend(inner.into_iter().map(|token| Token { at: at.clone(), ..token }));
-            }
-            ["define", ..] => {
-                self.diagnostics.error(at, "only `#define NAME NUMBER` is understood: run `cpp -P` first")
-            }
-            ["include", what, ..] => self
+        let rest: Vec<&str> = line.split_whitespace().collect();
+        match (word.as_str(), rest.as_slice()) {
+            ("" | "pragma" | "ident", _) => {}
+            ("include", [what, ..]) => self
                 .diagnostics
-                .error(at, format!("`#include {what}` is not followed: run `cpp -P` first, or compile that file, too")),
+                .error(at, format!("`#include {what}` is not followed: run `cpp -C` first, or compile that file, too")),
             // The mark of `cpp`: the next line is line NUMBER of FILE.
-            [number, rest @ ..] if number.parse::<u32>().is_ok() => {
-                self.mark(number, rest);
+            ("line", [number, rest @ ..]) if number.parse::<u32>().is_ok() => self.mark(number, rest),
+            (number, rest) if number.parse::<u32>().is_ok() => self.mark(number, rest),
+            _ => self.diagnostics.error(at, format!("`#{word}` is not understood: run `cpp -C` first")),
+        }
+    }
+
+    /// `#define NAME NUMBER` as the tokens of a constant.
+    fn define(&mut self, at: &Location) {
+        let begin = self.tokens.len();
+        self.push(Kind::Define, at.clone());
+        self.blanks();
+        while let Some(&next) = self.rest.peek().filter(|next| **next != '\n') {
+            self.token(next, self.at.clone());
+            self.blanks();
+        }
+        let end = Token { kind: Kind::Mark(';'), at: self.at.clone(), repeatable: false };
+        let defined: Vec<Token> = self.tokens.drain(begin..).collect();
+        let kinds: Vec<&Kind> = defined.iter().map(|token| &token.kind).collect();
+        let number = match kinds.as_slice() {
+            [_, Kind::Word(_), Kind::Number(_)] => 2,
+            [_, Kind::Word(_), Kind::Mark('('), Kind::Number(_), Kind::Mark(')')] => 3,
+            _ => return self.diagnostics.error(at, "only `#define NAME NUMBER` is understood: run `cpp -C` first"),
+        };
+        let equals = Token { kind: Kind::Mark('='), ..end.clone() };
+        let tokens = [&defined[0], &defined[1], &equals, &defined[number], &end];
+        self.tokens.extend(tokens.into_iter().cloned());
+    }
+
+    /// Blanks within a line, and a backslash that goes on with the next.
+    fn blanks(&mut self) {
+        loop {
+            self.take_while(|c| c != '\n' && c.is_whitespace());
+            let mut ahead = self.rest.clone();
+            if ahead.next() != Some('\\') || ahead.find(|c| *c != '\r') != Some('\n') {
+                return;
             }
-            ["line", number, rest @ ..] if number.parse::<u32>().is_ok() => {
-                self.mark(number, rest);
-            }
-            [word, ..] => self.diagnostics.error(at, format!("`#{word}` is not understood: run `cpp -P` first")),
+            self.take_while(|c| c != '\n');
+            self.next();
         }
     }
 
@@ -189,6 +244,7 @@ impl Lexer<'_> {
     }
 
     fn push(&mut self, kind: Kind, at: Location) {
-        self.tokens.push(Token { kind, at });
+        let repeatable = std::mem::take(&mut self.repeatable);
+        self.tokens.push(Token { kind, at, repeatable });
     }
 }

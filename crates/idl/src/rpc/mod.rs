@@ -1,17 +1,19 @@
 //! The language of rpcgen (RFC 4506 §6, RFC 5531 §12) to Rust.
 //!
 //! ```text
-//! text ──lexer──▶ tokens ──parser──▶ syntax ──check──▶ Model ──generate──▶ one file of Rust
+//! text ──lexer──▶ tokens ──parser──▶ syntax ──check──▶ Model, Names ──generate──▶ one file of Rust
 //! ```
 //!
 //! What rpcgen takes beyond the standards is taken, too: `char`, `short` and `long`, the names of C such as `u_int`,
 //! `struct` before the name of a type, enumerators without values, several arguments. There is no preprocessor:
 //! `#define NAME NUMBER` is a constant, the line marks of `cpp` are understood, other `#` lines are errors, and lines that begin
-//! with `%` are ignored with a warning, since they hold C.
+//! with `%` are ignored with a warning, since they hold C. The comment `/* repeatable */` right before a procedure says that it may
+//! be executed twice.
 
 mod check;
 mod generate;
 mod lexer;
+mod model;
 mod names;
 mod parser;
 mod syntax;

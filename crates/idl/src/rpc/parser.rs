@@ -22,6 +22,10 @@ pub fn parse(tokens: Vec<Token>, diagnostics: &mut Diagnostics) -> Vec<Definitio
             Err(Failed) => parser.skip_definition(start),
         }
     }
+    for token in parser.tokens.iter().filter(|token| token.repeatable) {
+        let message = "a comment `repeatable` is about the procedure behind it, and there is none";
+        parser.diagnostics.warning(&token.at, message);
+    }
     definitions
 }
 
@@ -194,6 +198,7 @@ impl Parser<'_> {
     }
 
     fn procedure(&mut self) -> Parsed<Procedure> {
+        let repeatable = self.take_repeatable();
         let result = self.unnamed("result")?;
         let name = self.name("the name of the procedure")?;
         self.mark('(')?;
@@ -219,7 +224,13 @@ impl Parser<'_> {
         self.mark('=')?;
         let number = self.value()?;
         self.mark(';')?;
-        Ok(Procedure { name, result, arguments, number })
+        Ok(Procedure { repeatable, name, result, arguments, number })
+    }
+
+    /// Whether the comment `repeatable` stands before the next token.
+    fn take_repeatable(&mut self) -> bool {
+        let index = self.next.min(self.tokens.len() - 1);
+        std::mem::take(&mut self.tokens[index].repeatable)
     }
 
     /// The type of an argument or a result, `None` for `void`.

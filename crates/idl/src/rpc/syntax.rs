@@ -139,6 +139,8 @@ pub struct Version {
 
 #[derive(Debug, Clone)]
 pub struct Procedure {
+    /// It may be executed again when its call comes again.
+    pub repeatable: bool,
     pub name: Name,
     pub result: Option<Declaration>,
     pub arguments: Vec<Declaration>,

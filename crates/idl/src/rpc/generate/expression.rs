@@ -1,7 +1,6 @@
 //! The types of Rust, and the expressions that encode and decode them.
 
 use super::Generator;
-use crate::rpc::names;
 use crate::rpc::syntax::{Base, Declaration, Definition, Scalar, Shape, Value};
 
 /// How an expression names a value that it encodes.
@@ -41,7 +40,7 @@ impl Generator<'_> {
         let one = match &it.base {
             Base::Scalar(scalar) => scalar_type(*scalar).to_owned(),
             Base::Quadruple => "xdr::Quadruple".to_owned(),
-            Base::Named(name) => names::type_name(name),
+            Base::Named(name) => self.model.names.type_named(name).to_owned(),
             Base::Opaque => "u8".to_owned(),
             Base::String => return "String".to_owned(),
         };

@@ -4,18 +4,17 @@ mod expression;
 mod program;
 mod shown;
 
-use super::check::{Discriminant, Model};
-use super::names;
+use std::collections::HashSet;
+
+use super::model::{Discriminant, Model};
+use super::names::DEFAULT;
 use super::syntax::{Const, Declaration, Definition, Enum, Struct, Union};
+use crate::names::Scope;
 use expression::Place;
 
 pub fn generate(file: &str, model: &Model) -> String {
     let mut generator = Generator { model, out: String::new() };
-    let name = file.rsplit('/').next().unwrap_or(file);
-    generator.line(0, &format!("// Generated from {name} by `sidestep idl`. Changes belong there."));
-    generator.line(0, "");
-    generator.imports();
-    for definition in &model.definitions {
+    for (index, definition) in model.definitions.iter().enumerate() {
         generator.line(0, "");
         match definition {
             Definition::Const(it) => generator.constant(it),
@@ -23,10 +22,35 @@ pub fn generate(file: &str, model: &Model) -> String {
             Definition::Struct(it) => generator.structure(it),
             Definition::Union(it) => generator.union(it),
             Definition::Typedef(it) => generator.alias(it),
-            Definition::Program(it) => generator.program(it),
+            Definition::Program(it) => generator.program(index, it),
         }
     }
-    generator.out
+    let name = file.rsplit('/').next().unwrap_or(file);
+    let code = generator.out;
+    format!("// Generated from {name} by `sidestep idl`. Changes belong there.\n\n{}{code}", imports(&code))
+}
+
+/// The imports of what the code names.
+fn imports(code: &str) -> String {
+    let mut words = HashSet::new();
+    for line in code.lines().filter(|line| !line.trim_start().starts_with("//")) {
+        for path in line.split(|each: char| !each.is_ascii_alphanumeric() && !"_:".contains(each)) {
+            // Of a path, the first word is what is imported.
+            words.extend(path.split(':').next());
+        }
+    }
+    let import = |path: &str, names: &[&str]| {
+        let used: Vec<&str> = names.iter().copied().filter(|name| words.contains(name)).collect();
+        match used.as_slice() {
+            [] => String::new(),
+            ["xdr"] => format!("use {path};\n"),
+            ["xdr", others @ ..] => format!("use {path}::{{self, {}}};\n", others.join(", ")),
+            [one] => format!("use {path}::{one};\n"),
+            several => format!("use {path}::{{{}}};\n", several.join(", ")),
+        }
+    };
+    import("sidestep_rpc::xdr", &["xdr", "Reader", "Writer", "Xdr"])
+        + &import("sidestep_rpc", &["Call", "Client", "Error", "Pending", "Procedure", "Refusal", "Service"])
 }
 
 struct Generator<'a> {
@@ -35,23 +59,6 @@ struct Generator<'a> {
 }
 
 impl Generator<'_> {
-    fn imports(&mut self) {
-        let has_program = self.model.definitions.iter().any(|it| matches!(it, Definition::Program(_)));
-        let has_values = self
-            .model
-            .definitions
-            .iter()
-            .any(|it| matches!(it, Definition::Enum(_) | Definition::Struct(_) | Definition::Union(_)));
-        if has_values {
-            self.line(0, "use sidestep_rpc::xdr::{self, Reader, Writer, Xdr};");
-        } else if has_program {
-            self.line(0, "use sidestep_rpc::xdr::{self, Reader, Writer};");
-        }
-        if has_program {
-            self.line(0, "use sidestep_rpc::{Call, Client, Error, Pending, Procedure, Refusal, Service};");
-        }
-    }
-
     fn constant(&mut self, it: &Const) {
         let value = self.model.value(&it.value);
         let kind = match value {
@@ -61,25 +68,26 @@ impl Generator<'_> {
             _ => "u64",
         };
         self.line(0, &format!("/// `{}`.", shown::constant(it)));
-        self.line(0, &format!("pub const {}: {kind} = {value};", names::constant_name(&it.name.text)));
+        self.line(0, &format!("pub const {}: {kind} = {value};", self.model.names.constant(&it.name.text)));
     }
 
     fn enumeration(&mut self, it: &Enum) {
-        let name = names::type_name(&it.name.text);
+        let name = self.model.names.type_named(&it.name.text);
         self.line(0, &format!("/// `enum {}`.", it.name.text));
         self.line(0, "#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]");
         self.line(0, &format!("pub enum {name} {{"));
         for (member, _) in &it.members {
             let value = self.model.member_value(member);
             self.line(1, &format!("/// `{}`.", member.text));
-            self.line(1, &format!("{} = {value},", names::variant_name(&member.text)));
+            self.line(1, &format!("{} = {value},", self.model.names.variant(&member.text)));
         }
         self.line(0, "}");
-        self.xdr(&name, "out.i32(*self as i32)", |generator| {
+        self.xdr(name, "out.i32(*self as i32)", |generator| {
             generator.line(2, "Ok(match input.i32()? {");
             for (member, _) in &it.members {
                 let value = generator.model.member_value(member);
-                generator.line(3, &format!("{value} => Self::{},", names::variant_name(&member.text)));
+                let variant = generator.model.names.variant(&member.text);
+                generator.line(3, &format!("{value} => Self::{variant},"));
             }
             generator.no_value(&it.name.text);
             generator.line(2, "})");
@@ -87,29 +95,30 @@ impl Generator<'_> {
     }
 
     fn structure(&mut self, it: &Struct) {
-        let name = names::type_name(&it.name.text);
+        let name = self.model.names.type_named(&it.name.text);
         self.line(0, &format!("/// `struct {}`.", it.name.text));
         self.derive(&it.name.text);
         self.line(0, &format!("pub struct {name} {{"));
-        for field in &it.fields {
+        let names = self.model.names.fields(&it.name.text);
+        for (field, name) in it.fields.iter().zip(names) {
             self.line(1, &format!("/// `{}`.", shown::declaration(field)));
             let kind = self.rust_type(field);
-            self.line(1, &format!("pub {}: {kind},", names::field_name(&field.name.text)));
+            self.line(1, &format!("pub {name}: {kind},"));
         }
         self.line(0, "}");
         let mut encode = String::new();
-        for (index, field) in it.fields.iter().enumerate() {
-            let place = Place::field(&names::field_name(&field.name.text));
+        for (index, (field, name)) in it.fields.iter().zip(names).enumerate() {
+            let place = Place::field(name);
             encode += &self.encode(field, &place);
             if index + 1 < it.fields.len() {
                 encode += "?;\n        ";
             }
         }
-        self.xdr(&name, &encode, |generator| {
+        self.xdr(name, &encode, |generator| {
             generator.line(2, "Ok(Self {");
-            for field in &it.fields {
+            for (field, name) in it.fields.iter().zip(names) {
                 let value = generator.decode(field);
-                generator.line(3, &format!("{}: {value}?,", names::field_name(&field.name.text)));
+                generator.line(3, &format!("{name}: {value}?,"));
             }
             generator.line(2, "})");
         });
@@ -117,7 +126,7 @@ impl Generator<'_> {
 
     fn union(&mut self, it: &Union) {
         let owner = &it.name.text;
-        let name = names::type_name(owner);
+        let name = self.model.names.type_named(owner);
         let discriminant = self.model.discriminant(it).expect("a checked union");
         let cases = self.cases(it, &discriminant);
         self.line(0, &format!("/// `union {owner} switch ({})`.", shown::declaration(&it.discriminant)));
@@ -134,7 +143,7 @@ impl Generator<'_> {
         if let Some(default) = &it.default {
             self.line(1, &format!("/// `default: {}`, with the discriminant.", shown::arm(default.as_ref())));
             let content = default.as_ref().map(|it| format!(", {}", self.rust_type(it))).unwrap_or_default();
-            self.line(1, &format!("Default({kind}{content}),"));
+            self.line(1, &format!("{DEFAULT}({kind}{content}),"));
         }
         self.line(0, "}");
 
@@ -175,7 +184,7 @@ impl Generator<'_> {
             };
         }
         encode += "        }";
-        self.xdr(&name, &encode, |generator| {
+        self.xdr(name, &encode, |generator| {
             let discriminant_of = generator.decode(&it.discriminant);
             let typed = discriminant_of == "input.value()";
             let read = if typed { format!("input.value::<{kind}>()?") } else { format!("{discriminant_of}?") };
@@ -211,30 +220,27 @@ impl Generator<'_> {
 
     fn cases<'b>(&self, it: &'b Union, discriminant: &Discriminant) -> Vec<Case<'b>> {
         let mut cases = Vec::new();
+        let mut scope = Scope::reserving(if it.default.is_some() { &[DEFAULT] } else { &[] });
         for arm in &it.arms {
             for label in &arm.labels {
                 let value = self.model.value(label);
-                let (variant, rust) = match discriminant {
-                    Discriminant::Bool => {
-                        if value == 0 {
-                            ("False".into(), "false".into())
-                        } else {
-                            ("True".into(), "true".into())
-                        }
-                    }
+                let (variant, rust): (String, String) = match discriminant {
+                    Discriminant::Bool if value == 0 => ("False".into(), "false".into()),
+                    Discriminant::Bool => ("True".into(), "true".into()),
                     Discriminant::Enum(name) => {
                         let Some(Definition::Enum(members)) = self.model.type_named(name) else {
                             unreachable!("a checked union")
                         };
                         let member = self.model.member(members, value).expect("a checked union");
-                        let variant = names::variant_name(&member.text);
-                        (variant.clone(), format!("{}::{variant}", names::type_name(name)))
+                        let variant = self.model.names.variant(&member.text);
+                        (variant.to_owned(), self.model.names.number(&member.text).expect("a checked union"))
                     }
                     Discriminant::Int | Discriminant::Unsigned => {
                         let variant = if value < 0 { format!("CaseMinus{}", -value) } else { format!("Case{value}") };
                         (variant, value.to_string())
                     }
                 };
+                let variant = scope.give(variant);
                 cases.push(Case { variant, rust, shown: shown::value(label), declaration: arm.declaration.as_ref() });
             }
         }
@@ -244,7 +250,7 @@ impl Generator<'_> {
     fn alias(&mut self, it: &Declaration) {
         self.line(0, &format!("/// `typedef {}`.", shown::declaration(it)));
         let kind = self.rust_type(it);
-        self.line(0, &format!("pub type {} = {kind};", names::type_name(&it.name.text)));
+        self.line(0, &format!("pub type {} = {kind};", self.model.names.type_named(&it.name.text)));
     }
 
     fn derive(&mut self, name: &str) {

@@ -1,40 +1,42 @@
 //! Programs: for each version a client, a trait for the service, and what gives calls to it.
 
 use super::{Generator, Place, shown};
-use crate::rpc::names;
+use crate::rpc::names::{ProcedureNames, VersionNames};
 use crate::rpc::syntax::{Base, Declaration, Definition, Procedure, Program, Shape, Version};
 
 impl Generator<'_> {
-    pub fn program(&mut self, it: &Program) {
+    /// The code of a program, which is the definition with this index.
+    pub fn program(&mut self, index: usize, it: &Program) {
         let program = self.model.value(&it.number);
-        for (index, version) in it.versions.iter().enumerate() {
-            if index > 0 {
+        for (place, version) in it.versions.iter().enumerate() {
+            if place > 0 {
                 self.line(0, "");
             }
+            let names = self.model.names.version(index, place);
             let of = format!(
                 "`{}`, version {} of program `{}`",
                 version.name.text,
                 shown::value(&version.number),
                 it.name.text
             );
-            self.client(version, program, &of);
+            self.client(version, names, program, &of);
             self.line(0, "");
-            self.service(version, &of);
+            self.service(version, names, &of);
             self.line(0, "");
-            self.server(version, program, &of);
+            self.server(version, names, program, &of);
         }
     }
 
-    fn client(&mut self, it: &Version, program: i128, of: &str) {
-        let name = names::type_name(&it.name.text);
+    fn client(&mut self, it: &Version, names: &VersionNames, program: i128, of: &str) {
+        let name = &names.client;
         let version = self.model.value(&it.number);
         self.line(0, &format!("/// Calls {of}."));
         self.line(0, "#[derive(Debug, Clone)]");
-        self.line(0, &format!("pub struct {name}Client {{"));
+        self.line(0, &format!("pub struct {name} {{"));
         self.line(1, "client: Client,");
         self.line(0, "}");
         self.line(0, "");
-        self.line(0, &format!("impl {name}Client {{"));
+        self.line(0, &format!("impl {name} {{"));
         self.line(1, "/// The number of the program.");
         self.line(1, &format!("pub const PROGRAM: u32 = {program};"));
         self.line(1, "/// The number of the version.");
@@ -62,15 +64,14 @@ impl Generator<'_> {
             self.line(2, &format!("self.client.call({procedure}, |_| Ok(()), |_| Ok(()))"));
             self.line(1, "}");
         }
-        for procedure in &it.procedures {
-            self.client_call(procedure);
+        for (procedure, names) in it.procedures.iter().zip(&names.procedures) {
+            self.client_call(procedure, names);
         }
         self.line(0, "}");
     }
 
-    fn client_call(&mut self, it: &Procedure) {
-        let name = names::field_name(&it.name.text);
-        let plain = name.trim_start_matches("r#").to_owned();
+    fn client_call(&mut self, it: &Procedure, names: &ProcedureNames) {
+        let ProcedureNames { call: name, begin, batch } = names;
         let arguments = argument_names(it);
         let mut parameters = String::new();
         for (argument, declaration) in arguments.iter().zip(&it.arguments) {
@@ -95,7 +96,7 @@ impl Generator<'_> {
         self.line(1, "}");
         self.line(0, "");
         self.line(1, &format!("/// Begins `{}` and does not wait for its end.", it.name.text));
-        self.line(1, &format!("pub fn begin_{plain}(&self{parameters}) -> Result<Pending<{result}>, Error> {{"));
+        self.line(1, &format!("pub fn {begin}(&self{parameters}) -> Result<Pending<{result}>, Error> {{"));
         self.line(2, &procedure);
         self.line(2, &format!("self.client.begin(procedure, {encode}, {decode})"));
         self.line(1, "}");
@@ -108,7 +109,7 @@ impl Generator<'_> {
                     it.name.text
                 ),
             );
-            self.line(1, &format!("pub fn batch_{plain}(&self{parameters}) -> Result<(), Error> {{"));
+            self.line(1, &format!("pub fn {batch}(&self{parameters}) -> Result<(), Error> {{"));
             self.line(2, &procedure);
             self.line(2, &format!("self.client.batch(procedure, {encode})"));
             self.line(1, "}");
@@ -132,17 +133,17 @@ impl Generator<'_> {
         }
     }
 
-    fn service(&mut self, it: &Version, of: &str) {
-        let name = names::type_name(&it.name.text);
+    fn service(&mut self, it: &Version, names: &VersionNames, of: &str) {
+        let name = &names.service;
         self.line(0, &format!("/// What a server does for {of}."));
-        self.line(0, &format!("pub trait {name}Service: Send + Sync + 'static {{"));
+        self.line(0, &format!("pub trait {name}: Send + Sync + 'static {{"));
         if self.null_is_missing(it) {
             self.line(1, "/// Procedure 0, which does nothing.");
             self.line(1, "fn null(&self, _call: &Call<'_>) -> Result<(), Refusal> {");
             self.line(2, "Ok(())");
             self.line(1, "}");
         }
-        for (index, procedure) in it.procedures.iter().enumerate() {
+        for (index, (procedure, names)) in it.procedures.iter().zip(&names.procedures).enumerate() {
             if index > 0 || self.null_is_missing(it) {
                 self.line(0, "");
             }
@@ -151,21 +152,21 @@ impl Generator<'_> {
                 parameters += &format!(", {argument}: {}", self.given(declaration));
             }
             let result = self.result_type(procedure);
-            let method = names::field_name(&procedure.name.text);
+            let method = &names.call;
             self.line(1, &format!("/// `{}`.", shown::procedure(procedure)));
             self.line(1, &format!("fn {method}(&self, call: &Call<'_>{parameters}) -> Result<{result}, Refusal>;"));
         }
         self.line(0, "}");
     }
 
-    fn server(&mut self, it: &Version, program: i128, of: &str) {
-        let name = names::type_name(&it.name.text);
+    fn server(&mut self, it: &Version, names: &VersionNames, program: i128, of: &str) {
+        let VersionNames { server: name, service, .. } = names;
         let version = self.model.value(&it.number);
         self.line(0, &format!("/// Gives the calls of {of} to a service."));
         self.line(0, "#[derive(Debug)]");
-        self.line(0, &format!("pub struct {name}Server<T>(pub T);"));
+        self.line(0, &format!("pub struct {name}<T>(pub T);"));
         self.line(0, "");
-        self.line(0, &format!("impl<T: {name}Service> Service for {name}Server<T> {{"));
+        self.line(0, &format!("impl<T: {service}> Service for {name}<T> {{"));
         self.line(1, "fn program(&self) -> u32 {");
         self.line(2, &program.to_string());
         self.line(1, "}");
@@ -186,16 +187,34 @@ impl Generator<'_> {
             self.line(4, "self.0.null(call)");
             self.line(3, "}");
         }
-        for procedure in &it.procedures {
-            self.server_call(procedure);
+        for (procedure, names) in it.procedures.iter().zip(&names.procedures) {
+            self.server_call(procedure, names);
         }
         self.line(3, "_ => Err(Refusal::ProcedureUnavailable),");
         self.line(2, "}");
         self.line(1, "}");
+        self.repeatable(it);
         self.line(0, "}");
     }
 
-    fn server_call(&mut self, it: &Procedure) {
+    /// Which procedures may be executed again, if the file says so of any.
+    fn repeatable(&mut self, it: &Version) {
+        let said = it.procedures.iter().filter(|procedure| procedure.repeatable);
+        let mut numbers: Vec<i128> = said.map(|procedure| self.model.value(&procedure.number)).collect();
+        if numbers.is_empty() {
+            return;
+        }
+        numbers.push(0);
+        numbers.sort_unstable();
+        numbers.dedup();
+        let numbers: Vec<String> = numbers.iter().map(ToString::to_string).collect();
+        self.line(0, "");
+        self.line(1, "fn repeatable(&self, procedure: u32) -> bool {");
+        self.line(2, &format!("matches!(procedure, {})", numbers.join(" | ")));
+        self.line(1, "}");
+    }
+
+    fn server_call(&mut self, it: &Procedure, names: &ProcedureNames) {
         let arguments = argument_names(it);
         self.line(3, &format!("{} => {{", self.model.value(&it.number)));
         for (argument, declaration) in arguments.iter().zip(&it.arguments) {
@@ -208,7 +227,7 @@ impl Generator<'_> {
         }
         self.line(4, "input.finish()?;");
         let passed: String = arguments.iter().map(|argument| format!(", {argument}")).collect();
-        let call = format!("self.0.{}(call{passed})", names::field_name(&it.name.text));
+        let call = format!("self.0.{}(call{passed})", names.call);
         match &it.result {
             None => self.line(4, &call),
             Some(declaration) => {

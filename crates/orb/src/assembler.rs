@@ -78,6 +78,8 @@ pub(crate) struct Assembler {
     limit: usize,
     /// Messages whose fragments have not all come, by request id; GIOP 1.1 has at most one.
     partial: HashMap<u32, Vec<u8>>,
+    /// The bytes of all of them.
+    held: usize,
     /// A message put together of fragments, while it is looked at.
     assembled: Vec<u8>,
 }
@@ -85,7 +87,7 @@ pub(crate) struct Assembler {
 /// What is read at once.
 const CHUNK: usize = 32 * 1024;
 
-/// How many messages may be in fragments at once. Each holds what has come of it.
+/// How many messages may be in fragments at once. All together hold no more than one message may have.
 const MAX_PARTIAL: usize = 64;
 
 /// The key of the one message that GIOP 1.1 can have in fragments.
@@ -94,7 +96,7 @@ const UNNUMBERED: u32 = u32::MAX;
 impl Assembler {
     pub(crate) fn new(limit: usize) -> Self {
         let (buffer, partial) = (Vec::new(), HashMap::new());
-        Self { buffer, begin: 0, end: 0, limit, partial, assembled: Vec::new() }
+        Self { buffer, begin: 0, end: 0, limit, partial, held: 0, assembled: Vec::new() }
     }
 
     /// Where the next bytes go. Grows only as bytes have come: an announced length allocates nothing.
@@ -192,20 +194,22 @@ impl Assembler {
             if self.partial.len() == MAX_PARTIAL {
                 return Err(Broken::TooManyPartial);
             }
-            self.partial.insert(key, message.bytes.to_vec());
+            let size = message.bytes.len();
+            self.held = within(self.held + size, self.limit)?;
+            let before = self.partial.insert(key, message.bytes.to_vec());
+            self.held -= before.map_or(0, |before| before.len());
             return Ok(false);
         }
         let whole = self.partial.get_mut(&key).ok_or(Broken::StrayFragment)?;
         let more = &message.bytes[(header::LEN + fragment::header_len(header.version)).min(message.bytes.len())..];
         let size = whole.len() + more.len();
-        if size > self.limit {
-            return Err(Broken::TooLarge { size, limit: self.limit });
-        }
+        self.held = within(self.held + more.len(), self.limit)?;
         whole.extend_from_slice(more);
         if header.more_fragments {
             return Ok(false);
         }
         self.assembled = self.partial.remove(&key).ok_or(Broken::StrayFragment)?;
+        self.held -= size;
         let first = header::Repr::parse(&header::Header::new_checked(&self.assembled)?)?;
         let size = u32::try_from(size - header::LEN).unwrap_or(u32::MAX);
         header::Repr { more_fragments: false, size, ..first }.emit(&mut self.assembled);
@@ -214,8 +218,12 @@ impl Assembler {
 
     /// Forgets the fragments of a request that was cancelled.
     pub(crate) fn forget(&mut self, request_id: u32) {
-        self.partial.remove(&request_id);
+        self.held -= self.partial.remove(&request_id).map_or(0, |whole| whole.len());
     }
+}
+
+fn within(size: usize, limit: usize) -> Result<usize, Broken> {
+    if size > limit { Err(Broken::TooLarge { size, limit }) } else { Ok(size) }
 }
 
 #[cfg(test)]
@@ -265,7 +273,7 @@ mod tests {
                 }
             }
             assert_eq!(found, expected, "cut at {cut}");
-            assert_eq!((assembler.begin, assembler.partial.len()), (assembler.end, 0));
+            assert_eq!((assembler.begin, assembler.partial.len(), assembler.held), (assembler.end, 0, 0));
         }
     }
 
@@ -284,5 +292,16 @@ mod tests {
         feed(&mut assembler, &message(MessageType::Request, true, &[0; 60]));
         feed(&mut assembler, &message(MessageType::Fragment, true, &[0; 60]));
         assert!(matches!(assembler.next(), Err(Broken::TooLarge { .. })));
+        // Of several messages, together.
+        let mut assembler = Assembler::new(100);
+        feed(&mut assembler, &message(MessageType::Request, true, &[0; 60]));
+        feed(&mut assembler, &message(MessageType::Request, true, &[1; 60]));
+        assert!(matches!(assembler.next(), Err(Broken::TooLarge { .. })));
+        let mut assembler = Assembler::new(100);
+        feed(&mut assembler, &message(MessageType::Request, true, &[0; 60]));
+        assert!(assembler.next().unwrap().is_none());
+        assembler.forget(0);
+        feed(&mut assembler, &message(MessageType::Request, true, &[1; 60]));
+        assert!(assembler.next().unwrap().is_none());
     }
 }

@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use sidestep_fabric::Node;
 use sidestep_wire::giop::{Version, header};
 use sidestep_wire::ior::component::{CodeSetChoice, Component};
 use sidestep_wire::ior::corbaloc::{Address, Location};
@@ -22,7 +21,7 @@ use crate::route::host_name;
 use crate::server::{Counters, Server, Session, serve};
 use crate::settings::{Builder, Settings};
 use crate::strand::{
-    Card, Endpoint, Listener, Strand, connect_fabric, connect_tcp, connect_unix, connect_via, io_error,
+    Endpoint, Links, Listener, Strand, connect_fabric, connect_tcp, connect_unix, connect_via, is_far,
 };
 use crate::{Ior, Object, naming};
 
@@ -42,8 +41,7 @@ pub struct Core {
     named_keys: Mutex<HashMap<Vec<u8>, Vec<u8>>>,
     /// Tells transient objects of this process from those of others.
     incarnation: u64,
-    node: Mutex<Option<Node>>,
-    card: Mutex<Option<Card>>,
+    links: Links,
     /// References that were made.
     references: AtomicUsize,
 }
@@ -80,12 +78,7 @@ impl Orb {
         Builder::from_arguments(arguments)?.build()
     }
 
-    pub(crate) fn start(
-        settings: Settings,
-        listeners: Vec<Arc<dyn Listener>>,
-        node: Option<Node>,
-        card: Option<Card>,
-    ) -> io::Result<Self> {
+    pub(crate) fn start(settings: Settings, listeners: Vec<Arc<dyn Listener>>, links: Links) -> io::Result<Self> {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let incarnation = since.as_nanos() as u64 ^ (u64::from(std::process::id()) << 40);
         let initial = Mutex::new(settings.initial.clone());
@@ -98,8 +91,7 @@ impl Orb {
             initial,
             named_keys: Mutex::default(),
             incarnation,
-            node: Mutex::new(node),
-            card: Mutex::new(card),
+            links,
             references: AtomicUsize::new(0),
         });
         let root = Poa::root(Arc::downgrade(&core), incarnation);
@@ -189,9 +181,7 @@ impl Orb {
         self.server().stop();
         self.root_poa().destroy(true);
         self.0.pool.close();
-        // With the last connection the node goes too, and clients learn that nobody is there.
-        self.0.card.lock().unwrap_or_else(PoisonError::into_inner).take();
-        self.0.node.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.0.links.close();
     }
 
     /// Closes the connections to servers; the next call makes a new one. Calls that are under way fail with `COMM_FAILURE`.
@@ -256,28 +246,9 @@ impl Orb {
         Ok(match endpoint {
             Endpoint::Tcp { host, port } => connect_tcp(host, *port, deadline)?,
             Endpoint::Unix { path } => connect_unix(path)?,
-            Endpoint::Fabric { name } => connect_fabric(&self.node()?, name, deadline)?,
-            Endpoint::Via { name, flow } => connect_via(&self.card()?, name, *flow, deadline)?,
+            Endpoint::Fabric { name } => connect_fabric(&self.0.links.node(name)?, name, deadline)?,
+            Endpoint::Via { name, flow } => connect_via(&self.0.links.card()?, name, *flow, deadline)?,
         })
-    }
-
-    /// The fabric node of this broker, made when it is first needed.
-    fn node(&self) -> io::Result<Node> {
-        let mut node = self.0.node.lock().unwrap_or_else(PoisonError::into_inner);
-        match &*node {
-            Some(node) => Ok(node.clone()),
-            None => Ok(node.insert(Node::new().map_err(io_error)?).clone()),
-        }
-    }
-
-    /// Its NIC, made when it is first needed.
-    fn card(&self) -> io::Result<Card> {
-        let node = self.node()?;
-        let mut card = self.0.card.lock().unwrap_or_else(PoisonError::into_inner);
-        match &*card {
-            Some(card) => Ok(card.clone()),
-            None => Ok(card.insert(Card::new(&node)?).clone()),
-        }
     }
 
     /// A reference to an object of this broker, with everything that the broker listens on.
@@ -296,6 +267,10 @@ impl Orb {
                 }
                 Endpoint::Unix { path } => {
                     components.push(Component::Unix { host: host_name(), path: path.clone() });
+                }
+                // Any host may go there.
+                Endpoint::Fabric { name } if is_far(name) => {
+                    components.push(Component::Fabric { host: String::new(), name: name.clone() });
                 }
                 Endpoint::Fabric { .. } | Endpoint::Via { .. } => {
                     let name = endpoint.fabric_name().unwrap_or_default();

@@ -10,7 +10,7 @@ use sidestep_wire::ior::{Ior, TAG_INTERNET_IOP, iiop};
 
 use crate::cdr::CharSet;
 use crate::client::Connection;
-use crate::strand::Endpoint;
+use crate::strand::{Endpoint, is_far};
 
 /// One way to an object.
 pub(crate) struct Route {
@@ -53,7 +53,7 @@ impl Route {
     }
 }
 
-/// The ways that a reference offers and this broker knows: the fabric, VIA and UNIX sockets of this host before TCP.
+/// The ways that a reference offers and this broker knows: the fabric, VIA and UNIX sockets of this host, then iWARP, then TCP.
 pub(crate) fn routes(ior: &Ior) -> Vec<Route> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let mut routes = Vec::new();
@@ -75,7 +75,7 @@ pub(crate) fn routes(ior: &Ior) -> Vec<Route> {
                 Component::Unix { host, path } if here(host) => {
                     routes.push(route(Endpoint::Unix { path: path.clone() }));
                 }
-                Component::Fabric { host, name } if here(host) => {
+                Component::Fabric { host, name } if here(host) || is_far(name) => {
                     routes.push(route(Endpoint::of_fabric_name(name)));
                 }
                 _ => {}

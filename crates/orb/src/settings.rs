@@ -5,12 +5,11 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sidestep_fabric::Node;
 use sidestep_wire::giop::Version;
 
 use crate::Orb;
 use crate::server::Threads;
-use crate::strand::{Card, FabricListener, Flow, Listener, SocketListener, ViaListener, io_error};
+use crate::strand::{FabricListener, Flow, Links, Listener, SocketListener, ViaListener};
 
 pub(crate) struct Settings {
     pub(crate) timeout: Option<Duration>,
@@ -41,6 +40,7 @@ enum Where {
     Tcp { address: String, host: Option<String> },
     Unix { path: String },
     Fabric { name: String },
+    Iwarp { address: String, host: Option<String> },
     Via { name: String, flow: Flow },
 }
 
@@ -82,6 +82,19 @@ impl Builder {
     /// Listens on the fabric under a name such as `shm:echo`. Clients of this host prefer it to sockets.
     pub fn fabric(mut self, name: &str) -> Self {
         self.listeners.push(Where::Fabric { name: name.to_owned() });
+        self
+    }
+
+    /// Listens for channels from other hosts, which iWARP carries, on an address with a port. References name the address, and
+    /// clients prefer it to plain TCP.
+    pub fn iwarp(mut self, address: &str) -> Self {
+        self.listeners.push(Where::Iwarp { address: address.to_owned(), host: None });
+        self
+    }
+
+    /// Listens for channels from other hosts on an address with a port; references name `host`.
+    pub fn iwarp_as(mut self, address: &str, host: &str) -> Self {
+        self.listeners.push(Where::Iwarp { address: address.to_owned(), host: Some(host.to_owned()) });
         self
     }
 
@@ -142,22 +155,25 @@ impl Builder {
 
     /// Starts the broker.
     pub fn build(self) -> io::Result<Orb> {
-        let wants = |kind: fn(&Where) -> bool| self.listeners.iter().any(kind);
-        let via = wants(|listener| matches!(listener, Where::Via { .. }));
-        let fabric = via || wants(|listener| matches!(listener, Where::Fabric { .. }));
-        let node = if fabric { Some(Node::new().map_err(io_error)?) } else { None };
-        let card = node.as_ref().filter(|_| via).map(Card::new).transpose()?;
+        let links = Links::default();
         let mut listeners: Vec<Arc<dyn Listener>> = Vec::new();
         for listener in &self.listeners {
-            listeners.push(match (listener, &node, &card) {
-                (Where::Tcp { address, host }, ..) => Arc::new(SocketListener::tcp(address, host.as_deref())?),
-                (Where::Unix { path }, ..) => Arc::new(SocketListener::unix(path)?),
-                (Where::Fabric { name }, Some(node), _) => Arc::new(FabricListener::new(node, name)?),
-                (Where::Via { name, flow }, _, Some(card)) => Arc::new(ViaListener::new(card.clone(), name, *flow)?),
-                _ => continue,
+            listeners.push(match listener {
+                Where::Tcp { address, host } => Arc::new(SocketListener::tcp(address, host.as_deref())?),
+                Where::Unix { path } => Arc::new(SocketListener::unix(path)?),
+                Where::Fabric { name } => Arc::new(FabricListener::new(&links.node(name)?, name)?),
+                Where::Iwarp { address, host } => {
+                    let name = format!("iwarp:{address}");
+                    let listener = FabricListener::new(&links.node(&name)?, &name)?;
+                    Arc::new(match host {
+                        Some(host) => listener.known_as(host),
+                        None => listener,
+                    })
+                }
+                Where::Via { name, flow } => Arc::new(ViaListener::new(links.card()?, name, *flow)?),
             });
         }
-        Orb::start(self.settings, listeners, node, card)
+        Orb::start(self.settings, listeners, links)
     }
 
     pub(crate) fn from_arguments(arguments: &mut Vec<String>) -> io::Result<Self> {

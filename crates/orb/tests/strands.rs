@@ -1,6 +1,7 @@
 //! Every transport with every thread model.
 
 mod peer;
+mod raw;
 
 use std::time::Duration;
 
@@ -13,21 +14,16 @@ fn client() -> Orb {
 }
 
 /// A server on one transport, and what its references then begin with.
-fn listening(on: &str, test: &str) -> (Builder, String) {
-    let name = format!("orb-{test}-{}", std::process::id());
-    let (builder, shown) = match on {
-        "tcp" => (Orb::builder().tcp("127.0.0.1:0"), "tcp:".to_owned()),
-        "unix" => {
-            let path = std::env::temp_dir().join(&name);
-            let path = path.to_str().unwrap();
-            (Orb::builder().unix(path), format!("unix:{path}"))
-        }
-        "fabric" => (Orb::builder().fabric(&format!("shm:{name}")), format!("fabric:shm:{name}")),
-        "via" => (Orb::builder().via(&name), format!("via:{name}")),
-        "via-flow" => (Orb::builder().via_flow(&name), format!("via-flow:{name}")),
-        other => panic!("there is no transport {other}"),
+fn listening(on: &str) -> (Builder, String) {
+    let name = raw::name_of(on);
+    let shown = match on {
+        "tcp" => "tcp:".to_owned(),
+        "fabric" => format!("fabric:shm:{name}"),
+        "iwarp" => "fabric:iwarp:127.".to_owned(),
+        "unix" => format!("unix:{}", raw::path_of(&name)),
+        via => format!("{via}:{name}"),
     };
-    (builder, format!("by {shown}"))
+    (raw::listening(on, &name), format!("by {shown}"))
 }
 
 fn dispatcher() -> Threads {
@@ -35,7 +31,7 @@ fn dispatcher() -> Threads {
 }
 
 fn everything(on: &str, threads: Threads) {
-    let (builder, shown) = listening(on, &format!("{on}-{}", threads == Threads::PerConnection));
+    let (builder, shown) = listening(on);
     let server = builder.threads(threads).build().unwrap();
     let (own, gate) = serve(&server);
     let peer = seen_by(&client(), &own);
@@ -130,6 +126,16 @@ fn fabric_with_a_dispatcher() {
 }
 
 #[test]
+fn iwarp_with_threads() {
+    everything("iwarp", Threads::PerConnection);
+}
+
+#[test]
+fn iwarp_with_a_dispatcher() {
+    everything("iwarp", dispatcher());
+}
+
+#[test]
 fn via_with_threads() {
     everything("via", Threads::PerConnection);
 }
@@ -157,6 +163,7 @@ fn a_reference_offers_all_that_its_server_listens_on() {
         .tcp("127.0.0.1:0")
         .unix(path.to_str().unwrap())
         .via(&name)
+        .iwarp(&raw::iwarp_address())
         .fabric(&format!("shm:{name}"))
         .threads(dispatcher())
         .build()
@@ -165,16 +172,38 @@ fn a_reference_offers_all_that_its_server_listens_on() {
     let peer = seen_by(&client(), &own);
     let shown = format!("{:?}", peer.object());
     let at = |what: &str| shown.find(what).unwrap_or_else(|| panic!("{what} is not in {shown}"));
-    assert!(at("fabric:") < at("via:") && at("via:") < at("unix:") && at("unix:") < at("tcp:"), "{shown}");
+    let places = ["fabric:shm:", "via:", "unix:", "fabric:iwarp:", "tcp:"].map(at);
+    assert!(places.is_sorted(), "{shown}");
     peer.ping().unwrap();
     server.shutdown();
+}
+
+/// References name iWARP whatever the client's host is called, under the name that was asked for; a client that does not reach
+/// it goes on with TCP.
+#[test]
+fn a_reference_to_iwarp_is_for_other_hosts() {
+    let address = raw::iwarp_address();
+    let (host, port) = address.rsplit_once(':').unwrap();
+    let server = Orb::builder().tcp("127.0.0.1:0").iwarp_as(&address, "localhost").build().unwrap();
+    let own = serve(&server).0;
+    let peer = seen_by(&client(), &own);
+    let shown = format!("{:?}", peer.object());
+    assert!(shown.contains(&format!("by fabric:iwarp:localhost:{port} tcp:")), "{shown}");
+    // Nobody listens at this address of that name.
+    assert!(!host.starts_with("127.0.0."));
+    peer.ping().unwrap();
+    server.shutdown();
+    let server = Orb::builder().iwarp_as(&raw::iwarp_address(), host).build().unwrap();
+    seen_by(&client(), &serve(&server).0).ping().unwrap();
+    server.shutdown();
+    server.run();
 }
 
 /// A dispatcher that is idle serves a call without another thread, and without asking for one.
 #[test]
 fn a_dispatcher_serves_by_one_thread_while_nothing_blocks() {
     let settings = Dispatching { stall: Duration::from_secs(60), ..Dispatching::default() };
-    let (builder, _) = listening("fabric", "counted");
+    let (builder, _) = listening("fabric");
     let server = builder.threads(Threads::Dispatcher(settings)).build().unwrap();
     let (own, _) = serve(&server);
     let peers: Vec<_> = (0..20).map(|_| seen_by(&client(), &own)).collect();

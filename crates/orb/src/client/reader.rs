@@ -138,10 +138,11 @@ fn deliver(connection: &Connection, own: &mut Own<'_>, message: &Message<'_>) ->
     match message.header.message_type {
         MessageType::Reply => {}
         MessageType::CloseConnection => return Err(Fault::Lost(Lost::Refused)),
+        MessageType::MessageError => return Err(Fault::Lost(Lost::Broken)),
         // A client that does not offer to be called gets no requests, and no replies to what it does not ask.
-        _ => return Err(Fault::Lost(Lost::Broken)),
+        _ => return Err(Fault::Malformed),
     }
-    let (parsed, body) = parse(message, connection.chars).ok_or(Fault::Lost(Lost::Broken))?;
+    let (parsed, body) = parse(message, connection.chars).ok_or(Fault::Malformed)?;
     let fill = |reply: &mut Reply| {
         (reply.format, reply.status, reply.body) = (message.format(connection.chars), parsed.status, body);
         message.copy_to(&mut reply.bytes)

@@ -28,6 +28,8 @@ struct Reader {
     session: Session,
     /// The beginning of a message that lies in the memory of the transport.
     head: Vec<u8>,
+    /// What lay there when somebody last looked was a message that had not come whole.
+    is_stuck: bool,
 }
 
 /// What is left of a connection after it was served for a while.
@@ -52,7 +54,7 @@ impl Connection {
     pub(super) fn new(token: u64, strand: Strand, limit: usize) -> Self {
         let Strand { sender, receiver, closer } = strand;
         let (assembler, session) = (Assembler::new(limit), Session::default());
-        let reader = Reader { receiver, assembler, session, head: Vec::new() };
+        let reader = Reader { receiver, assembler, session, head: Vec::new(), is_stuck: false };
         Self { token, line: Line::new(sender, closer), reader: Mutex::new(reader), work: AtomicU8::new(IDLE) }
     }
 
@@ -71,8 +73,10 @@ impl Connection {
         free
     }
 
+    /// Whether something may have come since somebody last looked. The watch reports what comes of a message that lies there in
+    /// part.
     pub(super) fn has_news(&self) -> bool {
-        self.reader.try_lock().is_ok_and(|mut reader| reader.receiver.has_news())
+        self.reader.try_lock().is_ok_and(|mut reader| !reader.is_stuck && reader.receiver.has_news())
     }
 
     /// Has what comes reported to a watch.
@@ -83,6 +87,7 @@ impl Connection {
     /// Serves what has come, at most so many messages. Without a deadline it waits for something to come.
     pub(super) fn serve_ready(&self, orb: &Orb, deadline: Option<Instant>, most: usize) -> Served {
         let mut reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
+        reader.is_stuck = false;
         let mut served = 0;
         while served < most {
             match reader.serve_next(&self.line, orb, deadline) {
@@ -162,11 +167,12 @@ impl Reader {
 
     /// Serves a large message where it lies, if that can be done, or takes in bytes of it.
     fn serve_shown(&mut self, line: &Line, orb: &Orb, deadline: Option<Instant>) -> Result<bool, Ended> {
-        let Self { receiver, assembler, session, head } = self;
+        let Self { receiver, assembler, session, head, is_stuck } = self;
         let mut outcome = None;
         let mut take = |message: &Message<'_>| outcome = Some(serve(orb, message, session, Some(line)));
         let sizes = orb.direct()..=orb.message_limit();
         let shown = receiver.show(&mut Look { sizes, head, take: &mut take }, deadline);
+        *is_stuck = shown.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::TimedOut);
         if let Some(answer) = outcome {
             self.reply(line, answer?)?;
             shown?;

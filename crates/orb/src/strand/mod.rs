@@ -4,6 +4,7 @@
 //! goes there from wherever it lies, in as many pieces as a message has; what has come is copied out, or looked at there.
 
 mod fabric;
+mod links;
 mod socket;
 mod via;
 mod watch;
@@ -16,6 +17,7 @@ use std::time::Instant;
 use crate::assembler::Message;
 
 pub(crate) use fabric::{FabricListener, connect_fabric, io_error};
+pub(crate) use links::{Links, is_far};
 pub(crate) use socket::{SocketListener, connect_tcp, connect_unix};
 pub(crate) use via::{Card, Flow, ViaListener, connect_via};
 pub(crate) use watch::Watch;
@@ -121,13 +123,14 @@ impl Endpoint {
         via.unwrap_or_else(|| Endpoint::Fabric { name: name.to_owned() })
     }
 
-    /// The faster, the smaller.
+    /// The better, the smaller: what stays on this host, and then what its server offers besides what every broker can do.
     pub(crate) fn rank(&self) -> u8 {
         match self {
-            Endpoint::Fabric { .. } => 0,
+            Endpoint::Fabric { name } if !is_far(name) => 0,
             Endpoint::Via { .. } => 1,
             Endpoint::Unix { .. } => 2,
-            Endpoint::Tcp { .. } => 3,
+            Endpoint::Fabric { .. } => 3,
+            Endpoint::Tcp { .. } => 4,
         }
     }
 }

@@ -3,8 +3,10 @@
 //! The pieces of a message are put into the peer's ring as they come, from where they lie, and become visible together. A
 //! large message is looked at in the ring; its beginning is copied out first, so what is checked there stays as it is.
 
+mod listener;
+
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
 use sidestep_fabric::event::SourceId;
@@ -13,18 +15,17 @@ use sidestep_fabric::{Channel, ChannelOptions, Endpoint as FabricEndpoint, Error
 use sidestep_sys::clock;
 use sidestep_wire::giop::{MessageType, header};
 
-use super::{Close, Endpoint, Listener, Look, ReceiveHalf, SendHalf, Strand, Watch};
+use super::{Close, Look, ReceiveHalf, SendHalf, Strand, Watch};
 use crate::assembler::{Message, Rest};
 use crate::cdr::Source;
+
+pub(crate) use listener::FabricListener;
 
 /// How much of a message that is looked at in the ring is copied out first: more than its headers usually take.
 const HEAD: usize = 1024;
 
 /// How much is taken out of the ring at a time.
 const PIECE: usize = 16 << 10;
-
-/// How long a client may take to open its side of a channel.
-const OPENING_NS: u64 = 1_000_000_000;
 
 /// Connects to a broker that listens on the fabric.
 pub(crate) fn connect_fabric(node: &Node, name: &str, deadline: Option<Instant>) -> io::Result<Strand> {
@@ -223,70 +224,6 @@ impl Source for Ring<'_> {
     fn append_to(&self, at: usize, count: usize, into: &mut Vec<u8>) -> bool {
         let part = self.0.part(at, count);
         part.and_then(|part| part.fold((), |(), piece| into.extend_from_slice(piece))).is_ok()
-    }
-}
-
-/// Accepts channels under a name.
-pub(crate) struct FabricListener {
-    /// `None` once it is closed, so that nothing holds the node of a broker that is shut down.
-    door: Mutex<Option<Arc<Door>>>,
-    name: String,
-}
-
-struct Door {
-    listener: sidestep_fabric::Listener,
-    node: Node,
-    events: EventQueue,
-    /// Delivered when the listener is closed.
-    closing: SourceId,
-}
-
-/// What the events are about; both are looked at whenever one comes.
-const REQUEST: u64 = 0;
-const CLOSING: u64 = 1;
-
-impl FabricListener {
-    pub(crate) fn new(node: &Node, name: &str) -> io::Result<Self> {
-        let listener = node.listen(name).map_err(io_error)?;
-        let events = EventQueue::new(node);
-        listener.attach(&events, REQUEST);
-        let closing = events.attach(CLOSING);
-        let door = Mutex::new(Some(Arc::new(Door { listener, node: node.clone(), events, closing })));
-        Ok(Self { door, name: name.to_owned() })
-    }
-
-    fn door(&self) -> io::Result<Arc<Door>> {
-        let door = self.door.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        Ok(door.ok_or(io::ErrorKind::NotConnected)?)
-    }
-}
-
-impl Listener for FabricListener {
-    fn accept(&self) -> io::Result<Strand> {
-        loop {
-            let door = self.door()?;
-            if let Some(request) = door.listener.poll() {
-                let deadline = Some(clock::now() + OPENING_NS);
-                let channel = Channel::accept(request, ChannelOptions::default(), b"", deadline).map_err(io_error)?;
-                return Ok(strand(channel));
-            }
-            door.events.wait(None).map_err(io_error)?;
-        }
-    }
-
-    fn close(&self) {
-        let door = self.door.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(door) = door {
-            door.events.deliver(door.closing);
-        }
-    }
-
-    fn endpoint(&self) -> Endpoint {
-        Endpoint::Fabric { name: self.name.clone() }
-    }
-
-    fn watch(&self) -> io::Result<Watch> {
-        Ok(Watch::fabric(&self.door()?.node))
     }
 }
 

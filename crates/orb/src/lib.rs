@@ -2,7 +2,7 @@
 //!
 //! **What it is.** [`Orb`] connects callers with objects: [`Object`] is a reference, [`Poa`] leads requests to a
 //! [`Servant`]. Typed references and servants are made from IDL by `sidestep idl`. It speaks GIOP 1.0 to 1.2 over
-//! TCP (IIOP) and UNIX sockets, with any broker that does, and over the fabric and VIA with its like.
+//! TCP (IIOP) and UNIX sockets, with any broker that does, and over the fabric, iWARP and VIA with its like.
 //!
 //! **Who calls it.** Programs with generated code, `sidestep names`.
 //!
@@ -13,37 +13,64 @@
 //! connection, or becomes a system exception of that one call. It never starts a thread for a client, and never calls a
 //! client back over the client's own connection.
 //!
-//! # From IDL to a running server
+//! # From IDL to a running server, in five minutes
+//!
+//! An interface, as `echo.idl` (there is one in `examples/echo`):
 //!
 //! ```text
-//! interface Echo { string echo_string(in string text); };       echo.idl
-//! $ sidestep idl echo.idl > src/echo.rs
+//! module Example {
+//!     exception Silence { string why; };
+//!     interface Echo {
+//!         string say(in string text) raises (Silence);
+//!         readonly attribute unsigned long count;
+//!     };
+//! };
 //! ```
 //!
-//! The server implements the trait that was made for it and activates an object:
+//! `sidestep idl echo.idl -o src/echo.rs` makes Rust of it: `Echo` is a typed reference, `EchoServant` a trait with the operations, and
+//! `EchoSkeleton` leads requests to what implements it. The server implements the trait, activates an object and hands out its
+//! reference; the client makes a typed reference of the text, and calls. Here both are in one program, and each has a broker of its
+//! own, so the calls go over the network:
 //!
-//! ```ignore
+//! ```
+//! # mod echo { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/echo/generated.rs")); }
+//! use std::error::Error;
+//!
+//! use echo::example::{Echo, EchoSayError, EchoServant, EchoSkeleton, Silence};
+//! use sidestep_orb::{Orb, Stub, SystemException};
+//!
 //! struct MyEcho;
 //!
 //! impl EchoServant for MyEcho {
-//!     fn echo_string(&self, text: String) -> Result<String, SystemException> {
+//!     fn say(&self, text: String) -> Result<String, EchoSayError> {
+//!         if text.is_empty() {
+//!             return Err(Silence { why: "nothing was said".to_owned() }.into());
+//!         }
 //!         Ok(text)
+//!     }
+//!
+//!     fn count(&self) -> Result<u32, SystemException> {
+//!         Ok(0)
 //!     }
 //! }
 //!
-//! let orb = Orb::builder().tcp("127.0.0.1:0").build()?;
-//! let echo: Echo = orb.root_poa().activate(EchoSkeleton(MyEcho))?;
-//! println!("{}", echo.object().ior());
-//! orb.root_poa().manager().activate()?;
-//! orb.run();
-//! ```
+//! fn main() -> Result<(), Box<dyn Error>> {
+//!     // The server.
+//!     let server = Orb::builder().tcp("127.0.0.1:0").build()?;
+//!     let echo: Echo = server.root_poa().activate(EchoSkeleton(MyEcho))?;
+//!     server.root_poa().manager().activate()?;
+//!     let text = echo.object().ior().to_string();
 //!
-//! The client makes a reference of the text and calls it:
+//!     // The client.
+//!     let client = Orb::builder().build()?;
+//!     let echo: Echo = client.string_to_object(&text)?.narrow()?.ok_or("not an Echo")?;
+//!     assert_eq!(echo.say("hello")?, "hello");
+//!     assert!(matches!(echo.say(""), Err(EchoSayError::Silence(_))));
 //!
-//! ```ignore
-//! let orb = Orb::builder().build()?;
-//! let echo: Echo = orb.string_to_object(&text)?.narrow()?.ok_or("not an Echo")?;
-//! println!("{}", echo.echo_string("hello")?);
+//!     // A server of its own would wait here: `server.run()`.
+//!     server.shutdown();
+//!     Ok(())
+//! }
 //! ```
 
 #![forbid(unsafe_code)]

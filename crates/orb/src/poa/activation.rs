@@ -55,11 +55,7 @@ fn address(servant: &Arc<dyn Servant>) -> usize {
 }
 
 impl Poa {
-    /// Activates an object with this servant and returns its typed reference.
-    ///
-    /// ```ignore
-    /// let echo: Echo = poa.activate(EchoSkeleton(MyEcho))?;
-    /// ```
+    /// Activates an object with this servant and returns its typed reference, as on the first page of this crate.
     pub fn activate<T: Stub>(&self, servant: impl Servant) -> Result<T, PoaError> {
         let servant: Arc<dyn Servant> = Arc::new(servant);
         let id = self.activate_object(servant)?;

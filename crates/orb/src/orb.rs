@@ -46,6 +46,9 @@ pub struct Core {
     references: AtomicUsize,
 }
 
+/// How many initial references may stand for each other, in case they go in a circle.
+const MOST_NAMES: usize = 8;
+
 /// Why a name is not known, or text is not a reference.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -112,6 +115,11 @@ impl Orb {
 
     /// The reference that a text stands for: `IOR:`, `corbaloc:` or `corbaname:`.
     pub fn string_to_object(&self, text: &str) -> Result<Object, ResolveError> {
+        self.object_of(text, MOST_NAMES)
+    }
+
+    /// The same, by at most so many initial references that stand for each other.
+    fn object_of(&self, text: &str, names: usize) -> Result<Object, ResolveError> {
         let text = text.trim();
         if text.get(..4).is_some_and(|scheme| scheme.eq_ignore_ascii_case("ior:")) {
             let ior: Ior = text.parse()?;
@@ -119,7 +127,7 @@ impl Orb {
         }
         let location: Location = text.parse()?;
         let object = if location.addresses.contains(&Address::Initial) {
-            self.resolve_initial_references(&String::from_utf8_lossy(&location.key))?
+            self.initial(&String::from_utf8_lossy(&location.key), names)?
         } else {
             Object::new(self.clone(), location.to_ior()?)
         };
@@ -131,11 +139,17 @@ impl Orb {
 
     /// The reference of a service that this broker was told about.
     pub fn resolve_initial_references(&self, name: &str) -> Result<Object, ResolveError> {
+        self.initial(name, MOST_NAMES)
+    }
+
+    fn initial(&self, name: &str, names: usize) -> Result<Object, ResolveError> {
+        let unknown = || ResolveError::InvalidName(name.to_owned());
+        let names = names.checked_sub(1).ok_or_else(unknown)?;
         let known = self.0.initial.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned();
         match (known, &self.0.settings.default_initial) {
-            (Some(text), _) => self.string_to_object(&text),
-            (None, Some(prefix)) => self.string_to_object(&format!("{prefix}/{name}")),
-            (None, None) => Err(ResolveError::InvalidName(name.to_owned())),
+            (Some(text), _) => self.object_of(&text, names),
+            (None, Some(prefix)) => self.object_of(&format!("{prefix}/{name}"), names),
+            (None, None) => Err(unknown()),
         }
     }
 

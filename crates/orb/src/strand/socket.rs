@@ -125,6 +125,10 @@ impl SocketListener {
     }
 
     pub(crate) fn unix(path: &str) -> io::Result<Self> {
+        if path.is_empty() {
+            // The kernel would bind it to a name that no reference can have.
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "a UNIX socket needs a path"));
+        }
         Ok(Self::Unix { listener: UnixListener::bind(path)?, path: path.to_owned() })
     }
 }

@@ -112,6 +112,10 @@ pub struct Stat {
     #[arg(long)]
     pub json: bool,
 
+    /// Print all columns; else a terminal gets those that it has room for
+    #[arg(long, conflicts_with_all = ["json", "metrics"])]
+    pub wide: bool,
+
     /// Print totals of each process instead of its sockets
     #[arg(long)]
     pub totals: bool,
@@ -198,12 +202,12 @@ pub struct Top {
 #[derive(Debug, Args)]
 #[command(after_long_help = TAP)]
 pub struct Tap {
-    /// The file to write [default: standard output]
+    /// The file to write, which is emptied when the tap begins [default: standard output]
     #[arg(short, value_name = "FILE")]
     pub write: Option<std::path::PathBuf>,
 
     /// End after so many packets
-    #[arg(short, value_name = "PACKETS")]
+    #[arg(short, value_name = "PACKETS", value_parser = value_parser!(u64).range(1..))]
     pub count: Option<u64>,
 
     /// How many bytes of each packet to keep

@@ -32,6 +32,8 @@ pub struct Conversations {
     held: HashSet<Name>,
     /// Packets so far.
     pub packets: u64,
+    /// Packets that are wanted at most.
+    most: Option<u64>,
     /// Nanoseconds between the beginning of 1970 and that of the monotonic clock.
     offset: u64,
     out: Vec<u8>,
@@ -94,9 +96,14 @@ fn bare(from: SocketAddr, to: SocketAddr, sequence: u32, acknowledged: u32, flag
 }
 
 impl Conversations {
-    /// Nothing was seen yet.
-    pub fn new(offset: u64) -> Conversations {
-        Conversations { offset, ..Conversations::default() }
+    /// Nothing was seen yet. There will be so many packets at most.
+    pub fn new(offset: u64, most: Option<u64>) -> Conversations {
+        Conversations { offset, most, ..Conversations::default() }
+    }
+
+    /// Whether there are all the packets that are wanted.
+    pub fn is_full(&self) -> bool {
+        self.most.is_some_and(|most| self.packets >= most)
     }
 
     /// A piece has come, at this time of the monotonic clock.
@@ -116,7 +123,15 @@ impl Conversations {
 
     fn emit(&mut self, name: Name, now: u64) {
         let Some(conversation) = self.all.get_mut(&name) else { return };
-        let over = conversation.emit(now, self.offset, &mut self.out, &mut self.packets);
+        let over = conversation.emit(now, |time, segment, comment| {
+            // A piece can make several packets.
+            if self.most.is_some_and(|most| self.packets >= most) {
+                return;
+            }
+            let (packet, len) = segment.packet();
+            self.out.extend(pcapng::packet(time.saturating_add(self.offset), &packet, len, comment));
+            self.packets += 1;
+        });
         if conversation.sides.iter().all(|side| side.waiting.is_empty()) {
             self.held.remove(&name);
         }
@@ -155,14 +170,9 @@ impl Conversation {
     }
 
     /// Shows what can be shown. `true`: it is over.
-    fn emit(&mut self, now: u64, offset: u64, out: &mut Vec<u8>, packets: &mut u64) -> bool {
+    fn emit(&mut self, now: u64, mut show: impl FnMut(u64, &Segment<'_>, Option<&str>)) -> bool {
         while let Some(side) = self.ready(now) {
             let Some((record, bytes, _)) = self.sides[side].waiting.pop_front() else { break };
-            let mut show = |time: u64, segment: &Segment<'_>, comment: Option<&str>| {
-                let (packet, len) = segment.packet();
-                out.extend(pcapng::packet(time.saturating_add(offset), &packet, len, comment));
-                *packets += 1;
-            };
             self.time = self.time.max(record.time);
             if !self.begun {
                 self.begin(&record, &mut show);
@@ -296,7 +306,7 @@ mod tests {
     /// Positions begin anywhere; an answer that is handed over before its question comes behind it.
     #[test]
     fn answers_come_behind_questions() {
-        let mut all = Conversations::new(0);
+        let mut all = Conversations::new(0, None);
         // Of one process they come in order.
         let pieces = [
             piece(CLIENT, 1, 100, 50, b"who?"),
@@ -329,7 +339,7 @@ mod tests {
     /// What is missing stays missing, what came twice is shown once, and nothing is acknowledged that was not shown.
     #[test]
     fn gaps_stay_gaps() {
-        let mut all = Conversations::new(0);
+        let mut all = Conversations::new(0, None);
         let pieces = [
             piece(CLIENT, 1, 0, 0, b"abc"),
             piece(CLIENT, 2, 10, 0, b"def"),
@@ -341,5 +351,21 @@ mod tests {
         let data: Vec<_> = shown(all).into_iter().filter(|packet| !packet.4.is_empty()).collect();
         let expected = [(4000, 1, 1, &b"abc"[..]), (4000, 11, 1, b"def"), (4000, 14, 1, b"g"), (80, 1, 15, b"x")];
         assert_eq!(data, expected.map(|(port, a, b, bytes)| (port, a, b, ACK | PSH, bytes.to_vec())));
+    }
+
+    /// The first packets of a piece that makes more of them than are wanted.
+    #[test]
+    fn there_are_no_more_packets_than_are_wanted() {
+        let mut all = Conversations::new(0, Some(5));
+        let pieces = [piece(CLIENT, 1, 0, 0, b"who?"), piece(SERVER, 2, 0, 4, b"you"), piece(CLIENT, 3, 4, 3, b"me")];
+        pieces.into_iter().for_each(|(record, bytes)| all.add(record, bytes, 1));
+        all.settle(u64::MAX);
+        assert!(all.is_full() && all.packets == 5);
+        assert_eq!(shown(all).len(), 5, "a handshake and two pieces");
+        let mut two = Conversations::new(0, Some(2));
+        let (record, bytes) = piece(CLIENT, 1, 0, 0, b"who?");
+        two.add(record, bytes, 1);
+        two.settle(u64::MAX);
+        assert_eq!((two.packets, shown(two).len()), (2, 2));
     }
 }

@@ -34,24 +34,31 @@ const REST: Duration = Duration::from_millis(150);
 /// Captures until it is told to end, or nobody reads.
 pub fn run(options: &Tap) -> Result<()> {
     let filter = source::filter(&options.filter)?;
-    let mut out = output(options.write.as_deref())?;
+    let file = options.write.as_deref().filter(|path| *path != Path::new("-"));
+    if file.is_none() && io::stdout().is_terminal() {
+        bail!("a capture is not for a terminal: give -w FILE, or a pipe as in `sidestep tap | wireshark -k -i -`");
+    }
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM, SIGHUP] {
         signal_hook::flag::register(signal, stop.clone())?;
     }
     let mut source = Source::open(&filter, options.snaplen.into())?;
-    let mut conversations = Conversations::new(offset());
+    // Only now: a tap that does not begin leaves an older capture as it is.
+    let mut out = output(file)?;
+    let mut conversations = Conversations::new(offset(), options.count);
     write(&mut *out, &pcapng::head(options.snaplen))?;
     eprintln!("sidestep: capturing; it ends with an interrupt");
     let mut reader_left = false;
-    while !stop.load(Relaxed) && !reader_left && options.count.is_none_or(|count| conversations.packets < count) {
+    while !stop.load(Relaxed) && !reader_left && !conversations.is_full() {
         reader_left = !step(&mut source, &mut conversations, &mut *out)?;
     }
     source.close();
     if !reader_left {
-        thread::sleep(REST);
-        while step(&mut source, &mut conversations, &mut *out)? && source.has_more() {}
-        conversations.settle(u64::MAX);
+        if !conversations.is_full() {
+            thread::sleep(REST);
+            while step(&mut source, &mut conversations, &mut *out)? && source.has_more() {}
+            conversations.settle(u64::MAX);
+        }
         let losses = source.losses();
         let now = clock::now().saturating_add(offset());
         let rest = [conversations.take(), pcapng::statistics(now, conversations.packets, losses.pieces)].concat();
@@ -84,17 +91,12 @@ fn write(out: &mut dyn Write, bytes: &[u8]) -> Result<bool> {
     }
 }
 
-/// Where the capture goes.
+/// Where the capture goes: a file, or the standard output.
 fn output(file: Option<&Path>) -> Result<Box<dyn Write>> {
-    match file {
-        Some(path) if path != Path::new("-") => {
-            Ok(Box::new(File::create(path).with_context(|| format!("cannot write {}", path.display()))?))
-        }
-        _ if io::stdout().is_terminal() => {
-            bail!("a capture is not for a terminal: give -w FILE, or a pipe as in `sidestep tap | wireshark -k -i -`")
-        }
-        _ => Ok(Box::new(io::stdout())),
-    }
+    Ok(match file {
+        Some(path) => Box::new(File::create(path).with_context(|| format!("cannot write {}", path.display()))?),
+        None => Box::new(io::stdout()),
+    })
 }
 
 /// Nanoseconds between the beginning of 1970 and that of the monotonic clock.

@@ -10,7 +10,7 @@ use sidestep_sockets::{
 };
 use sidestep_sys::clock;
 
-use crate::census::owner;
+use crate::census::{owner, process};
 
 /// The buffers, until it is closed.
 #[derive(Debug)]
@@ -57,7 +57,7 @@ impl Source {
     /// Begins to tap what fits, and to keep so many bytes of each piece.
     pub fn open(filter: &Filter, snap: u64) -> Result<Source> {
         let users = match filter.pid {
-            Some(pid) => vec![owner::of_process(pid)?],
+            Some(pid) => vec![user_of(pid)?],
             None => owner::with_registries(),
         };
         let mut source = Source(Vec::new());
@@ -142,6 +142,16 @@ impl OfUser {
         registry.set_tap(Some((segment, nonce)));
         Ok(OfUser { user, registry: Some(registry), nonce, lanes: buffer.lanes(), buffer, recycled: 0 })
     }
+}
+
+/// The user of a process that can be tapped.
+fn user_of(pid: u32) -> Result<u32> {
+    let user = owner::of_process(pid)?;
+    if process::has_library(pid) == Some(false) {
+        let name = process::program(pid).unwrap_or_default();
+        bail!("process {pid} ({name}) does not run under Sidestep: there is nothing to tap, see `sidestep why {pid}`");
+    }
+    Ok(user)
 }
 
 fn lives(pid: u32) -> bool {

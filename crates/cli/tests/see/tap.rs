@@ -54,6 +54,18 @@ fn payload(capture: &Path, filter: &str) -> Option<Vec<u8>> {
     Some((0..digits.len() / 2).map(|at| u8::from_str_radix(&digits[2 * at..2 * at + 2], 16).expect("hex")).collect())
 }
 
+/// How many packets are in a capture: its enhanced packet blocks.
+fn packets(capture: &Path) -> usize {
+    let bytes = fs::read(capture).expect("a capture");
+    let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
+    let (mut at, mut count) = (0, 0);
+    while at < bytes.len() {
+        count += usize::from(word(at) == 6);
+        at += word(at + 4) as usize;
+    }
+    count
+}
+
 fn is_on_ring(socket: &serde_json::Value) -> bool {
     [&socket["reads_from"], &socket["writes_to"]] == ["ring", "ring"]
 }
@@ -131,8 +143,36 @@ fn taps_come_and_go_while_programs_run() {
         let output = stage.sidestep(&["tap", "-c", "200", "-s", "64", "-w", file, &pid]);
         output.status.success()
     });
+    assert_eq!(packets(&capture), 200);
     let Some(ports) = tshark(&capture, &["-Y", "tcp.len > 0", "-T", "fields", "-e", "tcp.srcport"]) else { return };
     let ports: std::collections::BTreeSet<&str> = ports.lines().collect();
     assert!(ports.len() == 2 && ports.contains(two.port.as_str()), "{ports:?}");
+    two.end();
+}
+
+/// An older capture stays as it was where a tap does not begin: for a process that is not there or not under Sidestep, beside
+/// another tap, or with options that are wrong.
+#[test]
+fn a_tap_that_does_not_begin_leaves_the_file() {
+    let stage = Stage::new("old-capture");
+    let capture = stage.0.join("capture.pcapng");
+    let file = capture.to_str().expect("letters");
+    fs::write(&capture, "an older capture").expect("a file");
+    let refused = |arguments: &[&str], why: &str| {
+        let output = stage.sidestep(&[&["tap", "-w", file], arguments].concat());
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && said.contains(why), "{arguments:?}: {said}");
+        assert_eq!(fs::read_to_string(&capture).expect("a file"), "an older capture", "{arguments:?}");
+    };
+    refused(&[], "nothing to tap");
+    let mut two = Two::start(&stage, &[], "recv");
+    assert_eq!(two.line(), "settled");
+    refused(&["pid=2147483646"], "there is no process");
+    refused(&[&format!("pid={}", std::process::id())], "does not run under Sidestep");
+    refused(&["port=x"], "port is a number");
+    refused(&["-c", "0"], "-c");
+    let other = Tap::start(&stage, &["-w", "/dev/null"]);
+    refused(&[&format!("port={}", two.port)], "another tap is on");
+    other.end();
     two.end();
 }

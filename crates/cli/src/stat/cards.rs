@@ -3,10 +3,11 @@
 use serde_json::json;
 use sidestep_vmmc::board::{self, Kind, Shown};
 
+use super::columns::{self, Column, number, text};
 use crate::census::{memories, process};
 
 /// All cards, or those of one process: a table, or one JSON object a line.
-pub fn shown(only: Option<u32>, as_json: bool) -> String {
+pub fn shown(only: Option<u32>, as_json: bool, room: Option<usize>) -> String {
     let boards = memories::named(board::NAME, board::BYTES);
     let of_interest = boards.iter().filter(|(pid, _)| only.is_none_or(|only| only == *pid));
     let cards: Vec<Shown> = of_interest.filter_map(|(pid, bytes)| board::read(*pid, bytes)).collect();
@@ -17,32 +18,43 @@ pub fn shown(only: Option<u32>, as_json: bool) -> String {
         let of = only.map_or(String::new(), |pid| format!(" of process {pid}"));
         return format!("no cards{of}: no `sidestep-card` runs, and no node has a link `vmmc`\n");
     }
-    let mut table = format!(
-        "{:>7} {:<15} {:<21} {:>9} {:>6} {:>4} {:>4} {:>10} {:>6} {:>10} {:>6} {:>9} {:>9}\n",
-        "PID", "PROGRAM", "CARD", "MEMORY", "C", "L", "A", "PAGES", "HITS", "BUFFERS", "HITS", "DROPPED", "RESENT"
-    );
-    for card in &cards {
+    let row = |card: &Shown| {
         let counters = &card.counters;
         let (page_hits, page_misses) = pages(card);
-        table += &format!(
-            "{:>7} {:<15} {:<21} {:>9} {:>6} {:>4} {:>4} {:>10} {:>6} {:>10} {:>6} {:>9} {:>9}\n",
-            card.pid,
+        vec![
+            card.pid.to_string(),
             process::program(card.pid).unwrap_or_default(),
             name(card),
             super::table::bytes(card.memory),
-            card.vmh.entries,
-            card.vmh.line,
-            card.vmh.ways,
-            page_hits + page_misses,
+            card.vmh.entries.to_string(),
+            card.vmh.line.to_string(),
+            card.vmh.ways.to_string(),
+            (page_hits + page_misses).to_string(),
             percent(page_hits, page_misses),
-            counters.cbh_hits + counters.cbh_misses,
+            (counters.cbh_hits + counters.cbh_misses).to_string(),
             percent(counters.cbh_hits, counters.cbh_misses),
-            counters.dropped,
-            counters.resent,
-        );
-    }
-    table
+            counters.dropped.to_string(),
+            counters.resent.to_string(),
+        ]
+    };
+    columns::table(&COLUMNS, &cards.iter().map(row).collect::<Vec<_>>(), room)
 }
+
+const COLUMNS: [Column; 13] = [
+    number("PID", 7, 0),
+    text("PROGRAM", 0),
+    text("CARD", 0),
+    number("MEMORY", 9, 3),
+    number("C", 6, 5),
+    number("L", 4, 5),
+    number("A", 4, 5),
+    number("PAGES", 10, 1),
+    number("HITS", 6, 1),
+    number("BUFFERS", 10, 2),
+    number("HITS", 6, 2),
+    number("DROPPED", 9, 4),
+    number("RESENT", 9, 4),
+];
 
 fn object(card: &Shown) -> serde_json::Value {
     let counters = &card.counters;

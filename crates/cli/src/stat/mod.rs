@@ -1,6 +1,7 @@
 //! `sidestep stat`: every connection of every process of this user that runs under `sidestep run`; for root, of every user.
 
 mod cards;
+mod columns;
 mod extended;
 mod latency;
 mod metrics;
@@ -13,6 +14,7 @@ use std::{
 };
 
 use anyhow::Result;
+use rustix::termios::tcgetwinsize;
 
 use crate::{census::Census, options::Stat};
 
@@ -40,12 +42,22 @@ pub fn run(options: &Stat) -> Result<()> {
     Ok(())
 }
 
+/// How many letters a line may have. Without a terminal there is room for everything.
+fn room(options: &Stat) -> Option<usize> {
+    if options.wide {
+        return None;
+    }
+    let size = tcgetwinsize(io::stdout()).ok()?;
+    (size.ws_col > 0).then_some(size.ws_col.into())
+}
+
 fn shown(options: &Stat) -> String {
+    let room = room(options);
     if options.cards {
-        return cards::shown(options.process, options.json);
+        return cards::shown(options.process, options.json, room);
     }
     if options.extended {
-        return extended::shown(options.process, options.json);
+        return extended::shown(options.process, options.json, room);
     }
     let mut census = Census::take();
     if let Some(process) = options.process {
@@ -60,7 +72,7 @@ fn shown(options: &Stat) -> String {
             let that = if options.filter.is_empty() { "" } else { " that fit the filter" };
             format!("no sockets{of}{that}: nothing runs under `sidestep run`, or nothing is connected\n")
         }
-        (false, true) => table::totals(&census),
-        (false, false) => table::sockets(&census),
+        (false, true) => table::totals(&census, room),
+        (false, false) => table::sockets(&census, room),
     }
 }

@@ -16,8 +16,8 @@ pub struct App {
     all: Census,
     /// What fits the filter, in order.
     pub shown: Census,
-    /// Bytes a second of each socket.
-    pub rates: HashMap<Name, u64>,
+    /// Bytes a second of each socket at the last looks, the present one last.
+    rates: HashMap<Name, VecDeque<u64>>,
     /// Bytes a second of all sockets, one value for each look.
     pub history: VecDeque<u64>,
     /// What is sorted by.
@@ -50,8 +50,10 @@ impl Name {
     }
 }
 
-/// Looks that are remembered: more than any terminal has columns.
+/// Looks that are remembered of all sockets together: more than any terminal has columns.
 const MOST_HISTORY: usize = 512;
+/// Looks that are remembered of each socket.
+pub const LOOKS: usize = 12;
 /// Lines that a page has, whatever the terminal.
 const PAGE: usize = 15;
 
@@ -89,9 +91,25 @@ impl App {
             let more = select::bytes(socket).saturating_sub(*before.get(&Name::of(socket))?);
             Some((u128::from(more) * 1_000_000_000 / u128::from(passed)) as u64)
         };
-        self.rates = census.sockets.iter().map(|socket| (Name::of(socket), rate(socket).unwrap_or(0))).collect();
+        let mut known = std::mem::take(&mut self.rates);
+        let mut sum = 0_u64;
+        for socket in &census.sockets {
+            let name = Name::of(socket);
+            // A process may have a connection under two numbers.
+            if self.rates.contains_key(&name) {
+                continue;
+            }
+            let rate = rate(socket).unwrap_or(0);
+            let mut rates = known.remove(&name).unwrap_or_default();
+            rates.push_back(rate);
+            if rates.len() > LOOKS {
+                rates.pop_front();
+            }
+            self.rates.insert(name, rates);
+            sum = sum.saturating_add(rate);
+        }
         if self.all.at != 0 {
-            self.history.push_back(self.rates.values().fold(0, |sum: u64, rate| sum.saturating_add(*rate)));
+            self.history.push_back(sum);
         }
         if self.history.len() > MOST_HISTORY {
             self.history.pop_front();
@@ -102,9 +120,7 @@ impl App {
 
     fn choose(&mut self) {
         let mut shown = self.all.clone();
-        let rates = &self.rates;
-        let rate = |socket: &Sighting| rates.get(&Name::of(socket)).copied().unwrap_or(0);
-        select::select(&mut shown, &self.filters, self.sort, rate);
+        select::select(&mut shown, &self.filters, self.sort, |socket| self.rate(socket));
         self.shown = shown;
     }
 
@@ -115,7 +131,12 @@ impl App {
 
     /// Bytes a second of a socket.
     pub fn rate(&self, socket: &Sighting) -> u64 {
-        self.rates.get(&Name::of(socket)).copied().unwrap_or(0)
+        self.lately(socket).next_back().unwrap_or(0)
+    }
+
+    /// Bytes a second of a socket at the last looks, the present one last.
+    pub fn lately(&self, socket: &Sighting) -> impl DoubleEndedIterator<Item = u64> {
+        self.rates.get(&Name::of(socket)).into_iter().flatten().copied()
     }
 
     /// Acts on a key. `true`: the user has seen enough.

@@ -13,7 +13,7 @@ use ratatui::{
 use clap::ValueEnum;
 use sidestep_sockets::registry::Totals;
 
-use super::app::App;
+use super::app::{App, LOOKS};
 use crate::stat::{
     select::{self, SortKey},
     table::{age, bytes},
@@ -78,19 +78,26 @@ fn footing(app: &App) -> String {
     }
 }
 
-/// From this width on there is room for sentences.
+/// From this width on there is room for what happened lately, and for more figures.
 const WIDE: u16 = 130;
+/// From this width on bytes that were not read have room, too.
+const WIDEST: u16 = 160;
 
 fn sockets(frame: &mut Frame, app: &App, area: Rect, rows: usize) {
-    let wide = area.width >= WIDE;
+    let (wide, widest) = (area.width >= WIDE, area.width >= WIDEST);
     // In 80 columns the longest name of a reason has room behind them.
     let mut widths = vec![7, if wide { 15 } else { 11 }, if wide { 5 } else { 4 }, 21, 9, 10];
     let mut names = vec!["PID", "PROGRAM", "FD", "REMOTE", "PATH", "PER SECOND"];
     if wide {
-        widths.extend([10, 10, 10, 7]);
-        names.extend(["READ", "WRITTEN", "UNREAD", "AGE"]);
+        widths.extend([LOOKS as u16, 10, 10, 7]);
+        names.extend([LATELY, "READ", "WRITTEN", "AGE"]);
+    }
+    if widest {
+        widths.push(10);
+        names.push("UNREAD");
     }
     names.push("WHY");
+    let room = usize::from(area.width).saturating_sub(widths.iter().map(|width| usize::from(*width) + 1).sum());
     let row = |socket: &crate::census::Sighting| {
         let record = &socket.record;
         let mut cells = vec![
@@ -102,19 +109,36 @@ fn sockets(frame: &mut Frame, app: &App, area: Rect, rows: usize) {
             bytes(app.rate(socket)),
         ];
         if wide {
+            let lately: Vec<u64> = app.lately(socket).collect();
             cells.extend([
+                bars(&lately),
                 bytes(record.read.bytes()),
                 bytes(record.written.bytes()),
-                socket.unread().map_or("-".to_owned(), bytes),
                 socket.age(app.shown.at).map_or("-".to_owned(), age),
             ]);
         }
-        cells.push(if wide { socket.why() } else { record.reason.name() }.to_owned());
+        if widest {
+            cells.push(socket.unread().map_or("-".to_owned(), bytes));
+        }
+        let why = socket.why();
+        cells.push(if wide && why.chars().count() <= room { why } else { record.reason.name() }.to_owned());
         Row::new(cells)
     };
     // Only what is seen is made: there may be very many.
     let seen = app.shown.sockets.iter().skip(app.top).take(rows).map(row);
     table(frame, area, names, widths, seen.collect());
+}
+
+/// The heading of the last looks.
+const LATELY: &str = "LAST LOOKS";
+
+/// Bytes a second at the last looks as bars, the present one at the right end, the largest as high as a line.
+fn bars(rates: &[u64]) -> String {
+    const HEIGHTS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let most = rates.iter().copied().max().unwrap_or(0).max(1);
+    let bar = |rate: &u64| HEIGHTS[(u128::from(*rate) * 8).div_ceil(u128::from(most)) as usize];
+    let bars: String = rates.iter().map(bar).collect();
+    format!("{bars:>LOOKS$}")
 }
 
 /// What the sockets of a process do together.
@@ -123,6 +147,8 @@ struct Sum {
     /// What the process is sorted by.
     weight: u64,
     rate: u64,
+    /// Bytes a second at the last looks, the present one last.
+    lately: [u64; LOOKS],
     sockets: usize,
     carried: usize,
 }
@@ -135,26 +161,39 @@ fn processes(frame: &mut Frame, app: &App, area: Rect, rows: usize) {
         // The ages of sockets add up to nothing.
         sum.weight = if app.sort == SortKey::Age { sum.weight.max(weight) } else { sum.weight.saturating_add(weight) };
         sum.rate = sum.rate.saturating_add(rate);
+        for (sum, rate) in sum.lately.iter_mut().rev().zip(app.lately(socket).rev()) {
+            *sum = sum.saturating_add(rate);
+        }
         sum.sockets += 1;
         sum.carried += usize::from(socket.record.on_carrier != (false, false));
     }
     let mut all: Vec<_> = app.shown.totals().into_iter().collect();
     all.sort_by_key(|(pid, _)| (Reverse(sums[pid].weight), *pid));
+    let wide = area.width >= WIDE;
     let row = |(pid, totals): &(u32, Totals)| {
         let sum = &sums[pid];
-        Row::new([
+        let mut cells = vec![
             pid.to_string(),
             app.shown.program(*pid).to_owned(),
             sum.sockets.to_string(),
             sum.carried.to_string(),
             bytes(sum.rate),
-            bytes(totals.carried),
-            bytes(totals.tcp),
-        ])
+        ];
+        if wide {
+            cells.push(bars(&sum.lately));
+        }
+        cells.extend([bytes(totals.carried), bytes(totals.tcp)]);
+        Row::new(cells)
     };
-    let names = vec!["PID", "PROGRAM", "SOCKETS", "CARRIED", "PER SECOND", "BY CARRIER", "BY TCP"];
+    let (mut names, mut widths) = (vec!["PID", "PROGRAM", "SOCKETS", "CARRIED", "PER SECOND"], vec![7, 15, 8, 8, 12]);
+    if wide {
+        names.push(LATELY);
+        widths.push(LOOKS as u16);
+    }
+    names.extend(["BY CARRIER", "BY TCP"]);
+    widths.push(11);
     let seen = all.iter().skip(app.top).take(rows).map(row);
-    table(frame, area, names, vec![7, 15, 8, 8, 12, 11], seen.collect());
+    table(frame, area, names, widths, seen.collect());
 }
 
 /// A table whose last column takes what is left.
@@ -184,7 +223,9 @@ PgUp, PgDn     one page
 Home, End      the first lines, the last ones
 h, ?           this help; any key ends it
 
-The graph shows bytes a second of all sockets.";
+The graph shows bytes a second of all sockets. In 130
+columns or more, LAST LOOKS has those of each line, as
+high as its own largest; the present ones are at the right.";
 
 #[cfg(test)]
 mod tests {
@@ -242,9 +283,33 @@ mod tests {
         assert!(!text.contains("nothing"), "{text}");
         let wide = screen(&mut app, 200, 24);
         assert!(wide.contains("the program at the other end does not run under Sidestep"), "{wide}");
+        // A sentence that has no room is left out, not cut.
+        let less = screen(&mut app, 130, 24);
+        assert!(less.contains("PeerUnknown") && !less.contains("the program at"), "{less}");
         for (width, height) in [(1, 1), (20, 5), (300, 100)] {
             screen(&mut app, width, height);
         }
+    }
+
+    /// From 130 columns on each line has bars of its own, as high as its own largest.
+    #[test]
+    fn wide_terminals_show_what_happened_lately() {
+        let mut app = App::new(SortKey::Rate, Vec::new());
+        let moved = [0, 8, 8, 10, 14];
+        for (second, moved) in moved.into_iter().enumerate() {
+            app.see(census(2, (second as u64 + 1) * 1_000_000_000, moved * 1024));
+        }
+        // Eight, nothing, two and four KiB a second, twice of it for the second socket.
+        let wide = screen(&mut app, 130, 24);
+        assert_eq!(wide.matches("█ ▂▄").count(), 2, "{wide}");
+        assert!(wide.contains(LATELY) && !screen(&mut app, 129, 24).contains(LATELY));
+        press(&mut app, "p");
+        assert_eq!(screen(&mut app, 160, 50).matches("█ ▂▄").count(), 1);
+        for second in 5..40 {
+            app.see(census(2, (second + 1) * 1_000_000_000, second * 1024 + 14));
+        }
+        assert_eq!(bars(&app.lately(&app.shown.sockets[0]).collect::<Vec<_>>()), "█".repeat(LOOKS));
+        assert_eq!(bars(&[0, u64::MAX, 1]).trim_start(), "█▁");
     }
 
     #[test]

@@ -20,7 +20,7 @@ use std::{
 use serde_json::Value;
 use sidestep_sockets::reason::Reason;
 
-use stage::{Pair, SIDESTEP, Stage, library, program, static_program};
+use stage::{Pair, SIDESTEP, Stage, Two, library, program, static_program, wait_until};
 use terminal::Terminal;
 
 #[test]
@@ -230,4 +230,44 @@ fn top_works_in_a_terminal() {
     terminal.wait_for("0 sockets of 0 processes");
     terminal.press(&["q"]);
     terminal.wait_for_end();
+}
+
+/// In a wide terminal of 160 columns and 50 lines, where bytes move all the time: each line has bars of what it moved lately.
+#[test]
+fn top_shows_what_moved_lately() {
+    let stage = Stage::new("lately");
+    let two = Two::start(&stage, &[], "duplex");
+    let Some(terminal) = Terminal::start(&stage, 160, 50, "top --interval 0.1") else { return };
+    terminal.wait_for("LAST LOOKS");
+    wait_until("bars in its line", || {
+        let screen = terminal.screen();
+        let mut lines = screen.lines();
+        lines.any(|line| line.contains(&two.server) && line.contains('█') && line.contains("promoted"))
+    });
+    terminal.press(&["p"]);
+    let screen = terminal.wait_for("BY CARRIER");
+    assert!(screen.lines().any(|line| line.contains(&two.server) && line.contains('█')), "{screen}");
+    terminal.press(&["q"]);
+    terminal.wait_for_end();
+    two.end();
+}
+
+/// In a terminal `stat` shows the columns that there is room for, and all of them where it is asked to, or printed to a file.
+#[test]
+fn stat_fits_into_a_terminal() {
+    let stage = Stage::new("width");
+    let pair = stage.pair(&[], &["promoted"]);
+    let heads = ["LOCAL", "SLEEPS", "MSGS IN", "UNREAD", "PROM"];
+    assert!(heads.iter().all(|head| stage.said(&["stat"]).contains(head)));
+    for (columns, arguments, fits) in [(80, "", 0), (120, "", 2), (250, "", 5), (80, "--wide ", 5)] {
+        let Some(terminal) = Terminal::start(&stage, columns, 30, &format!("stat --watch=0.2 {arguments}")) else {
+            return;
+        };
+        let screen = terminal.wait_for("MESSAGES");
+        assert!(screen.contains(&pair.pid), "{screen}");
+        let found = heads.iter().filter(|head| screen.replace('\n', "").contains(*head)).count();
+        assert!(found >= fits && (fits > 0 || found <= 1), "{found} of {heads:?} in {columns}:\n{screen}");
+        let line = screen.lines().find(|line| line.contains(&pair.pid)).expect("a line");
+        assert!(arguments != "" || line.ends_with("promoted"), "{screen}");
+    }
 }

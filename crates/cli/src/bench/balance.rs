@@ -26,7 +26,7 @@ const HISTORY_NS: u64 = 10_000_000;
 
 /// Runs the suite.
 pub fn run(options: &options::Bench, sink: &mut Sink) -> Result<()> {
-    sheet::run("balance", BENCHES, (options, sink), |_| Ok(bursts()))
+    sheet::run("balance", BENCHES, (options, sink), |_| 1.0, |_| Ok(bursts()))
 }
 
 fn bursts() -> Table {

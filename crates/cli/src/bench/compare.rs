@@ -14,7 +14,7 @@ use anyhow::{Context, Result, bail, ensure};
 use super::record::Record;
 use super::saved::Saved;
 use super::stats::{differs, median, noise, spread};
-use super::{progress, table};
+use super::{progress::Plan, table};
 use crate::options;
 
 /// One measured line: its bench, path, size and circumstances.
@@ -86,16 +86,17 @@ fn builds(programs: [&Path; 2], options: &options::Bench) -> Result<BTreeMap<Key
     };
     let turns = options.rounds.unwrap_or(TURNS);
     let mut lines = BTreeMap::new();
+    let plan = Plan::of((suites.len() * turns as usize * 2) as f64);
     for suite in suites {
         for turn in 0..turns {
             for place in 0..2 {
                 let side = (turn as usize + place) % 2;
-                progress::show(&format!("{suite}: turn {} of {turns}, {}", turn + 1, ["old", "new"][side]));
+                plan.step(1.0, &format!("{suite}: turn {} of {turns}, {}", turn + 1, ["old", "new"][side]));
                 measure(programs[side], suite, &options.only, side, &mut lines)?;
             }
         }
     }
-    progress::show("");
+    drop(plan);
     Ok(lines)
 }
 

@@ -13,7 +13,7 @@ use super::path::{Bench, Operation, Part, Path, Solo, Wait, Work};
 use super::place::{Cores, Kept, Placement, pin};
 use super::record::Metric;
 use super::stats::OneWay;
-use super::{Suite, progress, show_progress};
+use super::{Suite, progress::Plan};
 
 /// How much to measure.
 pub struct Effort {
@@ -86,7 +86,7 @@ pub fn measure(
         cell.calibrate(&mut pairs, effort.budget)?;
     }
     let mut before = pairs.floor()?;
-    let measuring = Instant::now();
+    let plan = Plan::of(effort.rounds as f64);
     for round in 0..effort.rounds * MOST_ROUNDS_FACTOR {
         let floor = pairs.floor.of_run();
         let more = round < effort.rounds || begin.elapsed() < effort.patience;
@@ -94,9 +94,7 @@ pub fn measure(
         if !more || round >= effort.rounds && !cells.iter().any(lacking) {
             break;
         }
-        let left = progress::left(measuring.elapsed(), round as f64, effort.rounds as f64);
-        let left = if round > 0 { format!(", about {} left", progress::spoken(left)) } else { String::new() };
-        show_progress(&format!("round {} of {}{left}", round + 1, effort.rounds));
+        plan.step(1.0, &format!("round {} of {}", round + 1, effort.rounds));
         for cell in &mut cells {
             if round >= effort.rounds && !lacking(cell) {
                 continue;
@@ -109,7 +107,7 @@ pub fn measure(
             cell.measured.samples.push(sample);
         }
     }
-    show_progress("");
+    drop(plan);
     Ok((cells.into_iter().map(|cell| cell.measured).collect(), pairs.floor.of_run()))
 }
 

@@ -2,16 +2,17 @@
 
 use anyhow::{Result, ensure};
 
-use super::{options, record::Record, show_progress, sink::Sink};
+use super::{options, progress::Plan, record::Record, show_progress, sink::Sink};
 
 /// The benches of such a suite, and what each is.
 pub type Benches = &'static [(&'static str, &'static str)];
 
-/// Runs those that were asked for, by name.
+/// Runs those that were asked for, by name. A weight says how long a bench takes beside the others.
 pub fn run(
     suite: &str,
     benches: Benches,
     (options, sink): (&options::Bench, &mut Sink),
+    weight: impl Fn(&str) -> f64,
     mut measure: impl FnMut(&'static str) -> Result<Table>,
 ) -> Result<()> {
     for word in &options.only {
@@ -19,8 +20,10 @@ pub fn run(
         ensure!(known, "--only {word}: no such bench; see `sidestep bench list`");
     }
     let wanted = |name: &str| options.only.is_empty() || options.only.iter().any(|word| word == name);
-    for (name, about) in benches.iter().filter(|(name, _)| wanted(name)) {
-        show_progress(&format!("{suite}.{name}"));
+    let chosen = || benches.iter().filter(|(name, _)| wanted(name));
+    let plan = Plan::of(chosen().map(|(name, _)| weight(name)).sum());
+    for (name, about) in chosen() {
+        plan.step(weight(name), &format!("{suite}.{name}"));
         let table = measure(name)?;
         show_progress("");
         sink.take(table.records);

@@ -14,6 +14,7 @@ use anyhow::Result;
 use serde_json::Map;
 
 use self::site::{Measured, Site};
+use super::progress::within_step;
 use super::record::{Metric, Record};
 use super::sheet::{self, Benches, Table};
 use super::sink::Sink;
@@ -153,7 +154,8 @@ pub fn run(options: &options::Bench, sink: &mut Sink) -> Result<()> {
     }
     let (rounds, seconds) = if options.quick { (1, 2) } else { (3, 3) };
     let loads: &[usize] = if options.quick { &[0, 8] } else { &[0, 1, 2, 4, 8] };
-    sheet::run("cache", BENCHES, (options, sink), |name| workload(name, loads, rounds, seconds))
+    let weight = |name: &str| loads_of(workload_of(name), loads).count() as f64;
+    sheet::run("cache", BENCHES, (options, sink), weight, |name| workload(workload_of(name), loads, rounds, seconds))
 }
 
 /// Prints the benches of the suite.
@@ -161,16 +163,29 @@ pub fn list() {
     sheet::list("cache", ABOUT, BENCHES);
 }
 
-fn workload(name: &str, loads: &[usize], rounds: usize, seconds: u64) -> Result<Table> {
-    let workload = WORKLOADS.iter().find(|workload| workload.name == name).expect("each bench has one");
+fn workload_of(name: &str) -> &'static Workload {
+    WORKLOADS.iter().find(|workload| workload.name == name).expect("each bench has one")
+}
+
+/// The numbers of computing threads that a workload is measured with.
+fn loads_of<'a>(workload: &'a Workload, loads: &'a [usize]) -> impl Iterator<Item = &'a usize> {
+    loads.iter().filter(|load| **load == 0 || !workload.is_with_origin())
+}
+
+fn workload(workload: &'static Workload, loads: &[usize], rounds: usize, seconds: u64) -> Result<Table> {
+    let name = workload.name;
+    let steps = (loads_of(workload, loads).count() * rounds * WAYS.len()) as f64;
+    let mut done = 0.0;
     let mut table = Table::new(&["computing threads", WAYS[0], WAYS[1], WAYS[2], WAYS[3], WAYS[4]]);
-    for load in loads.iter().filter(|load| **load == 0 || !workload.is_with_origin()) {
+    for load in loads_of(workload, loads) {
         show_progress(&format!("cache.{name}, {load} computing threads"));
         let site = Site::start(workload, *load)?;
         let mut measured = vec![Vec::new(); WAYS.len()];
         for _ in 0..rounds {
             for (way, measured) in WAYS.iter().zip(&mut measured) {
                 measured.push(site.measure(way, seconds)?);
+                done += 1.0;
+                within_step(done / steps);
             }
         }
         show_progress("");

@@ -19,6 +19,7 @@ use self::end::{Client, Job, Server, Way};
 use self::talk::Talk;
 use super::hosts;
 use super::options;
+use super::progress::within_step;
 use super::record::{Metric, Record};
 use super::sheet::{self, Benches, Table};
 use super::sink::Sink;
@@ -46,7 +47,7 @@ pub const BENCHES: Benches = &[
 /// Runs the suite.
 pub fn run(options: &options::Bench, sink: &mut Sink) -> Result<()> {
     let rounds = if options.quick { 40 } else { 400 };
-    sheet::run("extended", BENCHES, (options, sink), |name| match name {
+    sheet::run("extended", BENCHES, (options, sink), weight, |name| match name {
         "operations" => operations(rounds),
         "sizes" => sizes(rounds),
         "plain" => plain(rounds),
@@ -55,6 +56,16 @@ pub fn run(options: &options::Bench, sink: &mut Sink) -> Result<()> {
         "threaded" => on_hosts(|holder| messages(holder, rounds)),
         _ => Ok(model()),
     })
+}
+
+/// What each takes beside the others: about seconds of a quick run.
+fn weight(bench: &str) -> f64 {
+    match bench {
+        "operations" => 3.0,
+        "plain" | "busy" => 5.0,
+        "hosts" | "threaded" => 2.0,
+        _ => 0.5,
+    }
 }
 
 /// Prints the benches of the suite.
@@ -81,9 +92,10 @@ impl<'a> Row<'a> {
     }
 }
 
-/// Measures all rows in turn, so many times; the first round is not counted.
-fn measure(rows: &mut [Row<'_>], rounds: usize) -> Result<()> {
+/// Measures all rows in turn, so many times; the first round is not counted. `part` is which one of how many parts of a bench it is.
+fn measure(rows: &mut [Row<'_>], rounds: usize, part: (usize, usize)) -> Result<()> {
     for round in 0..=rounds {
+        within_step((part.0 as f64 + round as f64 / (rounds + 1) as f64) / part.1 as f64);
         for row in rows.iter_mut() {
             for _ in 0..SAMPLES {
                 let began = Instant::now();
@@ -123,7 +135,7 @@ fn operations(rounds: usize) -> Result<Table> {
         }),
         Row::new("tcp", 1, || client.exchange(&client.plain)),
     ];
-    measure(&mut rows, rounds)?;
+    measure(&mut rows, rounds, (0, 1))?;
     let table = timed("extended.operations", &rows, BYTES);
     let of = |name| rows.iter().find(|row| row.name == name).map_or(f64::NAN, Row::median);
     let mut table = table;
@@ -148,7 +160,8 @@ fn sizes(rounds: usize) -> Result<Table> {
     let client = Client::connect(&server)?;
     let mut table = Table::new(&["GB/s by size", "put", "get", "posted put", "posted get"]);
     let local = client.register(1 << 20)?;
-    for size in [4 << 10, 64 << 10, 1 << 20] {
+    let sizes = [4 << 10, 64 << 10, 1 << 20];
+    for (number, size) in sizes.into_iter().enumerate() {
         let (mut bytes, source) = (vec![0; size], vec![7; size]);
         let mut rows = [
             Row::new("put", 1, || Ok(client.socket.put(&client.all, 0, &source)?)),
@@ -162,7 +175,7 @@ fn sizes(rounds: usize) -> Result<Table> {
                 client.take_one()
             }),
         ];
-        measure(&mut rows, rounds / 4)?;
+        measure(&mut rows, rounds / 4, (number, sizes.len()))?;
         let rates: Vec<f64> = rows.iter().map(|row| size as f64 / row.median()).collect();
         let shown = rates.iter().map(|rate| format!("{rate:.2}"));
         table.row(&std::iter::once(size.to_string()).chain(shown).collect::<Vec<_>>());
@@ -180,7 +193,7 @@ fn plain(rounds: usize) -> Result<Table> {
         Row::new("tcp", 1, || client.exchange(&client.plain)),
         Row::new("tcp-extended", 1, || client.exchange(&client.stream)),
     ];
-    measure(&mut rows, 4 * rounds)?;
+    measure(&mut rows, 4 * rounds, (0, 1))?;
     let mut table = timed("extended.plain", &rows, BYTES);
     table.promise("with the extension against without", rows[1].median() / rows[0].median(), 1.02);
     Ok(table)
@@ -190,9 +203,11 @@ fn busy(rounds: usize) -> Result<Table> {
     let mut table = Table::new(&["threads or clients", "read ns", "asked ns", "read ns", "served ns"]);
     table.text.insert(0, format!("{:24} {:>21} {:>21}", "", "threads that compute", "threads that serve"));
     let mut medians = Vec::new();
-    for busy in [0, 1, 2, 4, 8] {
-        let computing = checks(Job { computing: busy, ..Job::default() }, rounds)?;
-        let serving = checks(Job { serving: Some(busy), ..Job::default() }, rounds)?;
+    let threads = [0, 1, 2, 4, 8];
+    for (number, busy) in threads.into_iter().enumerate() {
+        let part = |second: usize| (2 * number + second, 2 * threads.len());
+        let computing = checks(Job { computing: busy, ..Job::default() }, rounds, part(0))?;
+        let serving = checks(Job { serving: Some(busy), ..Job::default() }, rounds, part(1))?;
         let all = [computing, serving].concat();
         let shown = all.iter().map(|median| format!("{median:.0}"));
         table.row(&std::iter::once(busy.to_string()).chain(shown).collect::<Vec<_>>());
@@ -215,14 +230,14 @@ fn busy(rounds: usize) -> Result<Table> {
 }
 
 /// Nanoseconds of a read of a version, and of a question for it.
-fn checks(job: Job, rounds: usize) -> Result<Vec<f64>> {
+fn checks(job: Job, rounds: usize, part: (usize, usize)) -> Result<Vec<f64>> {
     let server = Server::start(job)?;
     let client = Client::connect(&server)?;
     let mut rows = [
         Row::new("read", 200, || Ok(client.socket.get(&client.table, 0, &mut [0; 8])?)),
         Row::new("asked", 1, || client.exchange(&client.plain)),
     ];
-    measure(&mut rows, rounds / 4)?;
+    measure(&mut rows, rounds / 4, part)?;
     Ok(rows.iter().map(Row::median).collect())
 }
 
@@ -253,7 +268,7 @@ fn between(holder: u32, rounds: usize) -> Result<Table> {
         Row::new("put-in-place", 1, || Ok(in_place.socket.put(&in_place.all, 128, &[7; BYTES])?)),
         Row::new("fetch-add-in-place", 1, || add(in_place)),
     ];
-    measure(&mut rows, rounds)?;
+    measure(&mut rows, rounds, (0, 1))?;
     Ok(timed("extended.hosts", &rows, BYTES))
 }
 
@@ -277,6 +292,7 @@ fn messages(holder: u32, rounds: usize) -> Result<Table> {
     let mut table = Table::new(&all.iter().map(String::as_str).collect::<Vec<_>>());
     let mut samples = vec![vec![Vec::new(); PINGED.len() + STREAMED.len()]; ways.len()];
     for round in 0..=rounds / 4 {
+        within_step(round as f64 / (rounds / 4 + 1) as f64);
         for ((_, talk), samples) in ways.iter_mut().zip(&mut samples) {
             let pings = PINGED.iter().map(|size| (0..SAMPLES).map(|_| talk::ping(&mut **talk, *size)).collect());
             let mut found: Vec<Result<Vec<f64>>> = pings.collect();

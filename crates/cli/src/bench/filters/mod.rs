@@ -18,7 +18,7 @@ use self::way::{WAYS, Way};
 use super::record::{Metric, Record, digits};
 use super::sink::Sink;
 use super::stats::median;
-use super::{options, show_progress};
+use super::{options, progress::Plan, show_progress};
 
 pub use kinds::kinds;
 
@@ -70,8 +70,18 @@ pub fn run(options: &options::Bench, sink: &mut Sink) -> Result<()> {
         WAYS.iter().filter(|way| names.is_empty() || names.iter().any(|word| *word == way.name)).collect();
     let rounds = options.rounds_or(5, 3);
     let effort = if options.quick { 1 } else { 4 };
-    if TABLES.iter().any(|(table, _)| !APART.contains(table) && wanted(table)) {
-        let measured = measure(&ways, rounds, effort)?;
+    let streams = ways.iter().filter(|way| way.is_stream()).count();
+    let (few, splits) = (rounds.min(3), if options.quick { 1 } else { rounds.min(3) });
+    let is_measured = TABLES.iter().any(|(table, _)| !APART.contains(table) && wanted(table));
+    let steps = [
+        (is_measured, ways.len() * rounds * effort as usize),
+        (wanted("stages"), streams * few),
+        (wanted("split"), streams * balance::FACTORS.len() * splits),
+        (wanted("compress"), compress::WAYS.len() * few),
+    ];
+    let plan = Plan::of(steps.iter().filter(|(wanted, _)| *wanted).map(|(_, steps)| *steps).sum::<usize>() as f64);
+    if is_measured {
+        let measured = measure(&ways, rounds, effort, &plan)?;
         let tables = [("latency", Metric::OneWayP50), ("stream", Metric::Bandwidth)];
         for (table, metric) in tables.into_iter().filter(|(table, _)| wanted(table)) {
             let records: Vec<Record> =
@@ -100,7 +110,7 @@ pub fn run(options: &options::Bench, sink: &mut Sink) -> Result<()> {
         sink.take(found.iter().flat_map(records_of));
     }
     if wanted("stages") {
-        let records = stages(&ways, rounds.min(3), 1 << 30)?;
+        let records = stages(&ways, few, 1 << 30, &plan)?;
         if !sink.is_json() {
             print_sizes("stages", Metric::Bandwidth, &records);
             print_against(&records, "tcp", "5 promised for channels");
@@ -109,14 +119,14 @@ pub fn run(options: &options::Bench, sink: &mut Sink) -> Result<()> {
         sink.take(records);
     }
     if wanted("split") {
-        let records = split(&ways, if options.quick { 1 } else { rounds.min(3) })?;
+        let records = split(&ways, splits, &plan)?;
         if !sink.is_json() {
             print_promised("split", &records, Promise::AtLeast(0.9));
         }
         sink.take(records);
     }
     if wanted("compress") {
-        let records = compressed(rounds.min(3), if options.quick { 100 } else { 400 })?;
+        let records = compressed(few, if options.quick { 100 } else { 400 }, &plan)?;
         if !sink.is_json() {
             print_sizes("compress", Metric::Bandwidth, &records);
             print_against(&records, "xargs", "more than 1 wanted");
@@ -143,11 +153,11 @@ impl Promise {
 }
 
 /// The costs of each way: medians of rounds in which all take turns.
-fn measure<'a>(ways: &[&'a Way], rounds: usize, effort: u64) -> Result<Vec<(&'a Way, Vec<Point>)>> {
+fn measure<'a>(ways: &[&'a Way], rounds: usize, effort: u64, plan: &Plan) -> Result<Vec<(&'a Way, Vec<Point>)>> {
     let mut found: Vec<Vec<Vec<Point>>> = ways.iter().map(|_| Vec::new()).collect();
     for round in 0..rounds {
         for (way, found) in ways.iter().zip(&mut found) {
-            show_progress(&format!("streams: round {} of {rounds}, {}", round + 1, way.name));
+            plan.step(effort as f64, &format!("streams: round {} of {rounds}, {}", round + 1, way.name));
             found.push(way.costs(&SIZES, effort)?);
         }
     }
@@ -197,13 +207,13 @@ fn records_of(figure: &Figure) -> Vec<Record> {
     figure.ratios.iter().map(one).collect()
 }
 
-fn stages(ways: &[&Way], rounds: usize, bytes: u64) -> Result<Vec<Record>> {
+fn stages(ways: &[&Way], rounds: usize, bytes: u64, plan: &Plan) -> Result<Vec<Record>> {
     const BUFFER: usize = 64 << 10;
     let ways: Vec<&Way> = ways.iter().copied().filter(|way| way.is_stream()).collect();
     let mut found: Vec<Vec<(f64, f64)>> = ways.iter().map(|_| Vec::new()).collect();
     for round in 0..rounds {
         for (way, found) in ways.iter().zip(&mut found) {
-            show_progress(&format!("stages: round {} of {rounds}, {}", round + 1, way.name));
+            plan.step(1.0, &format!("stages: round {} of {rounds}, {}", round + 1, way.name));
             found.push(way.stages(bytes, BUFFER)?);
         }
     }
@@ -272,11 +282,11 @@ fn told(mut record: Record, what: impl Into<String>) -> Record {
 }
 
 /// How dealing by demand compares with the best split, really measured; medians of rounds.
-fn split(ways: &[&Way], rounds: usize) -> Result<Vec<Record>> {
+fn split(ways: &[&Way], rounds: usize, plan: &Plan) -> Result<Vec<Record>> {
     let mut records = Vec::new();
     for way in ways.iter().filter(|way| way.is_stream()) {
         for factor in balance::FACTORS {
-            show_progress(&format!("split: {}, heterogeneity {factor}", way.name));
+            plan.step(rounds as f64, &format!("split: {}, heterogeneity {factor}", way.name));
             let found: Vec<f64> = (0..rounds).map(|_| way.balance(factor)).collect::<Result<_>>()?;
             let ratio = median(found).unwrap_or_default();
             let record = record("split", way.name, 0, Metric::Ratio, ratio);
@@ -288,13 +298,13 @@ fn split(ways: &[&Way], rounds: usize) -> Result<Vec<Record>> {
 }
 
 /// A folder compressed in three ways, in turn; medians of rounds.
-fn compressed(rounds: usize, files: usize) -> Result<Vec<Record>> {
+fn compressed(rounds: usize, files: usize, plan: &Plan) -> Result<Vec<Record>> {
     const FILE: usize = 16 << 10;
     let (folder, copies) = (compress::Folder::new(files, FILE)?, std::thread::available_parallelism()?.get());
     let mut found: Vec<Vec<f64>> = compress::WAYS.iter().map(|_| Vec::new()).collect();
     for round in 0..rounds {
         for (way, found) in compress::WAYS.iter().zip(&mut found) {
-            show_progress(&format!("compress: round {} of {rounds}, {way}", round + 1));
+            plan.step(1.0, &format!("compress: round {} of {rounds}, {way}", round + 1));
             found.push(folder.rate(way, copies)?);
         }
     }

@@ -15,7 +15,7 @@ use super::place::{Cores, Placement};
 use super::record::{Metric, Record, digits};
 use super::sink::Sink;
 use super::stats::median;
-use super::{options, show_progress};
+use super::{options, progress::Plan, show_progress};
 
 /// What `bench list` says of the suite.
 pub const ABOUT: &str =
@@ -73,8 +73,11 @@ pub fn run(options: &options::Bench, sink: &mut Sink) -> Result<()> {
     let tables: Vec<&str> = TABLES.iter().map(|(name, _)| *name).collect();
     let names: Vec<&str> = WAYS.iter().map(|way| way.name).collect();
     let ways: Vec<&'static Way> = WAYS.iter().filter(|way| named(way.name, &names)).collect();
-    for (table, about) in TABLES.iter().filter(|(table, _)| named(table, &tables)) {
-        let lines = measure(table, &ways, &effort, &kits)?;
+    let wanted: Vec<_> = TABLES.iter().filter(|(table, _)| named(table, &tables)).collect();
+    let steps = |table: &str| cases(table, effort.quick).len() * taking(table, &ways).len() * effort.rounds;
+    let plan = Plan::of(wanted.iter().map(|(table, _)| steps(table)).sum::<usize>() as f64);
+    for (table, about) in wanted {
+        let lines = measure(table, &ways, &effort, &kits, &plan)?;
         show_progress("");
         sink.take(lines.iter().flat_map(Line::records));
         if !sink.is_json() {
@@ -87,22 +90,31 @@ pub fn run(options: &options::Bench, sink: &mut Sink) -> Result<()> {
     Ok(())
 }
 
-fn measure(table: &'static str, ways: &[&'static Way], effort: &Effort, kits: &Kits) -> Result<Vec<Line>> {
-    let cases: Vec<(usize, &'static str)> = match (table, effort.quick) {
+/// What is measured for a table: sizes or counts, and what is in use of them.
+fn cases(table: &str, quick: bool) -> Vec<(usize, &'static str)> {
+    match (table, quick) {
         ("bulk", false) => [4, 64, 1024, 16 << 10, 64 << 10, 256 << 10, 1 << 20].map(|size| (size, "")).to_vec(),
         ("bulk", true) => vec![(64, ""), (64 << 10, "")],
         ("clients", false) => [(1, "all"), (10, "all"), (100, "all"), (1000, "all"), (1000, "one")].to_vec(),
         ("clients", true) => vec![(1, "all"), (50, "all"), (50, "one")],
         _ => vec![(0, "")],
-    };
+    }
+}
+
+/// The ways that are in a table.
+fn taking(table: &str, ways: &[&'static Way]) -> Vec<&'static Way> {
+    ways.iter().copied().filter(|way| way.takes_part(table)).collect()
+}
+
+fn measure(table: &'static str, ways: &[&'static Way], effort: &Effort, kits: &Kits, plan: &Plan) -> Result<Vec<Line>> {
     let mut lines = Vec::new();
-    for (size, note) in cases {
-        let taking: Vec<_> = ways.iter().copied().filter(|way| way.takes_part(table)).collect();
+    let taking = taking(table, ways);
+    for (size, note) in cases(table, effort.quick) {
         // For each way the measurements of both placements, of all rounds.
         let mut found: Vec<[Vec<Measured>; 2]> = taking.iter().map(|_| Default::default()).collect();
         for round in 0..effort.rounds {
             for (way, found) in taking.iter().zip(&mut found) {
-                show_progress(&format!("{table} {size}: round {} of {}, {}", round + 1, effort.rounds, way.name));
+                plan.step(1.0, &format!("{table} {size}: round {} of {}, {}", round + 1, effort.rounds, way.name));
                 for ((placement, _), found) in PLACEMENTS.into_iter().zip(found) {
                     if let Some(measured) = way.measure((table, size, note == "all"), placement, effort, kits)? {
                         found.push(measured);
@@ -110,7 +122,7 @@ fn measure(table: &'static str, ways: &[&'static Way], effort: &Effort, kits: &K
                 }
             }
         }
-        for (way, [free, same]) in taking.into_iter().zip(found) {
+        for (way, [free, same]) in taking.iter().copied().zip(found) {
             let both = [figures(&free), figures(&same)];
             let placed = both.each_ref().map(|figures| figures.first().map(|(_, value)| *value));
             let best = both.into_iter().filter(|figures| !figures.is_empty()).reduce(|one, two| {

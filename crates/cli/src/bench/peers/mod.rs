@@ -14,7 +14,7 @@ use super::place::Cores;
 use super::record::{Metric, Record, digits};
 use super::sink::Sink;
 use super::stats::{median, spread};
-use super::{options, progress};
+use super::{options, progress::Plan};
 
 /// What `bench list` says of it.
 pub const ABOUT: &str =
@@ -135,9 +135,10 @@ pub fn run(options: &options::Bench, sink: &mut Sink) -> Result<()> {
     let kit = Kit::new(Cores::choose(&options.cores)?, millis)?;
     let mut found: Vec<Vec<Figures>> = vec![Vec::new(); there.len()];
     let mut notes: Vec<(&str, String)> = Vec::new();
+    let plan = Plan::of((rounds * there.len()) as f64);
     for round in 0..rounds {
         for (peer, found) in there.iter().zip(&mut found) {
-            progress::show(&format!("round {} of {rounds}, {}", round + 1, peer.name));
+            plan.step(1.0, &format!("round {} of {rounds}, {}", round + 1, peer.name));
             match (peer.measure)(&kit) {
                 Ok(figures) => found.push(figures),
                 Err(error) if round == 0 => {
@@ -147,7 +148,7 @@ pub fn run(options: &options::Bench, sink: &mut Sink) -> Result<()> {
             }
         }
     }
-    progress::show("");
+    drop(plan);
     for peer in missing {
         let lacks = peer.lacks().unwrap_or_default();
         notes.push((peer.name, format!("{}: {lacks} is not installed; {}", peer.name, peer.install)));

@@ -7,8 +7,6 @@ pub mod end;
 mod table;
 mod way;
 
-use std::time::Instant;
-
 use anyhow::{Result, ensure};
 
 use super::place::{Cores, Placement};
@@ -16,7 +14,7 @@ use super::record::Metric;
 use super::sink::Sink;
 use super::sockets::apps::kit::{self, Kit};
 use super::sockets::apps::service::missing;
-use super::{options, show_progress};
+use super::{options, progress::Plan, show_progress};
 use end::Calls;
 use table::{Claim, Limit, Line, Table};
 use way::{Peer, WAYS, Way};
@@ -127,8 +125,12 @@ pub fn run(options: &options::Bench, sink: &mut Sink) -> Result<()> {
     let mut ways: Vec<&Way> =
         WAYS.iter().filter(|way| ways.is_empty() || ways.iter().any(|word| *word == way.name)).collect();
     let kit = kit(&mut ways);
-    for bench in BENCHES.iter().filter(|bench| benches.is_empty() || benches.iter().any(|word| *word == bench.name)) {
-        let table = measure(bench, &ways, kit.as_ref(), &effort)?;
+    let wanted = |bench: &&Bench| benches.is_empty() || benches.iter().any(|word| *word == bench.name);
+    let wanted: Vec<&Bench> = BENCHES.iter().filter(wanted).collect();
+    let steps: usize = wanted.iter().map(|bench| lines(bench, &ways).len() * effort.rounds).sum();
+    let plan = Plan::of(steps as f64);
+    for bench in wanted {
+        let table = measure(bench, &ways, kit.as_ref(), &effort, &plan)?;
         show_progress("");
         table.report(sink);
     }
@@ -151,7 +153,8 @@ fn kit(ways: &mut Vec<&Way>) -> Option<Kit> {
     }
 }
 
-fn measure(bench: &Bench, ways: &[&Way], kit: Option<&Kit>, effort: &Effort) -> Result<Table<'static>> {
+/// The lines of a bench, without figures.
+fn lines(bench: &Bench, ways: &[&Way]) -> Vec<Line> {
     let mut lines: Vec<Line> = Vec::new();
     let is_measured = |way: &Way| match bench.ways {
         [] => way.peer != Peer::Memory,
@@ -166,17 +169,14 @@ fn measure(bench: &Bench, ways: &[&Way], kit: Option<&Kit>, effort: &Effort) -> 
             }
         }
     }
-    let begin = Instant::now();
+    lines
+}
+
+fn measure(bench: &Bench, ways: &[&Way], kit: Option<&Kit>, effort: &Effort, plan: &Plan) -> Result<Table<'static>> {
+    let mut lines = lines(bench, ways);
     for round in 0..effort.rounds {
         for line in &mut lines {
-            show_progress(&format!(
-                "{}: round {} of {}, {}, {:.0?}",
-                bench.name,
-                round + 1,
-                effort.rounds,
-                line.way,
-                begin.elapsed()
-            ));
+            plan.step(1.0, &format!("{}: round {} of {}, {}", bench.name, round + 1, effort.rounds, line.way));
             let Some(way) = ways.iter().find(|way| way.name == line.way) else { continue };
             let (size, threads, outstanding) = (line.size, line.threads, bench.outstanding);
             let calls = Calls { size, threads, outstanding, run_ms: effort.run_ms };

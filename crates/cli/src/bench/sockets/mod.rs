@@ -23,7 +23,7 @@ use anyhow::{Result, ensure};
 
 use super::place::Cores;
 use super::sink::Sink;
-use super::{options, show_progress};
+use super::{options, progress::Plan, show_progress};
 use outcome::Outcome;
 
 /// How much to measure.
@@ -88,8 +88,10 @@ pub fn run_these(
     let named = |bench: &&Bench| options.only.iter().any(|word| word == bench.name);
     let chosen = |bench: &&Bench| if options.only.is_empty() { bench.quick || !options.quick } else { named(bench) };
     let mut failed = Vec::new();
-    for bench in benches.into_iter().filter(chosen) {
-        show_progress(bench.name);
+    let chosen: Vec<&Bench> = benches.into_iter().filter(chosen).collect();
+    let plan = Plan::of(chosen.len() as f64);
+    for (number, bench) in chosen.iter().enumerate() {
+        plan.step(1.0, &format!("{}, {} of {}", bench.name, number + 1, chosen.len()));
         if effort.until.is_some_and(|until| Instant::now() > until) {
             let why = "left out: --quick is over its time".into();
             report(&Outcome::skipped(bench.name, bench.about, why), sink);

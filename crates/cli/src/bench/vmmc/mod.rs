@@ -13,6 +13,7 @@ use sidestep_vmmc::simulation::Costs;
 use sidestep_vmmc::workload::{self, GRID, Workload};
 use sidestep_vmmc::{Bins, Budget, CacheShape, Config, Path};
 
+use super::progress::within_step;
 use super::record::{Metric, Record};
 use super::sheet::{self, Benches, Table};
 use super::sink::Sink;
@@ -40,7 +41,7 @@ pub const BENCHES: Benches = &[
 pub fn run(options: &options::Bench, sink: &mut Sink) -> Result<()> {
     // The programs at a quarter of their size, if it is to be quick.
     let scale = if options.quick { 2 } else { 0 };
-    sheet::run("vmmc", BENCHES, (options, sink), |name| match name {
+    sheet::run("vmmc", BENCHES, (options, sink), weight, |name| match name {
         "memory" => Ok(memory()),
         "costs" => costs(),
         "vmh" => misses(name, Force::Vmh),
@@ -52,6 +53,16 @@ pub fn run(options: &options::Bench, sink: &mut Sink) -> Result<()> {
         "histograms" => svm::times(options.quick),
         _ => timing(scale),
     })
+}
+
+/// What each takes beside the others: about seconds of a quick run.
+fn weight(bench: &str) -> f64 {
+    match bench {
+        "memory" | "costs" | "grid" => 0.2,
+        "vmh" | "cbh" => 0.5,
+        "execution" | "endpoints" => 2.5,
+        _ => 1.3,
+    }
 }
 
 /// Prints the benches of the suite.
@@ -138,7 +149,9 @@ fn misses(bench: &'static str, force: Force) -> Result<Table> {
 fn many_endpoints() -> Result<Table> {
     let mut table = Table::new(&["card", "1", "10", "100", "1000", "10000", "100000"]);
     let cost = endpoints::MessageCost::new(4096)?;
-    for kib in [330_usize, 400, 512, 1024, 2048, 4096] {
+    let cards = [330_usize, 400, 512, 1024, 2048, 4096];
+    for (number, kib) in cards.into_iter().enumerate() {
+        within_step(number as f64 / cards.len() as f64);
         let mut cells = vec![format!("{kib} KiB")];
         for count in [1_u32, 10, 100, 1000, 10_000, 100_000] {
             let point = endpoints::serve(kib * 1024, count, &cost)?;
@@ -163,12 +176,14 @@ fn many_endpoints() -> Result<Table> {
 fn grid(scale: u32) -> Table {
     let mut table = Table::new(&["C L A", "program", "misses", "cold", "send", "receive"]);
     let (entries, lines, ways) = GRID;
-    for workload in Workload::all(scale) {
+    let programs = Workload::all(scale);
+    for (number, workload) in programs.iter().enumerate() {
         show_progress(&format!("vmmc.grid: {}", workload.name));
+        within_step(number as f64 / programs.len() as f64);
         for entries in entries {
             for line in lines {
                 for ways in ways {
-                    let found = workload::grid_point(&workload, CacheShape { entries, line, ways });
+                    let found = workload::grid_point(workload, CacheShape { entries, line, ways });
                     let shape = format!("C{}K L{line} A{ways}", entries / 1024);
                     let share = |ratio: f64| format!("{:.2} %", ratio * 100.0);
                     let [send, receive] = [Path::Send, Path::Receive].map(|path| found.path_ratio(path));
@@ -189,11 +204,13 @@ fn grid(scale: u32) -> Table {
 fn execution(scale: u32) -> Result<Table> {
     let mut table = Table::new(&["program", "tables", "caches", "longer by", "misses", "again for a miss", "packets"]);
     let (mut near, mut programs) = (0, 0);
-    for workload in Workload::all(scale) {
+    let all = Workload::all(scale);
+    for (number, workload) in all.iter().enumerate() {
         show_progress(&format!("vmmc.execution: {}", workload.name));
+        within_step(number as f64 / all.len() as f64);
         // Where the static tables are too small for the program, as for the largest of the thesis, there is nothing to compare.
-        let fixed = workload::execute(&workload, &Config::baseline(), Costs::default());
-        let cached = workload::execute(&workload, &Config::default(), Costs::default())?;
+        let fixed = workload::execute(workload, &Config::baseline(), Costs::default());
+        let cached = workload::execute(workload, &Config::default(), Costs::default())?;
         let ms = |ns: u64| format!("{:.0} ms", ns as f64 / 1e6);
         let ratio = cached.misses as f64 / cached.hits.max(1) as f64;
         // Cards with tables send again, too, where a receiver has no room: what misses add is the difference.
@@ -239,9 +256,11 @@ fn execution(scale: u32) -> Result<Table> {
 fn timing(scale: u32) -> Result<Table> {
     let names = Bins::names();
     let mut table = Table::new(&[&["program", "what"], &names[..]].concat());
-    for workload in Workload::all(scale.max(1)) {
+    let programs = Workload::all(scale.max(1));
+    for (number, workload) in programs.iter().enumerate() {
         show_progress(&format!("vmmc.timing: {}", workload.name));
-        let run = workload::execute(&workload, &Config::default(), Costs::default())?;
+        within_step(number as f64 / programs.len() as f64);
+        let run = workload::execute(workload, &Config::default(), Costs::default())?;
         for (what, bins) in [("delay", run.timing.delay), ("processing", run.timing.processing)] {
             let shares = bins.shares();
             let cells = shares.map(|share| format!("{:.1}", share * 100.0));

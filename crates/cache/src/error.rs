@@ -25,6 +25,19 @@ pub enum Error {
     /// The module does not do what was asked.
     #[error("the application's module refuses: {0}")]
     Refused(String),
+    /// Files are changed where the module is.
+    #[error("the module at {0} is not on this host, or in another network namespace: change its files where it runs")]
+    OtherHost(String),
+    /// It may be somebody's who has taken the module's name: nothing was sent to it.
+    #[error(
+        "the module at {address} is one of user {owner}, not of this user or root; with `--owner {owner}` files are sent to it"
+    )]
+    OtherUser {
+        /// Where it is.
+        address: String,
+        /// Whose it is.
+        owner: u32,
+    },
     /// An address cannot be listened at.
     #[error("cannot listen at {address}: {source}")]
     Listen {

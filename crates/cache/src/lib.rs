@@ -15,6 +15,7 @@
 
 pub mod answer;
 pub mod application;
+mod changes;
 pub mod checker;
 pub mod coherency;
 mod error;
@@ -28,6 +29,7 @@ mod origin;
 pub mod proxy;
 pub mod rules;
 pub mod store;
+mod users;
 pub mod versions;
 
 pub use application::Application;

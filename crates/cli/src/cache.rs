@@ -4,7 +4,11 @@ use std::{hint::black_box, io::Write, path::PathBuf, sync::Arc, thread, time::Du
 
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand, ValueEnum};
-use sidestep_cache::{Checker, Mode, Module, Order, Proxy, Store, module};
+use nix::unistd::User;
+use sidestep_cache::{
+    Checker, Mode, Module, Order, Proxy, Store,
+    module::{Author, Users},
+};
 use signal_hook::{
     consts::{SIGHUP, SIGINT, SIGTERM},
     iterator::Signals,
@@ -94,6 +98,10 @@ pub struct Files {
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:8079")]
     pub listen: String,
 
+    /// Another user who may change files, by name or number; may be given several times. This user and root always may
+    #[arg(long, value_name = "USER", value_parser = user)]
+    pub allow: Vec<u32>,
+
     /// Threads that only compute, as a busy application has them; for measurements
     #[arg(long, value_name = "N", default_value_t = 0, hide = true)]
     pub busy: usize,
@@ -110,9 +118,9 @@ pub struct Put {
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
 
-    /// The application's module
-    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:8079")]
-    pub module: String,
+    /// The application's module, and whose it is
+    #[command(flatten)]
+    pub module: TheModule,
 }
 
 /// Options of `sidestep cache delete`.
@@ -122,9 +130,39 @@ pub struct Delete {
     #[arg(value_name = "PATH")]
     pub path: String,
 
+    /// The application's module, and whose it is
+    #[command(flatten)]
+    pub module: TheModule,
+}
+
+/// The module whose files are changed.
+#[derive(Debug, Args)]
+pub struct TheModule {
     /// The application's module
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:8079")]
     pub module: String,
+
+    /// The user, by name or number, whose module it is, if that is neither this user nor root: another one is sent nothing
+    #[arg(long, value_name = "USER", value_parser = user)]
+    pub owner: Option<u32>,
+}
+
+impl TheModule {
+    fn author(&self) -> Author {
+        Author::new(&self.module, self.owner)
+    }
+}
+
+/// The number of a user.
+fn user(text: &str) -> Result<u32, String> {
+    if let Ok(number) = text.parse() {
+        return Ok(number);
+    }
+    match User::from_name(text) {
+        Ok(Some(user)) => Ok(user.uid.as_raw()),
+        Ok(None) => Err("there is no user of this name".into()),
+        Err(error) => Err(error.to_string()),
+    }
 }
 
 /// Carries out what was asked for.
@@ -134,14 +172,14 @@ pub fn run(options: &Cache) -> Result<()> {
         Command::Files(options) => files(options),
         Command::Put(options) => {
             let bytes = std::fs::read(&options.file).with_context(|| options.file.display().to_string())?;
-            Ok(module::update(&options.module, &options.path, &bytes)?)
+            Ok(options.module.author().update(&options.path, &bytes)?)
         }
-        Command::Delete(options) => Ok(module::delete(&options.module, &options.path)?),
+        Command::Delete(options) => Ok(options.module.author().delete(&options.path)?),
     }
 }
 
 fn files(options: &Files) -> Result<()> {
-    let module = Module::bind(&options.folder, &options.listen)?;
+    let module = Module::bind_for(Users::also(&options.allow), &options.folder, &options.listen)?;
     say(&format!("versions at {}", module.address()?));
     for _ in 0..options.busy {
         thread::spawn(|| {

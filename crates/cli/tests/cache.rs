@@ -4,6 +4,7 @@ use std::{
     fs,
     io::{BufRead, BufReader, Read, Write},
     net::{TcpListener, TcpStream},
+    os::unix::{fs::PermissionsExt, process::CommandExt},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     thread,
@@ -28,11 +29,14 @@ fn sidestep() -> Command {
 
 /// Starts a part of the cache; the last word of its first line is its address.
 fn start(arguments: &[&str]) -> (Part, String) {
-    let mut child = sidestep().args(arguments).stdout(Stdio::piped()).spawn().unwrap();
+    started(sidestep().args(arguments))
+}
+
+fn started(command: &mut Command) -> (Part, String) {
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
     let mut line = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    let address =
-        line.split_whitespace().next_back().unwrap_or_else(|| panic!("{arguments:?} says nothing")).to_string();
+    let address = line.split_whitespace().next_back().unwrap_or_else(|| panic!("{command:?} says nothing")).to_string();
     (Part(child), address)
 }
 
@@ -53,8 +57,8 @@ fn put(folder: &Path, module: &str, path: &str, text: &str) {
     assert!(status.success());
 }
 
-fn folder() -> PathBuf {
-    let folder = std::env::temp_dir().join(format!("sidestep-cli-cache-{}", std::process::id()));
+fn folder(name: &str) -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("sidestep-cli-cache-{name}-{}", std::process::id()));
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(folder.join("site")).unwrap();
     folder
@@ -66,7 +70,7 @@ fn an_unmodified_server_has_a_cache_that_is_never_old() {
         eprintln!("left out: python3 is not installed");
         return;
     }
-    let folder = folder();
+    let folder = folder("server");
     let site = folder.join("site").display().to_string();
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
     let server = ["-m", "http.server", &port, "--bind", "127.0.0.1", "--directory", &site];
@@ -102,6 +106,56 @@ fn an_unmodified_server_has_a_cache_that_is_never_old() {
     let refused = sidestep().args(["cache", "delete", "/../x", "--module", &module]).output().unwrap();
     assert!(!refused.status.success());
     assert!(String::from_utf8_lossy(&refused.stderr).contains("not the plain path of a file"));
+}
+
+/// A module of one user, and programs of others that want its files changed.
+#[test]
+fn files_are_changed_for_their_user_and_for_those_who_are_allowed() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("left out: only root can start programs of other users");
+        return;
+    }
+    const OWNER: u32 = 65531;
+    const ALLOWED: u32 = 65532;
+    const OTHER: u32 = 65533;
+    let folder = folder("users");
+    let (program, site, new) = (folder.join("sidestep"), folder.join("site"), folder.join("new"));
+    // A copy, since others may not reach the build folder.
+    fs::copy(env!("CARGO_BIN_EXE_sidestep"), &program).unwrap();
+    fs::write(&new, "new").unwrap();
+    fs::write(site.join("a"), "old").unwrap();
+    for path in [&folder, &program, &site] {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    rustix::fs::chown(&site, Some(rustix::process::Uid::from_raw(OWNER)), None).unwrap();
+    let of = |user: u32, arguments: &[&str]| {
+        let mut command = Command::new(&program);
+        command.args(["cache"]).args(arguments).uid(user).gid(user);
+        command
+    };
+    let (site_name, allowed) = (site.display().to_string(), ALLOWED.to_string());
+    let (_module, module) =
+        started(&mut of(OWNER, &["files", &site_name, "--listen", "127.0.0.1:0", "--allow", &allowed]));
+    let owner = ["--owner".to_string(), OWNER.to_string()];
+    let put = |user: u32, more: &[String]| {
+        fs::write(site.join("a"), "old").unwrap();
+        let file = new.display().to_string();
+        let output = of(user, &["put", "/a", &file, "--module", &module]).args(more).output().unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        (output.status.success(), fs::read_to_string(site.join("a")).unwrap() == "new", errors)
+    };
+    assert_eq!(put(OWNER, &[]), (true, true, String::new()));
+    assert_eq!(put(ALLOWED, &owner), (true, true, String::new()));
+    assert_eq!(put(0, &owner), (true, true, String::new()));
+    for (user, more, why) in [
+        (OTHER, &owner[..], "user 65533 may not change files here"),
+        (OTHER, &[], "is one of user 65531"),
+        (ALLOWED, &[], "is one of user 65531"),
+        (0, &[], "with `--owner 65531`"),
+    ] {
+        let (done, changed, errors) = put(user, more);
+        assert!(!done && !changed && errors.contains(why), "{user} {more:?}: {errors}");
+    }
 }
 
 /// SIGTERM ends a proxy in good order.

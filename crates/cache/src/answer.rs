@@ -1,6 +1,6 @@
 //! Answers out of the cache: the whole document, a range of it, or the word that it has not changed (RFC 9110 §13 and §14).
 
-use std::ops::Range;
+use std::{ops::Range, time::Duration};
 
 use bytes::Bytes;
 use hyper::{
@@ -8,13 +8,16 @@ use hyper::{
     header::{self, HeaderName, HeaderValue},
 };
 
-use crate::store::{Entry, Prepared};
+use crate::{
+    freshness::{date, text},
+    store::Entry,
+};
 
 /// How an answer came about, for the header `X-Cache`.
 pub const HOW: HeaderName = HeaderName::from_static("x-cache");
 
-/// The answer to a request that asks for a whole document and nothing else, and the body in it.
-pub fn prepare(headers: &HeaderMap, body: &[u8]) -> (Prepared, Bytes) {
+/// The head of the answer to a request that asks for a whole document and nothing else.
+pub fn head_of(headers: &HeaderMap, length: usize, age: u64) -> Bytes {
     let mut head = b"HTTP/1.1 200 OK\r\n".to_vec();
     let mut add = |name: &HeaderName, value: &[u8]| {
         head.extend_from_slice(name.as_str().as_bytes());
@@ -24,21 +27,26 @@ pub fn prepare(headers: &HeaderMap, body: &[u8]) -> (Prepared, Bytes) {
     };
     let others = headers.iter().filter(|(name, _)| **name != header::CONTENT_LENGTH && **name != HOW);
     others.for_each(|(name, value)| add(name, value.as_bytes()));
-    add(&header::CONTENT_LENGTH, body.len().to_string().as_bytes());
+    add(&header::CONTENT_LENGTH, length.to_string().as_bytes());
+    add(&header::AGE, age.to_string().as_bytes());
     add(&HOW, b"hit");
     head.extend_from_slice(b"\r\n");
-    let length = head.len();
-    head.reserve_exact(body.len());
-    head.extend_from_slice(body);
-    let whole = Bytes::from(head);
-    (Prepared(whole.clone()), whole.slice(length..))
+    Bytes::from(head)
 }
 
-/// The answer to a request for a document that is kept.
-pub fn answer(entry: &Entry, method: &Method, asked: &HeaderMap, how: &'static str) -> Response<Bytes> {
+/// The answer to a request for a document that is kept: how it came about, and how old it is, if that is to be told.
+pub fn answer(
+    entry: &Entry,
+    method: &Method,
+    asked: &HeaderMap,
+    (how, age): (&'static str, Option<Duration>),
+) -> Response<Bytes> {
     let mut response = Response::new(Bytes::new());
     *response.headers_mut() = entry.headers.clone();
     response.headers_mut().insert(HOW, HeaderValue::from_static(how));
+    if let Some(age) = age {
+        response.headers_mut().insert(header::AGE, HeaderValue::from(age.as_secs()));
+    }
     let length = entry.body.len();
     if is_unchanged(entry, asked) {
         *response.status_mut() = StatusCode::NOT_MODIFIED;
@@ -117,59 +125,54 @@ fn is_range_meant(entry: &Entry, asked: &HeaderMap) -> bool {
     tag || time.is_some() && time == date(&entry.headers, header::LAST_MODIFIED)
 }
 
-fn text(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
-    headers.get(name)?.to_str().ok()
-}
-
-fn date(headers: &HeaderMap, name: HeaderName) -> Option<std::time::SystemTime> {
-    httpdate::parse_http_date(text(headers, name)?).ok()
-}
-
 #[cfg(test)]
 mod tests {
+    use std::time::Instant;
+
     use super::*;
     use crate::{
         checker::Checked,
+        freshness::Life,
+        store::Prepared,
         versions::{Slot, Version},
     };
 
     fn ask(pairs: &[(&'static str, &str)]) -> (u16, String, Option<String>) {
-        let mut entry = Entry {
-            headers: HeaderMap::new(),
-            whole: Prepared(Bytes::new()),
-            body: Bytes::new(),
-            slot: Slot::of("/"),
-            checked: Checked { instance: 0, version: Version(0) },
-            varying: Vec::new(),
-            expires: None,
-        };
-        entry.headers.insert(header::ETAG, HeaderValue::from_static("\"tag\""));
         let time = HeaderValue::from_static("Sun, 06 Nov 1994 08:49:37 GMT");
-        entry.headers.insert(header::LAST_MODIFIED, time);
+        let headers = [(header::ETAG, HeaderValue::from_static("\"tag\"")), (header::LAST_MODIFIED, time)];
+        let checked = Checked { instance: 0, version: Version(0) };
+        let entry = Entry::new(
+            HeaderMap::from_iter(headers),
+            Bytes::from_static(b"0123456789"),
+            Slot::of("/"),
+            checked,
+            Vec::new(),
+            Life::of_an_hour(),
+        );
         let pair = |(name, value): &(&'static str, &str)| {
             (HeaderName::from_static(name), HeaderValue::from_str(value).unwrap())
         };
-        (entry.whole, entry.body) = prepare(&entry.headers, b"0123456789");
         let asked: HeaderMap = pairs.iter().map(pair).collect();
-        let response = answer(&entry, &Method::GET, &asked, "hit");
+        let now = Instant::now();
+        let response = answer(&entry, &Method::GET, &asked, ("hit", Some(entry.life.age(now))));
         if pairs.is_empty() {
             let made = (response.headers().clone(), response.body().to_vec());
-            assert_eq!(read(&entry.whole.0), made, "what is prepared is what would be made");
+            assert_eq!(read(&entry.whole(now)), made, "what is prepared is what would be made");
         }
         let range = text(response.headers(), header::CONTENT_RANGE).map(str::to_string);
         (response.status().as_u16(), String::from_utf8(response.body().to_vec()).unwrap(), range)
     }
 
     /// The headers and the body of a prepared answer, as a client reads them.
-    fn read(prepared: &[u8]) -> (HeaderMap, Vec<u8>) {
+    fn read(prepared: &Prepared) -> (HeaderMap, Vec<u8>) {
         let mut room = [httparse::EMPTY_HEADER; 16];
         let mut response = httparse::Response::new(&mut room);
-        let length = response.parse(prepared).unwrap().unwrap();
+        assert_eq!(response.parse(&prepared.head).unwrap().unwrap(), prepared.head.len());
         assert_eq!(response.code, Some(200));
         let pair = |header: &httparse::Header<'_>| {
             (HeaderName::from_bytes(header.name.as_bytes()).unwrap(), HeaderValue::from_bytes(header.value).unwrap())
         };
-        (response.headers.iter().map(pair).collect(), prepared[length..].to_vec())
+        (response.headers.iter().map(pair).collect(), prepared.body.to_vec())
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Stands between a client's connection and hyper, and answers by itself what takes no more than a look: whole documents that are kept.
 //!
 //! ```text
-//!   connection ─▶ a request for a whole document, kept and current? ── yes ─▶ its prepared bytes, in one write
+//!   connection ─▶ a request for a whole document, kept and current? ── yes ─▶ its head and its body, in one write
 //!                    └ no: this one request goes through to hyper, byte for byte, and its answer comes back
 //! ```
 //!
@@ -9,7 +9,7 @@
 //! not answered here is given to it as a whole, and the next is looked at when its answer has been written. Where the end of a request
 //! is in doubt hyper has the connection from there on.
 //!
-//! A hit takes one read and one write of the socket. Nothing is allocated, no clock is read and no header is written for it.
+//! A hit takes one read and one write of the socket. Nothing is allocated for it, and its head is written once a second, with its age.
 
 use std::{
     io::{self, IoSlice},
@@ -195,10 +195,17 @@ impl Front {
 
     /// Writes what is left of an answer.
     fn send(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        while let Some((answer, written)) = &mut self.output {
-            let count = ready!(Pin::new(&mut self.stream).poll_write(cx, &answer.0[*written..]))?;
+        while let Some((Prepared { head, body }, written)) = &mut self.output {
+            let stream = Pin::new(&mut self.stream);
+            let count = match written.checked_sub(head.len()) {
+                Some(of_body) => ready!(stream.poll_write(cx, &body[of_body..]))?,
+                None => {
+                    let both = [IoSlice::new(&head[*written..]), IoSlice::new(body)];
+                    ready!(stream.poll_write_vectored(cx, &both))?
+                }
+            };
             *written += count;
-            if *written == answer.0.len() {
+            if *written == head.len() + body.len() {
                 self.output = None;
             } else if count == 0 {
                 return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));

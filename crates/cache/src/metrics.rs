@@ -14,6 +14,8 @@ pub struct Metrics {
     pub misses: Count,
     /// Were kept and had changed.
     pub stale: Count,
+    /// Waited while somebody else fetched the same document.
+    pub waited: Count,
     /// Passed on as they are.
     pub passed: Count,
     /// The version could not be known.
@@ -44,6 +46,7 @@ impl Metrics {
             ("hits", "Answers out of the cache, each after a check", &self.hits),
             ("misses", "Documents fetched from the origin", &self.misses),
             ("stale", "Kept answers whose document had changed", &self.stale),
+            ("waited", "Requests that waited for a fetch of the same document", &self.waited),
             ("passed", "Requests passed on as they are", &self.passed),
             ("unknown", "Requests for which no version could be had", &self.unknown),
             ("failed", "Requests that the origin did not answer", &self.failed),

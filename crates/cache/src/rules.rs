@@ -1,9 +1,7 @@
 //! What may be kept, by the headers of a request and of its answer (RFC 9111). What is in doubt is not kept.
 
-use std::time::Duration;
-
 use hyper::{
-    HeaderMap, Method, StatusCode,
+    HeaderMap, Method, StatusCode, Version,
     header::{self, HeaderName, HeaderValue},
 };
 
@@ -19,22 +17,13 @@ pub fn may_ask_cache(method: &Method, headers: &HeaderMap) -> bool {
     wanted && whole && bodiless && !has_directive(headers, &["no-store", "no-cache"]) && !is_pragma(headers)
 }
 
-/// Whether an answer may be kept.
+/// Whether an answer may be kept, as long as it lives ([`freshness`](crate::freshness)).
 pub fn may_keep(status: StatusCode, headers: &HeaderMap) -> bool {
     let forbidden = ["no-store", "no-cache", "private"];
     status == StatusCode::OK
         && !headers.contains_key(header::SET_COOKIE)
         && !headers.contains_key(header::CONTENT_RANGE)
         && !has_directive(headers, &forbidden)
-        && lifetime(headers) != Some(Duration::ZERO)
-}
-
-/// How long an answer may be kept whatever its version is; `None`: as long as its version stays.
-pub fn lifetime(headers: &HeaderMap) -> Option<Duration> {
-    let given = |name: &str| directives(headers).find_map(|(known, value)| value.filter(|_| known == name));
-    // One that cannot be read is over.
-    let seconds = given("s-maxage").or_else(|| given("max-age"))?.parse().unwrap_or(0);
-    Some(Duration::from_secs(seconds))
 }
 
 /// The headers that an answer to this request depends on. `None`: on things that nobody knows.
@@ -85,6 +74,15 @@ pub fn remove_hop_by_hop(headers: &mut HeaderMap) {
     }
 }
 
+/// Says that a message went through here (RFC 9110 §7.6.3); `received` is the version of HTTP that it came in.
+pub fn add_via(headers: &mut HeaderMap, received: Version) {
+    let via = match received {
+        Version::HTTP_10 => HeaderValue::from_static("1.0 sidestep"),
+        _ => HeaderValue::from_static("1.1 sidestep"),
+    };
+    headers.append(header::VIA, via);
+}
+
 fn is_pragma(headers: &HeaderMap) -> bool {
     headers.get(header::PRAGMA).is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"no-cache"))
 }
@@ -94,7 +92,7 @@ fn has_directive(headers: &HeaderMap, wanted: &[&str]) -> bool {
 }
 
 /// The directives of `Cache-Control`, in lower case. One that is not text is `no-store`.
-fn directives(headers: &HeaderMap) -> impl Iterator<Item = (String, Option<String>)> {
+pub(crate) fn directives(headers: &HeaderMap) -> impl Iterator<Item = (String, Option<String>)> {
     headers.get_all(header::CACHE_CONTROL).iter().flat_map(|value| {
         let text = value.to_str().unwrap_or("no-store").to_ascii_lowercase();
         let parts: Vec<_> = text
@@ -133,7 +131,7 @@ mod tests {
     fn answers_that_are_somebodys_own_are_not_kept() {
         let keeps = |pairs: &[(&str, &str)]| may_keep(StatusCode::OK, &headers(pairs));
         assert!(keeps(&[]) && keeps(&[("cache-control", "public, max-age=60")]));
-        for value in ["private", "no-store", "No-Cache", "max-age=0", "public, s-maxage=0, max-age=60", "max-age=x"] {
+        for value in ["private", "no-store", "No-Cache", "a, no-store"] {
             assert!(!keeps(&[("cache-control", value)]), "{value}");
         }
         assert!(!keeps(&[("set-cookie", "a=b")]) && !keeps(&[("content-range", "bytes 0-1/2")]));

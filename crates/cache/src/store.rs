@@ -13,7 +13,7 @@ use bytes::Bytes;
 use hyper::HeaderMap;
 use lru::LruCache;
 
-use crate::{checker::Checked, rules::Varying, versions::Slot};
+use crate::{answer::head_of, checker::Checked, freshness::Life, rules::Varying, versions::Slot};
 
 /// Which answer: the host and the path with its query, as they were asked for.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -28,6 +28,11 @@ impl Key {
         let mut bytes = Vec::with_capacity(host.len() + 1 + path.len());
         Key::write(&mut bytes, host, path);
         Key { bytes }
+    }
+
+    /// Its bytes, by which it is found.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes
     }
 
     /// Its bytes, in memory that is there already.
@@ -48,11 +53,9 @@ impl Borrow<[u8]> for Key {
 /// An answer that is kept.
 #[derive(Debug)]
 pub struct Entry {
-    /// Its headers, without those of the connection.
+    /// Its headers, without those of the connection and without its age.
     pub headers: HeaderMap,
-    /// The answer of a hit that asks for all of it.
-    pub whole: Prepared,
-    /// Its body: the end of the whole answer.
+    /// Its body.
     pub body: Bytes,
     /// Where the version of its document lies.
     pub slot: Slot,
@@ -60,13 +63,20 @@ pub struct Entry {
     pub checked: Checked,
     /// What it depends on.
     pub varying: Varying,
-    /// When it is over, whatever its version.
-    pub expires: Option<Instant>,
+    /// How old it is, and when it is over, whatever its version.
+    pub life: Life,
+    /// Of the answer of a hit that asks for all of it: the age in seconds that was told last, and the head with it.
+    head: Mutex<(u64, Bytes)>,
 }
 
-/// An answer as it is written to a connection: status, headers and body in a row, so that one plain write takes them.
+/// An answer as it is written to a connection.
 #[derive(Debug, Clone)]
-pub struct Prepared(pub Bytes);
+pub struct Prepared {
+    /// The status and the headers.
+    pub head: Bytes,
+    /// What follows.
+    pub body: Bytes,
+}
 
 /// The cache itself.
 #[derive(Debug)]
@@ -75,6 +85,8 @@ pub struct Store {
     /// Bytes of a shard.
     limit: usize,
     bytes: AtomicU64,
+    /// By a hash of the key, how often something was made out of date. Read under the lock of the key's shard, which is taken after it was raised, too.
+    epochs: Vec<AtomicU64>,
 }
 
 #[derive(Debug)]
@@ -85,6 +97,8 @@ struct Shard {
 
 /// Locks that requests are spread over.
 const SHARDS: usize = 16;
+/// Counts of what was made out of date. Two documents that share one are fetched once more, and that is all.
+const EPOCHS: usize = 4096;
 /// What an entry takes besides its body: key, headers, bookkeeping.
 const OVERHEAD: usize = 1024;
 
@@ -92,7 +106,12 @@ impl Store {
     /// For so many bytes.
     pub fn new(bytes: usize) -> Store {
         let shard = || Mutex::new(Shard { entries: LruCache::unbounded(), bytes: 0 });
-        Store { shards: (0..SHARDS).map(|_| shard()).collect(), limit: bytes / SHARDS, bytes: AtomicU64::new(0) }
+        Store {
+            shards: (0..SHARDS).map(|_| shard()).collect(),
+            limit: bytes / SHARDS,
+            bytes: AtomicU64::new(0),
+            epochs: (0..EPOCHS).map(|_| AtomicU64::new(0)).collect(),
+        }
     }
 
     /// The answer under a key.
@@ -100,13 +119,22 @@ impl Store {
         self.shard(key).entries.get(key).cloned()
     }
 
-    /// Keeps an answer, unless it is larger than a share of the cache.
-    pub fn keep(&self, key: Key, entry: Arc<Entry>) {
+    /// What is fetched from now on may be kept until the document is made out of date.
+    pub fn epoch(&self, key: &Key) -> u64 {
+        let _shard = self.shard(&key.bytes);
+        self.epoch_of(key).load(Ordering::Relaxed)
+    }
+
+    /// Keeps an answer that was fetched since that epoch, unless it is larger than a share of the cache; whether it is kept.
+    pub fn keep(&self, key: Key, entry: Arc<Entry>, epoch: u64) -> bool {
         let size = entry.size();
         if size > self.limit {
-            return;
+            return false;
         }
         let mut shard = self.shard(&key.bytes);
+        if self.epoch_of(&key).load(Ordering::Relaxed) != epoch {
+            return false;
+        }
         let before = shard.bytes;
         shard.bytes += size;
         if let Some((_, old)) = shard.entries.push(key, entry) {
@@ -118,6 +146,17 @@ impl Store {
         }
         let change = shard.bytes.wrapping_sub(before);
         self.bytes.fetch_add(change as u64, Ordering::Relaxed);
+        true
+    }
+
+    /// Gives up the answer under a key, and those that are being fetched now.
+    pub fn invalidate(&self, key: &Key) {
+        let mut shard = self.shard(&key.bytes);
+        self.epoch_of(key).fetch_add(1, Ordering::Relaxed);
+        if let Some(entry) = shard.entries.pop(key) {
+            shard.bytes -= entry.size();
+            self.bytes.fetch_sub(entry.size() as u64, Ordering::Relaxed);
+        }
     }
 
     /// Gives up an answer, if it is still this one.
@@ -132,6 +171,8 @@ impl Store {
 
     /// Gives up everything.
     pub fn clear(&self) {
+        // First: what is being fetched now is not kept behind the clearing of its shard.
+        self.epochs.iter().for_each(|epoch| _ = epoch.fetch_add(1, Ordering::Relaxed));
         for shard in &self.shards {
             let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
             self.bytes.fetch_sub(shard.bytes as u64, Ordering::Relaxed);
@@ -145,6 +186,11 @@ impl Store {
         self.bytes.load(Ordering::Relaxed)
     }
 
+    fn epoch_of(&self, key: &Key) -> &AtomicU64 {
+        let sum = key.bytes.iter().fold(0usize, |sum, byte| sum.wrapping_mul(31).wrapping_add(usize::from(*byte)));
+        &self.epochs[sum % EPOCHS]
+    }
+
     /// Keys are spread over locks by the end of the path; what is found there is found by a hash that nobody can foresee.
     fn shard(&self, key: &[u8]) -> MutexGuard<'_, Shard> {
         let last = key.iter().rev().take(8);
@@ -154,9 +200,32 @@ impl Store {
 }
 
 impl Entry {
+    /// Of an answer with these headers and this body.
+    pub fn new(
+        headers: HeaderMap,
+        body: Bytes,
+        slot: Slot,
+        checked: Checked,
+        varying: Varying,
+        life: Life,
+    ) -> Arc<Entry> {
+        let head = Mutex::new((u64::MAX, Bytes::new()));
+        Arc::new(Entry { headers, body, slot, checked, varying, life, head })
+    }
+
     /// Whether it is an answer still, where this is what its document is now.
-    pub fn is_good(&self, current: Option<Checked>) -> bool {
-        current == Some(self.checked) && self.expires.is_none_or(|end| Instant::now() < end)
+    pub fn is_good(&self, current: Option<Checked>, now: Instant) -> bool {
+        current == Some(self.checked) && self.life.is_fresh(now)
+    }
+
+    /// The answer to a request that asks for a whole document and nothing else. Its head is made once a second.
+    pub fn whole(&self, now: Instant) -> Prepared {
+        let age = self.life.age(now).as_secs();
+        let mut head = self.head.lock().unwrap_or_else(PoisonError::into_inner);
+        if head.0 != age {
+            *head = (age, head_of(&self.headers, self.body.len(), age));
+        }
+        Prepared { head: head.1.clone(), body: self.body.clone() }
     }
 
     fn size(&self) -> usize {
@@ -170,16 +239,8 @@ mod tests {
     use crate::versions::Version;
 
     fn entry(len: usize) -> Arc<Entry> {
-        let body = Bytes::from(vec![0; len]);
-        Arc::new(Entry {
-            headers: HeaderMap::new(),
-            whole: Prepared(body.clone()),
-            body,
-            slot: Slot::of("/"),
-            checked: Checked { instance: 1, version: Version(1) },
-            varying: Vec::new(),
-            expires: None,
-        })
+        let checked = Checked { instance: 1, version: Version(1) };
+        Entry::new(HeaderMap::new(), Bytes::from(vec![0; len]), Slot::of("/"), checked, Vec::new(), Life::of_an_hour())
     }
 
     #[test]
@@ -192,21 +253,36 @@ mod tests {
     fn bytes_are_bounded_and_counted() {
         let store = Store::new(SHARDS * 10 * (OVERHEAD + 1000));
         for at in 0..10_000 {
-            store.keep(Key::new(b"h", &format!("/{at}")), entry(1000));
+            assert!(store.keep(Key::new(b"h", &format!("/{at}")), entry(1000), 0));
         }
         assert!(store.bytes() <= (SHARDS * 10 * (OVERHEAD + 1000)) as u64, "{}", store.bytes());
         let key = Key::new(b"h", "/again");
         for _ in 0..3 {
-            store.keep(key.clone(), entry(10));
+            store.keep(key.clone(), entry(10), 0);
         }
         let known = store.find(&key.bytes).expect("kept last");
         store.forget(&key, &entry(10));
         assert!(store.find(&key.bytes).is_some(), "another one under the same key");
         store.forget(&key, &known);
         assert!(store.find(&key.bytes).is_none());
-        store.keep(key.clone(), entry(1 << 30));
+        assert!(!store.keep(key.clone(), entry(1 << 30), 0));
         assert!(store.find(&key.bytes).is_none(), "larger than a share");
         store.clear();
         assert_eq!(store.bytes(), 0);
+    }
+
+    #[test]
+    fn what_is_out_of_date_is_not_kept_by_a_fetch_that_had_begun() {
+        let store = Store::new(SHARDS << 20);
+        let (key, other) = (Key::new(b"h", "/a"), Key::new(b"h", "/b"));
+        let (epoch, of_other) = (store.epoch(&key), store.epoch(&other));
+        assert!(store.keep(key.clone(), entry(10), epoch));
+        store.invalidate(&key);
+        assert!(store.find(key.as_bytes()).is_none() && store.bytes() == 0);
+        assert!(!store.keep(key.clone(), entry(10), epoch), "it was fetched before");
+        assert!(store.keep(other.clone(), entry(10), of_other), "another document");
+        assert!(store.keep(key.clone(), entry(10), store.epoch(&key)));
+        store.clear();
+        assert!(!store.keep(other, entry(10), of_other), "it was fetched before");
     }
 }

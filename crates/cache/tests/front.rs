@@ -66,7 +66,9 @@ impl Asked {
             9 => ("POST", format!("Content-Length: {}\r\n", sent.len()), 200, sent.clone()),
             _ => ("POST", "Transfer-Encoding: chunked\r\n".into(), 200, sent.clone()),
         };
-        let mut bytes = format!("{method} /{at} HTTP/1.1\r\nHost: site\r\n{headers}\r\n").into_bytes();
+        // A document that something was posted to is not kept any more.
+        let path = if method == "POST" { "/posted".to_string() } else { format!("/{at}") };
+        let mut bytes = format!("{method} {path} HTTP/1.1\r\nHost: site\r\n{headers}\r\n").into_bytes();
         match kind {
             9 => bytes.extend(&sent),
             10.. => {

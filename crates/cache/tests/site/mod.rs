@@ -2,6 +2,8 @@
 
 #![allow(dead_code)]
 
+pub mod scripted;
+
 use std::{
     collections::HashMap,
     fs,
@@ -44,6 +46,9 @@ pub struct Answered {
     pub headers: HashMap<String, String>,
     pub body: Vec<u8>,
 }
+
+/// When each file was changed, as the origin has it.
+const CHANGED: &str = "Sun, 06 Nov 1994 08:49:37 GMT";
 
 pub fn folder(name: &str) -> PathBuf {
     let folder = std::env::temp_dir().join(format!("sidestep-cache-{name}-{}", std::process::id()));
@@ -94,10 +99,9 @@ fn serve(folder: &Path, stream: &TcpStream, counted: &AtomicU64) {
             }
             (_, Ok(body)) => {
                 let more = fs::read_to_string(file.with_extension("headers")).unwrap_or_default();
+                let length = body.len();
                 let head = format!(
-                    "HTTP/1.1 200 OK\r\nETag: \"{}\"\r\nContent-Length: {}\r\n{more}\r\n",
-                    body.len(),
-                    body.len()
+                    "HTTP/1.1 200 OK\r\nLast-Modified: {CHANGED}\r\nETag: \"{length}\"\r\nContent-Length: {length}\r\n{more}\r\n"
                 );
                 [head.as_bytes(), if first.starts_with("HEAD") { &[] } else { &body }].concat()
             }

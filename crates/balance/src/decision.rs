@@ -29,12 +29,16 @@ pub struct Server {
     pub load: u64,
 }
 
+/// The load of a server that belongs to a site and does not serve it yet: its conversion has not been carried out.
+pub const NOT_SERVING: u64 = u64::MAX;
+
 impl History {
     /// Looks at all servers at a time; the donor's site, and the server to take from it, if one is wanted.
     pub fn look(&mut self, rules: &Rules, own: u32, servers: &[Server], now: u64) -> Option<usize> {
-        let loads = || servers.iter().filter(|server| server.site == own).map(|server| server.load);
-        let count = loads().count() as u64;
-        if count == 0 || loads().sum::<u64>() <= rules.high * count {
+        let loads = || serving(servers, own).map(|server| u128::from(server.load));
+        let count = loads().count() as u128;
+        // Loads are words that others write: their sum may be anything.
+        if count == 0 || loads().sum::<u128>() <= u128::from(rules.high) * count {
             self.high_since = None;
             return None;
         }
@@ -53,8 +57,13 @@ impl History {
     }
 }
 
+/// The servers that serve a site.
+fn serving(servers: &[Server], site: u32) -> impl Iterator<Item = &Server> {
+    servers.iter().filter(move |server| server.site == site && server.load != NOT_SERVING)
+}
+
 fn has_more(servers: &[Server], site: u32) -> bool {
-    servers.iter().filter(|server| server.site == site).count() > 1
+    serving(servers, site).count() > 1
 }
 
 #[cfg(test)]
@@ -93,6 +102,22 @@ mod tests {
             let mut history = History::default();
             history.look(&RULES, 0, &all, 0);
             assert_eq!(history.look(&RULES, 0, &all, 1000), None, "{all:?}");
+        }
+    }
+
+    #[test]
+    fn a_server_that_does_not_serve_yet_counts_for_nobody() {
+        let mut history = History::default();
+        let none = NOT_SERVING;
+        for (all, wanted) in [
+            (servers(&[(0, 99), (0, none), (1, 0), (1, 0)]), Some(2)),
+            (servers(&[(0, 99), (1, none), (1, 0)]), None),
+            (servers(&[(0, none), (1, 0), (1, 0)]), None),
+            (servers(&[(0, none - 1), (0, none - 1), (1, 0), (1, 0)]), Some(2)),
+        ] {
+            history.settle();
+            history.look(&RULES, 0, &all, 0);
+            assert_eq!(history.look(&RULES, 0, &all, 1000), wanted, "{all:?}");
         }
     }
 }

@@ -14,7 +14,7 @@ use sidestep_sys::clock;
 use crate::{
     Error, Result,
     config::Config,
-    decision::{self, History},
+    decision::{self, History, NOT_SERVING},
     pages::{NO_SITE, Page, Pages},
     protocol::{Conversion, Next, Outcome, Setting},
 };
@@ -22,7 +22,7 @@ use crate::{
 /// What a node tells of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum News {
-    /// This server serves another site now.
+    /// This server serves another site now: its command has been carried out.
     Serves(String),
     /// This controller has tried to convert a server.
     Tried {
@@ -47,18 +47,13 @@ pub fn run(config: &Config, name: &str, stop: &AtomicBool, mut tell: impl FnMut(
         Some(site) => Some(Controller::new(config, own, config.site(site)?, &page)),
         None => None,
     };
-    let mut site = page.site()?;
+    let mut server = match &node.site {
+        Some(_) => Some(Server { config, own, serves: page.site()?, failed: None }),
+        None => None,
+    };
     while !stop.load(Ordering::Acquire) {
-        if node.site.is_some() {
-            page.set_load(load(node.load.as_deref()))?;
-            let now = page.site()?;
-            if now != site {
-                site = now;
-                if let Some(failed) = convert(config, own, site) {
-                    tell(News::Failed(failed));
-                }
-                tell(News::Serves(config.sites.get(usize::from(site)).cloned().unwrap_or_default()));
-            }
+        if let Some(server) = &mut server {
+            server.follow(&page, &mut tell)?;
         }
         if let Some(controller) = &mut controller {
             match controller.look(stop) {
@@ -72,6 +67,58 @@ pub fn run(config: &Config, name: &str, stop: &AtomicBool, mut tell: impl FnMut(
         thread::sleep(Duration::from_millis(config.rules.sensitivity_ms));
     }
     Ok(())
+}
+
+/// A server, which serves the site that it was given when its command has been carried out.
+struct Server<'a> {
+    config: &'a Config,
+    own: usize,
+    serves: u16,
+    failed: Option<Failed>,
+}
+
+/// A conversion that has failed.
+struct Failed {
+    /// To this site.
+    site: u16,
+    /// Looks until the next try, and from there to the one after.
+    left: u32,
+    pause: u32,
+}
+
+/// A conversion that goes on failing is tried again after at most so many looks.
+const LONGEST_PAUSE: u32 = 64;
+
+impl Server<'_> {
+    /// Says its load, and changes its site if that was changed.
+    fn follow(&mut self, page: &Page, tell: &mut impl FnMut(News)) -> Result<()> {
+        let site = page.site()?;
+        if site != self.serves {
+            // Its load is that of the other site.
+            page.set_load(NOT_SERVING)?;
+            if !self.is_time(site) {
+                return Ok(());
+            }
+            if let Some(why) = convert(self.config, self.own, site) {
+                let pause = self.failed.take().filter(|failed| failed.site == site).map_or(1, |failed| failed.pause);
+                self.failed = Some(Failed { site, left: pause, pause: (2 * pause).min(LONGEST_PAUSE) });
+                tell(News::Failed(why));
+                return Ok(());
+            }
+            self.serves = site;
+            tell(News::Serves(self.config.sites.get(usize::from(site)).cloned().unwrap_or_default()));
+        }
+        self.failed = None;
+        let load = load(self.config.node[self.own].load.as_deref());
+        page.set_load(load.min(NOT_SERVING - 1))
+    }
+
+    /// Whether to try a conversion to this site now.
+    fn is_time(&mut self, site: u16) -> bool {
+        let Some(failed) = self.failed.as_mut().filter(|failed| failed.site == site) else { return true };
+        failed.left = failed.left.saturating_sub(1);
+        failed.left == 0
+    }
 }
 
 /// The controller of a site.
@@ -166,8 +213,10 @@ fn load(command: Option<&str>) -> u64 {
 /// Runs the command of a server that has changed sites; what went wrong.
 fn convert(config: &Config, own: usize, site: u16) -> Option<String> {
     let node = &config.node[own];
+    let Some(name) = config.sites.get(usize::from(site)) else {
+        return Some(format!("{} was given to site {site}, which there is not", node.name));
+    };
     let command = node.convert.as_deref()?;
-    let name = config.sites.get(usize::from(site))?;
     let status = Command::new("sh").args(["-c", command]).env("SITE", name).env("NODE", &node.name).status();
     match status {
         Ok(status) if status.success() => None,

@@ -106,3 +106,46 @@ fn a_killed_controller_holds_up_nobody() {
     drop(second);
     assert!(!(has_site("b") && has_site("c")), "the last server of news was taken");
 }
+
+/// A server whose command fails does not serve its new site, is counted for no site, and tries again until it works.
+#[test]
+fn a_conversion_that_fails_is_not_done_and_is_tried_again() {
+    let (folder, text) = describe("fails", 1);
+    // Every server can, and must not, before a file is there.
+    let (file, tried) = (folder.join("may").display().to_string(), folder.join("tried").display().to_string());
+    let text = text.replace("convert = \"", &format!("convert = \"echo $NODE >> {tried}; test -e {file} && "));
+    let config = Config::parse(&text).unwrap();
+    let (stop, heard) = (AtomicBool::new(false), Mutex::new(Vec::new()));
+    let tries = || fs::read_to_string(folder.join("tried")).unwrap_or_default().lines().count();
+    let serves = || heard.lock().unwrap().iter().filter(|(_, news)| matches!(news, News::Serves(_))).count();
+    let early = thread::scope(|scope| {
+        for name in ["a", "b", "c", "l0"] {
+            let (config, stop, heard) = (&config, &stop, &heard);
+            scope.spawn(move || run(config, name, stop, |news| heard.lock().unwrap().push((name, news))).unwrap());
+        }
+        fs::write(folder.join("a"), "95").unwrap();
+        while tries() < 4 {
+            thread::sleep(Duration::from_millis(1));
+        }
+        let early = serves();
+        fs::write(&file, "").unwrap();
+        while serves() == 0 {
+            thread::sleep(Duration::from_millis(1));
+        }
+        stop.store(true, Ordering::Release);
+        early
+    });
+    assert_eq!(early, 0, "it serves a site without its command");
+    let heard = heard.into_inner().unwrap();
+    let server = fs::read_to_string(folder.join("tried")).unwrap().lines().next().unwrap().to_string();
+    let failed = |news: &News| matches!(news, News::Failed(why) if why.contains("ended with"));
+    assert!(heard.iter().filter(|(name, news)| *name == server && failed(news)).count() >= 3, "{heard:?}");
+    assert_eq!(serves_of(&heard, &server), 1, "{heard:?}");
+    // The other one is the last that serves news: nobody has taken it.
+    let converted = heard.iter().filter(|(_, news)| matches!(news, News::Tried { outcome: Outcome::Converted(_), .. }));
+    assert_eq!(converted.count(), 1, "{heard:?}");
+}
+
+fn serves_of(heard: &[(&str, News)], server: &str) -> usize {
+    heard.iter().filter(|(name, news)| *name == server && *news == News::Serves("shop".into())).count()
+}

@@ -44,7 +44,7 @@ fn say(node: &str, news: &News) {
         News::Serves(site) => format!("serves {site} now"),
         News::Failed(why) => format!("will try again: {why}"),
         News::Tried { server, outcome } => match outcome {
-            Outcome::Converted(_) => format!("has converted {server}"),
+            Outcome::Converted(_) => format!("has taken {server}"),
             Outcome::ToldOfAnother => format!("leaves {server}: another controller has answered this load"),
             Outcome::NothingToSpare => format!("leaves {server}: it is the last one of its site"),
             Outcome::Overtaken => format!("leaves {server}: it was changed meanwhile"),

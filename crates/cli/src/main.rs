@@ -14,6 +14,7 @@
 mod balance;
 mod bench;
 mod cache;
+mod card;
 mod census;
 mod completions;
 mod demo;
@@ -51,6 +52,7 @@ fn main() -> ExitCode {
     }
     let outcome = match command {
         Command::Run(options) => return run::run(&options),
+        Command::Card(options) => return card::run(&options),
         Command::Install(options) => install::run(&options),
         Command::Completions(options) => completions::run(&options),
         Command::InitService(options) => init_service::run(&options),

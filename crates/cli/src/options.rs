@@ -5,6 +5,7 @@ use clap::{Args, Parser, Subcommand, value_parser};
 use crate::{
     balance::Balance,
     cache::Cache,
+    card::Card,
     completions::Completions,
     init_service::InitService,
     install::Install,
@@ -64,6 +65,8 @@ pub enum Command {
     Cache(Cache),
     /// Let servers of several sites move between them by load
     Balance(Balance),
+    /// Be the card of VMMC by which processes write into and read from each other's memory
+    Card(Card),
     /// Run a pipeline of filters that a file describes, or say what is wrong with the file
     Pipe(Pipe),
     /// The worker of a process of a pipeline; started by `pipe`, or by the command of a host

@@ -12,7 +12,8 @@ use sidestep_testkit::process::{PATIENCE, PATIENCE_NS};
 use sidestep_testkit::sockets::{Behaviour, Launch, Promote};
 use sidestep_vi::{Descriptor, MemAttributes, NetAddress, Nic, Reliability, ViAttributes, clock};
 use sidestep_vmmc::link;
-use sidestep_vmmc::{CacheShape, Config};
+use sidestep_vmmc::process::{Attach, Process, card_command};
+use sidestep_vmmc::{Address, CacheShape, Config, Error, Export, PAGE, Rights};
 
 /// Caches of eight pages and four buffers, so that hardly anything is found at once.
 const VMH: CacheShape = CacheShape { entries: 8, line: 2, ways: 2 };
@@ -175,4 +176,50 @@ fn stat_shows_the_card_that_sockets_are_on() {
     }
     drop(echo.stdin.take());
     assert!(echo.wait().unwrap().success());
+}
+
+/// Processes of a card that is started on demand as the installed program.
+#[test]
+fn a_program_starts_the_card_that_it_lacks() {
+    let name = format!("cards-demand-{}", std::process::id());
+    let attach = |start| Process::attach(Attach { name: &name, memory: 16 * PAGE, start });
+    let mut command = card_command(&name, None).expect("the program of this build");
+    command.args(["--memory", "200", "--line", "8"]);
+    let (mut one, mut two) = (attach(Some(command)).unwrap(), attach(None).unwrap());
+    let export = Export { address: Address(0), len: 4096, rights: Rights::ALL, notify: false };
+    let buffer = two.export(export).unwrap();
+    let remote = one.import(buffer.handle()).unwrap();
+    one.write(Address(0), b"on demand").unwrap();
+    one.send(Address(0), 9, &remote, 0, false).unwrap();
+    let mut there = [0; 9];
+    two.read(Address(0), &mut there).unwrap();
+    assert_eq!(&there, b"on demand");
+    let card = one.card_process().expect("it was started here");
+    let shown = shown(&["--cards"], card);
+    assert_eq!((&shown[0]["card"], &shown[0]["line"]), (&Value::from(name.clone()), &Value::from(8)), "{shown:?}");
+    assert!(sum(&shown, "memory") <= 200 * 1024, "{shown:?}");
+    // A second of its name ends at once, and says so.
+    let second = Command::new(env!("CARGO_BIN_EXE_sidestep")).args(["card", &name]).output().unwrap();
+    assert_eq!(second.status.code(), Some(75), "{second:?}");
+    assert!(String::from_utf8_lossy(&second.stderr).contains("is taken"), "{second:?}");
+}
+
+/// What cannot be is an error with the remedy, before anything runs: of the card by hand, on demand, and of a program's NIC.
+#[test]
+fn a_card_that_cannot_be_built_says_what_would_help() {
+    let failed = |arguments: &[&str], status: i32, what: &str| {
+        let output = Command::new(env!("CARGO_BIN_EXE_sidestep")).args(arguments).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(status) && said.contains(what), "{arguments:?}: {said}");
+    };
+    failed(&["card", "cards-bad", "--ways", "1"], 1, "at least 2 ways");
+    failed(&["card", "cards-bad", "--memory", "20"], 1, "give it more");
+    let run = |card| ["run", "--carrier", "via", "--nic", "vmmc", "--card", card, "--", "true"];
+    failed(&run("20"), 125, "give it more");
+    failed(&run("0"), 2, "1 to 1048576");
+    failed(&["run", "--card", "200", "--", "true"], 125, "--nic vmmc");
+    let mut start = card_command("cards-bad", None).unwrap();
+    start.args(["--entries", "100"]);
+    let error = Process::attach(Attach { name: "cards-bad", memory: PAGE, start: Some(start) }).unwrap_err();
+    assert!(matches!(error, Error::CardFailed { .. }) && error.to_string().contains("powers of two"), "{error}");
 }

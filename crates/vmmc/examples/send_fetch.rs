@@ -7,7 +7,7 @@ use sidestep_vmmc::{Address, Export, PAGE, Result, Rights};
 
 fn main() -> Result<()> {
     let name = format!("example-{}", std::process::id());
-    // A program would give `start` the program `sidestep-card`; here the card is a thread.
+    // A program would give `start` the program `sidestep card` (`process::card_command`); here the card is a thread.
     let card = {
         let name = name.clone();
         std::thread::spawn(move || serve(&name, CardOptions::default()))

@@ -158,18 +158,35 @@ impl Config {
         }
     }
 
+    /// Whether it has caches, which a card process and a link want.
+    pub(crate) fn check_has_caches(&self) -> Result<()> {
+        match self.mode {
+            Mode::Cached => Ok(()),
+            Mode::Static => Err(Error::Parameter {
+                what: "the mode of a card",
+                must: "caches: static tables are a baseline that simulated cards alone have",
+                value: "static tables".to_owned(),
+            }),
+        }
+    }
+
     /// The same card with the largest caches that a budget has room for.
-    pub fn within(mut self, memory: usize) -> Result<Config> {
+    pub fn within(self, memory: usize) -> Result<Config> {
+        self.within_keeping(memory, false, false)
+    }
+
+    /// The same, but if they are kept with lines of this length, and with this cache of buffers.
+    pub fn within_keeping(mut self, memory: usize, line: bool, buffers: bool) -> Result<Config> {
         self.memory = Some(memory);
-        let smallest = |shape: &CacheShape| shape.entries <= shape.line * shape.ways;
+        let is_smallest = |shape: &CacheShape| shape.entries <= shape.line * shape.ways;
         while Budget::of(&self).total() > memory {
             // The larger of the two gives way first.
             let budget = Budget::of(&self);
-            match (smallest(&self.vmh), smallest(&self.cbh)) {
+            match (is_smallest(&self.vmh), buffers || is_smallest(&self.cbh)) {
                 (false, true) => self.vmh.entries /= 2,
                 (false, false) if budget.vmh >= budget.cbh => self.vmh.entries /= 2,
                 (_, false) => self.cbh.entries /= 2,
-                (true, true) if self.vmh.line > 1 => {
+                (true, true) if self.vmh.line > 1 && !line => {
                     self.vmh.line /= 2;
                     self.vmh.entries /= 2;
                 }

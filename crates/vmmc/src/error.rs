@@ -1,6 +1,7 @@
 //! What can go wrong, and what to do about it.
 
 use std::io;
+use std::process::ExitStatus;
 
 use crate::id::{BufferId, ProcessId};
 
@@ -43,12 +44,24 @@ pub enum Error {
     },
     /// No page can be pinned.
     #[error(
-        "no memory can be locked (limit of {limit} bytes): raise `ulimit -l`, lower the high water mark, or give the card \
-         CAP_IPC_LOCK"
+        "no memory can be locked (limit of {limit} bytes): raise `ulimit -l` to 16 (KiB) or more, or give the card CAP_IPC_LOCK"
     )]
     NoLockableMemory {
         /// The limit of the card process.
         limit: u64,
+    },
+    /// Fewer pages can be locked than the cache of translations has entries.
+    #[error(
+        "a cache of {entries} translations locks as many pages, and only {limit} bytes can be locked: choose at most {most} \
+         entries, raise `ulimit -l`, or give the card CAP_IPC_LOCK"
+    )]
+    TooFewLockable {
+        /// The limit of the card process.
+        limit: u64,
+        /// Entries of the cache.
+        entries: usize,
+        /// How many it could have.
+        most: usize,
     },
     /// A range lies outside the memory that the process has given to its card.
     #[error("{len} bytes at {address}: outside the {memory} bytes of memory that the card was given")]
@@ -93,6 +106,25 @@ pub enum Error {
         /// Why it failed.
         source: io::Error,
     },
+    /// The card process ended before processes could come.
+    #[error("the card process {program} has failed ({status}): {said}")]
+    CardFailed {
+        /// What was started.
+        program: String,
+        /// How it ended.
+        status: ExitStatus,
+        /// The end of what it wrote to its standard error.
+        said: String,
+    },
+    /// There is no program that could be the card process.
+    #[error(
+        "there is no program `sidestep` beside {beside} or in PATH: install it with `./sidestep install`, or start `sidestep card \
+         NAME` by hand"
+    )]
+    NoProgram {
+        /// The folder of this program.
+        beside: String,
+    },
     /// A process that shares memory with this one is gone.
     #[error("process {0} of the shared memory is gone: start all of them again")]
     RankGone(usize),
@@ -120,6 +152,18 @@ pub enum Error {
     Memory(#[from] sidestep_shm::Error),
 }
 
+impl Error {
+    /// Whether a card was not started because one of its name is there, or was just ending.
+    #[must_use]
+    pub fn is_name_taken(&self) -> bool {
+        let is_taken = |error: &sidestep_shm::Error| matches!(error, sidestep_shm::Error::NameTaken(_));
+        match self {
+            Error::Memory(error) | Error::Fabric(sidestep_fabric::Error::Memory(error)) => is_taken(error),
+            _ => false,
+        }
+    }
+}
+
 /// Why an operation was refused. The owner of the buffer decides all but the last three.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum Fault {
@@ -135,8 +179,8 @@ pub enum Fault {
     /// The buffer may not be used so.
     #[error("the buffer may not be used so")]
     NotAllowed,
-    /// The owner cannot pin the page.
-    #[error("the owner cannot lock the page in memory: raise its `ulimit -l`, or lower the water marks")]
+    /// The card of the page cannot lock it.
+    #[error("the card cannot lock the page in memory: raise `ulimit -l` of the card process and start it again")]
     NotPinned,
     /// The own memory does not reach so far.
     #[error("the local range is not within the memory that the card was given")]

@@ -12,10 +12,13 @@ use sidestep_testkit::seeded::Seeded;
 use sidestep_vmmc::process::{Attach, Buffer, Handle, Process, Remote};
 use sidestep_vmmc::{Address, Error, Export, Fault, PAGE, Rights};
 
+mod card;
+
 const MEMORY: usize = 64 * PAGE;
 
 #[test]
 fn role() {
+    card::enter();
     enter(&[("worker", worker)]);
 }
 
@@ -25,15 +28,13 @@ fn name() -> String {
 }
 
 fn attach(name: &str) -> Process {
-    let mut start = Command::new(env!("CARGO_BIN_EXE_sidestep-card"));
-    start.arg(name);
+    let start = card::command(name, None);
     Process::attach(Attach { name, memory: MEMORY, start: Some(start) }).expect("a card")
 }
 
 /// The same, with a card that others find at an address.
 fn attach_at(name: &str, place: &str) -> Process {
-    let mut start = Command::new(env!("CARGO_BIN_EXE_sidestep-card"));
-    start.args([name, place]);
+    let start = card::command(name, Some(place));
     Process::attach(Attach { name, memory: MEMORY, start: Some(start) }).expect("a card")
 }
 

@@ -1,13 +1,14 @@
 //! Real processes that share memory on real cards, two on each: FFT and LU have the results of a run of one process.
 
-use std::process::Command;
-
 use sidestep_testkit::process::{Child, Role, enter};
 use sidestep_vmmc::svm::{Join, Kernel};
 use sidestep_vmmc::workload::Step;
 
+mod card;
+
 #[test]
 fn role() {
+    card::enter();
     enter(&[("sharer", sharer)]);
 }
 
@@ -16,8 +17,7 @@ fn sharer(role: Role) {
     let (name, kernel) = (&role.arguments[0], &role.arguments[1]);
     let (size, rank, count) = (number(2), number(3), number(4));
     let card = format!("{name}-{}", rank / 2);
-    let mut start = Command::new(env!("CARGO_BIN_EXE_sidestep-card"));
-    start.arg(&card);
+    let start = card::command(&card, None);
     let join = Join { name, rank, count, homes: Vec::new(), card: &card, start: Some(start) };
     let report = Kernel::named(kernel, size, count).unwrap().run(join).unwrap();
     let fetched = report.steps.iter().filter(|step| matches!(step, Step::Fetch(_))).count();

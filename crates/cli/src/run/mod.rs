@@ -15,8 +15,9 @@ use std::{
 };
 
 use options::Run;
-use sidestep_sockets::config::options::{DIRECTORY, VERBOSE};
+use sidestep_sockets::config::options::{CARD, DIRECTORY, NIC, VERBOSE};
 
+use crate::card;
 use program::{Loading, Program};
 
 /// Runs it, and returns only if that failed or with `--verbose`.
@@ -51,6 +52,7 @@ impl Failure {
 }
 
 fn try_run(options: &Run) -> Result<ExitCode, Failure> {
+    check_card(options).map_err(Failure::own)?;
     let (name, arguments) = options.command.split_first().ok_or_else(|| Failure::own("no program given"))?;
     let program = Program::find(name).map_err(|error| Failure::of(name, &error))?;
     let loading = program.loading();
@@ -68,6 +70,22 @@ fn try_run(options: &Run) -> Result<ExitCode, Failure> {
         return supervise::run(command, &shown, options.value(&DIRECTORY)).map_err(|error| Failure::of(name, &error));
     }
     Err(Failure::of(name, &command.exec()))
+}
+
+/// Whether the card that connections over VIA are to be on can be built. The library, which builds it, could only go on without.
+fn check_card(options: &Run) -> Result<(), String> {
+    let (nic, kib) = (options.value(&NIC), options.value(&CARD));
+    if nic == "vmmc" {
+        // The table of options has seen to it that it is a number.
+        let built = card::of_memory(kib.parse().unwrap_or_default());
+        return built.map(drop).map_err(|error| format!("--card {kib} (in KiB): {error}"));
+    }
+    match kib == CARD.default {
+        true => Ok(()),
+        false => Err(format!(
+            "--card {kib} is for --carrier via --nic vmmc, and here it is --nic {nic}: leave one of them out"
+        )),
+    }
 }
 
 /// The library goes first: what was preloaded before comes after it, in the same order.

@@ -16,7 +16,7 @@ pub fn shown(only: Option<u32>, as_json: bool, room: Option<usize>) -> String {
     }
     if cards.is_empty() {
         let of = only.map_or(String::new(), |pid| format!(" of process {pid}"));
-        return format!("no cards{of}: no `sidestep-card` runs, and no node has a link `vmmc`\n");
+        return format!("no cards{of}: no `sidestep card` runs, and no node has a link `vmmc`\n");
     }
     let row = |card: &Shown| {
         let counters = &card.counters;

@@ -77,6 +77,7 @@ impl LinkCounters {
 /// with that scheme, the NIC `vmmc` of VIA, and addresses of RPC that begin with `vmmc:`. Once in a process.
 pub fn provide(config: Config) -> Result<()> {
     config.check()?;
+    config.check_has_caches()?;
     link::provide(SCHEME, move |options| {
         let card = VmmcLink::new(link::open("shm", options)?, config);
         let card = card.map_err(|_| FabricError::Unsupported("a card of these parameters"))?;
@@ -106,6 +107,7 @@ impl VmmcLink {
     /// Wraps a link; the card has the caches of the parameters.
     pub fn new(inner: Box<dyn Link>, config: Config) -> Result<VmmcLink> {
         config.check()?;
+        config.check_has_caches()?;
         let state = State { lines: BTreeMap::new(), caches: Caches::new(&config) };
         let (state, polling, stuck) = (Mutex::new(state), Mutex::new(()), AtomicBool::new(false));
         let board = Board::new(Kind::Link, inner.capabilities().scheme, &config).ok();

@@ -12,15 +12,19 @@
 
 mod entrance;
 mod lines;
+mod lockable;
 mod memory;
 mod server;
 mod standing;
+mod start;
 mod thread;
 mod user;
 mod words;
 
+pub use lockable::lockable;
 pub use server::{CardOptions, serve, serve_at};
 pub use standing::Standing;
+pub use start::{be_card, card_command};
 pub use user::{Attach, Buffer, Handle, Notice, Process, Remote};
 
 use sidestep_fabric::ChannelOptions;

@@ -10,6 +10,7 @@ use sidestep_sys::clock;
 
 use super::entrance::{Entrance, Guest};
 use super::lines::{Lines, OWN};
+use super::lockable::lockable;
 use super::memory::Frames;
 use super::thread::{Task, Thread, Told};
 use super::words::{Answer, LONGEST, Word};
@@ -23,12 +24,20 @@ use crate::id::{Cbh, Key, ProcessId};
 use crate::packet;
 
 /// What a card process is.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 pub struct CardOptions {
     /// The card.
     pub config: Config,
-    /// How many pages of a process may be locked.
+    /// How many pages of a process may be locked; fewer where the limit on locked memory is lower.
     pub marks: Marks,
+    /// Whether the cache of translations is made smaller where its pages could not all be locked. Otherwise that is an error.
+    pub may_shrink: bool,
+}
+
+impl Default for CardOptions {
+    fn default() -> CardOptions {
+        CardOptions { config: Config::default(), marks: Marks::default(), may_shrink: true }
+    }
 }
 
 /// Is the card of this name until its last process has gone. Says how long its misses took.
@@ -79,6 +88,8 @@ const FULL_NS: u64 = 200_000;
 
 impl Server {
     fn new(name: &str, place: Option<&str>, options: CardOptions) -> Result<Server> {
+        options.config.check_has_caches()?;
+        let options = options.within_lockable(lockable())?;
         let card = Card::new(options.config)?;
         if let Some(place) = place.filter(|place| place.len() > LONGEST_ADDRESS) {
             let (what, must) = ("the address of a card", "at most 200 bytes long");

@@ -40,6 +40,16 @@ fn a_card_that_nobody_imported_is_out_of_reach() {
     card.join().unwrap().unwrap();
 }
 
+/// A card process has no static tables: it says so, and does not lie in wait for packets that nothing could translate.
+#[test]
+fn a_baseline_is_refused() {
+    let options = CardOptions { config: crate::config::Config::baseline(), ..CardOptions::default() };
+    let said = serve("unit-baseline", options).unwrap_err().to_string();
+    assert!(said.contains("static tables") && said.contains("caches"), "{said}");
+    let link = crate::link::VmmcLink::open("shm", options.config).unwrap_err().to_string();
+    assert_eq!(link, said);
+}
+
 #[test]
 fn processes_that_come_at_once_all_come_in() {
     for _ in 0..5 {

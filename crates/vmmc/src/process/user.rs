@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::os::fd::AsFd;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
 use sidestep_fabric::random::Random;
@@ -11,6 +11,7 @@ use sidestep_shm::passing::Lifeline;
 use sidestep_shm::{Memory, Span};
 use sidestep_sys::clock;
 
+use super::start::Started;
 use super::words::{Answer, LONGEST, Word};
 use super::{PROCESS, Standing, address, memory_address, word_queue};
 use crate::card::{INLINE, Operation, Post, Source};
@@ -26,8 +27,7 @@ pub struct Attach<'a> {
     pub name: &'a str,
     /// Bytes of memory for buffers, sources and destinations: whole pages.
     pub memory: usize,
-    /// What is started if no card of that name is there: `sidestep-card NAME`, or `sidestep-card NAME ADDRESS` for one that cards of
-    /// other hosts find.
+    /// What is started if no card of that name is there: see [`card_command`](super::card_command).
     pub start: Option<Command>,
 }
 
@@ -42,7 +42,7 @@ pub struct Process {
     completed: HashMap<Work, Option<Fault>>,
     answers: HashMap<u64, Answer>,
     notices: VecDeque<Notice>,
-    started: Option<Child>,
+    started: Option<Started>,
 }
 
 /// A buffer that this process has exported.
@@ -101,11 +101,12 @@ impl Process {
                 Err(error) => {
                     let Some(command) = &mut how.start else { return Err(error) };
                     // One that has ended found another of its name, or the last one was just going.
-                    let is_up = started.as_mut().is_some_and(|child: &mut Child| matches!(child.try_wait(), Ok(None)));
+                    let is_up = match &mut started {
+                        Some(started) => Started::is_up(started)?,
+                        None => false,
+                    };
                     if !is_up {
-                        let program = command.get_program().to_string_lossy().into_owned();
-                        let spawned = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn();
-                        started = Some(spawned.map_err(|source| Error::Start { program, source })?);
+                        started = Some(Started::new(command)?);
                     }
                     std::thread::sleep(Duration::from_millis(2));
                 }
@@ -156,7 +157,7 @@ impl Process {
     /// The number of the card process, if this process has started it.
     #[must_use]
     pub fn card_process(&self) -> Option<u32> {
-        self.started.as_ref().map(Child::id)
+        self.started.as_ref().map(Started::id)
     }
 
     /// The memory that the card was given.
@@ -315,15 +316,6 @@ impl Process {
             }
         }
         Ok(())
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        // A card that has ended already is not left behind as a zombie; one that goes on is for others.
-        if let Some(child) = &mut self.started {
-            let _ = child.try_wait();
-        }
     }
 }
 

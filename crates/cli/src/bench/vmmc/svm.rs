@@ -59,13 +59,14 @@ const COUNT: usize = 4;
 /// Runs one of the processes.
 pub fn end(job: &str) -> Result<()> {
     match serde_json::from_str(job).context("not a job")? {
-        Job::Card(name) => drop(serve(&name, CardOptions::default())?),
+        Job::Card(name) => match serve(&name, CardOptions::default()) {
+            // Two processes may start a card of one name at once: the second ends.
+            Err(error) if !error.is_name_taken() => return Err(error.into()),
+            _ => {}
+        },
         Job::Share { name, kernel, size, rank } => {
             let card = format!("{name}-{}", rank / 2);
-            let mut start = command(&Job::Card(card.clone()))?;
-            // Two processes may start a card of one name at once: the second ends with a word that is for nobody.
-            start.stderr(Stdio::null());
-            let start = Some(start);
+            let start = Some(command(&Job::Card(card.clone()))?);
             let join = Join { name: &name, rank, count: COUNT, homes: Vec::new(), card: &card, start };
             let report = Kernel::named(&kernel, size, COUNT)?.run(join)?;
             let steps = report.steps.iter().map(|step| match *step {

@@ -11,6 +11,7 @@
 //! fabric: over shared memory, and between hosts if the card was given an address of its own ([`serve_at`]).
 
 mod entrance;
+mod handlers;
 mod lines;
 mod lockable;
 mod memory;

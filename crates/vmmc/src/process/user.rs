@@ -11,6 +11,7 @@ use sidestep_shm::passing::Lifeline;
 use sidestep_shm::{Memory, Span};
 use sidestep_sys::clock;
 
+use super::handlers::Handlers;
 use super::start::Started;
 use super::words::{Answer, LONGEST, Word};
 use super::{PROCESS, Standing, address, memory_address, word_queue};
@@ -42,6 +43,7 @@ pub struct Process {
     completed: HashMap<Work, Option<Fault>>,
     answers: HashMap<u64, Answer>,
     notices: VecDeque<Notice>,
+    pub(super) handlers: Handlers,
     started: Option<Started>,
 }
 
@@ -142,6 +144,7 @@ impl Process {
             completed: HashMap::new(),
             answers: HashMap::new(),
             notices: VecDeque::new(),
+            handlers: Handlers::default(),
             started: None,
         };
         // The first answer is the welcome.
@@ -176,7 +179,7 @@ impl Process {
         Ok(self.span.copy_out(address.0 as usize, bytes)?)
     }
 
-    /// Lets others use a range of the memory, who have its [handle](Buffer::handle).
+    /// Lets others use a range of the memory, who have its [handle](Buffer::handle). See also [`export_with`](Self::export_with).
     pub fn export(&mut self, export: Export) -> Result<Buffer> {
         let request = self.ask(|request| Word::Export { request, export })?;
         match request {
@@ -189,7 +192,11 @@ impl Process {
 
     /// Ends that. When it returns, nothing reads or writes the buffer, and its key is worth nothing.
     pub fn deregister(&mut self, buffer: Buffer) -> Result<()> {
-        self.ask(|request| Word::Deregister { request, buffer: buffer.id }).map(drop)
+        let ended = self.ask(|request| Word::Deregister { request, buffer: buffer.id }).map(drop);
+        // What was sent before the end is told.
+        self.run_handlers();
+        self.handlers.forget(buffer.id);
+        ended
     }
 
     /// Makes a buffer usable here.
@@ -221,6 +228,7 @@ impl Process {
     /// Waits for the end of something that was posted.
     pub fn wait(&mut self, work: Work, deadline: Option<u64>) -> Result<()> {
         loop {
+            self.run_handlers();
             if let Some(fault) = self.completed.remove(&work) {
                 return fault.map_or(Ok(()), |fault| Err(fault.into()));
             }
@@ -240,9 +248,10 @@ impl Process {
         self.wait(work, None)
     }
 
-    /// The next notification; waits for it.
+    /// The next notification of a buffer without a function for them; waits for it.
     pub fn wait_notice(&mut self, deadline: Option<u64>) -> Result<Notice> {
         loop {
+            self.run_handlers();
             if let Some(notice) = self.notices.pop_front() {
                 return Ok(notice);
             }
@@ -297,12 +306,14 @@ impl Process {
     }
 
     /// Takes the next answer; waits for it.
-    fn hear(&mut self, deadline: Option<u64>) -> Result<()> {
+    pub(super) fn hear(&mut self, deadline: Option<u64>) -> Result<()> {
         let mut buffer = [0; LONGEST];
         let len = self.channel.receiver.receive_message(&mut buffer, deadline).map_err(gone)?;
         match Answer::parse(&buffer[..len]).ok_or(Error::Protocol("an answer that is none"))? {
             Answer::Completed { work, fault } => drop(self.completed.insert(work, fault)),
-            Answer::Notified { buffer, at, len } => self.notices.push_back(Notice { buffer, at, len }),
+            Answer::Notified { buffer, at, len } => {
+                self.notices.extend(self.handlers.take(Notice { buffer, at, len }));
+            }
             answer => {
                 let request = match &answer {
                     Answer::Exported { request, .. }
@@ -320,6 +331,12 @@ impl Process {
 }
 
 impl Buffer {
+    /// Its number, which [`Notice::buffer`] has.
+    #[must_use]
+    pub fn id(&self) -> BufferId {
+        self.id
+    }
+
     /// What others need to use it.
     #[must_use]
     pub fn handle(&self) -> &Handle {

@@ -38,6 +38,7 @@ mod peers;
 mod pipe;
 mod place;
 mod progress;
+mod promise;
 mod queue;
 mod queue_events;
 mod rdma;

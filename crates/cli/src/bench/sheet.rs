@@ -2,7 +2,7 @@
 
 use anyhow::{Result, ensure};
 
-use super::{options, progress::Plan, record::Record, show_progress, sink::Sink};
+use super::{options, progress::Plan, promise::Promise, record::Record, show_progress, sink::Sink};
 
 /// The benches of such a suite, and what each is.
 pub type Benches = &'static [(&'static str, &'static str)];
@@ -68,6 +68,12 @@ impl Table {
             line += &if at == 0 { format!("{cell:<width$}") } else { format!(" {cell:>width$}") };
         }
         self.text.push(line);
+    }
+
+    /// Says whether a promise is kept, and records it.
+    pub fn judge(&mut self, promise: &Promise) {
+        self.text.push(promise.line());
+        self.records.push(promise.record());
     }
 
     /// Says whether a promise is kept.

@@ -1,6 +1,7 @@
 //! The report of a run: one HTML page that needs no script and nothing from outside, and beside it the run itself.
 
 mod charts;
+mod judged;
 mod misses;
 mod plot;
 mod tables;
@@ -40,6 +41,7 @@ fn html(run: &Saved) -> String {
     out += &tables::machine(run);
     out += &tables::overview(&run.records);
     out += &tables::peers(&run.records);
+    out += &judged::promises(&run.records);
     let figures = charts::figures(&run.records);
     if !figures.is_empty() {
         out += "<h2>Plots</h2>\n<div class=\"plots\">\n";
@@ -55,6 +57,8 @@ fn html(run: &Saved) -> String {
         }
         out += "</div>\n";
     }
+    out += &judged::histograms(&run.records);
+    out += &misses::grid_table(&run.records);
     out += &tables::seeds(run);
     out += &tables::all(&run.records);
     out + "</body>\n</html>\n"

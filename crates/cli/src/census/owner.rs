@@ -1,10 +1,8 @@
 //! Whose a process is, and the right to order something of it: its user has it, and root, who acts as that user then. What lies in
 //! shared memory belongs to users, and the kernel lets nobody else write it.
 
-use std::fs;
-
 use anyhow::{Context, Result, bail};
-use nix::unistd::{Uid, seteuid};
+use nix::unistd::{Uid, User, seteuid};
 use sidestep_sockets::{config::config, registry::Registry};
 
 use super::process;
@@ -12,15 +10,20 @@ use super::process;
 /// The user whose process this is, if it is this one, or this one is root.
 pub fn of_process(pid: u32) -> Result<u32> {
     let Some(name) = process::program(pid) else { bail!("there is no process {pid} (a port is written :{pid})") };
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    // Real, effective, saved, for files: it has entered itself as the effective one.
-    let user = status.lines().find_map(|line| line.strip_prefix("Uid:")?.split_whitespace().nth(1)?.parse().ok());
-    let Some(user) = user else { bail!("process {pid} ({name}) has ended") };
+    let Some(user) = process::user(pid) else { bail!("process {pid} ({name}) has ended") };
     let own = Uid::current();
     if !own.is_root() && own.as_raw() != user {
         bail!("process {pid} ({name}) belongs to another user: only that user and root may do this");
     }
     Ok(user)
+}
+
+/// A user as people know it: the name, if it has one, and the number.
+pub fn shown(user: u32) -> String {
+    match User::from_uid(Uid::from_raw(user)) {
+        Ok(Some(known)) => format!("{} ({user})", known.name),
+        _ => user.to_string(),
+    }
 }
 
 /// The users that have a registry: this one, or for root all of them.

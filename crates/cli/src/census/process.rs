@@ -2,7 +2,10 @@
 
 use std::fs;
 
-use rustix::time::{ClockId, clock_gettime};
+use rustix::{
+    process::geteuid,
+    time::{ClockId, clock_gettime},
+};
 use sidestep_sockets::config::Config;
 
 /// The numbers of all processes.
@@ -22,6 +25,51 @@ pub fn program(pid: u32) -> Option<String> {
 pub fn has_library(pid: u32) -> Option<bool> {
     Some(fs::read_to_string(format!("/proc/{pid}/maps")).ok()?.contains("/libsidestep.so"))
 }
+
+/// What this user can know of the library in a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Library {
+    /// It is loaded.
+    Loaded,
+    /// The process runs a program without it.
+    Absent,
+    /// There is no program that could load it: a thread of the kernel.
+    Kernel,
+    /// The process belongs to this other user, who can look into it, as root can.
+    OfOther(u32),
+    /// The process belongs to this user, or this user is root, and the kernel refuses all the same.
+    Closed,
+}
+
+/// What this user can know; `None` if there is no such process.
+pub fn library(pid: u32) -> Option<Library> {
+    let owner = user(pid)?;
+    Some(match has_library(pid) {
+        Some(true) => Library::Loaded,
+        Some(false) if is_of_kernel(pid) => Library::Kernel,
+        Some(false) => Library::Absent,
+        None if owner == geteuid().as_raw() || geteuid().is_root() => Library::Closed,
+        None => Library::OfOther(owner),
+    })
+}
+
+/// The effective user of a process, as which it has entered itself.
+pub fn user(pid: u32) -> Option<u32> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    // Real, effective, saved, for files.
+    status.lines().find_map(|line| line.strip_prefix("Uid:")?.split_whitespace().nth(1)?.parse().ok())
+}
+
+/// Whether it is a thread of the kernel.
+fn is_of_kernel(pid: u32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // Behind the name: the seventh word has the flags.
+    let flags = status.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(6)?.parse::<u32>().ok());
+    flags.is_some_and(|flags| flags & PF_KTHREAD != 0)
+}
+
+/// The flag of the kernel for its own threads.
+const PF_KTHREAD: u32 = 0x0020_0000;
 
 /// What the library read from its environment when it started. Of a program that has written over that memory, as Redis does
 /// with its title, nothing is known: see [`shows_settings`].
@@ -102,5 +150,11 @@ mod tests {
         assert_eq!(inode("socket:[77]"), Some(77));
         assert_eq!(inode("/dev/null"), None);
         assert!(program(own).is_some() && has_library(own) == Some(false));
+        assert_eq!((library(own), user(own)), (Some(Library::Absent), Some(geteuid().as_raw())));
+        assert_eq!(library(u32::MAX >> 1), None);
+        // The parent of all threads of the kernel, where this namespace shows it; its mappings are empty to root alone.
+        if program(2).as_deref() == Some("kthreadd") && geteuid().is_root() {
+            assert_eq!(library(2), Some(Library::Kernel));
+        }
     }
 }

@@ -7,7 +7,7 @@ use sidestep_shm::Memory;
 use sidestep_sockets::{config::config, registry};
 use sidestep_sys::{budget, user};
 
-use super::{Finding, State};
+use super::{Finding, State, users};
 use crate::{run::library, stat::table::bytes};
 
 /// Everything, in the order in which it is needed.
@@ -17,6 +17,7 @@ pub fn all() -> Vec<Finding> {
         preload_library(),
         settings(),
         own_user(),
+        users::look(),
         directory(),
         turned_off(),
         segments(),

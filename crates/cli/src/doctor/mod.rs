@@ -2,6 +2,7 @@
 
 mod checks;
 mod leftovers;
+mod users;
 
 use std::{ffi::OsString, fmt, process::ExitCode};
 

@@ -10,7 +10,7 @@ use crate::kernel::{self, address::Key};
 
 pub mod options;
 mod rule;
-mod users;
+pub mod users;
 
 pub use options::WrongValue;
 pub use rule::Rule;

@@ -1,6 +1,6 @@
 //! With whose processes this one shares memory.
 
-use std::{fs, sync::OnceLock};
+use std::{fmt, fs, sync::OnceLock};
 
 use sidestep_sys::user;
 
@@ -16,7 +16,7 @@ pub enum Users {
 }
 
 /// What the administrator allows at the most, in the words of `--users`; everything, if it is not there.
-const HOST: &str = "/etc/sidestep/users";
+pub const HOST: &str = "/etc/sidestep/users";
 /// Where names have numbers. Not by the C library, which may ask a server by way of the calls that this library stands in for.
 const ACCOUNTS: &str = "/etc/passwd";
 
@@ -51,11 +51,33 @@ impl Users {
     /// What the administrator of this host allows. A file that cannot be understood allows nobody.
     pub fn of_host() -> &'static Users {
         static OF_HOST: OnceLock<Users> = OnceLock::new();
-        OF_HOST.get_or_init(|| match fs::read_to_string(HOST) {
-            Ok(text) => Users::parse(&text).unwrap_or(Users::Same),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Users::Any,
+        OF_HOST.get_or_init(|| match Users::told_by_host() {
+            Ok(told) => told.unwrap_or(Users::Any),
             Err(_) => Users::Same,
         })
+    }
+
+    /// What the file of the administrator says; `None` if it is not there. An error: what cannot be understood of it.
+    pub fn told_by_host() -> Result<Option<Users>, String> {
+        match fs::read_to_string(HOST) {
+            Ok(text) => Users::parse(&text).map(Some),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+}
+
+/// In the words of `--users`, with numbers for names.
+impl fmt::Display for Users {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Users::Same => out.write_str("same"),
+            Users::Any => out.write_str("any"),
+            Users::Listed(users) => {
+                let users: Vec<String> = users.iter().map(u32::to_string).collect();
+                out.write_str(&users.join(","))
+            }
+        }
     }
 }
 
@@ -80,6 +102,9 @@ mod tests {
         assert_eq!(Users::parse("same"), Ok(Users::Same));
         assert_eq!(Users::parse("# for databases\nany\n"), Ok(Users::Any));
         assert_eq!(Users::parse("root,65533, 7"), Ok(Users::Listed(vec![0, 65533, 7])));
+        for shown in ["same", "any", "0,65533"] {
+            assert_eq!(Users::parse(shown).map(|users| users.to_string()), Ok(shown.to_owned()));
+        }
         for wrong in ["", "same,any", "nobody-of-this-name", "-1", "# all\n"] {
             assert!(Users::parse(wrong).is_err(), "{wrong}");
         }

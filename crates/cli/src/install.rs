@@ -13,7 +13,7 @@ use std::{
 use anyhow::{Context, Result, bail};
 use clap::Args;
 
-use crate::{completions, init_service};
+use crate::{completions, init_service, stat::table::bytes};
 
 /// Options of `sidestep install`.
 #[derive(Debug, Args)]
@@ -45,8 +45,8 @@ pub fn run(options: &Install) -> Result<()> {
     let prefix = prefix.canonicalize().with_context(|| format!("no such folder: {}", prefix.display()))?;
     let named = if options.stage.is_some() { &options.prefix } else { &prefix };
     let described = PKG_CONFIG.replace("@PREFIX@", &named.display().to_string());
-    copy(&program, &prefix.join("bin/sidestep"))?;
-    copy(&preload, &prefix.join("lib/sidestep/libsidestep.so"))?;
+    copy_stripped(&program, &prefix.join("bin/sidestep"))?;
+    copy_stripped(&preload, &prefix.join("lib/sidestep/libsidestep.so"))?;
     copy_stripped(&vipl, &prefix.join("lib").join(SONAME))?;
     link(SONAME, &prefix.join("lib/libvipl.so"))?;
     write(HEADER, &prefix.join("include/vipl.h"))?;
@@ -91,7 +91,8 @@ fn instructions(prefix: &Path) -> String {
     )
 }
 
-/// Without symbols and line tables, which are most of it, if there is a program that takes them out.
+/// Without symbols and line tables, which are most of it, if there is a program that takes them out; what dynamic linking needs
+/// stays. What was built keeps them, for whoever looks for an error.
 fn copy_stripped(from: &Path, to: &Path) -> Result<()> {
     let folder = to.parent().with_context(|| format!("cannot write {}", to.display()))?;
     fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
@@ -100,7 +101,11 @@ fn copy_stripped(from: &Path, to: &Path) -> Result<()> {
     strip.arg("--strip-unneeded").arg("-o").arg(&stripped).arg(from).stdout(Stdio::null()).stderr(Stdio::null());
     let copied = match strip.status() {
         Ok(status) if status.success() => copy(&stripped, to),
-        _ => copy(from, to),
+        _ => {
+            let size = fs::metadata(from).map_or(0, |status| status.len());
+            eprintln!("sidestep: {} keeps its symbols ({}): `strip` is not here, or failed", to.display(), bytes(size));
+            copy(from, to)
+        }
     };
     let _ = fs::remove_file(stripped);
     copied

@@ -189,6 +189,13 @@ fn an_installed_tree_works() {
     }
     let described = fs::read_to_string(prefix.join("lib/pkgconfig/vipl.pc")).unwrap();
     assert!(described.contains(&format!("prefix={}\n", prefix.display())), "{described}");
+    let size = |path: &Path| fs::metadata(path).unwrap().len();
+    if Command::new("strip").arg("--version").output().is_ok_and(|output| output.status.success()) {
+        for (installed, built) in [("bin/sidestep", &program), ("lib/sidestep/libsidestep.so", &library())] {
+            assert!(size(&prefix.join(installed)) < size(built) / 2, "{installed} is stripped");
+        }
+        assert!(text(&output.stderr).contains("libvipl.so.1 keeps its symbols"), "one that is no library: {output:?}");
+    }
     let script = "echo $LD_PRELOAD; exit 6";
     let output = Command::new(prefix.join("bin/sidestep")).args(["run", "--", "sh", "-c", script]).output().unwrap();
     assert_eq!(output.status.code(), Some(6), "{output:?}");

@@ -103,4 +103,5 @@ Rules:
     --rule deny:port=5432
     --rule 'allow:addr=10.0.0.0/8;port=80' --rule deny:all
 
-Exit status: that of the program; 126 if it cannot be executed, 127 if it is not found, 125 if sidestep itself fails.";
+Exit status:
+  That of the program; 126 if it cannot be executed, 127 if it is not found, 125 if sidestep itself fails.";

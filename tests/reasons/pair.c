@@ -131,6 +131,12 @@ int main(int count, char **arguments) {
             if (send(client, bytes, sizeof bytes, 0) < 0)
                 check(errno == EAGAIN), usleep(1000);
         }
+    } else if (strcmp(state, "standard") == 0) {
+        /* The C library writes there by itself. */
+        check(dup2(client, 2) == 2);
+        exchange(100);
+    } else if (strcmp(state, "closed") == 0) {
+        check(prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0);
     } else if (strcmp(state, "sandbox") == 0) {
         struct sock_filter allow[] = {BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
         struct sock_fprog filter = {1, allow};

@@ -11,6 +11,7 @@
 
 #![forbid(unsafe_code)]
 
+mod address;
 mod balance;
 mod bench;
 mod cache;

@@ -149,7 +149,8 @@ pub struct Stat {
     pub count: Option<u64>,
 
     /// Serve metrics in the OpenMetrics format at this address; port 0 takes one that is free
-    #[arg(long, value_name = "ADDRESS:PORT", conflicts_with_all = ["json", "totals", "watch", "process", "sort", "filter"])]
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = crate::address::first,
+          conflicts_with_all = ["json", "totals", "watch", "process", "sort", "filter"])]
     pub metrics: Option<std::net::SocketAddr>,
 
     /// With --metrics: measure how long answers take, by connection; costs what `sidestep tap` costs
@@ -181,7 +182,7 @@ pub struct Why {
 const WHY: &str = "\
 Examples:
   sidestep why 4711 7           descriptor 7 of process 4711
-  sidestep why 127.0.0.1:6379   connections from and to this address and port
+  sidestep why localhost:6379   connections from and to this address and port
   sidestep why :6379            the same for any address
   sidestep why redis-server     processes that run this program; if there are none, whether it could be accelerated";
 

@@ -8,6 +8,7 @@ use std::{
     time::Duration,
 };
 
+use sidestep_sockets::reason::Reason;
 use sidestep_testkit::{
     process::{Folder, PATIENCE, full},
     sockets::{Bounded, Ended, compile},
@@ -101,7 +102,7 @@ fn a_full_file_system() {
     command.args([SIDESTEP, "run", "--"]).arg(limits_program("told")).args([SIDESTEP, "stat", "--json"]);
     let ended = Bounded::start(&mut command, PATIENCE).wait();
     assert!(ended.success(), "{:?}\n{}", ended.status, ended.stderr);
-    assert_eq!(ended.stdout.matches(r#""reason":"Resources""#).count(), 2, "{mount}: {}", ended.stdout);
+    assert_eq!(told(&ended.stdout, Reason::Resources), 2, "{mount}: {}", ended.stdout);
 
     // One page is enough for the registry: what it says lies elsewhere.
     let mount = "mount -t tmpfs -o size=4k none /dev/shm";
@@ -120,6 +121,11 @@ fn what_is_short_is_told_over_via() {
     told_by_both_ends("via");
 }
 
+/// How many connections have this reason.
+fn told(said: &str, reason: Reason) -> usize {
+    said.matches(&format!(r#""reason":"{}""#, reason.name())).count()
+}
+
 /// The connection stays until both ends were looked at, after so many exchanges that each has told of itself.
 fn told_by_both_ends(carrier: &str) {
     for limit in ["ulimit -n 6", "ulimit -n 8", "ulimit -f 0"] {
@@ -128,7 +134,7 @@ fn told_by_both_ends(carrier: &str) {
         let mut command = Command::new("sh");
         let (said, exact) = stat_of_crowd(&format!("told-{carrier}"), command.args(["-c", &line]));
         assert!(exact, "{line}");
-        assert_eq!(said.matches(r#""reason":"Resources""#).count(), 2, "{line}: {said}");
+        assert_eq!(told(&said, Reason::Resources), 2, "{line}: {said}");
     }
 }
 
@@ -148,7 +154,7 @@ fn too_little_memory_is_told() {
     let status = child.wait().expect("it ends");
     fs::remove_dir_all(&folder).expect("it is there");
     assert!(status.success() && line == "exchanged\n", "{status}, {line}");
-    assert_eq!(said.matches(r#""reason":"Resources""#).count(), 2, "{said}");
+    assert_eq!(told(&said, Reason::Resources), 2, "{said}");
 }
 
 /// A control group with a limit of memory, for as long as this lives.
@@ -225,9 +231,9 @@ fn memory_that_is_short_is_told() {
         let line = format!("{SIDESTEP} run --carrier {carrier} -- {} 300 40 64", limits_program("crowd").display());
         let (said, exact) = stat_of_crowd(&format!("short-{carrier}"), &mut group.command(&line));
         assert!(exact);
-        let count = |reason: &str| said.matches(&format!(r#""reason":"{reason}""#)).count();
         assert_eq!(said.lines().count(), 600);
-        assert!(count("Memory") > 0 && count("Young") == 0 && count("PeerUnknown") == 0, "{said}");
+        let wrong = ["Young", "PeerUnknown"].iter().any(|name| said.contains(name));
+        assert!(told(&said, Reason::Memory) > 0 && !wrong, "{said}");
     }
 }
 
@@ -250,8 +256,8 @@ fn an_option_that_keeps_a_connection_on_tcp_is_told() {
     command.args(["run", "--"]).arg(limits_program("crowd")).args(["5", "40", "64", "stamped"]);
     let (said, exact) = stat_of_crowd("stamped", &mut command);
     assert!(exact);
-    let count = |reason: &str| said.matches(&format!(r#""reason":"{reason}""#)).count();
-    assert_eq!((count("Option"), count("PeerStays"), said.lines().count()), (5, 5, 10), "{said}");
+    let count = |reason| told(&said, reason);
+    assert_eq!((count(Reason::Option), count(Reason::PeerStays), said.lines().count()), (5, 5, 10), "{said}");
 }
 
 #[test]

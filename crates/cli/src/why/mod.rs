@@ -1,37 +1,44 @@
 //! `sidestep why`: one sentence that says why a connection or a program is accelerated or not, then the facts, and what would
 //! change it.
 
+mod subject;
 mod verdict;
 
-use std::{collections::HashMap, ffi::OsStr, fs, net::SocketAddr, process};
+use std::{
+    collections::HashMap,
+    ffi::OsStr,
+    fs,
+    net::{IpAddr, SocketAddr},
+    process,
+};
 
 use anyhow::{Result, bail};
-use sidestep_sockets::{config::config, reason::Reason};
+use sidestep_sockets::{config::config, reason::Reason, registry::Traffic};
 
 use crate::{
     census::{
-        Census, Sighting, process as of_process,
+        Census, Sighting, owner, process as of_process,
         tables::{Row, State, Tables},
     },
     options::Why,
     run::program::Program,
 };
 
+use subject::Subject;
 use verdict::Verdict;
 
 /// Answers the question.
 pub fn run(options: &Why) -> Result<()> {
-    let subject = options.subject.as_str();
-    let (verdicts, all) = match (subject.parse::<u32>(), options.fd) {
-        (Ok(pid), Some(fd)) => (vec![descriptor(pid, fd)?], 1),
-        (Ok(pid), None) => processes(&[pid])?,
-        (Err(_), Some(_)) => {
-            bail!("{subject} is not a process id: `sidestep why PID FD` takes one before a descriptor")
+    let subject = Subject::parse(&options.subject).map_err(anyhow::Error::msg)?;
+    let (verdicts, all) = match (subject, options.fd) {
+        (Subject::Process(pid), Some(fd)) => (vec![descriptor(pid, fd)?], 1),
+        (_, Some(_)) => {
+            bail!("{} is not a process id: `sidestep why PID FD` takes one before a descriptor", options.subject)
         }
-        (Err(_), None) => match end(subject) {
-            Some((address, port)) => connections(address, port)?,
-            None => program(subject)?,
-        },
+        (Subject::Process(pid), None) => processes(&[pid])?,
+        (Subject::Port(port), None) => connections(&[], port, &options.subject)?,
+        (Subject::At(addresses, port), None) => connections(&addresses, port, &options.subject)?,
+        (Subject::Program(name), None) => program(&name)?,
     };
     let texts: Vec<String> = verdicts.iter().map(ToString::to_string).collect();
     println!("{}", texts.join("\n"));
@@ -47,23 +54,15 @@ const MOST: usize = 20;
 /// Answers, and how many there are with those that are not shown.
 type Answers = (Vec<Verdict>, usize);
 
-/// `ADDRESS:PORT` or `:PORT`.
-fn end(text: &str) -> Option<(Option<std::net::IpAddr>, u16)> {
-    match text.strip_prefix(':') {
-        Some(port) => Some((None, port.parse().ok()?)),
-        None => text.parse::<SocketAddr>().ok().map(|end| (Some(end.ip()), end.port())),
-    }
-}
-
 /// One descriptor of a process.
 fn descriptor(pid: u32, fd: u32) -> Result<Verdict> {
-    let Some(name) = of_process::program(pid) else { bail!("there is no process {pid}") };
+    let Some(name) = of_process::program(pid) else { bail!(no_process(pid)) };
     let link = match fs::read_link(format!("/proc/{pid}/fd/{fd}")) {
         Ok(link) => link.to_string_lossy().into_owned(),
-        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
-            bail!("process {pid} ({name}) belongs to another user: ask as that user or as root")
-        }
-        Err(_) => bail!("process {pid} ({name}) has no descriptor {fd}"),
+        Err(_) => match verdict::hindrance(pid) {
+            Some(hindrance) => bail!("process {pid} ({name}) {hindrance}"),
+            None => bail!("process {pid} ({name}) has no descriptor {fd}"),
+        },
     };
     let who = format!("descriptor {fd} of {name} ({pid})");
     let Some(inode) = of_process::inode(&link) else {
@@ -120,11 +119,36 @@ fn sighted(census: &Census, socket: &Sighting, tables: &mut Tables) -> Verdict {
     if socket.is_counted() {
         let (read, written) = (&record.read, &record.written);
         verdict = verdict
-            .fact("read", format!("{} bytes over carriers, {} over TCP", read.carried, read.tcp))
-            .fact("written", format!("{} bytes over carriers, {} over TCP", written.carried, written.tcp))
-            .fact("promoted", format!("{} times, counting each direction", record.promotions));
+            .fact("read", moved(read))
+            .fact("written", moved(written))
+            .fact("promoted", format!("{}, counting each direction", times(record.promotions)));
     }
     verdict.fact("other end", other_end(census, socket, tables))
+}
+
+/// What went one way.
+fn moved(traffic: &Traffic) -> String {
+    format!("{} bytes over carriers, {} over TCP", grouped(traffic.carried), grouped(traffic.tcp))
+}
+
+fn times(count: u64) -> String {
+    match count {
+        1 => "once".to_owned(),
+        count => format!("{} times", grouped(count)),
+    }
+}
+
+/// A count with a comma before every three digits.
+fn grouped(count: u64) -> String {
+    let digits = count.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.char_indices() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
 }
 
 /// Who has the other end, as far as this user may know.
@@ -149,16 +173,18 @@ fn other_end(census: &Census, socket: &Sighting, tables: &mut Tables) -> String 
                 _ => format!("{name} ({pid}), which does not run under Sidestep"),
             }
         }
-        None => format!("a process of user {}", row.user),
+        None if row.inode == 0 => "nobody: it is closed, or not accepted yet".to_owned(),
+        None => format!("a process of user {}, which cannot be looked into from here", owner::shown(row.user)),
     }
 }
 
-/// Connections from and to an address, or who listens there.
-fn connections(address: Option<std::net::IpAddr>, port: u16) -> Result<Answers> {
+/// Connections from and to one of these addresses, or any if there are none; or who listens there.
+fn connections(addresses: &[IpAddr], port: u16, shown: &str) -> Result<Answers> {
     let mut tables = Tables::default();
     let census = Census::take_with(&mut tables);
     let fits = |end: SocketAddr| {
-        end.port() == port && address.is_none_or(|address| end.ip() == address || end.ip().is_unspecified())
+        let ip = end.ip();
+        end.port() == port && (addresses.is_empty() || addresses.contains(&ip) || ip.is_unspecified())
     };
     let here = |socket: &&Sighting| fits(socket.record.key.local) || fits(socket.record.key.remote);
     let sockets: Vec<&Sighting> = census.sockets.iter().filter(here).collect();
@@ -166,7 +192,6 @@ fn connections(address: Option<std::net::IpAddr>, port: u16) -> Result<Answers> 
         let shown = sockets.iter().take(MOST).map(|socket| sighted(&census, socket, &mut tables)).collect();
         return Ok((shown, sockets.len()));
     }
-    let shown = address.map_or(format!("port {port}"), |address| SocketAddr::new(address, port).to_string());
     let table = tables.of_process(process::id());
     let mut rows: Vec<&Row> = table.rows().filter(|row| fits(row.local) || fits(row.remote)).collect();
     rows.sort_by_key(|row| (row.state != State::Connected, row.local, row.remote));
@@ -189,8 +214,8 @@ fn connections(address: Option<std::net::IpAddr>, port: u16) -> Result<Answers> 
                 let (name, verdict) = known.entry(pid).or_insert_with(found);
                 verdict.clone().of(who(name))
             }
-            None => Verdict::new(who(&format!("a process of user {}", row.user)), Reason::NotLoaded)
-                .fact("", "this user may not look at it; ask as root"),
+            None if row.inode == 0 => Verdict::of_nobody(who("a connection"), row),
+            None => Verdict::of_nobody(who(&format!("a process of user {}", owner::shown(row.user))), row),
         }
     };
     Ok((rows.iter().take(MOST).map(&mut verdict).collect(), rows.len()))
@@ -212,9 +237,19 @@ fn processes(pids: &[u32]) -> Result<Answers> {
         verdicts.extend(own.into_iter().take(room).map(|socket| sighted(&census, socket, &mut tables)));
     }
     if let ([pid], true) = (pids, verdicts.is_empty()) {
-        bail!("there is no process {pid}");
+        bail!(no_process(*pid));
     }
     Ok((verdicts, all))
+}
+
+/// That there is none, and what may have been meant.
+fn no_process(pid: u32) -> String {
+    let table = Tables::default().of_process(process::id());
+    let has_port = |row: &Row| [row.local, row.remote].iter().any(|end| u32::from(end.port()) == pid);
+    match table.rows().any(has_port) {
+        true => format!("there is no process {pid}; for the port {pid}, ask `sidestep why :{pid}`"),
+        false => format!("there is no process {pid} (a port is written :{pid})"),
+    }
 }
 
 /// A program: its processes, or what would become of it.
@@ -229,7 +264,9 @@ fn program(name: &str) -> Result<Answers> {
         return processes(&pids);
     }
     let found = Program::find(OsStr::new(name));
-    let Ok(found) = found else { bail!("no process runs {name}, and no program has this name") };
+    let Ok(found) = found else {
+        bail!("no process runs {name}, and no program has this name (an address is written ADDRESS:PORT, a port :PORT)")
+    };
     let who = format!("{file}, which does not run now,");
     let verdict = match found.loading().why_not() {
         Some(why) => Verdict::new(who, Reason::NotLoadable).fact("it", why),
@@ -238,4 +275,16 @@ fn program(name: &str) -> Result<Answers> {
         }
     };
     Ok((vec![verdict], 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_have_commas() {
+        let shown = [0, 999, 1000, 12_345, 1_234_567].map(grouped);
+        assert_eq!(shown, ["0", "999", "1,000", "12,345", "1,234,567"]);
+        assert_eq!([1, 2, 4000].map(times), ["once", "2 times", "4,000 times"]);
+    }
 }

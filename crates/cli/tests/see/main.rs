@@ -1,7 +1,10 @@
 //! What people see of programs under Sidestep, and do to them: `stat`, `why`, `doctor`, `top`, metrics, `off`, `tap`.
 
+mod closed;
+mod doctor;
 mod hostile;
 mod many;
+mod members;
 mod metrics;
 mod reasons;
 mod stage;
@@ -10,6 +13,7 @@ mod terminal;
 mod turn;
 
 use std::{
+    collections::HashSet,
     fs,
     io::{Read, Write},
     net::TcpListener,
@@ -74,41 +78,66 @@ fn stat_attaches_the_registry_for_reading_alone() {
 fn why_names_the_reason() {
     let stage = Stage::new("why");
     let states = [
-        ("promoted", "Promoted"),
-        ("young", "Young"),
-        ("option", "Option"),
-        ("demoted", "Demoted"),
-        ("holder", "OtherHolder"),
-        ("foreign", "ForeignBytes"),
-        ("passed", "Passed"),
-        ("overflow", "Overflow"),
-        ("sandbox", "Sandboxed"),
+        ("promoted", Reason::Promoted),
+        ("young", Reason::Young),
+        ("option", Reason::Option),
+        ("demoted", Reason::Demoted),
+        ("holder", Reason::OtherHolder),
+        ("foreign", Reason::ForeignBytes),
+        ("passed", Reason::Passed),
+        ("overflow", Reason::Overflow),
+        ("sandbox", Reason::Sandboxed),
+        ("standard", Reason::Standard),
     ];
     for (state, reason) in states {
         let pair = stage.pair(&[], &[state]);
         expect(&stage, &pair, reason);
     }
     for options in [["--rule", "deny:all"], ["--promote", "never"]] {
-        expect(&stage, &stage.pair(&options, &["promoted"]), "Rule");
+        expect(&stage, &stage.pair(&options, &["promoted"]), Reason::Rule);
     }
     if let Some(pair) = uring(&stage) {
-        expect(&stage, &pair, "UnseenWaits");
+        expect(&stage, &pair, Reason::UnseenWaits);
     }
 }
 
-/// A reason that is added here is a reason to add a test.
+/// A reason that is added is a reason to add a test: one that expects it by its name in code.
 #[test]
 fn every_reason_has_a_test() {
-    let tests = [include_str!("main.rs"), include_str!("reasons.rs"), include_str!("turn.rs")];
-    let tests = [tests.concat().as_str(), include_str!("../socket_limits.rs")].concat();
+    let tests = [
+        include_str!("main.rs"),
+        include_str!("closed.rs"),
+        include_str!("reasons.rs"),
+        include_str!("turn.rs"),
+        include_str!("../socket_limits.rs"),
+    ]
+    .concat();
+    assert_eq!(unexpected(&tests), [], "no test produces these");
+    // It sees one that is missing, whatever else is called so.
     for reason in Reason::ALL {
-        assert!(tests.contains(reason.name()), "no test produces {}", reason.name());
+        let name = format!("Reason::{}", reason.name());
+        let without = tests.replace(&name, "") + &format!("\n// {name}\n{name}s; \"{}\"", reason.name());
+        assert_eq!(unexpected(&without), [*reason]);
     }
 }
 
-fn expect(stage: &Stage, pair: &Pair, reason: &str) {
+/// The reasons that code does not name.
+fn unexpected(code: &str) -> Vec<Reason> {
+    let lines = code.lines().filter_map(|line| line.split("//").next());
+    let words: HashSet<&str> =
+        lines.flat_map(|line| line.split(|letter: char| !letter.is_alphanumeric() && letter != ':')).collect();
+    let is_named = |reason: &Reason| words.contains(format!("Reason::{}", reason.name()).as_str());
+    Reason::ALL.iter().copied().filter(|reason| !is_named(reason)).collect()
+}
+
+/// How `why` shows a reason.
+fn shown(reason: Reason) -> String {
+    format!("{:<10} {} (", "reason", reason.name())
+}
+
+fn expect(stage: &Stage, pair: &Pair, reason: Reason) {
     let said = stage.said(&["why", &pair.pid, &pair.fd]);
-    assert!(said.contains(&format!("{:<10} {reason} (", "reason")), "not {reason}:\n{said}\n{}", stage.said(&["stat"]));
+    assert!(said.contains(&shown(reason)), "not {reason:?}:\n{said}\n{}", stage.said(&["stat"]));
     assert!(said.contains("to change ") && said.contains("other end "), "{said}");
     let of_address = stage.said(&["why", &format!(":{}", pair.port)]);
     assert!(of_address.contains(&format!("descriptor {},", pair.fd)), "{of_address}");
@@ -136,30 +165,30 @@ fn why_knows_programs_that_are_not_under_sidestep() {
         }
     });
     let pair = stage.pair(&[], &["peer", &port]);
-    expect(&stage, &pair, "PeerUnknown");
+    expect(&stage, &pair, Reason::PeerUnknown);
     let own = std::process::id().to_string();
     let said = stage.said(&["why", &pair.pid, &pair.fd]);
     assert!(said.contains(&format!("({own}), which does not run under Sidestep")), "{said}");
     let said = stage.said(&["why", &own]);
-    assert!(said.contains("does not run under Sidestep") && said.contains("NotLoaded"), "{said}");
+    assert!(said.contains("does not run under Sidestep") && said.contains(&shown(Reason::NotLoaded)), "{said}");
 
     // Started in another way, listening.
     let mut command = Command::new(program());
     command.arg("promoted");
     let plain = stage.start(command);
     let said = stage.said(&["why", &plain.pid, &plain.listener]);
-    assert!(said.contains("NotLoaded") && said.contains("listens at"), "{said}");
+    assert!(said.contains(&shown(Reason::NotLoaded)) && said.contains("listens at"), "{said}");
     let said = stage.said(&["why", &format!("127.0.0.1:{}", plain.port)]);
-    assert!(said.contains("NotLoaded"), "{said}");
+    assert!(said.contains(&shown(Reason::NotLoaded)), "{said}");
     let said = stage.said(&["why", &plain.pid, "0"]);
-    assert!(said.contains("SocketType"), "{said}");
+    assert!(said.contains(&shown(Reason::SocketType)), "{said}");
 
     // One with a value that is not allowed.
     let mut command = Command::new(program());
     command.arg("promoted").env("LD_PRELOAD", library()).env("SIDESTEP_CARRIER", "pigeon");
     let wrong = stage.start(command);
     let said = stage.said(&["why", &wrong.pid, &wrong.fd]);
-    assert!(said.contains("WrongOption") && said.contains("SIDESTEP_CARRIER=pigeon"), "{said}");
+    assert!(said.contains(&shown(Reason::WrongOption)) && said.contains("SIDESTEP_CARRIER=pigeon"), "{said}");
 
     // One that meets others elsewhere, where nothing but its directory keeps it from being seen.
     let (elsewhere, listening) = (Stage::new("elsewhere"), stage.pair(&[], &["young"]));
@@ -176,7 +205,7 @@ fn why_knows_programs_that_are_not_under_sidestep() {
     assert!(stage.said(&["why", "sha256sum"]).contains("could be accelerated"));
     let fixed = static_program();
     let said = stage.said(&["why", fixed.to_str().expect("a path of letters")]);
-    assert!(said.contains("NotLoadable") && said.contains("is statically linked"), "{said}");
+    assert!(said.contains(&shown(Reason::NotLoadable)) && said.contains("is statically linked"), "{said}");
     for nothing in [&["why", "no-such-program"][..], &["why", "2147483646", "3"], &["why", &own, "99999"]] {
         let output = stage.sidestep(nothing);
         assert_eq!(output.status.code(), Some(1), "{nothing:?}: {output:?}");
@@ -193,26 +222,6 @@ fn tools_end_quietly_when_nobody_reads() {
         let output = command.args(tool).stdout(writer).stderr(Stdio::piped()).output().expect("it runs");
         assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{tool:?}");
     }
-}
-
-#[test]
-fn doctor_finds_what_is_wrong() {
-    let stage = Stage::new("doctor");
-    let fixed = static_program();
-    let said = stage.said(&["doctor", "sh"]);
-    assert!(said.contains("sh loads the library") && said.contains("programs can be accelerated"), "{said}");
-    let output = stage.sidestep(&["doctor", fixed.to_str().expect("a path of letters")]);
-    assert_eq!(output.status.code(), Some(1), "{output:?}");
-    let mut command = Command::new(SIDESTEP);
-    let output = command.arg("doctor").env("SIDESTEP_DIR", "/proc/nowhere").output().expect("it runs");
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.code() == Some(1) && said.contains("broken   directory"), "{said}");
-    // A file of another version, whose segment is not there.
-    let left = stage.0.join(format!("{}-1-1", rustix::process::geteuid().as_raw()));
-    let words = [u64::from_le_bytes(*b"SIDESTEP"), 1 << 32 | 0x7fff_fff0, 1, 0];
-    fs::write(&left, words.map(u64::to_le_bytes).concat()).expect("writable");
-    assert!(stage.said(&["doctor"]).contains("limited  leftovers"));
-    assert!(stage.said(&["doctor", "--fix"]).contains("removed ") && !left.exists());
 }
 
 /// In a real terminal of 80 columns and 24 lines.

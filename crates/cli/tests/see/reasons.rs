@@ -13,12 +13,13 @@ use sidestep_fabric::{ArenaBlock, Endpoint, Listener, Node, Request, queue::Kind
 use sidestep_sockets::{
     address::Key,
     engine::HANDSHAKE,
+    reason::Reason,
     registry::{Identity, Registry},
 };
 use sidestep_testkit::hosts::Hosts;
 
 use super::{
-    expect,
+    expect, shown,
     stage::{SIDESTEP, Stage, Two, program, wait_until},
 };
 
@@ -63,7 +64,7 @@ fn answer_all(node: &Node, questions: &Listener, answer: Answer) -> Vec<(Endpoin
 fn a_peer_of_another_version() {
     let stage = Stage::new("version");
     let port = answering(&stage, 1, Some(|_, request| Some((request.accept_with(|_| Ok(vec![0xff; 64])).ok()?, None))));
-    expect(&stage, &stage.pair(&[], &["peer", &port]), "Version");
+    expect(&stage, &stage.pair(&[], &["peer", &port]), Reason::Version);
 }
 
 #[test]
@@ -74,7 +75,7 @@ fn a_peer_that_refuses() {
         None
     };
     let port = answering(&stage, 2, Some(refuse));
-    expect(&stage, &stage.pair(&[], &["peer", &port]), "Refused");
+    expect(&stage, &stage.pair(&[], &["peer", &port]), Reason::Refused);
 }
 
 /// It answers as it should, and has left no notice on its socket.
@@ -92,14 +93,14 @@ fn a_peer_that_proves_nothing() {
         Some((accepted.ok()?, lent))
     };
     let port = answering(&stage, 3, Some(lie));
-    expect(&stage, &stage.pair(&[], &["peer", &port]), "Unproven");
+    expect(&stage, &stage.pair(&[], &["peer", &port]), Reason::Unproven);
 }
 
 #[test]
 fn a_peer_that_was_entered_and_cannot_be_asked_yet() {
     let stage = Stage::new("searching");
     let port = answering(&stage, 4, None);
-    expect(&stage, &stage.pair(&[], &["peer", &port]), "Searching");
+    expect(&stage, &stage.pair(&[], &["peer", &port]), Reason::Searching);
 }
 
 #[test]
@@ -112,7 +113,7 @@ fn a_peer_of_another_user() {
     command.arg("serve").uid(65533).gid(65533);
     let server = stage.start(command);
     let pair = stage.pair(&[], &["peer", &server.port]);
-    expect(&stage, &pair, "OtherUser");
+    expect(&stage, &pair, Reason::OtherUser);
     let said = stage.said(&["why", &pair.pid, &pair.fd]);
     assert!(said.contains(&format!("pair ({}), which does not run under Sidestep", server.pid)), "{said}");
 }
@@ -135,7 +136,7 @@ fn a_peer_on_another_host() {
     let mut command = at(1);
     command.args([SIDESTEP, "run", "--"]).arg(program());
     command.args(["peer", &server.port, &hosts.host(0).address().to_string()]);
-    expect(&stage, &stage.start(command), "OtherHost");
+    expect(&stage, &stage.start(command), Reason::OtherHost);
 }
 
 #[test]
@@ -146,7 +147,7 @@ fn a_peer_that_was_killed_while_its_child_has_the_connection() {
     // A busy writer looks now and then whether its peer is there.
     wait_until("the link is lost", || {
         two.say("x");
-        stage.said(&["why", &two.client]).contains("LinkLost (")
+        stage.said(&["why", &two.client]).contains(&shown(Reason::LinkLost))
     });
     two.end();
 }

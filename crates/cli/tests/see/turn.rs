@@ -3,6 +3,7 @@
 use std::{os::unix::process::CommandExt, process::Command};
 
 use serde_json::Value;
+use sidestep_sockets::reason::Reason;
 use sidestep_testkit::process::full;
 
 use super::stage::{SIDESTEP, Stage, Two, wait_until};
@@ -16,7 +17,7 @@ fn is_on(socket: &Value, carrier: &str) -> bool {
 }
 
 fn is_off(socket: &Value) -> bool {
-    is_on(socket, "tcp") && socket["reason"] == "TurnedOff"
+    is_on(socket, "tcp") && socket["reason"] == Reason::TurnedOff.name()
 }
 
 /// Every byte is checked by the program; each turn is seen to have its effect before the next.

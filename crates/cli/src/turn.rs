@@ -91,8 +91,9 @@ impl Done {
     /// The sentence for the user; an error if nothing was turned off.
     fn said(&self, subject: &Subject, off: bool) -> Result<String> {
         let told = match self.told {
-            1 => "1 process was told".to_owned(),
-            told => format!("{told} processes were told"),
+            0 => String::new(),
+            1 => "; 1 process was told".to_owned(),
+            told => format!("; {told} processes were told"),
         };
         match (*subject, off) {
             // A record without a process that hears is one of an older process, or of one that has no engine.
@@ -119,16 +120,16 @@ impl Done {
                 of_whom()
             )),
             (Subject::Process(pid), true) => {
-                Ok(format!("process {pid} is off: its connections go over TCP, and new ones stay there; {told}"))
+                Ok(format!("process {pid} is off: its connections go over TCP, and new ones stay there{told}"))
             }
             (Subject::Port(port), true) => {
-                Ok(format!("port {port} is off: its connections go over TCP, and new ones stay there; {told}"))
+                Ok(format!("port {port} is off: its connections go over TCP, and new ones stay there{told}"))
             }
             (Subject::Process(pid), false) => {
-                Ok(format!("process {pid} is on: its connections may be accelerated again; {told}"))
+                Ok(format!("process {pid} is on: its connections may be accelerated again{told}"))
             }
             (Subject::Port(port), false) => {
-                Ok(format!("port {port} is on: its connections may be accelerated again; {told}"))
+                Ok(format!("port {port} is on: its connections may be accelerated again{told}"))
             }
         }
     }

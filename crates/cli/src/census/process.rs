@@ -68,6 +68,13 @@ fn is_of_kernel(pid: u32) -> bool {
     flags.is_some_and(|flags| flags & PF_KTHREAD != 0)
 }
 
+/// Whether it is in another IPC namespace than this one; `false` if this user may not know.
+pub fn is_of_other_ipc(pid: u32) -> bool {
+    let namespace = |process: &str| fs::read_link(format!("/proc/{process}/ns/ipc")).ok();
+    let own = namespace("self");
+    namespace(&pid.to_string()).is_some_and(|namespace| own.is_some_and(|own| own != namespace))
+}
+
 /// The flag of the kernel for its own threads.
 const PF_KTHREAD: u32 = 0x0020_0000;
 

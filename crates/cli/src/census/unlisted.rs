@@ -64,6 +64,9 @@ fn reason(registries: &[View], pid: u32, open: u64, settings: &Config) -> Reason
     if settings.promote == Promote::Never {
         return Reason::Rule;
     }
+    if process::is_of_other_ipc(pid) {
+        return Reason::OtherIpc;
+    }
     let excuse = super::said(registries, pid).and_then(|said| said.excuse);
     let is_short = || is_short(pid, open, !registries.is_empty()) || registries.is_empty() && !can_be_made();
     excuse.unwrap_or_else(|| if is_short() { Reason::Resources } else { Reason::Young })

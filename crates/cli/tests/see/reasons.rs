@@ -118,6 +118,22 @@ fn a_peer_of_another_user() {
     assert!(said.contains(&format!("pair ({}), which does not run under Sidestep", server.pid)), "{said}");
 }
 
+/// Its registry is that of its namespace.
+#[test]
+fn a_program_in_another_ipc_namespace() {
+    if !rustix::process::geteuid().is_root() {
+        return eprintln!("left out: only root can make a namespace");
+    }
+    let stage = Stage::new("ipc");
+    let mut command = Command::new("unshare");
+    command.args(["--ipc", SIDESTEP, "run", "--"]).arg(program()).arg("promoted");
+    expect(&stage, &stage.start(command), Reason::OtherIpc);
+    let mut command = Command::new("unshare");
+    command.args(["--ipc", SIDESTEP, "run", "--"]).arg(program()).arg("serve");
+    let server = stage.start(command);
+    expect(&stage, &stage.pair(&[], &["peer", &server.port]), Reason::PeerStays);
+}
+
 #[test]
 fn a_peer_on_another_host() {
     let hosts = match Hosts::with_cable() {

@@ -123,6 +123,9 @@ reasons! {
     Standard = 27: "it is a standard descriptor, which the C library reads and writes by itself",
         "Calls such as fgets and printf go from the C library straight to the kernel.",
         "Let the program copy the socket to another number (dup) and close 0, 1 and 2, as sshd does.";
+    OtherIpc = 28: "in another IPC namespace, whose registry cannot be seen from here",
+        "Programs of one user meet in a registry of their IPC namespace; what is accelerated with programs of other users is shown within it.",
+        "Let programs of one user share an IPC namespace (PrivateIPC=no; for containers: one pod, or --ipc), and ask within it.";
 }
 
 impl Reason {

@@ -48,6 +48,12 @@ fn bursts() -> Table {
     table
 }
 
+/// The records of a run, which are the same each time.
+#[cfg(test)]
+pub fn records() -> Vec<Record> {
+    bursts().records
+}
+
 /// Prints the benches of the suite.
 pub fn list() {
     sheet::list("balance", ABOUT, BENCHES);

@@ -73,7 +73,7 @@ use crate::options;
 use hosts::Hosts;
 use machine::Machine;
 use path::{Bench, Part, Path};
-use place::Cores;
+use place::{Cores, Kept};
 use progress::show as show_progress;
 use rounds::Effort;
 use saved::Saved;
@@ -299,6 +299,7 @@ fn commands() -> Vec<String> {
 
 /// Measures a suite, or several.
 fn measure(options: &options::Bench, sink: &mut Sink) -> Result<()> {
+    let _cores = Kept::now()?;
     match options.suite.as_str() {
         "all" => return all::run(options, sink),
         "seeds" => return seeds::run(options, sink),

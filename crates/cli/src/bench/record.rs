@@ -26,6 +26,16 @@ pub struct Record {
 }
 
 impl Record {
+    /// How far the rounds behind the value lie from it, as a share: nothing where it is the same in each run, `None` where it is
+    /// not known.
+    pub fn spread(&self) -> Option<f64> {
+        let is_simulated = self.extra.get("simulated").and_then(Value::as_bool) == Some(true);
+        match self.extra.get("spread") {
+            Some(told) => told.as_f64(),
+            None => is_simulated.then_some(0.0),
+        }
+    }
+
     /// The record as one line of JSON.
     pub fn json(&self) -> String {
         serde_json::to_string(self).expect("a record has only plain values")
@@ -103,6 +113,9 @@ pub enum Metric {
     /// How many times better than something.
     #[serde(rename = "ratio")]
     Ratio,
+    /// Bytes on the memory bus for each byte on the network.
+    #[serde(rename = "bus_bytes")]
+    BusBytes,
 }
 
 impl Metric {
@@ -118,6 +131,7 @@ impl Metric {
             Metric::Cycles => "cycles",
             Metric::Requests | Metric::Connections => "1/s",
             Metric::Ratio => "x",
+            Metric::BusBytes => "bytes/byte",
             Metric::Utilisation | Metric::Misses => "share",
             Metric::Memory => "bytes",
         }
@@ -153,6 +167,7 @@ impl Metric {
             Metric::Requests => "requests",
             Metric::Connections => "connections",
             Metric::Ratio => "ratio",
+            Metric::BusBytes => "bus bytes",
             Metric::Utilisation => "in use",
             Metric::Memory => "memory",
             Metric::Misses => "misses",
@@ -164,7 +179,7 @@ impl Metric {
         match self {
             Metric::Rate => format!("{} M/s", digits(value / 1e6)),
             Metric::Bandwidth => format!("{} GB/s", digits(value / 1e9)),
-            Metric::Cycles => digits(value),
+            Metric::Cycles | Metric::BusBytes => digits(value),
             Metric::Requests | Metric::Connections => format!("{} k/s", digits(value / 1e3)),
             Metric::Utilisation | Metric::Misses => format!("{} %", digits(value * 100.0)),
             Metric::Memory => format!("{} KiB", digits(value / 1024.0)),

@@ -10,7 +10,7 @@ use super::floor::{Around, Floor};
 use super::hosts::Hosts;
 use super::pair::{EndId, Outcome, Pair};
 use super::path::{Bench, Operation, Part, Path, Solo, Wait, Work};
-use super::place::{Cores, Kept, Placement, pin};
+use super::place::{Cores, Placement, pin};
 use super::record::Metric;
 use super::stats::OneWay;
 use super::{Suite, progress::Plan};
@@ -73,7 +73,6 @@ pub fn measure(
     hosts: Option<&Hosts>,
     effort: &Effort,
 ) -> Result<(Vec<Measured>, f64)> {
-    let _cores = Kept::now()?;
     let begin = Instant::now();
     let mut pairs = Pairs::start(suite, parts, cores, hosts)?;
     let mut cells = Vec::new();

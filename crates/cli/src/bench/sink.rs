@@ -4,25 +4,38 @@ use super::record::Record;
 
 /// Takes the records of a run.
 pub struct Sink {
-    is_json: bool,
+    form: Form,
     records: Vec<Record>,
+}
+
+/// What is printed while it is measured.
+#[derive(PartialEq)]
+enum Form {
+    Tables,
+    Json,
+    Nothing,
 }
 
 impl Sink {
     /// An empty one, which prints what it takes if `is_json`.
     pub fn new(is_json: bool) -> Sink {
-        Sink { is_json, records: Vec::new() }
+        Sink { form: if is_json { Form::Json } else { Form::Tables }, records: Vec::new() }
     }
 
-    /// Whether records are printed instead of tables.
+    /// An empty one that prints nothing.
+    pub fn silent() -> Sink {
+        Sink { form: Form::Nothing, records: Vec::new() }
+    }
+
+    /// Whether no tables are printed.
     pub fn is_json(&self) -> bool {
-        self.is_json
+        self.form != Form::Tables
     }
 
     /// Takes records.
     pub fn take(&mut self, records: impl IntoIterator<Item = Record>) {
         for record in records {
-            if self.is_json {
+            if self.form == Form::Json {
                 println!("{}", record.json());
             }
             self.records.push(record);

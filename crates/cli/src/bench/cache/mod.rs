@@ -18,7 +18,7 @@ use super::progress::within_step;
 use super::record::{Metric, Record};
 use super::sheet::{self, Benches, Table};
 use super::sink::Sink;
-use super::stats::median;
+use super::stats::{median, spread};
 use super::{options, show_progress};
 
 mod site;
@@ -143,6 +143,8 @@ fn cores() -> usize {
     thread::available_parallelism().map_or(1, usize::from)
 }
 
+/// Computing threads of a quick run.
+const QUICK_LOADS: [usize; 2] = [0, 8];
 /// The ways to serve, the baseline first.
 const WAYS: [&str; 5] = ["no-cache", "two-sided", "one-sided", "unchecked", "nginx"];
 
@@ -153,7 +155,7 @@ pub fn run(options: &options::Bench, sink: &mut Sink) -> Result<()> {
         return Ok(());
     }
     let (rounds, seconds) = if options.quick { (1, 2) } else { (3, 3) };
-    let loads: &[usize] = if options.quick { &[0, 8] } else { &[0, 1, 2, 4, 8] };
+    let loads: &[usize] = if options.quick { &QUICK_LOADS } else { &[0, 1, 2, 4, 8] };
     let weight = |name: &str| loads_of(workload_of(name), loads).count() as f64;
     sheet::run("cache", BENCHES, (options, sink), weight, |name| workload(workload_of(name), loads, rounds, seconds))
 }
@@ -202,24 +204,26 @@ fn workload(workload: &'static Workload, loads: &[usize], rounds: usize, seconds
             row("  proxy's us a request".to_string(), &proxies, 1);
             row("  servers' us a request".to_string(), &servers, 1);
         }
-        for (way, rate) in WAYS.iter().zip(&rates) {
-            let metric = Metric::Requests;
+        for ((way, rate), measured) in WAYS.iter().zip(&rates).zip(&measured) {
+            let (metric, mut extra) = (Metric::Requests, Map::new());
+            let spread = spread(&measured.iter().map(|way| way.rate).collect::<Vec<f64>>());
+            extra.extend(spread.map(|spread| ("spread".to_string(), spread.into())));
             let (bench, path) = (format!("cache.{name}"), (*way).to_string());
-            table.records.push(Record {
-                bench,
-                path,
-                size: *load,
-                metric,
-                value: *rate,
-                unit: metric.unit(),
-                extra: Map::new(),
-            });
+            table.records.push(Record { bench, path, size: *load, metric, value: *rate, unit: metric.unit(), extra });
         }
         if workload.is_promised {
             judge(&mut table, *load, [&rates, &proxies, &servers]);
         }
     }
     Ok(table)
+}
+
+/// Whether a quick run has such a line.
+#[cfg(test)]
+pub fn has(bench: &str, path: &str, size: usize, metric: Metric) -> bool {
+    let workload = WORKLOADS.iter().find(|workload| workload.name == bench);
+    let has_load = |workload: &Workload| loads_of(workload, &QUICK_LOADS).any(|load| *load == size);
+    workload.is_some_and(has_load) && WAYS.contains(&path) && metric == Metric::Requests
 }
 
 /// Says whether hits are worth what is promised: three times no cache, ten times where the application computes.

@@ -10,7 +10,7 @@ mod threaded;
 
 use std::time::Instant;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use serde_json::{Map, json};
 use sidestep_extended::traffic::{self, Direction, Interface, cache};
 use sidestep_fabric::{Aperture, Cookie, Node, RdmaQueue, Region};
@@ -23,7 +23,7 @@ use super::progress::within_step;
 use super::record::{Metric, Record};
 use super::sheet::{self, Benches, Table};
 use super::sink::Sink;
-use super::stats::median;
+use super::stats::{median, spread};
 
 /// What `bench list` says of the suite.
 pub const ABOUT: &str = "extended sockets: one-sided operations beside the fabric's read and a TCP round trip, plain calls with \
@@ -47,15 +47,46 @@ pub const BENCHES: Benches = &[
 /// Runs the suite.
 pub fn run(options: &options::Bench, sink: &mut Sink) -> Result<()> {
     let rounds = if options.quick { 40 } else { 400 };
-    sheet::run("extended", BENCHES, (options, sink), weight, |name| match name {
-        "operations" => operations(rounds),
-        "sizes" => sizes(rounds),
-        "plain" => plain(rounds),
-        "busy" => busy(rounds),
-        "hosts" => on_hosts(|holder| between(holder, rounds)),
-        "threaded" => on_hosts(|holder| messages(holder, rounds)),
-        _ => Ok(model()),
+    sheet::run("extended", BENCHES, (options, sink), weight, |name| {
+        let table = match name {
+            "operations" => operations(rounds),
+            "sizes" => sizes(rounds),
+            "plain" => plain(rounds),
+            "busy" => busy(rounds),
+            "hosts" => on_hosts(|holder| between(holder, rounds)),
+            "threaded" => on_hosts(|holder| messages(holder, rounds)),
+            _ => Ok(model()),
+        }?;
+        for record in &table.records {
+            ensure!(paths(name).contains(&record.path.as_str()), "extended.{name} has no line {}", record.path);
+        }
+        Ok(table)
     })
+}
+
+/// The lines of each bench.
+fn paths(bench: &str) -> &'static [&'static str] {
+    match bench {
+        "operations" => &["fabric-read", "get", "get-read-only", "put", "fetch-add", "compare-swap", "tcp"],
+        "sizes" => &["put", "get", "posted-put", "posted-get"],
+        "plain" => &["tcp", "tcp-extended"],
+        "busy" => &["read", "asked", "read-serving", "served"],
+        "hosts" => &["tcp", "get", "put", "fetch-add", "get-in-place", "put-in-place", "fetch-add-in-place"],
+        "threaded" => &["tcp", "threads", "extended", "extended-in-place"],
+        _ => &MODELLED,
+    }
+}
+
+/// Whether a run has such a line.
+#[cfg(test)]
+pub fn has(bench: &str, path: &str, size: usize, metric: Metric) -> bool {
+    let (sizes, of): (&[usize], Metric) = match bench {
+        "busy" => (&THREADS, Metric::RoundTripP50),
+        "threaded" => (&PINGED, Metric::OneWayP50),
+        "traffic" => (&MESSAGES, Metric::BusBytes),
+        _ => (&[BYTES], Metric::RoundTripP50),
+    };
+    paths(bench).contains(&path) && sizes.contains(&size) && metric == of
 }
 
 /// What each takes beside the others: about seconds of a quick run.
@@ -89,6 +120,17 @@ impl<'a> Row<'a> {
     /// Nanoseconds of one.
     fn median(&self) -> f64 {
         median(self.samples.iter().copied()).unwrap_or(f64::NAN)
+    }
+
+    /// How far its rounds lie from that.
+    fn spread(&self) -> Option<f64> {
+        let rounds: Vec<f64> = self.samples.chunks(SAMPLES).filter_map(|round| median(round.iter().copied())).collect();
+        spread(&rounds)
+    }
+
+    /// What it has found.
+    fn record(&self, bench: &str, size: usize, metric: Metric, value: f64) -> Record {
+        record(bench, self.name, size, metric, (value, self.spread()))
     }
 }
 
@@ -180,7 +222,7 @@ fn sizes(rounds: usize) -> Result<Table> {
         let shown = rates.iter().map(|rate| format!("{rate:.2}"));
         table.row(&std::iter::once(size.to_string()).chain(shown).collect::<Vec<_>>());
         for (row, rate) in rows.iter().zip(&rates) {
-            table.records.push(record("extended.sizes", row.name, size, Metric::Bandwidth, rate * 1e9));
+            table.records.push(row.record("extended.sizes", size, Metric::Bandwidth, rate * 1e9));
         }
     }
     Ok(table)
@@ -199,22 +241,24 @@ fn plain(rounds: usize) -> Result<Table> {
     Ok(table)
 }
 
+/// Threads of the server that compute, or serve.
+const THREADS: [usize; 5] = [0, 1, 2, 4, 8];
+
 fn busy(rounds: usize) -> Result<Table> {
     let mut table = Table::new(&["threads or clients", "read ns", "asked ns", "read ns", "served ns"]);
     table.text.insert(0, format!("{:24} {:>21} {:>21}", "", "threads that compute", "threads that serve"));
     let mut medians = Vec::new();
-    let threads = [0, 1, 2, 4, 8];
-    for (number, busy) in threads.into_iter().enumerate() {
-        let part = |second: usize| (2 * number + second, 2 * threads.len());
+    for (number, busy) in THREADS.into_iter().enumerate() {
+        let part = |second: usize| (2 * number + second, 2 * THREADS.len());
         let computing = checks(Job { computing: busy, ..Job::default() }, rounds, part(0))?;
         let serving = checks(Job { serving: Some(busy), ..Job::default() }, rounds, part(1))?;
         let all = [computing, serving].concat();
-        let shown = all.iter().map(|median| format!("{median:.0}"));
+        let shown = all.iter().map(|(median, _)| format!("{median:.0}"));
         table.row(&std::iter::once(busy.to_string()).chain(shown).collect::<Vec<_>>());
-        for (name, median) in ["read", "asked", "read-serving", "served"].into_iter().zip(&all) {
-            table.records.push(record("extended.busy", name, busy, Metric::RoundTripP50, *median));
+        for (name, found) in ["read", "asked", "read-serving", "served"].into_iter().zip(&all) {
+            table.records.push(record("extended.busy", name, busy, Metric::RoundTripP50, *found));
         }
-        medians.push(all);
+        medians.push(all.into_iter().map(|(median, _)| median).collect::<Vec<f64>>());
     }
     let (idle, loaded) = (&medians[0], &medians[medians.len() - 1]);
     table.promise("read with 8 threads that compute against none", loaded[0] / idle[0], 2.0);
@@ -229,8 +273,8 @@ fn busy(rounds: usize) -> Result<Table> {
     Ok(table)
 }
 
-/// Nanoseconds of a read of a version, and of a question for it.
-fn checks(job: Job, rounds: usize, part: (usize, usize)) -> Result<Vec<f64>> {
+/// Nanoseconds of a read of a version, and of a question for it, each with its spread.
+fn checks(job: Job, rounds: usize, part: (usize, usize)) -> Result<Vec<(f64, Option<f64>)>> {
     let server = Server::start(job)?;
     let client = Client::connect(&server)?;
     let mut rows = [
@@ -238,7 +282,7 @@ fn checks(job: Job, rounds: usize, part: (usize, usize)) -> Result<Vec<f64>> {
         Row::new("asked", 1, || client.exchange(&client.plain)),
     ];
     measure(&mut rows, rounds / 4, part)?;
-    Ok(rows.iter().map(Row::median).collect())
+    Ok(rows.iter().map(|row| (row.median(), row.spread())).collect())
 }
 
 /// A table of two hosts, or of why there are none.
@@ -312,16 +356,22 @@ fn messages(holder: u32, rounds: usize) -> Result<Table> {
             };
             let shown = if metric == Metric::Bandwidth { value / 1e6 } else { value / 1e3 };
             cells.push(format!("{shown:.1}"));
-            table.records.push(record("extended.threaded", name, size, metric, value));
+            table.records.push(record("extended.threaded", name, size, metric, (value, spread(&samples[at]))));
         }
         table.row(&cells);
     }
     Ok(table)
 }
 
+/// The ways of the model.
+const MODELLED: [&str; 3] = ["sockets-transmit", "sockets-receive", "rdma"];
+
+/// Bytes of a message in the model: the smaller ones fit into its cache.
+const MESSAGES: [usize; 4] = [4 << 10, 64 << 10, 256 << 10, 10 << 20];
+
 fn model() -> Table {
     let mut table = Table::new(&["bytes (model)", "sockets out", "sockets in", "RDMA"]);
-    for message in [4 << 10, 64 << 10, 256 << 10, 10 << 20] {
+    for message in MESSAGES {
         let transfer = cache::Transfer { message, socket_buffer: cache::SOCKET_BUFFER };
         let ratio = |interface, direction| cache::ratio(cache::XEON, interface, direction, transfer);
         let cells = [
@@ -331,6 +381,11 @@ fn model() -> Table {
         ];
         let shown = cells.iter().map(|cell| format!("{cell:.2}"));
         table.row(&std::iter::once(message.to_string()).chain(shown).collect::<Vec<_>>());
+        for (path, cell) in MODELLED.into_iter().zip(cells) {
+            let mut modelled = record("extended.traffic", path, message, Metric::BusBytes, (cell, None));
+            modelled.extra.insert("simulated".to_string(), json!(true));
+            table.records.push(modelled);
+        }
     }
     let most = traffic::ceiling(8.0 * 333e6, 4.0) * 8e-9;
     table.text.push(format!("a bus of 64 bits at 333 MHz, four bytes for each: {most:.2} Gbit/s at most"));
@@ -342,12 +397,13 @@ fn timed(bench: &str, rows: &[Row<'_>], size: usize) -> Table {
     let mut table = Table::new(&["operation", "ns"]);
     for row in rows {
         table.row(&[row.name.to_string(), format!("{:.0}", row.median())]);
-        table.records.push(record(bench, row.name, size, Metric::RoundTripP50, row.median()));
+        table.records.push(row.record(bench, size, Metric::RoundTripP50, row.median()));
     }
     table
 }
 
-fn record(bench: &str, path: &str, size: usize, metric: Metric, value: f64) -> Record {
-    let extra = Map::from_iter([("simulated".to_string(), json!(false))]);
+fn record(bench: &str, path: &str, size: usize, metric: Metric, (value, spread): (f64, Option<f64>)) -> Record {
+    let mut extra = Map::from_iter([("simulated".to_string(), json!(false))]);
+    extra.extend(spread.map(|spread| ("spread".to_string(), json!(spread))));
     Record { bench: bench.into(), path: path.into(), size, metric, value, unit: metric.unit(), extra }
 }

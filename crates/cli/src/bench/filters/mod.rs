@@ -17,7 +17,7 @@ use self::figures::Figure;
 use self::way::{WAYS, Way};
 use super::record::{Metric, Record, digits};
 use super::sink::Sink;
-use super::stats::median;
+use super::stats::{median, spread};
 use super::{options, progress::Plan, show_progress};
 
 pub use kinds::kinds;
@@ -85,7 +85,7 @@ pub fn run(options: &options::Bench, sink: &mut Sink) -> Result<()> {
         let tables = [("latency", Metric::OneWayP50), ("stream", Metric::Bandwidth)];
         for (table, metric) in tables.into_iter().filter(|(table, _)| wanted(table)) {
             let records: Vec<Record> =
-                measured.iter().flat_map(|(way, points)| points_of(table, metric, way.name, points)).collect();
+                measured.iter().flat_map(|(way, rounds)| points_of(table, metric, way.name, rounds)).collect();
             if !sink.is_json() {
                 print_sizes(table, metric, &records);
             }
@@ -98,16 +98,24 @@ pub fn run(options: &options::Bench, sink: &mut Sink) -> Result<()> {
             }
             sink.take(records);
         }
-        let mut costs = Vec::new();
-        for (way, points) in measured.iter().filter(|(way, _)| way.is_stream()) {
-            costs.push((way.name, way::cost(points)?));
-        }
-        let found: Vec<Figure> =
-            figures::figures(&costs).into_iter().filter(|figure| wanted(&figure.bench["filters.".len()..])).collect();
+        let streams: Vec<_> = measured.iter().filter(|(way, _)| way.is_stream()).collect();
+        let simulated = |points: &dyn Fn(&[Vec<Point>]) -> Vec<Point>| -> Result<Vec<Figure>> {
+            let costs = streams.iter().map(|(way, rounds)| Ok((way.name, way::cost(&points(rounds))?)));
+            Ok(figures::figures(&costs.collect::<Result<Vec<_>>>()?))
+        };
+        // From the medians, and from each round by itself, which tells how far to trust them.
+        let found = simulated(&middle)?;
+        let by_round: Vec<Vec<Figure>> =
+            (0..rounds).map(|round| simulated(&|rounds| rounds[round].clone())).collect::<Result<_>>()?;
+        let is_wanted = |figure: &Figure| wanted(&figure.bench["filters.".len()..]);
+        let records = found.iter().enumerate().filter(|(_, figure)| is_wanted(figure));
+        let records: Vec<Record> = records
+            .flat_map(|(at, figure)| records_of(figure, &by_round.iter().map(|round| &round[at]).collect::<Vec<_>>()))
+            .collect();
         if !sink.is_json() {
-            print_figures(&found);
+            print_figures(&found.into_iter().filter(is_wanted).collect::<Vec<_>>());
         }
-        sink.take(found.iter().flat_map(records_of));
+        sink.take(records);
     }
     if wanted("stages") {
         let records = stages(&ways, few, 1 << 30, &plan)?;
@@ -152,8 +160,11 @@ impl Promise {
     }
 }
 
-/// The costs of each way: medians of rounds in which all take turns.
-fn measure<'a>(ways: &[&'a Way], rounds: usize, effort: u64, plan: &Plan) -> Result<Vec<(&'a Way, Vec<Point>)>> {
+/// A way, and what each round found for the sizes.
+type Rounds<'a> = (&'a Way, Vec<Vec<Point>>);
+
+/// The costs of each way, in rounds in which all take turns.
+fn measure<'a>(ways: &[&'a Way], rounds: usize, effort: u64, plan: &Plan) -> Result<Vec<Rounds<'a>>> {
     let mut found: Vec<Vec<Vec<Point>>> = ways.iter().map(|_| Vec::new()).collect();
     for round in 0..rounds {
         for (way, found) in ways.iter().zip(&mut found) {
@@ -162,18 +173,18 @@ fn measure<'a>(ways: &[&'a Way], rounds: usize, effort: u64, plan: &Plan) -> Res
         }
     }
     show_progress("");
-    let middle =
-        |rounds: &[Vec<Point>], at: usize, of: fn(&Point) -> f64| median(rounds.iter().map(|points| of(&points[at])));
-    let points = |rounds: Vec<Vec<Point>>| {
-        let all = SIZES.iter().enumerate();
-        let point = |(at, bytes): (usize, &usize)| Point {
-            bytes: *bytes,
-            latency_ns: middle(&rounds, at, |point| point.latency_ns).unwrap_or_default(),
-            each_ns: middle(&rounds, at, |point| point.each_ns).unwrap_or_default(),
-        };
-        all.map(point).collect()
+    Ok(ways.iter().copied().zip(found).collect())
+}
+
+/// The medians of the rounds.
+fn middle(rounds: &[Vec<Point>]) -> Vec<Point> {
+    let of = |at: usize, of: fn(&Point) -> f64| median(rounds.iter().map(|points| of(&points[at]))).unwrap_or_default();
+    let point = |(at, bytes): (usize, &usize)| Point {
+        bytes: *bytes,
+        latency_ns: of(at, |point| point.latency_ns),
+        each_ns: of(at, |point| point.each_ns),
     };
-    Ok(ways.iter().copied().zip(found.into_iter().map(points)).collect())
+    SIZES.iter().enumerate().map(point).collect()
 }
 
 fn record(table: &str, path: &str, size: usize, metric: Metric, value: f64) -> Record {
@@ -188,23 +199,35 @@ fn record(table: &str, path: &str, size: usize, metric: Metric, value: f64) -> R
     }
 }
 
-fn points_of(table: &str, metric: Metric, path: &str, points: &[Point]) -> Vec<Record> {
+fn points_of(table: &str, metric: Metric, path: &str, rounds: &[Vec<Point>]) -> Vec<Record> {
     let value = |point: &Point| match metric {
         Metric::Bandwidth => point.bytes as f64 * 1e9 / point.each_ns.max(1.0),
         _ => point.latency_ns,
     };
-    points.iter().map(|point| record(table, path, point.bytes, metric, value(point))).collect()
+    let one = |(at, point): (usize, &Point)| {
+        let each: Vec<f64> = rounds.iter().map(|points| value(&points[at])).collect();
+        spreading(record(table, path, point.bytes, metric, value(point)), &each)
+    };
+    middle(rounds).iter().enumerate().map(one).collect()
 }
 
-fn records_of(figure: &Figure) -> Vec<Record> {
-    let one = |(path, ratio): &(&'static str, f64)| {
+/// With how far these values of the rounds lie from each other.
+fn spreading(mut record: Record, rounds: &[f64]) -> Record {
+    record.extra.insert("spread".into(), spread(rounds).into());
+    record
+}
+
+/// What is simulated, with what the rounds by themselves gave.
+fn records_of(figure: &Figure, by_round: &[&Figure]) -> Vec<Record> {
+    let one = |(at, (path, ratio)): (usize, &(&'static str, f64))| {
         let table = &figure.bench["filters.".len()..];
-        let mut record = record(table, path, 0, Metric::Ratio, *ratio);
+        let each: Vec<f64> = by_round.iter().map(|round| round.ratios[at].1).collect();
+        let mut record = spreading(record(table, path, 0, Metric::Ratio, *ratio), &each);
         record.extra.insert("what".into(), figure.what.clone().into());
         record.extra.insert("simulated".into(), true.into());
         record
     };
-    figure.ratios.iter().map(one).collect()
+    figure.ratios.iter().enumerate().map(one).collect()
 }
 
 fn stages(ways: &[&Way], rounds: usize, bytes: u64, plan: &Plan) -> Result<Vec<Record>> {
@@ -250,6 +273,15 @@ fn print_sizes(table: &str, metric: Metric, records: &[Record]) {
     }
 }
 
+/// The records of what is simulated, from costs that nobody measured.
+#[cfg(test)]
+pub fn records() -> Vec<Record> {
+    let point = |bytes: usize| Point { bytes, latency_ns: 1e4 + bytes as f64, each_ns: 1e3 + bytes as f64 };
+    let cost = || way::cost(&SIZES.map(point)).expect("sizes");
+    let costs: Vec<_> = WAYS.iter().filter(|way| way.is_stream()).map(|way| (way.name, cost())).collect();
+    figures::figures(&costs).iter().flat_map(|figure| records_of(figure, &[])).collect()
+}
+
 fn print_figures(figures: &[Figure]) {
     if figures.is_empty() {
         return;
@@ -263,10 +295,10 @@ fn print_figures(figures: &[Figure]) {
 }
 
 /// What a stream adds to a message of a bare channel.
-fn overhead(measured: &[(&Way, Vec<Point>)]) -> Vec<Record> {
+fn overhead(measured: &[Rounds<'_>]) -> Vec<Record> {
     let of = |name: &str| {
-        let points = &measured.iter().find(|(way, _)| way.name == name)?.1;
-        points.iter().find(|point| point.bytes == COMPARED).copied()
+        let rounds = &measured.iter().find(|(way, _)| way.name == name)?.1;
+        middle(rounds).into_iter().find(|point| point.bytes == COMPARED)
     };
     let (Some(stream), Some(message)) = (of("channel"), of("message")) else { return Vec::new() };
     let ratios = [

@@ -14,7 +14,7 @@ use self::way::{Kits, Measured, WAYS, Way};
 use super::place::{Cores, Placement};
 use super::record::{Metric, Record, digits};
 use super::sink::Sink;
-use super::stats::median;
+use super::stats::{median, spread};
 use super::{options, progress::Plan, show_progress};
 
 /// What `bench list` says of the suite.
@@ -38,13 +38,21 @@ pub struct Effort {
     cores: Cores,
 }
 
+/// A median of the rounds, and how far they lie from it.
+#[derive(Clone, Copy)]
+struct Figure {
+    metric: Metric,
+    value: f64,
+    spread: Option<f64>,
+}
+
 /// One way in one table.
 struct Line {
     table: &'static str,
     way: &'static Way,
     size: usize,
     note: &'static str,
-    figures: Vec<(Metric, f64)>,
+    figures: Vec<Figure>,
     /// The first figure of each placement.
     placed: [Option<f64>; 2],
 }
@@ -124,10 +132,9 @@ fn measure(table: &'static str, ways: &[&'static Way], effort: &Effort, kits: &K
         }
         for (way, [free, same]) in taking.iter().copied().zip(found) {
             let both = [figures(&free), figures(&same)];
-            let placed = both.each_ref().map(|figures| figures.first().map(|(_, value)| *value));
+            let placed = both.each_ref().map(|figures| figures.first().map(|figure| figure.value));
             let best = both.into_iter().filter(|figures| !figures.is_empty()).reduce(|one, two| {
-                let ((metric, first), (_, second)) = (one[0], two[0]);
-                if (first > second) == metric.larger_is_better() { one } else { two }
+                if (one[0].value > two[0].value) == one[0].metric.larger_is_better() { one } else { two }
             });
             lines.extend(best.map(|figures| Line { table, way, size, note, figures, placed }));
         }
@@ -136,25 +143,36 @@ fn measure(table: &'static str, ways: &[&'static Way], effort: &Effort, kits: &K
 }
 
 /// The medians of each figure.
-fn figures(found: &[Measured]) -> Vec<(Metric, f64)> {
+fn figures(found: &[Measured]) -> Vec<Figure> {
     let Some(first) = found.first() else { return Vec::new() };
     let of = |metric: Metric| {
         let values = found.iter().flatten().filter(move |(own, _)| *own == metric).map(|(_, value)| *value);
-        median(values).map(|value| (metric, value))
+        let values: Vec<f64> = values.collect();
+        median(values.iter().copied()).map(|value| Figure { metric, value, spread: spread(&values) })
     };
     first.iter().filter_map(|(metric, _)| of(*metric)).collect()
 }
 
 impl Line {
     fn records(&self) -> Vec<Record> {
-        let record = |&(metric, value): &(Metric, f64)| {
+        let record = |&Figure { metric, value, spread }: &Figure| {
             let mut extra = Map::new();
             extra.insert("used".into(), self.note.into());
+            extra.extend(spread.map(|spread| ("spread".to_owned(), spread.into())));
             let (bench, path, unit) = (format!("orb.{}", self.table), self.way.name.to_owned(), metric.unit());
             Record { bench, path, size: self.size, metric, value, unit, extra }
         };
         self.figures.iter().map(record).collect()
     }
+}
+
+/// Whether a run has such a line.
+#[cfg(test)]
+pub fn has(table: &str, path: &str, size: usize, metric: Metric) -> bool {
+    let has_size = size == super::seeds::ANY || cases(table, false).iter().any(|(own, _)| *own == size);
+    has_size
+        && way::metrics(table).contains(&metric)
+        && WAYS.iter().any(|way| way.name == path && way.takes_part(table))
 }
 
 fn print(table: &str, about: &str, lines: &[Line]) {
@@ -163,7 +181,7 @@ fn print(table: &str, about: &str, lines: &[Line]) {
         let shown: Vec<_> = line
             .figures
             .iter()
-            .map(|(metric, value)| format!("{} {}", metric.heading(), metric.shown(*value)))
+            .map(|figure| format!("{} {}", figure.metric.heading(), figure.metric.shown(figure.value)))
             .collect();
         let size = if line.size > 0 { format!("{} {}", line.size, line.note) } else { String::new() };
         println!("  {:<20} {size:>12}  {}", line.way.name, shown.join(", "));
@@ -186,8 +204,10 @@ fn print(table: &str, about: &str, lines: &[Line]) {
 /// Sets the lowest rate of a way beside its rate with one connection.
 fn flatness(lines: &[Line], one: &Line) {
     let same = lines.iter().filter(|line| line.way.name == one.way.name);
-    let Some(worst) = same.min_by(|left, right| left.figures[0].1.total_cmp(&right.figures[0].1)) else { return };
-    let share = digits(worst.figures[0].1 / one.figures[0].1);
+    let Some(worst) = same.min_by(|left, right| left.figures[0].value.total_cmp(&right.figures[0].value)) else {
+        return;
+    };
+    let share = digits(worst.figures[0].value / one.figures[0].value);
     let (name, size, note) = (one.way.name, worst.size, worst.note);
     println!(
         "  {name}: {share} of the rate with one connection at worst ({size}, {note} in use); at least 0.9 is promised"
@@ -199,7 +219,7 @@ fn compare(lines: &[Line], other: &str, promised: &str) {
     let line = |name: &str| lines.iter().find(|line| line.way.name == name);
     let (Some(ours), Some(theirs)) = (line("fabric"), line(other)) else { return };
     let ratio = |ours: f64, theirs: f64| digits(if other == "channel" { ours / theirs } else { theirs / ours });
-    let mut shown = vec![format!("{} at best", ratio(ours.figures[0].1, theirs.figures[0].1))];
+    let mut shown = vec![format!("{} at best", ratio(ours.figures[0].value, theirs.figures[0].value))];
     for ((_, place), pair) in PLACEMENTS.into_iter().zip(ours.placed.into_iter().zip(theirs.placed)) {
         if let (Some(ours), Some(theirs)) = pair {
             shown.push(format!("{} {place}", ratio(ours, theirs)));

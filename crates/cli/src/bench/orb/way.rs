@@ -174,6 +174,13 @@ fn measured(table: &str, found: &Found, cpu: f64) -> Measured {
     }
 }
 
+/// What is measured for a table.
+#[cfg(test)]
+pub fn metrics(table: &str) -> Vec<Metric> {
+    let found = Found { value: 1.0, second: 1.0, cpu_ns: 1.0, count: 1 };
+    measured(table, &found, 1.0).into_iter().map(|(metric, _)| metric).collect()
+}
+
 fn omni(
     kit: &Kit,
     via: Via,

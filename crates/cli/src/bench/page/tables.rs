@@ -120,7 +120,8 @@ pub fn seeds(run: &Saved) -> String {
 fn listed(open: &str, heading: &str, entries: &[&seeds::Judged]) -> String {
     let mut out = format!(
         "<details{open}><summary>{heading}</summary><div class=\"scroll\"><table><tr><th class=\"t\">document</th>\
-         <th class=\"t\">where</th><th class=\"t\">what</th><th>there</th><th>here</th><th class=\"t\">verdict</th></tr>\n",
+         <th class=\"t\">where</th><th class=\"t\">what</th><th>there</th><th>here</th><th>noise</th>\
+         <th class=\"t\">verdict</th></tr>\n",
     );
     for entry in entries {
         let class = match entry.verdict.name() {
@@ -131,13 +132,14 @@ fn listed(open: &str, heading: &str, entries: &[&seeds::Judged]) -> String {
         let times = |value: Option<f64>| value.map(digits).unwrap_or_default();
         let _ = writeln!(
             out,
-            "<tr><td class=\"t n\">{}</td><td class=\"t n\">{}</td><td class=\"t\">{}</td><td>{}</td><td>{}</td>\
+            "<tr><td class=\"t n\">{}</td><td class=\"t n\">{}</td><td class=\"t\">{}</td><td>{}</td><td>{}</td><td>{}</td>\
              <td class=\"t\"><span class=\"{class}\">{}</span> {}</td></tr>",
             escape(entry.document),
             escape(entry.place),
             escape(entry.what),
             times(entry.paper),
             times(entry.ours),
+            entry.noise_shown(),
             entry.verdict.name(),
             escape(entry.verdict.why()),
         );

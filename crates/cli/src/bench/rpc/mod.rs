@@ -172,6 +172,14 @@ fn lines(bench: &Bench, ways: &[&Way]) -> Vec<Line> {
     lines
 }
 
+/// Whether a run has such a line.
+#[cfg(test)]
+pub fn has(bench: &str, path: &str, size: usize, metric: Metric) -> bool {
+    let ways: Vec<&Way> = WAYS.iter().collect();
+    let bench = BENCHES.iter().find(|own| own.name == bench && own.metrics.contains(&metric));
+    bench.is_some_and(|bench| lines(bench, &ways).iter().any(|line| line.way == path && line.size == size))
+}
+
 fn measure(bench: &Bench, ways: &[&Way], kit: Option<&Kit>, effort: &Effort, plan: &Plan) -> Result<Table<'static>> {
     let mut lines = lines(bench, ways);
     for round in 0..effort.rounds {

@@ -14,8 +14,10 @@ use serde_json::json;
 use super::record::{Metric, Record, digits};
 use super::saved::Saved;
 use super::sink::Sink;
+use super::stats::{differs, noise};
 use super::{measure, options};
-use registry::{ANY, ENTRIES};
+pub use registry::ANY;
+use registry::ENTRIES;
 
 /// One table or figure of a document.
 struct Entry {
@@ -52,7 +54,7 @@ struct Lines {
     bench: &'static str,
     metric: Metric,
     size: usize,
-    /// The better one, and what it is compared with.
+    /// The better one, and what it is compared with; without a name, that is the whole, of which the first is a share.
     paths: [&'static str; 2],
     /// Only lines with these many connections, or with this in what they are of.
     of: Of,
@@ -77,6 +79,8 @@ pub struct Judged {
     pub paper: Option<f64>,
     /// How many times better it is here.
     pub ours: Option<f64>,
+    /// What of that may be noise, as a share, if that is known.
+    pub noise: Option<f64>,
     /// What follows.
     pub verdict: Verdict,
 }
@@ -88,6 +92,8 @@ pub enum Verdict {
     Met,
     /// The effect is there, and smaller.
     SameDirection,
+    /// The document has a difference; here it is smaller than the noise.
+    NoDifference,
     /// It is the other way round, and why.
     Reversed(&'static str),
     /// It cannot be had here, and why.
@@ -104,6 +110,7 @@ impl Verdict {
         match self {
             Verdict::Met => "met",
             Verdict::SameDirection => "same direction",
+            Verdict::NoDifference => "no difference",
             Verdict::Reversed(_) => "reversed",
             Verdict::NotReproducible(_) => "not reproducible here",
             Verdict::NotMeasured(_) => "not measured",
@@ -148,34 +155,53 @@ impl Entry {
                 Some(ours) => (Some(ours), verdict(self.paper, ours, why)),
             },
         };
-        Judged { document: self.document, place: self.place, what: self.what, paper, ours, verdict }
+        let noise = ours.and_then(|ours| ours.noise);
+        let ours = ours.map(|ours| ours.times);
+        Judged { document: self.document, place: self.place, what: self.what, paper, ours, noise, verdict }
     }
 }
 
-fn verdict(paper: Paper, ours: f64, why: &'static str) -> Verdict {
+/// How many times better something is, and what of that may be noise, as a share; `None` if that is not known.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Ratio {
+    times: f64,
+    noise: Option<f64>,
+}
+
+fn verdict(paper: Paper, ours: Ratio, why: &'static str) -> Verdict {
+    let (is_noise, ours) = (ours.noise.is_some() && !differs(ours.times, ours.noise), ours.times);
     let reversed = Verdict::Reversed(if why.is_empty() { "the reason is not known" } else { why });
     match paper {
-        Paper::Times(times) if ours >= times * NEARLY => Verdict::Met,
         // What hardly differs there has no direction.
-        Paper::Times(times) if (1.0 / NEARLY_EQUAL..NEARLY_EQUAL).contains(&times) && ours > times / 2.0 => {
-            Verdict::SameDirection
-        }
+        Paper::Times(times) if is_noise && is_nearly_equal(times) => Verdict::Met,
+        _ if is_noise => Verdict::NoDifference,
+        Paper::Times(times) if ours >= times * NEARLY => Verdict::Met,
+        Paper::Times(times) if is_nearly_equal(times) && ours > times / 2.0 => Verdict::SameDirection,
         Paper::Times(times) if (times > 1.0) == (ours > 1.0) => Verdict::SameDirection,
         Paper::Better | Paper::Nothing if ours > 1.0 => Verdict::Met,
         _ => reversed,
     }
 }
 
+fn is_nearly_equal(times: f64) -> bool {
+    (1.0 / NEARLY_EQUAL..NEARLY_EQUAL).contains(&times)
+}
+
 impl Lines {
     /// How many times better the first path is, each where it is at its best.
-    fn ratio(&self, records: &[Record]) -> Option<f64> {
+    fn ratio(&self, records: &[Record]) -> Option<Ratio> {
+        let larger = self.metric.larger_is_better();
         let best = |path: &str| {
             let own = records.iter().filter(|record| self.fits(record) && record.path == path && record.value > 0.0);
-            let values = own.map(|record| record.value);
-            values.reduce(|one, two| if self.metric.larger_is_better() { one.max(two) } else { one.min(two) })
+            own.reduce(|one, two| if (one.value > two.value) == larger { one } else { two })
         };
-        let [first, second] = [best(self.paths[0])?, best(self.paths[1])?];
-        Some(if self.metric.larger_is_better() { first / second } else { second / first })
+        let first = best(self.paths[0])?;
+        if self.paths[1] == WHOLE {
+            return Some(Ratio { times: first.value, noise: None });
+        }
+        let second = best(self.paths[1])?;
+        let times = if larger { first.value / second.value } else { second.value / first.value };
+        Some(Ratio { times, noise: noise([first.spread(), second.spread()]) })
     }
 
     fn fits(&self, record: &Record) -> bool {
@@ -206,7 +232,7 @@ pub fn run(options: &options::Bench, sink: &mut Sink) -> Result<()> {
     }
     let mut failed = Vec::new();
     if options.builds.is_empty() {
-        let mut measured = Sink::new(false);
+        let mut measured = if sink.is_json() { Sink::silent() } else { Sink::new(false) };
         for ((suite, _), only) in needed(&options.only) {
             let step = options::Bench { suite: suite.into(), only, ..options.clone() };
             if let Err(error) = measure(&step, &mut measured) {
@@ -247,9 +273,18 @@ fn needed(only: &[String]) -> BTreeMap<(&'static str, bool), Vec<String>> {
 }
 
 impl Judged {
+    /// The noise as tables show it; a question mark where there are too few rounds to know it.
+    pub fn noise_shown(&self) -> String {
+        match (self.ours, self.noise) {
+            (None, _) => String::new(),
+            (Some(_), None) => "?".to_owned(),
+            (Some(_), Some(noise)) => format!("{:.0} %", noise * 100.0),
+        }
+    }
+
     fn json(&self) -> String {
-        let Judged { document, place, what, paper, ours, verdict } = self;
-        json!({"document": document, "place": place, "what": what, "paper": paper, "ours": ours,
+        let Judged { document, place, what, paper, ours, noise, verdict } = self;
+        json!({"document": document, "place": place, "what": what, "paper": paper, "ours": ours, "noise": noise,
                "verdict": verdict.name(), "why": verdict.why()})
         .to_string()
     }
@@ -261,28 +296,43 @@ fn print(judged: &[Judged]) {
     for entry in judged {
         if entry.document != document {
             document = entry.document;
-            println!("{document}\n  {:<12} {:<62} {:>7} {:>7}  verdict", "where", "what", "there", "here");
+            println!(
+                "{document}\n  {:<12} {:<62} {:>7} {:>7} {:>6}  verdict",
+                "where", "what", "there", "here", "noise"
+            );
         }
         let why = match entry.verdict.why() {
             "" => String::new(),
             why => format!(": {why}"),
         };
         let (paper, ours) = (times(entry.paper), times(entry.ours));
-        println!("  {:<12} {:<62} {paper:>7} {ours:>7}  {}{why}", entry.place, entry.what, entry.verdict.name());
+        let noise = entry.noise_shown();
+        println!(
+            "  {:<12} {:<62} {paper:>7} {ours:>7} {noise:>6}  {}{why}",
+            entry.place,
+            entry.what,
+            entry.verdict.name()
+        );
     }
     let count = |name: &str| judged.iter().filter(|entry| entry.verdict.name() == name).count();
-    let names = ["met", "same direction", "reversed", "not reproducible here", "not measured", "not built"];
+    let names =
+        ["met", "same direction", "no difference", "reversed", "not reproducible here", "not measured", "not built"];
     let counts: Vec<String> = names.iter().map(|name| format!("{} {name}", count(name))).collect();
     println!("{} tables and figures: {}", judged.len(), counts.join(", "));
     println!(
-        "there, here: how many times better the first is than the second; times themselves belong to their machines"
+        "there, here: how many times better the first is than the second, or which share it is; times themselves belong to their \
+         machines"
     );
 }
 
+/// What a share is a share of.
+const WHOLE: &str = "";
 /// What is met may lack so much.
 const NEARLY: f64 = 0.9;
 /// Ratios nearer to one than this have no direction.
 const NEARLY_EQUAL: f64 = 1.1;
 
+#[cfg(test)]
+mod recorded;
 #[cfg(test)]
 mod tests;

@@ -4,7 +4,7 @@
 //! mechanism that is named in a document and not here is "not built".
 
 use super::super::record::Metric::{self, *};
-use super::{Entry, Lines, Of, Paper, Source};
+use super::{Entry, Lines, Of, Paper, Source, WHOLE};
 
 const RIDDOCH: &str = "000 Riddoch 2002, Low Latency Distributed Computing";
 const SOVIA: &str = "001 Kim, Kim, Jung 2001, SOVIA";
@@ -28,6 +28,11 @@ const fn ratio(
 ) -> Entry {
     let source = Source::Lines(Lines { bench, metric, size, paths, of: Of::All }, "");
     Entry { document: of.0, place: of.1, what: of.2, paper: Paper::Times(times), source }
+}
+
+/// A share that a line is, beside the document's.
+const fn share(of: What, there: f64, bench: &'static str, metric: Metric, path: &'static str) -> Entry {
+    ratio(of, there, bench, metric, 0, [path, WHOLE])
 }
 
 /// The same, where the document has a plot and no figure.
@@ -70,6 +75,8 @@ const COPIES: &str = "both ways are copies by the same processor here";
 const SHORT: &str = "connections with one request stay on TCP, since an agreement costs more than it brings";
 const GENERATOR: &str =
     "the generator of its page accesses reads other pages in each step, or fits into the smaller cache";
+const MODEL: &str =
+    "they run in a model of cards, where these times are parameters; `bench vmmc --only timing` shows it";
 const LOOKS: &str = "both servers look at their queues here; there one took an interrupt for each event";
 
 /// Every entry.
@@ -106,7 +113,7 @@ pub static ENTRIES: &[Entry] = &[
     ratio((RIDDOCH, "Fig 6.8", "bandwidth of calls over the fabric against VIA, 64 B"), 1.25, "orb.bulk", Bandwidth, 64, ["fabric", "via"]),
     better((RIDDOCH, "Fig 6.9", "processor time of a call over the fabric against VIA, 64 B"), "orb.bulk", CpuPerMessage, 64, ["fabric", "via"]),
     not_built((RIDDOCH, "Fig 6.10", "the same with a receiver that checks the payload 30 times")),
-    because(ratio((RIDDOCH, "s6.6", "first call of a broker, against TCP"), 762.0 / 1807.0, "orb.first", RoundTripP50, 0, ["fabric", "tcp"]), ""),
+    ratio((RIDDOCH, "s6.6", "first call of a broker, against TCP"), 762.0 / 1807.0, "orb.first", RoundTripP50, 0, ["fabric", "tcp"]),
     ratio((RIDDOCH, "s6.6", "first call over a cached connection, against TCP"), 762.0 / 641.0, "orb.first", Cost, 0, ["fabric", "tcp"]),
     ratio((RIDDOCH, "Fig 6.11", "most null requests a second, against TCP"), 145.0 / 21.5, "orb.clients", Requests, ANY, ["fabric", "tcp"]),
     ratio((SOVIA, "Fig 6", "4 B against TCP"), 55.0 / 10.5, "sovia.latency", OneWayP50, 4, ["sovia", "tcp"]),
@@ -137,8 +144,12 @@ pub static ENTRIES: &[Entry] = &[
     ratio((MINI, "Table 4.5", "Radix: caches against tables"), 1535.0 / 1934.0, "vmmc.execution", Cost, 0, ["radix cached", "radix static"]),
     because(ratio((MINI, "Table 4.5", "LU: caches against tables"), 13209.0 / 7755.0, "vmmc.execution", Cost, 0, ["lu cached", "lu static"]), "the document has no reason for its figure; caches cannot be faster than tables here"),
     ratio((MINI, "Table 4.5", "Water, squared: caches against tables"), 20547.0 / 20747.0, "vmmc.execution", Cost, 0, ["water-nsquared cached", "water-nsquared static"]),
-    not_here((MINI, "Table 4.6", "delay of a miss"), "the delay of the thread is a parameter of the model"),
-    not_here((MINI, "Table 4.7", "processing of a miss"), "what a page takes to be pinned is a parameter of the model"),
+    share((MINI, "Table 4.6", "misses whose thread runs within 50 us, FFT"), 0.94, "vmmc.histograms", Utilisation, "fft delay"),
+    share((MINI, "Table 4.6", "misses whose thread runs within 50 us, LU"), 0.94, "vmmc.histograms", Utilisation, "lu delay"),
+    not_here((MINI, "Table 4.6", "the same for the other six programs"), MODEL),
+    share((MINI, "Table 4.7", "misses that are processed within 50 us, FFT"), 0.72, "vmmc.histograms", Utilisation, "fft processing"),
+    share((MINI, "Table 4.7", "misses that are processed within 50 us, LU"), 0.31, "vmmc.histograms", Utilisation, "lu processing"),
+    not_here((MINI, "Table 4.7", "the same for the other six programs"), MODEL),
     ratio((CLAN, "Table 1", "PIO against DMA, 0 B"), 4.4 / 3.4, "via.latency", OneWayP50, 0, ["via-pio", "via-rdma"]),
     ratio((CLAN, "Table 1", "PIO against DMA, 4 B"), 6.4 / 4.6, "via.latency", OneWayP50, 4, ["via-pio", "via-rdma"]),
     ratio((CLAN, "Table 1", "PIO against DMA, 40 B"), 6.8 / 4.7, "via.latency", OneWayP50, 40, ["via-pio", "via-rdma"]),
@@ -197,20 +208,25 @@ pub static ENTRIES: &[Entry] = &[
     only(better((BALAJI, "Fig 8.7", "isosurfaces, 64 MB, against TCP (simulated)"), "filters.application", Ratio, ANY, ["via", "tcp"]), Of::What("isosurface")),
     not_built((BALAJI, "Fig 8.8-8.10", "a parallel file system, tiles")),
     not_built((BALAJI, "Fig 8.11", "Ganglia: a connection for each answer")),
-    not_here((BALAJI, "Table 9.1", "a model of the traffic of the memory"), COUNTERS),
+    ratio((BALAJI, "Table 9.1", "bytes on the bus: RDMA against receiving, out of cache (model)"), 4.0, "extended.traffic", BusBytes, 10 << 20, ["rdma", "sockets-receive"]),
+    ratio((BALAJI, "Table 9.1", "bytes on the bus: RDMA against receiving, in cache (model)"), 2.0, "extended.traffic", BusBytes, 4 << 10, ["rdma", "sockets-receive"]),
+    ratio((BALAJI, "Table 9.1", "bytes on the bus: RDMA against sending, out of cache (model)"), 2.0, "extended.traffic", BusBytes, 10 << 20, ["rdma", "sockets-transmit"]),
+    ratio((BALAJI, "Table 9.1", "bytes on the bus: RDMA against sending, in cache (model)"), 1.0, "extended.traffic", BusBytes, 4 << 10, ["rdma", "sockets-transmit"]),
     not_here((BALAJI, "Fig 9.2-9.3", "10-gigabit Ethernet by operating system"), NETWORK),
     only(better((BALAJI, "Fig 9.4", "half in, half out, 4 and 4 clients, against TCP"), "sockets.dual", Bandwidth, 16384, ["ring", "tcp"]), Of::Connections(8)),
     not_here((BALAJI, "Fig 9.5-9.7", "where the processor and the memory spend their time"), COUNTERS),
     ratio((BALAJI, "Fig 9.9", "RDMA write against TCP, 64 B"), 3.0, "fabric.latency", OneWayP50, 64, ["rdma", "tcp"]),
     ratio((BALAJI, "Fig 9.10", "RDMA write against TCP, 64 KiB"), 3.5, "fabric.bandwidth", Bandwidth, 65536, ["rdma", "tcp"]),
-    because(ratio((BALAJI, "Fig 10.8", "RDMA write against RDMA read, 64 B"), 10.5 / 5.5, "iwarp.latency", OneWayP50, 64, ["write", "read"]), ""),
+    ratio((BALAJI, "Fig 10.8", "RDMA write against half of an RDMA read, 64 B"), 10.5 / 2.0 / 5.5, "iwarp.latency", OneWayP50, 64, ["write", "read"]),
     ratio((BALAJI, "Fig 10.8", "one-sided get on a socket against TCP, 64 B"), 30.0 / 10.5, "extended.operations", RoundTripP50, 64, ["get", "tcp"]),
     better((BALAJI, "Fig 10.9", "asking a busy process: RDMA read against TCP, 4 threads"), "iwarp.busy", OneWayP50, 4, ["iwarp-read", "tcp"]),
+    better((BALAJI, "Fig 10.9", "the same: a get on a socket against TCP, 8 threads"), "extended.busy", RoundTripP50, 8, ["read", "asked"]),
     ratio((BALAJI, "Fig 10.10", "coherent cache against none, idle server"), 1.5, "cache.small", Requests, 0, ["one-sided", "no-cache"]),
     better((BALAJI, "Fig 10.10", "hits checked by a read against asked, 8 threads"), "cache.small", Requests, 8, ["one-sided", "two-sided"]),
     ratio((BALAJI, "Fig 10.11", "moving servers against fixed, bursts of 8K (simulated)"), 51.0 / 26.0, "balance.bursts", Requests, 8192, ["moving", "rigid"]),
     ratio((BALAJI, "Fig 11.5", "sockets that nothing is done for, against plain ones"), 1.0, "sockets.foreign", OneWayP50, 64, ["unix-under-run", "unix"]),
     ratio((BALAJI, "Fig 11.5", "plain calls on an extended socket, against one without"), 1.0, "extended.plain", RoundTripP50, 64, ["tcp-extended", "tcp"]),
+    better((BALAJI, "Fig 11.6", "4 B between hosts: extended sockets against two threads"), "extended.threaded", OneWayP50, 4, ["extended", "threads"]),
     ratio((BALAJI, "Fig 11.6", "iWARP in software against TCP, 1 MiB"), 1.0, "iwarp.bandwidth", Bandwidth, 1 << 20, ["write", "tcp"]),
     not_built((BALAJI, "Fig 12.2", "iWARP in a card, in software, and in both")),
     better((BALAJI, "Fig 12.3", "markers each 32 KiB against each 512 B"), "iwarp.bandwidth", Bandwidth, 65536, ["m32768", "m512"]),

@@ -7,7 +7,7 @@ fn record(bench: &str, path: &str, size: usize, metric: Metric, value: f64, extr
 
 #[test]
 fn verdicts_follow_from_the_ratios() {
-    let verdict = |paper, ours| verdict(paper, ours, "a reason").name();
+    let verdict = |paper, times| verdict(paper, Ratio { times, noise: None }, "a reason").name();
     assert_eq!(verdict(Paper::Times(5.0), 4.6), "met");
     assert_eq!(verdict(Paper::Times(5.0), 50.0), "met");
     assert_eq!(verdict(Paper::Times(5.0), 1.4), "same direction");
@@ -16,6 +16,20 @@ fn verdicts_follow_from_the_ratios() {
     assert_eq!(verdict(Paper::Times(1.0), 0.85), "same direction");
     assert_eq!(verdict(Paper::Better, 1.2), "met");
     assert_eq!(verdict(Paper::Better, 0.5), "reversed");
+}
+
+/// A ratio that the noise covers is neither an effect nor its opposite.
+#[test]
+fn what_may_be_noise_has_no_direction() {
+    let verdict = |paper, times| verdict(paper, Ratio { times, noise: Some(0.3) }, "").name();
+    for (paper, times) in
+        [(Paper::Times(5.0), 1.2), (Paper::Times(5.0), 0.9), (Paper::Times(0.5), 0.8), (Paper::Better, 1.1)]
+    {
+        assert_eq!(verdict(paper, times), "no difference", "{times}");
+    }
+    assert_eq!(verdict(Paper::Times(1.05), 0.9), "met", "there is none in the document, either");
+    assert_eq!((verdict(Paper::Better, 1.5), verdict(Paper::Better, 0.5)), ("met", "reversed"));
+    assert_eq!(verdict(Paper::Times(5.0), 1.5), "same direction");
 }
 
 #[test]
@@ -31,11 +45,21 @@ fn each_path_counts_where_it_is_at_its_best() {
         record("sockets.fanin", path, 16384, Metric::Bandwidth, value, json!({"connections": count}))
     };
     let records = [of("ring", 6.0, 4), of("ring", 99.0, 8), of("tcp", 1.0, 4), of("tcp", 2.0, 4)];
-    assert_eq!(lines.ratio(&records), Some(3.0));
+    assert_eq!(lines.ratio(&records), Some(Ratio { times: 3.0, noise: None }));
     assert_eq!(lines.ratio(&records[..2]), None);
+    // The noise is that of the two that count.
+    let spread = |path, value, spread: f64| Record {
+        extra: json!({"connections": 4, "spread": spread}).as_object().cloned().unwrap_or_default(),
+        ..of(path, value, 4)
+    };
+    let records = [spread("ring", 6.0, 0.1), spread("tcp", 2.0, 0.05), spread("tcp", 1.0, 0.9)];
+    let ratio = lines.ratio(&records).expect("lines");
+    assert!(ratio.times == 3.0 && ratio.noise.is_some_and(|noise| (noise - 0.3).abs() < 1e-9), "{ratio:?}");
+    let share = Lines { paths: ["ring", WHOLE], ..lines };
+    assert_eq!(share.ratio(&records), Some(Ratio { times: 6.0, noise: None }));
 }
 
-/// Every document has entries, no entry stands twice, and what is measured names benches that exist.
+/// Every document has entries, no entry stands twice, and what cannot be had has a reason.
 #[test]
 fn the_registry_is_whole() {
     for document in ["000", "001", "002", "003", "004"] {
@@ -47,22 +71,8 @@ fn the_registry_is_whole() {
         assert_eq!(ENTRIES[at..].iter().filter(same).count(), 1, "{} {} {}", entry.document, entry.place, entry.what);
         assert!(entry.what.chars().count() <= 62, "{} is too long for its column", entry.what);
     }
-    for ((suite, _), benches) in needed(&[]) {
-        for bench in benches {
-            let known = match suite {
-                "sockets" => super::super::sockets::benches().any(|own| own.name == bench),
-                "orb" => super::super::orb::TABLES.iter().any(|(name, _)| *name == bench),
-                "rpc" => bench == "null" || bench == "sizes" || bench == "threads",
-                "filters" => super::super::filters::TABLES.iter().any(|(name, _)| *name == bench),
-                "vmmc" => super::super::vmmc::BENCHES.iter().any(|(name, _)| *name == bench),
-                "extended" => super::super::extended::BENCHES.iter().any(|(name, _)| *name == bench),
-                "balance" => super::super::balance::BENCHES.iter().any(|(name, _)| *name == bench),
-                "cache" => super::super::cache::BENCHES.iter().any(|(name, _)| *name == bench),
-                "sovia" if bench == "ftp" || bench == "rpc" => true,
-                _ => super::super::path::Bench::ALL.iter().any(|own| own.name() == bench),
-            };
-            assert!(known, "{suite}.{bench}");
-        }
+    for entry in ENTRIES {
+        assert!(!matches!(entry.source, Source::NotHere("")), "{} has no reason", entry.what);
     }
 }
 

@@ -71,13 +71,42 @@ pub fn list() {
     sheet::list("vmmc", ABOUT, BENCHES);
 }
 
+/// The benches that run real cards; the others are the same whenever they are run.
+const ON_CARDS: [&str; 2] = ["svm", "histograms"];
+
 fn record(bench: &str, path: &str, size: usize, metric: Metric, value: f64, extra: Value) -> Record {
-    let extra = extra.as_object().cloned().unwrap_or_else(Map::new);
+    let mut extra = extra.as_object().cloned().unwrap_or_else(Map::new);
+    extra.insert("simulated".into(), (!ON_CARDS.contains(&bench)).into());
     Record { bench: format!("vmmc.{bench}"), path: path.into(), size, metric, value, unit: metric.unit(), extra }
 }
 
 fn promise(bench: &str, name: &'static str, what: &'static str, bound: Bound, found: f64) -> Promise {
     Promise { bench: format!("vmmc.{bench}"), name, what, bound, found }
+}
+
+/// The records of a bench. What takes long is not run for that: its lines have the names of programs.
+#[cfg(test)]
+pub fn records(bench: &str) -> Vec<Record> {
+    let named = |bench: &str, metric: Metric, programs: &[&str], kinds: [&str; 2]| {
+        let paths = programs.iter().flat_map(|program| kinds.map(|kind| format!("{program} {kind}")));
+        paths.map(|path| record(bench, &path, 0, metric, 1.0, json!({}))).collect()
+    };
+    match bench {
+        "memory" => memory().records,
+        "costs" => costs().expect("costs").records,
+        "vmh" => misses("vmh", Force::Vmh).expect("misses").records,
+        "cbh" => misses("cbh", Force::Cbh).expect("misses").records,
+        "grid" => grid(4).records,
+        "execution" => {
+            let programs: Vec<&str> = Workload::all(4).iter().map(|workload| workload.name).collect();
+            named(bench, Metric::Cost, &programs, ["cached", "static"])
+        }
+        "histograms" => {
+            let kernels = svm::KERNELS.map(|(kernel, ..)| kernel);
+            named(bench, Metric::Utilisation, &kernels, ["delay", "processing"])
+        }
+        _ => Vec::new(),
+    }
 }
 
 fn memory() -> Table {
@@ -167,8 +196,7 @@ fn many_endpoints() -> Result<Table> {
         for count in [1_u32, 10, 100, 1000, 10_000, 100_000] {
             let point = endpoints::serve(kib * 1024, count, &cost)?;
             cells.push(format!("{:.0}/s", point.rate));
-            let extra =
-                json!({"endpoints": count, "vmh": point.vmh_misses, "cbh": point.cbh_misses, "simulated": true});
+            let extra = json!({"endpoints": count, "vmh": point.vmh_misses, "cbh": point.cbh_misses});
             table.records.push(record(
                 "endpoints",
                 &format!("{kib} KiB"),

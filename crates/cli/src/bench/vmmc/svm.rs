@@ -56,6 +56,9 @@ struct Run {
 /// Processes of a kernel, two on each card.
 const COUNT: usize = 4;
 
+/// The kernels, and the sizes of a whole run and of a quick one.
+pub const KERNELS: [(&str, usize, usize); 2] = [("fft", 1024, 256), ("lu", 64, 16)];
+
 /// Runs one of the processes.
 pub fn end(job: &str) -> Result<()> {
     match serde_json::from_str(job).context("not a job")? {
@@ -143,10 +146,11 @@ fn run(kernel: &str, size: usize) -> Result<Run> {
     })
 }
 
-/// The kernels, and the sizes of a whole run and of a quick one.
 fn runs(quick: bool) -> Result<Vec<(&'static str, Run)>> {
-    let sizes = if quick { [("fft", 256), ("lu", 16)] } else { [("fft", 1024), ("lu", 64)] };
-    sizes.into_iter().map(|(kernel, size)| Ok((kernel, run(kernel, size)?))).collect()
+    KERNELS
+        .into_iter()
+        .map(|(kernel, whole, few)| Ok((kernel, run(kernel, if quick { few } else { whole })?)))
+        .collect()
 }
 
 /// The kernels, right or not, and their accesses against those of the generators.

@@ -224,8 +224,8 @@ Home, End      the first lines, the last ones
 h, ?           this help; any key ends it
 
 The graph shows bytes a second of all sockets. In 130
-columns or more, LAST LOOKS has those of each line, as
-high as its own largest; the present ones are at the right.";
+columns or more, LAST LOOKS has those of each line, the
+present ones at the right, as high as the line's largest.";
 
 #[cfg(test)]
 mod tests {

@@ -277,6 +277,6 @@ fn stat_fits_into_a_terminal() {
         let found = heads.iter().filter(|head| screen.replace('\n', "").contains(*head)).count();
         assert!(found >= fits && (fits > 0 || found <= 1), "{found} of {heads:?} in {columns}:\n{screen}");
         let line = screen.lines().find(|line| line.contains(&pair.pid)).expect("a line");
-        assert!(arguments != "" || line.ends_with("promoted"), "{screen}");
+        assert!(!arguments.is_empty() || line.ends_with("promoted"), "{screen}");
     }
 }

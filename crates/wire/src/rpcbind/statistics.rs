@@ -134,7 +134,8 @@ mod tests {
         golden[4 * 3 + 3] = 9;
         golden.extend([0, 0, 0, 2, 0, 0, 0, 1]);
         golden.extend(b"\0\0\0\x01\0\x01\x86\xa3\0\0\0\x03\0\0\0\x08\0\0\0\x01\0\0\0\x03tcp\0\0\0\0\0");
-        golden.extend(b"\0\0\0\x01\0\x01\x86\xa3\0\0\0\x03\0\0\0\0\0\0\0\x05\0\0\0\x06\0\0\0\x07\0\0\0\x03udp\0\0\0\0\0");
+        golden
+            .extend(b"\0\0\0\x01\0\x01\x86\xa3\0\0\0\x03\0\0\0\0\0\0\0\x05\0\0\0\x06\0\0\0\x07\0\0\0\x03udp\0\0\0\0\0");
         let mut input = Reader::new(&golden);
         let statistics: Statistics = input.value().unwrap();
         assert_eq!(input.finish(), Ok(()));

@@ -150,6 +150,10 @@ pub fn rpc_message(data: &[u8]) {
         let out = emitted(|out| repr.emit(out));
         assert_eq!(oncrpc::reply::Repr::parse(&out), Ok((repr, [].as_slice())));
         assert!(!repr.to_string().is_empty());
+        // The short way to the results of most replies.
+        let (verifier, state) = (oncrpc::Auth::NONE, oncrpc::reply::Accepted::Success);
+        let is_plain = repr.body == oncrpc::reply::Body::Accepted { verifier, state };
+        assert_eq!(oncrpc::reply::success(data, repr.xid), Some(results).filter(|_| is_plain));
         xdr_values(results);
     }
     xdr_values(data);
@@ -164,6 +168,14 @@ fn xdr_values(data: &[u8]) {
     if let Ok(entries) = Reader::new(data).list(rpcbind::MAX_ENTRIES, rpcbind::Entry::decode) {
         let out = emitted(|out| out.list(&entries, |out, entry| entry.encode(out)));
         assert_eq!(Reader::new(&out).list(rpcbind::MAX_ENTRIES, rpcbind::Entry::decode), Ok(entries));
+    }
+    if let Ok(statistics) = rpcbind::Statistics::decode(&mut Reader::new(data)) {
+        let out = emitted(|out| statistics.encode(out));
+        assert_eq!(rpcbind::Statistics::decode(&mut Reader::new(&out)), Ok(statistics));
+    }
+    if let Ok(listings) = Reader::new(data).list(rpcbind::MAX_ENTRIES, rpcbind::Listing::decode) {
+        let out = emitted(|out| out.list(&listings, |out, listing| listing.encode(out)));
+        assert_eq!(Reader::new(&out).list(rpcbind::MAX_ENTRIES, rpcbind::Listing::decode), Ok(listings));
     }
     if let Ok(items) = Reader::new(data).array(xdr::UNBOUNDED, |input| input.string(8)) {
         let out = emitted(|out| out.array(&items, xdr::UNBOUNDED, |out, item| out.string(item, 8)));

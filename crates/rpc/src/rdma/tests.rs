@@ -1,5 +1,7 @@
 //! A client that sends what no client may.
 
+mod chance;
+
 use std::net::TcpStream;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
@@ -14,6 +16,8 @@ use super::{INLINE, Line, Received, config, private_data, wait};
 use crate::Server;
 use crate::xdr::Writer;
 
+const PATIENCE: Duration = Duration::from_secs(60);
+
 struct Stranger {
     line: Line,
     bell: EventFd,
@@ -22,8 +26,8 @@ struct Stranger {
 impl Stranger {
     fn connect(server: &Server) -> Stranger {
         let socket = TcpStream::connect(server.addresses().next().unwrap()).unwrap();
-        let limit = Duration::from_secs(60);
-        let connection = Connection::initiate(config(limit, &socket), &private_data(INLINE), Duration::ZERO).unwrap();
+        let connection =
+            Connection::initiate(config(PATIENCE, &socket), &private_data(INLINE), Duration::ZERO).unwrap();
         let mut stranger =
             Stranger { line: Line::new(socket, connection, INLINE).unwrap(), bell: EventFd::new().unwrap() };
         loop {
@@ -37,17 +41,26 @@ impl Stranger {
     }
 
     fn wait(&self) {
-        let until = Some(Instant::now() + Duration::from_secs(60));
+        let until = Some(Instant::now() + PATIENCE);
         wait(&self.line.as_fd(), self.line.interest(), &self.bell, until).unwrap();
     }
 
     /// What the server answers; `None` if it ends the connection.
     fn say(&mut self, words: &[u32]) -> Option<Vec<u8>> {
-        self.line.send(words.iter().flat_map(|word| word.to_be_bytes()).collect()).unwrap();
+        self.line.send(words.iter().flat_map(|word| word.to_be_bytes()).collect()).ok()?;
+        self.hear()
+    }
+
+    /// The next message of the server; `None` if it ends the connection.
+    fn hear(&mut self) -> Option<Vec<u8>> {
         loop {
             let end = self.line.advance();
             match self.line.poll_received() {
-                Ok(Some(Received::Message(message))) => return Some(message.to_vec()),
+                Ok(Some(Received::Message(message))) => {
+                    let bytes = message.to_vec();
+                    self.line.give_back(message);
+                    return Some(bytes);
+                }
                 Ok(Some(Received::Done(_))) => continue,
                 Ok(None) if end.is_ok() => {}
                 _ => return None,

@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::io;
 
 use sidestep_iwarp::{Rights, Stag};
-use sidestep_wire::oncrpc::{Auth, Xid, call, reply};
+use sidestep_wire::oncrpc::{self, Auth, Xid, call, reply};
 use sidestep_wire::rpcrdma::header::{Header, Kind, Repr};
 use sidestep_wire::rpcrdma::{ReadSegment, Segment};
 
@@ -179,6 +179,10 @@ impl State {
                 return Err(rdma::protocol("the server speaks another version of RPC over RDMA"));
             }
         };
+        // The call is not outstanding any more, and would never end if it were not for this reply.
+        if !matches!(oncrpc::peek(whole.as_deref().unwrap_or(header.rest())), Ok((of, false)) if of == header.xid) {
+            return Err(rdma::protocol("a message that is not the reply to the call in its header"));
+        }
         let start = message.len() - header.rest().len();
         self.memory.keep([arguments, reply.map(|(_, memory)| memory), bulk.map(|(_, memory)| memory)]);
         Ok(Some(match whole {

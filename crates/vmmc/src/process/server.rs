@@ -88,6 +88,7 @@ const FULL_NS: u64 = 200_000;
 
 impl Server {
     fn new(name: &str, place: Option<&str>, options: CardOptions) -> Result<Server> {
+        options.config.check()?;
         options.config.check_has_caches()?;
         let options = options.within_lockable(lockable())?;
         let card = Card::new(options.config)?;

@@ -56,7 +56,8 @@ pub enum Lookup {
     Pending,
 }
 
-/// How often a line that was not used yet is spared.
+/// How often a line that was not used yet is spared: more often than packets of different nodes meet in a set, and not for ever, since
+/// a line that nobody comes back for must go.
 pub const SPARED: u16 = 64;
 
 /// The cache.

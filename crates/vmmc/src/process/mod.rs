@@ -15,6 +15,7 @@ mod handlers;
 mod lines;
 mod lockable;
 mod memory;
+mod options;
 mod server;
 mod standing;
 mod start;
@@ -23,7 +24,8 @@ mod user;
 mod words;
 
 pub use lockable::lockable;
-pub use server::{CardOptions, serve, serve_at};
+pub use options::CardOptions;
+pub use server::{serve, serve_at};
 pub use standing::Standing;
 pub use start::{be_card, card_command};
 pub use user::{Attach, Buffer, Handle, Notice, Process, Remote};

@@ -14,31 +14,13 @@ use super::lockable::lockable;
 use super::memory::Frames;
 use super::thread::{Task, Thread, Told};
 use super::words::{Answer, LONGEST, Word};
-use super::{LONGEST_ADDRESS, Standing, address};
+use super::{CardOptions, LONGEST_ADDRESS, Standing, address};
 use crate::board::{Board, Kind};
 use crate::card::{Card, Dma, Event, NotPosted, Post};
-use crate::config::Config;
-use crate::driver::{Marks, Timing};
+use crate::driver::Timing;
 use crate::error::{Error, Fault, Result};
 use crate::id::{Cbh, Key, ProcessId};
 use crate::packet;
-
-/// What a card process is.
-#[derive(Debug, Clone, Copy)]
-pub struct CardOptions {
-    /// The card.
-    pub config: Config,
-    /// How many pages of a process may be locked; fewer where the limit on locked memory is lower.
-    pub marks: Marks,
-    /// Whether the cache of translations is made smaller where its pages could not all be locked. Otherwise that is an error.
-    pub may_shrink: bool,
-}
-
-impl Default for CardOptions {
-    fn default() -> CardOptions {
-        CardOptions { config: Config::default(), marks: Marks::default(), may_shrink: true }
-    }
-}
 
 /// Is the card of this name until its last process has gone. Says how long its misses took.
 pub fn serve(name: &str, options: CardOptions) -> Result<Timing> {

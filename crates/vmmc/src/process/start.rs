@@ -64,7 +64,7 @@ impl Started {
     pub(super) fn new(command: &mut Command) -> Result<Started> {
         let program = command.get_program().to_string_lossy().into_owned();
         let start = |command: &mut Command| -> io::Result<(Child, File)> {
-            let said = File::from(memfd_create("sidestep-card-said", MemfdFlags::CLOEXEC)?);
+            let said = File::from(memfd_create("sidestep-start", MemfdFlags::CLOEXEC)?);
             command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(said.try_clone()?).process_group(0);
             Ok((command.spawn()?, said))
         };

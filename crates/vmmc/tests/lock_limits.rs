@@ -1,6 +1,6 @@
 //! Cards of processes that may lock little memory, as those of ordinary users: they work within the limit, or say what would help.
 
-use rustix::process::{Resource, Rlimit, setrlimit};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::{CapabilitySet, capabilities, remove_capability_from_bounding_set, set_capabilities};
 use sidestep_testkit::process::{Child, Role, enter};
 use sidestep_vmmc::process::{Attach, Process};
@@ -16,6 +16,8 @@ fn role() {
 
 /// What this process may lock from now on, and what it starts. A superuser gives up the right to lock more.
 fn limit(bytes: u64) {
+    // Nobody can raise what is lower already.
+    let bytes = getrlimit(Resource::Memlock).maximum.map_or(bytes, |most| most.min(bytes));
     setrlimit(Resource::Memlock, Rlimit { current: Some(bytes), maximum: Some(bytes) }).expect("a lower limit");
     let mut sets = capabilities(None).expect("capabilities");
     if sets.effective.contains(CapabilitySet::IPC_LOCK) {

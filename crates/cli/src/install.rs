@@ -1,6 +1,7 @@
 //! `sidestep install`: what was built, into the folders of a prefix.
 
 mod calls;
+mod errors;
 mod manual;
 
 use std::{

@@ -2,6 +2,7 @@
 
 use sidestep_fabric as fabric;
 use sidestep_fabric::{CloseReason, Refusal};
+use sidestep_shm as shm;
 
 /// A result of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -153,9 +154,25 @@ fn errno_of(error: &fabric::Error) -> i32 {
         fabric::Error::Full { .. } => libc::EAGAIN,
         fabric::Error::Flushed(_) => libc::ECANCELED,
         fabric::Error::Unsupported(_) => libc::EOPNOTSUPP,
-        fabric::Error::Memory(sidestep_shm::Error::Range { .. } | sidestep_shm::Error::Size { .. }) => libc::EINVAL,
-        fabric::Error::Memory(sidestep_shm::Error::System { source, .. }) => source.raw_os_error(),
-        fabric::Error::Memory(_) => libc::ENOMEM,
+        fabric::Error::Memory(error) => errno_of_memory(error),
         _ => libc::EIO,
     }
 }
+
+fn errno_of_memory(error: &shm::Error) -> i32 {
+    match error {
+        shm::Error::Range { .. } | shm::Error::Size { .. } => libc::EINVAL,
+        shm::Error::System { source, .. } => source.raw_os_error(),
+        shm::Error::Limit { source, .. } => match source.raw_os_error() {
+            libc::ENFILE => libc::ENFILE,
+            // Of this process, open or on their way.
+            libc::EMFILE | libc::ETOOMANYREFS => libc::EMFILE,
+            _ => libc::ENOMEM,
+        },
+        shm::Error::Foreign(_) | shm::Error::Peer(_) => libc::EPROTO,
+        _ => libc::EIO,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,5 +1,7 @@
 //! The manual pages of extended sockets: one for each call of `sidestep.h`, made of the comment that stands before it there.
 
+use super::errors::Errors;
+
 /// The header.
 pub const HEADER: &str = include_str!("../../../preload/include/sidestep.h");
 
@@ -13,29 +15,31 @@ struct Call<'a> {
 
 /// All pages: names of files, and what is in them.
 pub fn pages() -> Vec<(String, String)> {
-    let calls = calls();
+    let (calls, errors) = (calls(), Errors::read());
     let all: Vec<&str> = calls.iter().map(|call| call.name).collect();
     let overview = format!(
         ".TH SIDESTEP.H 3 \"\" \"Sidestep\" \"Library Functions\"\n.SH NAME\nsidestep.h \\- one-sided operations on a TCP \
-         socket\n.SH SYNOPSIS\n.nf\n\\fB#include <sidestep.h>\\fP\n.fi\n.SH DESCRIPTION\n{}.SH SEE ALSO\n{}\n",
+         socket\n.SH SYNOPSIS\n.nf\n\\fB#include <sidestep.h>\\fP\n.fi\n.SH DESCRIPTION\n{}.SH ERRORS\nThe errors of each call \
+         are on its page. Those of a completion:\n{}.SH SEE ALSO\n{}\n",
         introduction(),
+        errors.list("completion"),
         references(&all)
     );
     let mut pages = vec![("sidestep.h.3".to_string(), overview)];
-    pages.extend(calls.iter().map(|call| (format!("{}.3", call.name), call.render())));
+    pages.extend(calls.iter().map(|call| (format!("{}.3", call.name), call.render(&errors))));
     pages
 }
 
 impl Call<'_> {
-    fn render(&self) -> String {
+    fn render(&self, errors: &Errors) -> String {
         let (name, upper) = (self.name, self.name.to_uppercase());
         let brief = self.text.split(['.', ':', ';', ',']).next().unwrap_or_default().to_lowercase();
         let declaration = self.declaration.replace(name, &format!("\\fB{name}\\fP"));
         format!(
             ".TH {upper} 3 \"\" \"Sidestep\" \"Library Functions\"\n.SH NAME\n{name} \\- {brief}\n.SH SYNOPSIS\n.nf\n\\fB#include \
-             <sidestep.h>\\fP\n\n{declaration}\n.fi\n.SH DESCRIPTION\n{}\n.SH RETURN VALUE\nUnless said otherwise 0, or \\-1 with \
-             \\fIerrno\\fP set; \\fBss_error\\fP(3) says what happened.\n.SH SEE ALSO\n{}\n",
+             <sidestep.h>\\fP\n\n{declaration}\n.fi\n.SH DESCRIPTION\n{}\n{}.SH SEE ALSO\n{}\n",
             self.text,
+            errors.sections(name),
             references(&["sidestep.h"])
         )
     }
@@ -84,7 +88,7 @@ mod tests {
         assert_eq!(declared.count(), calls.len(), "{calls:#?}");
         for call in &calls {
             assert!(call.text.ends_with('.'), "{call:?}");
-            assert!(call.render().lines().all(|line| !line.starts_with('\'')), "{call:?}");
+            assert!(call.render(&Errors::read()).lines().all(|line| !line.starts_with('\'')), "{call:?}");
         }
         assert_eq!(pages().len(), calls.len() + 1);
     }

@@ -13,7 +13,10 @@ use std::{
 };
 
 use sidestep_fabric::{self as fabric, Event, EventQueue, Node, event::SourceId};
-use sidestep_sys::lock::{Mutex, MutexGuard};
+use sidestep_sys::{
+    lock::{Mutex, MutexGuard},
+    process,
+};
 
 use crate::{
     error::{Error, Result},
@@ -66,6 +69,8 @@ struct QueueCore {
     state: Mutex<State>,
     /// A socket has stopped taking in what came, since too much lies here.
     held_back: AtomicBool,
+    /// The process that made it: a forked child takes nothing out of it.
+    generation: u32,
 }
 
 #[derive(Debug, Default)]
@@ -85,12 +90,25 @@ impl CompletionQueue {
         let events = EventQueue::new(node);
         let own = events.attach(OWN);
         CompletionQueue {
-            core: Arc::new(QueueCore { events, own, state: Mutex::default(), held_back: AtomicBool::new(false) }),
+            core: Arc::new(QueueCore {
+                events,
+                own,
+                state: Mutex::default(),
+                held_back: AtomicBool::new(false),
+                generation: process::generation(),
+            }),
         }
     }
 
-    /// Takes up to `most` completions, without waiting; how many. With 0, only sees to what has come.
+    fn check(&self) -> Result<()> {
+        if self.core.generation == process::generation() { Ok(()) } else { Err(Error::Forked) }
+    }
+
+    /// Takes up to `most` completions, without waiting; how many. With 0, only sees to what has come. In a forked child there are none.
     pub fn poll(&self, into: &mut Vec<Completion>, most: usize) -> usize {
+        if self.check().is_err() {
+            return 0;
+        }
         let mut events = Vec::new();
         loop {
             let taken = self.take(into, most);
@@ -110,6 +128,7 @@ impl CompletionQueue {
 
     /// Takes up to `most` completions, at least one; waits for it until the deadline (nanoseconds of `sys::clock::now`).
     pub fn wait(&self, into: &mut Vec<Completion>, most: usize, deadline: Option<u64>) -> Result<usize> {
+        self.check()?;
         let mut events = Vec::new();
         loop {
             match self.poll(into, most) {
@@ -124,6 +143,7 @@ impl CompletionQueue {
 
     /// A descriptor that is readable while [`poll`](Self::poll) may find something: take completions until there are none.
     pub fn descriptor(&self) -> Result<BorrowedFd<'_>> {
+        self.check()?;
         Ok(self.core.events.descriptor()?)
     }
 

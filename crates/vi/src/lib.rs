@@ -49,7 +49,7 @@ pub use crate::{
     names::NameService,
     nic::{Nic, NicAttributes},
     service::{ErrorEvent, ErrorHandler},
-    vi::{FlowControl, Notify, Sink, Vi, Way},
+    vi::{FlowControl, Notify, Sink, Sleeper, Vi, Way},
 };
 /// Memory of the caller, for [`Nic::register`], and the clock of every deadline.
 pub use sidestep_shm::Memory;

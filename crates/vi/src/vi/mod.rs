@@ -15,6 +15,7 @@ mod wait;
 
 pub(crate) use self::core::ViCore;
 pub use self::state::{FlowControl, Sink, Way};
+pub use self::wait::Sleeper;
 
 use std::sync::Arc;
 

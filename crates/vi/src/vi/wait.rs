@@ -1,8 +1,10 @@
 //! Waiting for a VI without holding its lock: in a call of its own, or in the sleep of a caller that waits for other things, too.
 //!
 //! Such a caller sleeps on news of the NIC's node ([`Nic::node`]). It does, in this order: [`Vi::arm`]; its announcement to the
-//! node that it sleeps; [`Vi::catch_up`], and a look at what it waits for; the sleep.
+//! node that it sleeps; [`Vi::catch_up`], and a look at what it waits for; the sleep. If other threads wait in calls of their own for
+//! VIs with the same peers, it does so for all VIs of the NIC, and keeps its [`Sleeper`]s from before the arming until after the sleep.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use sidestep_shm::wait::{Patience, Waiter};
@@ -23,6 +25,17 @@ use crate::{
 
 /// Between looks at a VI that is not connected.
 const UNCONNECTED: Duration = Duration::from_micros(100);
+
+/// Counts a thread that sleeps by itself. Without it, a wait of another thread that ends would take the arming away, and news
+/// for this one would wake nobody.
+#[derive(Debug)]
+pub struct Sleeper(Arc<Trunk>);
+
+impl Drop for Sleeper {
+    fn drop(&mut self) {
+        self.0.leave_sleep();
+    }
+}
 
 impl Vi {
     /// Whether a look at the receive queue may find something. Takes no lock.
@@ -72,6 +85,14 @@ impl Nic {
     /// Takes what has arrived for any VI.
     pub fn take_arrivals(&self) {
         self.core.trunks.poll(|| false);
+    }
+
+    /// Adds what a thread that is about to [`arm`](Self::arm) and sleep keeps meanwhile, one for each peer.
+    pub fn add_sleepers(&self, sleepers: &mut Vec<Sleeper>) {
+        sleepers.extend(self.core.trunks.list().iter().map(|trunk| {
+            trunk.enter_sleep();
+            Sleeper(trunk.clone())
+        }));
     }
 
     /// Has the next arrival from any peer be news of the node; look again after this, with [`catch_up`](Self::catch_up).

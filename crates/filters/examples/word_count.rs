@@ -23,7 +23,7 @@ fn kinds() -> Kinds {
                     Ok(())
                 }))
             })
-            .output("out", "words"),
+            .keyed_output("out", "words"),
         )
         .with(
             "count",

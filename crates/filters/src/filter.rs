@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::Failure;
 use crate::port::{Inputs, Outputs};
 use crate::run::Ending;
+use crate::setting::{Accepts, Setting};
 
 /// A component. Each copy of a filter is one value of this type on a thread of its own.
 ///
@@ -89,6 +90,8 @@ pub struct Port {
     pub name: &'static str,
     /// What its buffers hold. A stream joins two ports of one type; [`ANY`] fits every type.
     pub holds: &'static str,
+    /// The filter says the key of each buffer that it gives.
+    pub gives_keys: bool,
 }
 
 /// The type of a port that takes buffers as they are.
@@ -96,12 +99,14 @@ pub const ANY: &str = "any";
 
 type Make = Arc<dyn Fn(&Settings) -> Result<Box<dyn Filter>, Failure> + Send + Sync>;
 
-/// A kind of filters: its ports, and how one is made.
+/// A kind of filters: its ports, the settings that it understands, and how one is made.
 #[derive(Clone)]
 pub struct Kind {
     pub(crate) about: &'static str,
     pub(crate) inputs: Vec<Port>,
     pub(crate) outputs: Vec<Port>,
+    settings: Vec<Setting>,
+    unit_settings: Vec<Setting>,
     pub(crate) make: Make,
 }
 
@@ -112,18 +117,43 @@ impl Kind {
         make: impl Fn(&Settings) -> Result<F, Failure> + Send + Sync + 'static,
     ) -> Kind {
         let make: Make = Arc::new(move |settings| Ok(Box::new(make(settings)?)));
-        Kind { about, inputs: Vec::new(), outputs: Vec::new(), make }
+        let (inputs, outputs, settings, unit_settings) = Default::default();
+        Kind { about, inputs, outputs, settings, unit_settings, make }
     }
 
     /// Adds an input.
     pub fn input(mut self, name: &'static str, holds: &'static str) -> Kind {
-        self.inputs.push(Port { name, holds });
+        self.inputs.push(Port { name, holds, gives_keys: false });
         self
     }
 
     /// Adds an output.
     pub fn output(mut self, name: &'static str, holds: &'static str) -> Kind {
-        self.outputs.push(Port { name, holds });
+        self.outputs.push(Port { name, holds, gives_keys: false });
+        self
+    }
+
+    /// Adds an output for whose buffers the filter has keys: it calls [`reserve_for`](crate::Output::reserve_for).
+    pub fn keyed_output(mut self, name: &'static str, holds: &'static str) -> Kind {
+        self.outputs.push(Port { name, holds, gives_keys: true });
+        self
+    }
+
+    /// Adds a setting that a description may have. One that no kind has said is an error.
+    pub fn setting(mut self, name: &'static str, accepts: Accepts) -> Kind {
+        self.settings.push(Setting { name, accepts, is_needed: false });
+        self
+    }
+
+    /// Adds a setting that a description must have.
+    pub fn needs(mut self, name: &'static str, accepts: Accepts) -> Kind {
+        self.settings.push(Setting { name, accepts, is_needed: true });
+        self
+    }
+
+    /// Adds a setting that a unit of work may have.
+    pub fn unit_setting(mut self, name: &'static str, accepts: Accepts) -> Kind {
+        self.unit_settings.push(Setting { name, accepts, is_needed: false });
         self
     }
 
@@ -140,6 +170,16 @@ impl Kind {
     /// Its outputs.
     pub fn outputs(&self) -> &[Port] {
         &self.outputs
+    }
+
+    /// The settings that it understands.
+    pub fn settings(&self) -> &[Setting] {
+        &self.settings
+    }
+
+    /// Those of units of work.
+    pub fn unit_settings(&self) -> &[Setting] {
+        &self.unit_settings
     }
 }
 

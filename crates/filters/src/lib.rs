@@ -16,7 +16,7 @@
 //! A kind of filters has a name, ports, and a function that makes one. A group is filters and streams:
 //!
 //! ```
-//! use sidestep_filters::{Graph, Group, Kind, Kinds, Launcher, Place, Schedule, Settings, function};
+//! use sidestep_filters::{ANY_WHOLE, Graph, Group, Kind, Kinds, Launcher, Place, Schedule, Settings, function};
 //!
 //! let kinds = Kinds::new()
 //!     .with("count", Kind::new("gives numbers", |settings| {
@@ -29,7 +29,7 @@
 //!             }
 //!             Ok(())
 //!         }))
-//!     }).output("out", "numbers"))
+//!     }).output("out", "numbers").setting("most", ANY_WHOLE))
 //!     .with("square", Kind::new("squares numbers", |_| Ok(function(|work| {
 //!         while let Some(mut buffer) = work.inputs.take()? {
 //!             let number = u64::from_le_bytes(buffer.array(0)?);
@@ -81,14 +81,16 @@ pub mod model;
 mod port;
 mod run;
 mod schedule;
+mod setting;
 
 pub use counters::Counts;
 pub use error::{Error, Failure, Result};
 pub use filter::{ANY, Filter, Kind, Kinds, Port, Settings, Unit, Work, function};
 pub use graph::{
-    BUFFER, CopyId, FilterSpec, Graph, HostSpec, OnDeath, Place, Problem, QUEUE, StreamSpec, Transport, check, draw,
-    parse,
+    BUFFER, CopyId, FilterSpec, Graph, HostSpec, Key, OnDeath, PATIENCE, Place, Problem, QUEUE, StreamSpec, Transport,
+    UnitSpec, check, draw, parse,
 };
 pub use port::{Buffer, Filling, Input, Inputs, Output, Outputs};
 pub use run::{Canceller, Group, Launcher, Outcome, UnitError, worker};
 pub use schedule::{Schedule, Scheduler};
+pub use setting::{ANY_WHOLE, Accepts, NOT_NEGATIVE, Setting};

@@ -77,7 +77,7 @@ fn a_buffer_that_is_given_up_has_no_number() {
     });
     let kinds = kinds(&found).with("hesitant", hesitant.output("out", "numbers"));
     let mut graph = ordered([2, 2], Schedule::RoundRobin, 50, 2);
-    graph.filters[0].kind = "hesitant".into();
+    (graph.filters[0].kind, graph.filters[0].settings) = ("hesitant".into(), Settings::default());
     let mut group = Group::start(graph, &kinds, Launcher::this_program()).unwrap();
     for outcome in group.run(vec![Settings::default(); 2]).unwrap() {
         outcome.result.unwrap();

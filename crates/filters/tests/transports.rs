@@ -2,6 +2,8 @@
 
 mod kit;
 
+use std::net::Ipv4Addr;
+
 use kit::{apart, expected, line, run};
 use sidestep_filters::{HostSpec, Place, Schedule, Transport};
 
@@ -52,13 +54,13 @@ fn processes_and_threads_mix() {
 #[test]
 fn hosts_are_joined_by_iwarp_and_by_sockets() {
     let id = std::process::id();
-    let address = |last: u32| format!("127.{}.{}.{last}", 16 + id % 200, 1 + id / 200 % 200);
+    let address = |last: u8| Ipv4Addr::new(127, (16 + id % 200) as u8, (1 + id / 200 % 200) as u8, last).into();
     let program = std::env::current_exe().unwrap().to_str().unwrap().to_owned();
     let words = [&program, "role", "--exact", "--nocapture", "--test-threads=1"];
     let command = words.iter().map(|word| word.to_string()).collect();
     let hosts = vec![
-        HostSpec { name: "here".into(), address: address(1), command: Vec::new() },
-        HostSpec { name: "b".into(), address: address(2), command },
+        HostSpec { name: "here".into(), address: address(1), command: Vec::new(), line: 0 },
+        HostSpec { name: "b".into(), address: address(2), command, line: 0 },
     ];
     for transport in [Transport::Channel, Transport::Tcp] {
         let mut graph = apart(2, 100, Schedule::Demand, transport);

@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
-use sidestep_filters::{Graph, Group, Launcher, Outcome, Problem, Transport, builtin, check, draw, parse};
+use sidestep_filters::{Graph, Group, Launcher, Outcome, Problem, Setting, Transport, builtin, check, draw, parse};
 
 use self::options::{Pipe, PipeCommand, PipeTransport};
 use live::Live;
@@ -97,7 +97,18 @@ fn list() {
             or_none(&ports(kind.inputs())),
             or_none(&ports(kind.outputs()))
         );
+        let said = |settings: &[Setting]| settings.iter().map(said).collect::<Vec<_>>().join("; ");
+        if !kind.settings().is_empty() {
+            println!("{:<15}   settings: {}", "", said(kind.settings()));
+        }
+        if !kind.unit_settings().is_empty() {
+            println!("{:<15}   of a unit: {}", "", said(kind.unit_settings()));
+        }
     }
+}
+
+fn said(setting: &Setting) -> String {
+    format!("{} ({}{})", setting.name, setting.accepts, if setting.is_needed { ", needed" } else { "" })
 }
 
 fn or_none(text: &str) -> &str {
@@ -113,7 +124,7 @@ fn execute(file: &Path, options: &Pipe) -> Result<bool> {
             PipeTransport::Vi => Transport::Vi,
         };
     }
-    let units = graph.units.clone();
+    let units = std::mem::take(&mut graph.units);
     let started = Group::start(graph, &builtin::kinds(), launcher()?);
     let mut group = match started {
         Err(sidestep_filters::Error::Description(problems)) => return Err(told(file, &problems)),
@@ -123,7 +134,7 @@ fn execute(file: &Path, options: &Pipe) -> Result<bool> {
     let mut live = Live::new(!options.json);
     let total = units.len();
     units.into_iter().for_each(|unit| {
-        group.submit(unit);
+        group.submit(unit.settings);
     });
     let mut outcomes: Vec<Outcome> = Vec::new();
     let mut looked = Instant::now();

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use crate::error::Failure;
 use crate::filter::{ANY, Kind, Kinds, Settings, function};
+use crate::setting::{ANY_WHOLE, Accepts, NOT_NEGATIVE};
 
 pub(super) fn kinds(kinds: Kinds) -> Kinds {
     kinds
@@ -28,7 +29,9 @@ pub(super) fn kinds(kinds: Kinds) -> Kinds {
                     Ok(())
                 }))
             })
-            .output("out", ANY),
+            .output("out", ANY)
+            .setting("bytes", ANY_WHOLE)
+            .unit_setting("bytes", ANY_WHOLE),
         )
         .with(
             "compute",
@@ -50,8 +53,17 @@ pub(super) fn kinds(kinds: Kinds) -> Kinds {
                 },
             )
             .input("in", ANY)
-            .output("out", ANY),
+            .output("out", ANY)
+            .loaded(),
         )
+}
+
+impl Kind {
+    /// Adds the settings of a [`Load`].
+    pub(super) fn loaded(self) -> Kind {
+        let share = Accepts::Number(0.0..=1.0);
+        self.setting("ns_per_byte", NOT_NEGATIVE).setting("slower", NOT_NEGATIVE).setting("chance", share)
+    }
 }
 
 /// How much a copy computes.

@@ -10,6 +10,7 @@ use flate2::{Crc, write::GzEncoder};
 
 use crate::error::Failure;
 use crate::filter::{Filter, Kind, Kinds, Unit, Work, function};
+use crate::setting::Accepts;
 
 pub(super) fn kinds(kinds: Kinds) -> Kinds {
     kinds
@@ -28,7 +29,8 @@ pub(super) fn kinds(kinds: Kinds) -> Kinds {
                     Ok(())
                 }))
             })
-            .output("out", "paths"),
+            .output("out", "paths")
+            .needs("path", Accepts::Text),
         )
         .with(
             "compress",
@@ -52,7 +54,10 @@ pub(super) fn kinds(kinds: Kinds) -> Kinds {
                 },
             )
             .input("in", "paths")
-            .output("out", "lines"),
+            .output("out", "lines")
+            .needs("path", Accepts::Text)
+            .needs("into", Accepts::Text)
+            .setting("level", Accepts::Whole(0..=9)),
         )
         .with(
             "lines",
@@ -63,14 +68,16 @@ pub(super) fn kinds(kinds: Kinds) -> Kinds {
                     super::program::give_lines(file, work.outputs.port("out")?)
                 }))
             })
-            .output("out", "lines"),
+            .output("out", "lines")
+            .needs("path", Accepts::Text),
         )
         .with(
             "write",
             Kind::new("writes what it gets to the file `path`, or prints it", |settings| {
                 Ok(Writer { path: settings.text("path").map(str::to_owned) })
             })
-            .input("in", crate::filter::ANY),
+            .input("in", crate::filter::ANY)
+            .setting("path", Accepts::Text),
         )
 }
 

@@ -5,6 +5,7 @@
 
 use super::compute::Load;
 use crate::filter::{Kind, Kinds, function};
+use crate::setting::{ANY_WHOLE, Accepts};
 
 pub(super) fn kinds(kinds: Kinds) -> Kinds {
     kinds
@@ -34,7 +35,10 @@ pub(super) fn kinds(kinds: Kinds) -> Kinds {
                     Ok(())
                 }))
             })
-            .output("out", "blocks"),
+            .output("out", "blocks")
+            .setting("bytes", ANY_WHOLE)
+            .unit_setting("query", Accepts::OneOf(&["complete", "partial", "zoom"]))
+            .unit_setting("blocks", ANY_WHOLE),
         )
         .with(
             "clip",
@@ -43,7 +47,9 @@ pub(super) fn kinds(kinds: Kinds) -> Kinds {
                 shrink(load, move |len| (len as f64 * keep.clamp(0.0, 1.0)) as usize, 1)
             })
             .input("in", "blocks")
-            .output("out", "blocks"),
+            .output("out", "blocks")
+            .setting("keep", Accepts::Number(0.0..=1.0))
+            .loaded(),
         )
         .with(
             "subsample",
@@ -53,7 +59,9 @@ pub(super) fn kinds(kinds: Kinds) -> Kinds {
                 shrink(load, move |len| len.div_ceil(factor), factor)
             })
             .input("in", "blocks")
-            .output("out", "blocks"),
+            .output("out", "blocks")
+            .setting("factor", Accepts::Whole(1..=u64::MAX))
+            .loaded(),
         )
         .with(
             "view",
@@ -69,7 +77,8 @@ pub(super) fn kinds(kinds: Kinds) -> Kinds {
                     Ok(())
                 }))
             })
-            .input("in", "blocks"),
+            .input("in", "blocks")
+            .loaded(),
         )
 }
 

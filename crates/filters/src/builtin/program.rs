@@ -13,33 +13,33 @@ use rustix::process::{WaitId, WaitIdOptions, waitid};
 use crate::error::Failure;
 use crate::filter::{Kind, Kinds, Settings, Work, function};
 use crate::port::{Inputs, Output};
+use crate::setting::Accepts;
 
 pub(super) fn kinds(kinds: Kinds) -> Kinds {
     let make = |settings: &Settings| {
         let program = Program::new(settings)?;
         Ok(function(move |work| program.run(work)))
     };
+    let kind = |about| Kind::new(about, make).needs("command", Accepts::Words).setting("form", Accepts::OneOf(FORMS));
     kinds
         .with(
             "program",
-            Kind::new(
-                "the program `command`: buffers go to its standard input, and come from its standard output",
-                make,
-            )
-            .input("in", crate::filter::ANY)
-            .output("out", crate::filter::ANY),
-        )
-        .with(
-            "program-source",
-            Kind::new("the program `command`, whose standard output gives buffers", make)
+            kind("the program `command`: buffers go to its standard input, and come from its standard output")
+                .input("in", crate::filter::ANY)
                 .output("out", crate::filter::ANY),
         )
         .with(
+            "program-source",
+            kind("the program `command`, whose standard output gives buffers").output("out", crate::filter::ANY),
+        )
+        .with(
             "program-sink",
-            Kind::new("the program `command`, whose standard input takes buffers", make)
-                .input("in", crate::filter::ANY),
+            kind("the program `command`, whose standard input takes buffers").input("in", crate::filter::ANY),
         )
 }
+
+/// What buffers of a program are.
+const FORMS: &[&str] = &["lines", "records"];
 
 struct Program {
     command: Vec<String>,

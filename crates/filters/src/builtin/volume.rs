@@ -3,6 +3,7 @@
 
 use crate::error::Failure;
 use crate::filter::{Kind, Kinds, function};
+use crate::setting::{ANY_WHOLE, Accepts};
 
 pub(super) fn kinds(kinds: Kinds) -> Kinds {
     kinds
@@ -28,7 +29,8 @@ pub(super) fn kinds(kinds: Kinds) -> Kinds {
                     Ok(())
                 }))
             })
-            .output("out", "values"),
+            .output("out", "values")
+            .setting("bytes", ANY_WHOLE),
         )
         .with(
             "isosurface",
@@ -53,6 +55,7 @@ pub(super) fn kinds(kinds: Kinds) -> Kinds {
                 }))
             })
             .input("in", "values")
-            .output("out", "places"),
+            .output("out", "places")
+            .setting("value", Accepts::Whole(0..=255)),
         )
 }

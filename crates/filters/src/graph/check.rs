@@ -1,7 +1,8 @@
 //! Whether a description can be run, and what is wrong if not. Everything that is wrong is said at once.
 
-use super::{Graph, HERE, Place, Problem, StreamSpec, Transport};
+use super::{Graph, HERE, Key, Place, Problem, StreamSpec, Transport, known};
 use crate::filter::{ANY, Kinds, Port};
+use crate::schedule::Schedule;
 
 /// Bytes of a buffer: a VI carries no more, and a header is no smaller.
 const BUFFERS: std::ops::RangeInclusive<usize> = 16..=(8 << 20);
@@ -17,8 +18,11 @@ pub fn check(graph: &Graph, kinds: &Kinds) -> Vec<Problem> {
         problems.push(Problem::new(1, "there are no filters", "add a [[filter]] with a name and a kind"));
     }
     filters(graph, kinds, &mut problems);
+    hosts(graph, &mut problems);
+    known::settings(graph, kinds, &mut problems);
     for stream in &graph.streams {
         ends(graph, kinds, stream, &mut problems);
+        key(graph, kinds, stream, &mut problems);
     }
     ports(graph, kinds, &mut problems);
     if problems.is_empty() {
@@ -79,6 +83,41 @@ fn filters(graph: &Graph, kinds: &Kinds, problems: &mut Vec<Problem>) {
         if matches!(&filter.place, Place::Shared(process) if process.is_empty() || process.contains(['@', ' '])) {
             wrong(format!("`{name}` names no process"), "write place = \"process:NAME\"".into());
         }
+    }
+}
+
+fn hosts(graph: &Graph, problems: &mut Vec<Problem>) {
+    for (at, host) in graph.hosts.iter().enumerate() {
+        if let Some(first) = graph.hosts[..at].iter().find(|other| other.name == host.name) {
+            let what = format!("host `{}` is there twice", host.name);
+            problems.push(Problem::new(host.line, what, format!("line {} has the first; rename one", first.line)));
+        }
+    }
+}
+
+/// A stream that is dealt by key has one, from the description or from the filter.
+fn key(graph: &Graph, kinds: &Kinds, stream: &StreamSpec, problems: &mut Vec<Problem>) {
+    let mut wrong = |what: String, remedy: &str| problems.push(Problem::new(stream.line, what, remedy));
+    let form = "write key = { field = 1 } (of each line) or key = { at = 0, bytes = 8 } (of each buffer)";
+    match (stream.schedule, stream.key) {
+        (Schedule::Keyed, None) => {
+            let kind = graph.filter_index(&stream.from.0).and_then(|index| kinds.kind(&graph.filters[index].kind));
+            let port = kind.and_then(|kind| kind.outputs().iter().find(|port| port.name == stream.from.1));
+            if port.is_some_and(|port| !port.gives_keys) {
+                wrong(
+                    format!("`{}.{}` says no keys, and the stream is dealt by key", stream.from.0, stream.from.1),
+                    form,
+                );
+            }
+        }
+        (Schedule::Keyed, Some(Key::Field { number: 0, .. } | Key::Bytes { bytes: 0, .. })) => {
+            wrong("the key is empty".into(), "fields are counted from 1, and a key has at least one byte");
+        }
+        (Schedule::Keyed, Some(Key::Bytes { at, .. })) if at >= stream.buffer => {
+            wrong(format!("the key begins at byte {at} of buffers of {}", stream.buffer), "let it begin within them");
+        }
+        (Schedule::Keyed, Some(_)) | (_, None) => {}
+        (_, Some(_)) => wrong("the stream has a key and is not dealt by it".into(), "add schedule = \"keyed\""),
     }
 }
 

@@ -2,15 +2,20 @@
 
 mod check;
 mod file;
+mod key;
+mod known;
 mod picture;
 mod problem;
 
 pub use check::check;
 pub use file::parse;
+pub use key::Key;
 pub use picture::draw;
 pub use problem::Problem;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +23,7 @@ use crate::filter::Settings;
 use crate::schedule::Schedule;
 
 /// A group of filters. Made by [`parse`] from a file, or by the methods here.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Graph {
     /// What it is called.
     pub name: String,
@@ -34,8 +39,11 @@ pub struct Graph {
     pub pipelined: usize,
     /// What becomes of a unit of work when a copy dies that is working on it.
     pub on_death: OnDeath,
-    /// The units of work that the description asks for.
-    pub units: Vec<Settings>,
+    /// A process that says nothing for so long is given up, as one that died.
+    pub patience: Duration,
+    /// The units of work that the description asks for. Workers get them one by one.
+    #[serde(skip)]
+    pub units: Vec<UnitSpec>,
 }
 
 /// What carries streams between processes. Copies in one process are always joined in memory.
@@ -79,6 +87,18 @@ pub struct FilterSpec {
     pub settings: Settings,
     /// The line of the description.
     pub line: usize,
+    /// The lines of its settings.
+    #[serde(skip)]
+    pub setting_lines: BTreeMap<String, usize>,
+}
+
+/// A unit of work that a description asks for.
+#[derive(Debug, Clone, Default)]
+pub struct UnitSpec {
+    /// What it asks of the filters.
+    pub settings: Settings,
+    /// The lines of its settings.
+    pub setting_lines: BTreeMap<String, usize>,
 }
 
 /// Where the copies of a filter run.
@@ -106,6 +126,8 @@ pub struct StreamSpec {
     pub queue: usize,
     /// How they are dealt to copies.
     pub schedule: Schedule,
+    /// Where the key of a buffer lies in it, if the filter does not say the key.
+    pub key: Option<Key>,
     /// The consumer gets them in the order in which a filter with one copy gave the first.
     pub ordered: bool,
     /// The line of the description.
@@ -117,12 +139,13 @@ pub struct StreamSpec {
 pub struct HostSpec {
     /// Its name in the description.
     pub name: String,
-    /// The IP address that its streams are reached at.
-    pub address: String,
+    /// The address that its streams are reached at. A number, so that nothing waits for a resolver.
+    pub address: IpAddr,
     /// What starts a worker there, with its standard input and output here: `["ssh", "b", "sidestep", "pipe-worker"]`. This
     /// host, which is named `here`, needs none.
-    #[serde(default)]
     pub command: Vec<String>,
+    /// The line of the description.
+    pub line: usize,
 }
 
 /// A copy of a filter, by the places in the description.
@@ -142,13 +165,25 @@ pub(crate) const HERE: &str = "here";
 impl Graph {
     /// A group without filters.
     pub fn new(name: &str) -> Graph {
-        Graph { name: name.into(), pipelined: 2, ..Graph::default() }
+        let (transport, filters, streams, hosts, on_death, units) = Default::default();
+        Graph {
+            name: name.into(),
+            transport,
+            filters,
+            streams,
+            hosts,
+            pipelined: 2,
+            on_death,
+            patience: PATIENCE,
+            units,
+        }
     }
 
     /// Adds a filter.
     pub fn filter(mut self, name: &str, kind: &str, copies: usize, place: Place) -> Graph {
-        let (name, kind, settings) = (name.into(), kind.into(), Settings::default());
-        self.filters.push(FilterSpec { name, kind, copies, place, host: None, settings, line: 0 });
+        let (settings, setting_lines) = Default::default();
+        let (name, kind) = (name.into(), kind.into());
+        self.filters.push(FilterSpec { name, kind, copies, place, host: None, settings, line: 0, setting_lines });
         self
     }
 
@@ -174,8 +209,8 @@ impl Graph {
             Some((filter, port)) => (filter.to_owned(), port.to_owned()),
             None => (text.to_owned(), String::new()),
         };
-        let (queue, schedule) = (QUEUE, Schedule::default());
-        let spec = StreamSpec { from: split(from), to: split(to), buffer, queue, schedule, ordered: false, line: 0 };
+        let ((from, to), schedule) = ((split(from), split(to)), Schedule::default());
+        let spec = StreamSpec { from, to, buffer, queue: QUEUE, schedule, key: None, ordered: false, line: 0 };
         self.streams.push(spec);
         self
     }
@@ -184,6 +219,14 @@ impl Graph {
     pub fn dealt(mut self, schedule: Schedule) -> Graph {
         if let Some(stream) = self.streams.last_mut() {
             stream.schedule = schedule;
+        }
+        self
+    }
+
+    /// The stream that was added last is dealt by key, and this is where the key lies.
+    pub fn keyed(mut self, key: Key) -> Graph {
+        if let Some(stream) = self.streams.last_mut() {
+            (stream.schedule, stream.key) = (Schedule::Keyed, Some(key));
         }
         self
     }
@@ -259,3 +302,5 @@ impl Graph {
 pub const QUEUE: usize = 4;
 /// Bytes of a buffer, if nothing else is said.
 pub const BUFFER: usize = 64 << 10;
+/// How long a process may say nothing, if nothing else is said: as long as a link between hosts waits for a peer.
+pub const PATIENCE: Duration = Duration::from_secs(20);

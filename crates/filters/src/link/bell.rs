@@ -8,8 +8,9 @@ use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering, fence};
 use std::sync::{Arc, Condvar, Mutex};
 
+use sidestep_fabric::EventQueue;
 use sidestep_fabric::event::SourceId;
-use sidestep_fabric::{EventQueue, Node};
+use sidestep_vi::{Nic, Sleeper};
 
 use crate::error::{Error, Result};
 
@@ -27,8 +28,8 @@ pub(crate) enum BellKind {
     Events(EventQueue, SourceId),
     /// Others are sockets: one end is polled with them.
     Socket(UnixStream, UnixStream),
-    /// Others are VIs: the sleep is one of the node.
-    Node(Node),
+    /// Others are VIs: the sleep is one of their node, with what it keeps at each peer.
+    Nic(Nic, Mutex<Vec<Sleeper>>),
 }
 
 impl Bell {
@@ -66,7 +67,7 @@ impl Bell {
         match &self.kind {
             BellKind::Local(rung, _) => *rung.lock().expect("no panic with a bell") = false,
             BellKind::Socket(here, _) => while matches!((&mut &*here).read(&mut [0; 64]), Ok(64)) {},
-            BellKind::Events(..) | BellKind::Node(_) => {}
+            BellKind::Events(..) | BellKind::Nic(..) => {}
         }
     }
 
@@ -114,7 +115,7 @@ impl Bell {
             BellKind::Events(events, source) => drop(events.deliver(*source)),
             // A full socket has rung already.
             BellKind::Socket(_, there) => drop((&mut &*there).write(&[1])),
-            BellKind::Node(node) => node.wake(),
+            BellKind::Nic(nic, _) => nic.node().wake(),
         }
     }
 }

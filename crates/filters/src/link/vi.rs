@@ -50,7 +50,8 @@ const SPARE: usize = 8;
 impl Line {
     /// The end that produces buffers of `capacity` bytes, of which `queue` may wait.
     pub fn producing(nic: &Nic, ptag: Ptag, capacity: usize, queue: usize) -> Result<Line> {
-        let words = Slots { count: queue + SPARE, size: WORD };
+        // The consumer knows of half of them at least, and `queue` words may come before this side looks.
+        let words = Slots { count: 2 * queue + SPARE, size: WORD };
         Line::new(nic, ptag, words, Slots { count: queue.min(4), size: HEADER + capacity })
     }
 
@@ -85,12 +86,6 @@ impl Line {
         // It may be over already.
         let _ = self.vi.disconnect();
         self.nic.node().wake();
-    }
-
-    /// From now on news of it is news of the node; then takes what has arrived.
-    pub fn arm(&self) {
-        self.vi.arm();
-        self.vi.catch_up();
     }
 
     pub fn has_news(&self) -> bool {

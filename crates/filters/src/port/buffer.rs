@@ -123,7 +123,7 @@ impl Filling<'_> {
         self.output.capacity()
     }
 
-    /// Which copy of the consumer gets it.
+    /// Which copy of the consumer gets it; 0 while the key that lies in it is not known.
     pub fn copy(&self) -> usize {
         self.output.current.copy
     }

@@ -265,7 +265,8 @@ impl Input {
         self.shared.counters.set_waiting(0);
         let outcome = match &mut self.links.all[..] {
             [Rx::Channel(rx)] => rx.wait(),
-            [Rx::Vi(rx)] => rx.wait(),
+            // With other inputs there are other VIs to look after.
+            [Rx::Vi(rx)] if self.stream.is_only => rx.wait(),
             _ => sleep(&self.shared.bell, &mut self.waiter, &mut self.links),
         };
         self.shared.counters.starved(wait.end());

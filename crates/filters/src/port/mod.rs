@@ -1,6 +1,7 @@
 //! The ports of a copy: buffers are taken from inputs and given to outputs, in place.
 
 mod buffer;
+mod dealer;
 pub(crate) mod delay;
 mod input;
 mod output;
@@ -14,6 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::counters::Counters;
+use crate::graph::Key;
 use crate::link::bell::Bell;
 use crate::schedule::Schedule;
 
@@ -27,10 +29,14 @@ pub(crate) struct Stream {
     /// Buffers that may wait at a copy.
     pub queue: usize,
     pub schedule: Schedule,
+    /// Where the key of a buffer lies in it, if the filter does not say it.
+    pub key: Option<Key>,
     /// The consumer acknowledges.
     pub acknowledged: bool,
     /// The numbers of buffers are handed on from input to output.
     pub tagged: bool,
+    /// No other port of the copy is of the same side.
+    pub is_only: bool,
     /// The consumer takes buffers in the order of their numbers.
     pub ordered: bool,
 }

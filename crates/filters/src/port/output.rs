@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use sidestep_fabric::event::SourceId;
 use sidestep_shm::wait::Waiter;
 
+use super::dealer::Dealer;
 use super::delay::Wait;
 use super::sleep::{Sources, sleep};
 use super::{Filling, Shared, Stream};
@@ -21,6 +22,8 @@ pub struct Output {
     stream: Stream,
     links: Links,
     scheduler: Scheduler,
+    /// For keys that lie in the bytes of a buffer, where there is a choice.
+    dealer: Option<Box<Dealer>>,
     /// The number of the next buffer.
     next: u64,
     pub(super) current: Current,
@@ -100,9 +103,12 @@ impl Output {
             }
         }
         let scheduler = Scheduler::new(stream.schedule, links.len(), stream.queue);
+        let copies = links.len();
+        let key = stream.key.filter(|_| copies > 1);
+        let dealer = key.map(|key| Box::new(Dealer::new(key, stream.capacity, copies)));
         let links = Links { all: links, wanted: Wanted::Words(0), capacity: stream.capacity };
         let (current, waiter) = (Current::default(), Waiter::default());
-        Ok(Output { stream, links, scheduler, next: 0, current, shared, waiter, attached })
+        Ok(Output { stream, links, scheduler, dealer, next: 0, current, shared, waiter, attached })
     }
 
     pub(crate) fn closers(&self) -> impl Iterator<Item = Closer> {
@@ -115,16 +121,18 @@ impl Output {
         self.stream.capacity
     }
 
-    /// Space for a buffer; waits for it. A stream by key needs [`reserve_for`](Self::reserve_for).
+    /// Space for a buffer; waits for it. A stream by key needs [`reserve_for`](Self::reserve_for), if the description does not
+    /// say where the key lies.
     #[inline]
     pub fn reserve(&mut self) -> Result<Filling<'_>> {
-        if self.stream.schedule == Schedule::Keyed {
+        if self.stream.schedule == Schedule::Keyed && self.stream.key.is_none() {
             return Err(Error::Misuse(format!("{} is dealt by key: reserve_for says which", self.stream.port)));
         }
         self.reserve_at(0)
     }
 
-    /// Space for a buffer of this key; waits for it. Where the stream is not dealt by key, the key means nothing.
+    /// Space for a buffer of this key; waits for it. Where the stream is not dealt by key, or the description says where the
+    /// key lies, this one means nothing.
     pub fn reserve_for(&mut self, key: u64) -> Result<Filling<'_>> {
         self.reserve_at(key)
     }
@@ -138,17 +146,13 @@ impl Output {
 
     #[inline]
     fn reserve_at(&mut self, key: u64) -> Result<Filling<'_>> {
-        let tag = if self.stream.tagged {
-            if !self.shared.position.owes() {
-                return Err(Error::Misuse(format!(
-                    "a second buffer of {} for one buffer, and the stream is ordered",
-                    self.stream.port
-                )));
-            }
-            self.shared.position.tag()
-        } else {
-            self.next
-        };
+        let tag = self.tag()?;
+        if let Some(dealer) = &mut self.dealer {
+            // Where it goes is known when it is filled.
+            dealer.tx.has_space(self.stream.capacity)?;
+            self.current = Current { copy: 0, tag };
+            return Ok(Filling { output: self });
+        }
         let copy = match self.choose(key) {
             Ok(copy) => copy,
             Err(error) => return Err(self.mapped(error)),
@@ -157,15 +161,34 @@ impl Output {
         Ok(Filling { output: self })
     }
 
+    /// The number of the next buffer.
+    #[inline]
+    fn tag(&self) -> Result<u64> {
+        if !self.stream.tagged {
+            return Ok(self.next);
+        }
+        if !self.shared.position.owes() {
+            let port = &self.stream.port;
+            return Err(Error::Misuse(format!("a second buffer of {port} for one buffer, and the stream is ordered")));
+        }
+        Ok(self.shared.position.tag())
+    }
+
     /// The connection of the buffer that is being filled.
     #[inline]
     pub(super) fn link(&mut self) -> &mut Tx {
-        &mut self.links.all[self.current.copy]
+        match &mut self.dealer {
+            None => &mut self.links.all[self.current.copy],
+            Some(dealer) => &mut dealer.tx,
+        }
     }
 
     /// Sends the first bytes of the buffer that is being filled.
     #[inline]
     pub(super) fn commit(&mut self, len: usize) -> Result<()> {
+        if self.dealer.is_some() {
+            return self.deal(len);
+        }
         let Output { links, scheduler, shared, next, current, .. } = self;
         let header = Header::data(current.tag, len);
         match &mut links.all[current.copy] {
@@ -179,6 +202,41 @@ impl Output {
         shared.position.give();
         shared.counters.gave(len as u64);
         Ok(())
+    }
+
+    /// Sends what was filled to the copies that its keys belong to.
+    #[cold]
+    #[inline(never)]
+    fn deal(&mut self, len: usize) -> Result<()> {
+        let Some(mut dealer) = self.dealer.take() else { return Ok(()) };
+        let outcome = self.send_parts(&mut dealer, len);
+        self.dealer = Some(dealer);
+        outcome
+    }
+
+    /// Meanwhile there is no dealer: buffers are filled where they go.
+    fn send_parts(&mut self, dealer: &mut Dealer, len: usize) -> Result<()> {
+        dealer.divide(len, &self.scheduler)?;
+        for copy in 0..dealer.parts.len() {
+            let Some(part) = dealer.parts[copy].take() else { continue };
+            let tag = self.tag()?;
+            while !self.has_space(copy)? {
+                if let Err(error) = self.wait(Wanted::Space(copy)) {
+                    return Err(self.mapped(error));
+                }
+            }
+            self.current = Current { copy, tag };
+            let mut filling = Filling { output: self };
+            filling.copy_in(0, &part)?;
+            filling.commit(part.len())?;
+            dealer.give_back(part);
+        }
+        Ok(())
+    }
+
+    fn has_space(&mut self, copy: usize) -> Result<bool> {
+        let found = self.links.all[copy].has_space(self.stream.capacity);
+        found.map_err(|error| self.mapped(error))
     }
 
     #[inline(always)]

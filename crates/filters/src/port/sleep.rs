@@ -57,15 +57,22 @@ fn sleep_announced(bell: &Bell, waiter: &mut Waiter, sources: &mut impl Sources)
                 Err(errno) => return Err(Error::System { what: "poll", source: errno.into() }),
             }
         }
-        BellKind::Node(node) => node.wait_for(waiter, None, &mut || {
-            let mut news = bell.is_cancelled();
-            sources.lines(&mut |line| {
-                line.arm();
-                news |= line.has_news();
+        BellKind::Nic(nic, sleepers) => {
+            let mut sleepers = sleepers.lock().expect("no panic in a sleep");
+            nic.add_sleepers(&mut sleepers);
+            let slept = nic.node().wait_for(waiter, None, &mut || {
+                // All VIs, not only those of this port: a peer that asks another one for space is answered by whoever looks,
+                // and its filter may be what this one waits for.
+                nic.arm();
+                nic.catch_up();
+                let mut news = bell.is_cancelled();
+                sources.lines(&mut |line| news |= line.has_news());
+                let found = sources.look();
+                (news || !matches!(found, Ok(false))).then_some(())
             });
-            let found = sources.look();
-            (news || !matches!(found, Ok(false))).then_some(())
-        })?,
+            sleepers.clear();
+            slept?;
+        }
     }
     Ok(())
 }

@@ -1,17 +1,17 @@
 //! Gives the copies of a process their ports, and joins those that are within it.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
-use sidestep_fabric::{EventQueue, Node};
+use sidestep_fabric::EventQueue;
 
 use super::copy::Copy;
 use super::ending::Ending;
 use super::message::{Edge, Plan};
-use super::wiring::Ends;
+use super::wiring::{Door, Ends};
 use crate::error::{Error, Result};
 use crate::filter::Kinds;
-use crate::graph::{CopyId, Transport};
+use crate::graph::CopyId;
 use crate::link::bell::{Bell, BellKind};
 use crate::link::{Rx, Tx, memory};
 use crate::port::{Input, Inputs, Output, Outputs, Shared, Stream};
@@ -30,7 +30,7 @@ pub(super) struct Assembly<'a> {
 }
 
 impl<'a> Assembly<'a> {
-    pub fn new(plan: &'a Plan, mut ends: Ends, node: Option<&Node>) -> Result<Assembly<'a>> {
+    pub fn new(plan: &'a Plan, mut ends: Ends, door: &Door) -> Result<Assembly<'a>> {
         // For each port here, whether each of its connections stays within the process.
         let mut ports: HashMap<PortId, Vec<bool>> = HashMap::new();
         for (edge, from, to) in plan.edges() {
@@ -41,7 +41,7 @@ impl<'a> Assembly<'a> {
         }
         let mut bells = HashMap::new();
         for (port, within) in ports {
-            bells.insert(port, Bell::new(bell_kind(plan.graph.transport, &within, node)?));
+            bells.insert(port, Bell::new(bell_kind(&within, door)?));
         }
         for (edge, from, to) in plan.edges() {
             let ports = (bells.get(&(edge.stream, from, true)), bells.get(&(edge.stream, to, false)));
@@ -83,7 +83,11 @@ impl<'a> Assembly<'a> {
             let consumers = 0..copies_of(&graph.streams[at].to.0);
             let links = consumers.map(|consumer| self.ends.tx.remove(&edge(consumer)).ok_or_else(missing));
             let links = links.collect::<Result<_>>()?;
-            outputs.push(Output::new(describe(self.plan, at, self.tagged[at], true), links, shared(at, true)?)?);
+            outputs.push(Output::new(
+                describe(self.plan, at, self.tagged[at], true, kind.outputs().len()),
+                links,
+                shared(at, true)?,
+            )?);
         }
         let mut inputs = Vec::new();
         for port in kind.inputs() {
@@ -93,7 +97,7 @@ impl<'a> Assembly<'a> {
             let links = producers.map(|producer| self.ends.rx.remove(&edge(producer)).ok_or_else(missing));
             let links = links.collect::<Result<_>>()?;
             inputs.push(Input::new(
-                describe(self.plan, at, self.tagged[at], false),
+                describe(self.plan, at, self.tagged[at], false, kind.inputs().len()),
                 links,
                 shared(at, false)?,
                 strict,
@@ -119,7 +123,7 @@ impl<'a> Assembly<'a> {
 }
 
 /// What a port knows of its stream.
-fn describe(plan: &Plan, at: usize, tagged: bool, outward: bool) -> Stream {
+fn describe(plan: &Plan, at: usize, tagged: bool, outward: bool, ports: usize) -> Stream {
     let stream = &plan.graph.streams[at];
     let consumers = plan.graph.filter_index(&stream.to.0).map_or(0, |index| plan.graph.filters[index].copies);
     let port = if outward { &stream.from.1 } else { &stream.to.1 };
@@ -128,20 +132,22 @@ fn describe(plan: &Plan, at: usize, tagged: bool, outward: bool) -> Stream {
         capacity: stream.buffer,
         queue: stream.queue,
         schedule: stream.schedule,
+        key: stream.key.filter(|_| stream.schedule == Schedule::Keyed),
         acknowledged: stream.schedule == Schedule::Demand && consumers > 1,
         tagged,
+        is_only: ports == 1,
         ordered: stream.ordered && tagged,
     }
 }
 
 /// What a port sleeps on: it depends on which of its connections stay within the process.
-fn bell_kind(transport: Transport, within: &[bool], node: Option<&Node>) -> Result<BellKind> {
+fn bell_kind(within: &[bool], door: &Door) -> Result<BellKind> {
     let apart = within.iter().any(|within| !within);
-    Ok(match (transport, node) {
-        (Transport::Tcp, _) if apart => Bell::socket()?,
-        (Transport::Vi, Some(node)) if apart => BellKind::Node(node.clone()),
+    Ok(match door {
+        Door::Socket(..) if apart => Bell::socket()?,
+        Door::Vi(nic, ..) if apart => BellKind::Nic(nic.clone(), Mutex::default()),
         // One channel alone is waited for by itself.
-        (Transport::Channel, Some(node)) if apart && within.len() > 1 => {
+        Door::Channel(node, _) if apart && within.len() > 1 => {
             let events = EventQueue::new(node);
             let source = events.attach(u64::MAX);
             BellKind::Events(events, source)

@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
+use std::net::IpAddr;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::message::{Order, Report};
+use super::pulse::Pulse;
 use super::worker::{VARIABLE, Worker};
 use crate::error::{Error, Result};
 use crate::filter::Kinds;
@@ -68,6 +70,7 @@ pub(super) struct Crew {
     hands: BTreeMap<String, Hand>,
     launcher: Launcher,
     hosts: Vec<HostSpec>,
+    pulse: Pulse,
     events: Receiver<(String, u64, Event)>,
     sender: Sender<(String, u64, Event)>,
 }
@@ -82,14 +85,22 @@ struct Hand {
 enum Line {
     /// The worker of this process.
     Here(Sender<Order>),
-    Process(Child, Option<ChildStdin>),
+    /// Another process, and what writes its orders: nobody waits for one that does not read.
+    Process(Child, Sender<Vec<u8>>),
     Gone,
 }
 
 impl Crew {
     pub fn start(graph: &Graph, kinds: &Kinds, launcher: Launcher) -> Result<Crew> {
         let (sender, events) = channel();
-        let mut crew = Crew { hands: BTreeMap::new(), launcher, hosts: graph.hosts.clone(), events, sender };
+        let mut crew = Crew {
+            hands: BTreeMap::new(),
+            launcher,
+            hosts: graph.hosts.clone(),
+            pulse: Pulse::default(),
+            events,
+            sender,
+        };
         let (orders, followed) = channel::<Order>();
         let (kinds, reports) = (kinds.clone(), crew.sender.clone());
         let follow = move || {
@@ -119,7 +130,13 @@ impl Crew {
         hand.life += 1;
         let (sender, name, life) = (self.sender.clone(), process.to_owned(), hand.life);
         let (orders, reports) = (child.stdin.take(), child.stdout.take());
-        hand.line = Line::Process(child, orders);
+        let (line, lines) = channel::<Vec<u8>>();
+        hand.line = Line::Process(child, line);
+        self.pulse.expect(process, Instant::now());
+        thread::Builder::new()
+            .name("orders".into())
+            .spawn(|| write(orders, lines))
+            .map_err(Error::system("a thread"))?;
         let listen = move || {
             let lines = reports.into_iter().flat_map(|reports| BufReader::new(reports).lines());
             for line in lines.map_while(|line| line.ok()) {
@@ -146,24 +163,24 @@ impl Crew {
     }
 
     /// Where other hosts reach a process, if there are any.
-    pub fn address_of(&self, process: &str) -> Option<String> {
+    pub fn address_of(&self, process: &str) -> Option<IpAddr> {
         if self.hands.values().all(|hand| hand.host.is_none()) {
             return None;
         }
         let host = self.hands.get(process)?.host.as_deref().unwrap_or(HERE);
-        self.hosts.iter().find(|known| known.name == host).map(|host| host.address.clone())
+        self.hosts.iter().find(|known| known.name == host).map(|host| host.address)
     }
 
     /// Gives an order. One that is gone does not hear it; that it is gone is another event.
     pub fn order(&mut self, process: &str, order: &Order) {
         match self.hands.get_mut(process).map(|hand| &mut hand.line) {
             Some(Line::Here(orders)) => drop(orders.send(order.clone())),
-            Some(Line::Process(_, Some(orders))) => {
+            Some(Line::Process(_, orders)) => {
                 let Ok(mut line) = serde_json::to_vec(order) else { return };
                 line.push(b'\n');
-                let _ = orders.write_all(&line);
+                let _ = orders.send(line);
             }
-            Some(Line::Process(_, None) | Line::Gone) | None => {}
+            Some(Line::Gone) | None => {}
         }
     }
 
@@ -186,20 +203,53 @@ impl Crew {
             if hand.life != life {
                 continue;
             }
-            if matches!(event, Event::Ended)
-                && let Line::Process(mut child, orders) = std::mem::replace(&mut hand.line, Line::Gone)
-            {
-                drop(orders);
+            match event {
                 // Its line is closed, so it has ended or is of no use.
-                let _ = child.kill();
-                let _ = child.wait();
+                Event::Ended => self.dismiss(&process),
+                Event::Report(_) | Event::Cancel(_) => self.pulse.heard(&process, Instant::now()),
             }
             return Some((process, event));
         }
     }
 
+    /// Ends a process.
+    pub fn dismiss(&mut self, process: &str) {
+        self.pulse.forget(process);
+        let Some(hand) = self.hands.get_mut(process) else { return };
+        if let Line::Process(mut child, _) = std::mem::replace(&mut hand.line, Line::Gone) {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+        // What it said before does not count any more.
+        hand.life += 1;
+    }
+
+    /// Asks those that have not been heard of for a while; how long until the next look.
+    pub fn ask(&mut self, patience: Duration) -> Option<Duration> {
+        let now = Instant::now();
+        for process in self.pulse.due(now, patience) {
+            self.order(&process, &Order::Answer);
+        }
+        self.pulse.next(now, patience)
+    }
+
+    /// A process that has not answered for so long. To be asked when no event waits: it may be an answer.
+    pub fn silent(&self, patience: Duration) -> Option<String> {
+        self.pulse.silent(Instant::now(), patience)
+    }
+
     pub fn sender(&self) -> Sender<(String, u64, Event)> {
         self.sender.clone()
+    }
+}
+
+/// Writes the orders of a process until there are no more, or it reads no more.
+fn write(to: Option<ChildStdin>, lines: Receiver<Vec<u8>>) {
+    let Some(mut to) = to else { return };
+    for line in lines {
+        if to.write_all(&line).is_err() {
+            return;
+        }
     }
 }
 

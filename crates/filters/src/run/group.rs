@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt;
 use std::io::Read;
 use std::sync::Arc;
-use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
 use super::attempts::Attempts;
 use super::copy::follows_another;
 use super::crew::{Crew, Event, Launcher};
 use super::message::{Order, Plan, Report};
+use super::outcome::{Canceller, Outcome, UnitError};
 use crate::counters::Counts;
 use crate::error::{Error, Result};
 use crate::filter::{Kinds, Settings};
@@ -30,6 +30,8 @@ pub struct Group {
     answers: usize,
     /// A failure that another one must have led to, of which nothing was heard yet.
     suspect: Option<Suspect>,
+    /// How long a process may say nothing.
+    patience: Duration,
     /// Restarts since the last time that a unit ended.
     restarts: u32,
 }
@@ -45,35 +47,14 @@ struct Suspect {
 
 /// How far an epoch is.
 enum Stage {
+    /// It could not begin. The next step tries it again.
+    Over,
     /// Some do not listen yet.
     Preparing(BTreeMap<String, String>),
     /// Some have not made their connections yet.
     Connecting(usize),
     Running,
 }
-
-/// How a unit of work ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Outcome {
-    /// Its number.
-    pub unit: u64,
-    /// What went wrong, if something did.
-    pub result: Result<(), UnitError>,
-}
-
-/// Why a unit of work failed.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{copy}: {what}")]
-pub struct UnitError {
-    /// The copy, and the process that it ran in.
-    pub copy: String,
-    /// What happened to it.
-    pub what: String,
-}
-
-/// Gives units of work of a group up, from another thread.
-#[derive(Debug, Clone)]
-pub struct Canceller(Sender<(String, u64, Event)>);
 
 /// How long after the end of a connection the reason for it may come. Only the words of an error depend on it.
 const REASON: Duration = Duration::from_secs(5);
@@ -83,14 +64,6 @@ const RESTARTS: u32 = 5;
 const PATIENCE_STEPS: u32 = 20;
 const STEP: Duration = Duration::from_millis(100);
 
-impl Canceller {
-    /// Gives a unit of work up. It fails, and the group goes on with the next.
-    pub fn cancel(&self, unit: u64) {
-        // A group that is gone has nothing to give up.
-        let _ = self.0.send((String::new(), 0, Event::Cancel(unit)));
-    }
-}
-
 impl Group {
     /// Starts a group of filters of these kinds, and waits until its connections are made.
     pub fn start(graph: Graph, kinds: &Kinds, launcher: Launcher) -> Result<Group> {
@@ -98,20 +71,20 @@ impl Group {
         if !problems.is_empty() {
             return Err(Error::Description(problems));
         }
-        let crew = Crew::start(&graph, kinds, launcher)?;
+        let (crew, patience) = (Crew::start(&graph, kinds, launcher)?, graph.patience);
         let mut group = Group {
             graph: Arc::new(graph),
             crew,
             epoch: 0,
-            stage: Stage::Running,
+            stage: Stage::Over,
             attempts: Attempts::default(),
             outcomes: VecDeque::new(),
             counts: HashMap::new(),
             answers: 0,
             suspect: None,
+            patience,
             restarts: 0,
         };
-        group.begin_epoch()?;
         while !matches!(group.stage, Stage::Running) {
             group.step(None)?;
         }
@@ -175,6 +148,11 @@ impl Group {
         Canceller(self.crew.sender())
     }
 
+    /// How long a process may say nothing before it is given up, from now on.
+    pub fn set_patience(&mut self, patience: Duration) {
+        self.patience = patience;
+    }
+
     /// The processes and their numbers, but for this one.
     pub fn pids(&self) -> Vec<(String, u32)> {
         self.crew.pids()
@@ -215,7 +193,7 @@ impl Group {
         self.epoch += 1;
         self.forget_epochs();
         self.suspect = None;
-        self.stage = Stage::Preparing(BTreeMap::new());
+        self.stage = Stage::Over;
         let key = random()?;
         for process in self.crew.names() {
             self.crew.restart(&process)?;
@@ -223,6 +201,7 @@ impl Group {
             let plan = Plan { epoch: self.epoch, key, graph, process: process.clone(), address };
             self.crew.order(&process, &Order::Prepare(Box::new(plan)));
         }
+        self.stage = Stage::Preparing(BTreeMap::new());
         Ok(())
     }
 
@@ -248,7 +227,10 @@ impl Group {
             match self.attempts.oldest() {
                 Some(unit) => self.fail(unit, copy.to_owned(), what.to_owned()),
                 None if matches!(self.stage, Stage::Running) => {}
-                None => return Err(Error::Start { process: copy.to_owned(), what: what.to_owned() }),
+                None => {
+                    self.stage = Stage::Over;
+                    return Err(Error::Start { process: copy.to_owned(), what: what.to_owned() });
+                }
             }
         }
         self.attempts.restart();
@@ -266,17 +248,37 @@ impl Group {
 
     /// Waits for one event, at most so long, and follows it.
     fn step(&mut self, limit: Option<Duration>) -> Result<()> {
+        if matches!(self.stage, Stage::Over) {
+            self.begin_epoch()?;
+        }
         self.feed();
-        let patience = self.suspect.as_ref().map(|suspect| suspect.until.saturating_duration_since(Instant::now()));
-        let limit = limit.into_iter().chain(patience).min();
+        let reason = self.suspect.as_ref().map(|suspect| suspect.until.saturating_duration_since(Instant::now()));
+        let limit = limit.into_iter().chain(reason).chain(self.crew.ask(self.patience)).min();
         match self.crew.next(limit) {
-            Some((process, Event::Ended)) => self.process_ended(&process),
+            Some((process, Event::Ended)) => self.process_ended(&process, "its process died"),
             Some((_, Event::Cancel(unit))) => self.cancelled(unit),
             Some((process, Event::Report(report))) => self.reported(process, report),
-            None => match self.suspect.take_if(|suspect| suspect.until <= Instant::now()) {
-                Some(suspect) => self.copy_failed(suspect.copy, suspect.unit, suspect.what),
-                None => Ok(()),
-            },
+            None => self.nothing_happened(),
+        }
+    }
+
+    /// Looks at what has waited for long enough.
+    fn nothing_happened(&mut self) -> Result<()> {
+        if let Some(process) = self.crew.silent(self.patience) {
+            self.crew.dismiss(&process);
+            let what = format!("its process has not answered for {:?}", self.patience);
+            // A host that is gone would be tried again and again.
+            return match self.stage {
+                Stage::Over | Stage::Preparing(_) => {
+                    self.stage = Stage::Over;
+                    Err(Error::Start { process, what })
+                }
+                Stage::Connecting(_) | Stage::Running => self.process_ended(&process, &what),
+            };
+        }
+        match self.suspect.take_if(|suspect| suspect.until <= Instant::now()) {
+            Some(suspect) => self.copy_failed(suspect.copy, suspect.unit, suspect.what),
+            None => Ok(()),
         }
     }
 
@@ -333,18 +335,17 @@ impl Group {
         self.restart(&name, &what)
     }
 
-    fn process_ended(&mut self, process: &str) -> Result<()> {
+    fn process_ended(&mut self, process: &str, what: &str) -> Result<()> {
         let graph = self.graph.clone();
-        let died = "its process died".to_owned();
         for copy in graph.copies().filter(|copy| graph.process_of(*copy) == process) {
             for unit in self.attempts.work_of(copy) {
                 if self.graph.on_death == OnDeath::Repeat && self.attempts.may_repeat(unit) {
                     continue;
                 }
-                self.fail(unit, format!("{} in process {process}", graph.copy_name(copy)), died.clone());
+                self.fail(unit, format!("{} in process {process}", graph.copy_name(copy)), what.to_owned());
             }
         }
-        self.restart(process, &died)
+        self.restart(process, what)
     }
 
     fn cancelled(&mut self, unit: u64) -> Result<()> {

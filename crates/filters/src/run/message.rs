@@ -1,6 +1,7 @@
 //! What the coordinator and the workers say to each other: one JSON object a line, rare and small.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -23,6 +24,8 @@ pub(crate) enum Order {
     Abort { epoch: u64 },
     /// Say what the copies have done.
     Count,
+    /// Say anything.
+    Answer,
 }
 
 /// What a worker must know of an epoch.
@@ -34,7 +37,7 @@ pub(crate) struct Plan {
     pub graph: Arc<Graph>,
     /// Which process this is, and the address of its host, if another host has to reach it.
     pub process: String,
-    pub address: Option<String>,
+    pub address: Option<IpAddr>,
 }
 
 /// From a worker.
@@ -52,6 +55,8 @@ pub(crate) enum Report {
     Finished { epoch: u64, copy: CopyId, unit: u64 },
     /// A copy has failed.
     Failed { epoch: u64, copy: CopyId, unit: u64, what: String, cause: Cause },
+    /// It is there.
+    Here,
     /// What the copies have done in this epoch so far.
     Counts { epoch: u64, counts: Vec<(CopyId, Counts)> },
 }

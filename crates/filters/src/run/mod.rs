@@ -11,9 +11,12 @@ mod crew;
 mod ending;
 mod group;
 mod message;
+mod outcome;
+mod pulse;
 mod wiring;
 pub mod worker;
 
 pub use crew::Launcher;
 pub(crate) use ending::Ending;
-pub use group::{Canceller, Group, Outcome, UnitError};
+pub use group::Group;
+pub use outcome::{Canceller, Outcome, UnitError};

@@ -4,9 +4,10 @@
 
 use std::collections::HashMap;
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
 use sidestep_fabric::queue::Kind as QueueKind;
@@ -48,12 +49,14 @@ pub(super) struct Ends {
 }
 
 /// Between looks whether the epoch is over.
-const SLICE_NS: u64 = 50_000_000;
+const OVER: Duration = Duration::from_millis(50);
+const OVER_NS: u64 = OVER.as_nanos() as u64;
 const SLICE: Duration = Duration::from_millis(1);
 /// Callers that have not said who they are.
 const CALLERS: usize = 512;
 /// How long a peer may take for its part of a connection that it has begun. One that takes longer is turned away.
-const OPENING_NS: u64 = 30_000_000_000;
+const OPENING: Duration = Duration::from_secs(30);
+const OPENING_NS: u64 = OPENING.as_nanos() as u64;
 
 impl Plan {
     /// Every connection of the group.
@@ -91,7 +94,7 @@ impl Gear {
         let own = format!("filters-{}-{}-{}", std::process::id(), self.count, number(&plan.key));
         match plan.graph.transport {
             Transport::Tcp => {
-                let host = plan.address.as_deref().unwrap_or("127.0.0.1");
+                let host = plan.address.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
                 let listener = TcpListener::bind((host, 0)).map_err(Error::system("a listening socket"))?;
                 listener.set_nonblocking(true).map_err(Error::system("a listening socket"))?;
                 let address = listener.local_addr().map_err(Error::system("a listening socket"))?.to_string();
@@ -105,7 +108,7 @@ impl Gear {
             }
             Transport::Channel => {
                 let node = self.node(plan.address.is_some())?;
-                let (listener, name) = match &plan.address {
+                let (listener, name) = match plan.address {
                     None => {
                         let name = format!("shm:{own}");
                         (node.listen(&name)?, name)
@@ -167,18 +170,34 @@ impl Caller {
 }
 
 /// Takes a port that is free: the link does not choose one.
-fn listen_iwarp(node: &Node, host: &str, own: &str) -> Result<(Listener, String)> {
+fn listen_iwarp(node: &Node, host: IpAddr, own: &str) -> Result<(Listener, String)> {
     let first = (std::process::id() * 7) % 20_000;
     let mut failure = None;
     for step in 0..200 {
-        let port = 20_000 + (first + step * 37) % 20_000;
-        let name = format!("iwarp:{host}:{port}/{own}");
+        let port = 20_000 + ((first + step * 37) % 20_000) as u16;
+        let name = format!("iwarp:{}/{own}", SocketAddr::new(host, port));
         match node.listen(&name) {
             Ok(listener) => return Ok((listener, name)),
             Err(error) => failure = Some(error),
         }
     }
     Err(failure.map_or(Error::Cancelled, Error::Fabric))
+}
+
+/// Connects, but does not wait for a host that does not answer when the epoch is over.
+fn connect_tcp(address: &str, over: &AtomicBool) -> Result<TcpStream> {
+    let address: SocketAddr = address.parse().map_err(|_| Error::Misuse(format!("{address:?} is no address")))?;
+    let (sender, connected) = channel();
+    let connect = move || drop(sender.send(TcpStream::connect_timeout(&address, OPENING)));
+    std::thread::Builder::new().name("connecting".into()).spawn(connect).map_err(Error::system("a thread"))?;
+    while !over.load(Ordering::SeqCst) {
+        match connected.recv_timeout(OVER) {
+            Ok(connected) => return connected.map_err(Error::system("a connection")),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => break,
+        }
+    }
+    Err(Error::Cancelled)
 }
 
 fn number(key: &[u8; 16]) -> u32 {
@@ -255,7 +274,7 @@ impl Door {
         match self {
             Door::Closed => Err(Error::Cancelled),
             Door::Channel(_, listener) => {
-                let request = match listener.wait(Some(clock::now() + SLICE_NS)) {
+                let request = match listener.wait(Some(clock::now() + OVER_NS)) {
                     Ok(request) => request,
                     Err(sidestep_fabric::Error::TimedOut(_)) => return Ok(None),
                     Err(error) => return Err(error.into()),
@@ -325,15 +344,12 @@ impl Door {
                         return Err(Error::Cancelled);
                     }
                     // Time that has passed is another look.
-                    let _ = events.wait(Some(clock::now() + SLICE_NS));
+                    let _ = events.wait(Some(clock::now() + OVER_NS));
                 }
             }
             Door::Socket(..) => {
-                let connected = TcpStream::connect(address).and_then(|mut stream| {
-                    stream.write_all(&greeting)?;
-                    Ok(stream)
-                });
-                let stream = connected.map_err(Error::system("a connection"))?;
+                let mut stream = connect_tcp(address, over)?;
+                stream.write_all(&greeting).map_err(Error::system("a connection"))?;
                 Ok(Tx::Socket(Box::new(SocketTx::new(stream, spec.buffer, peer)?)))
             }
             Door::Vi(nic, ptag, _) => {

@@ -6,8 +6,6 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use sidestep_fabric::Node;
-
 use super::assembly::Assembly;
 use super::copy::Copy;
 use super::ending::Ending;
@@ -110,12 +108,7 @@ impl Worker {
                 // In a thread, so that the end of the epoch is heard meanwhile.
                 thread::spawn(move || {
                     let made = door.connect(&own.plan, &addresses, &own.over);
-                    let node = match &door {
-                        Door::Channel(node, _) => Some(node.clone()),
-                        Door::Vi(nic, ..) => Some(nic.node().clone()),
-                        Door::Socket(..) | Door::Closed => None,
-                    };
-                    let started = made.and_then(|ends| own.start(ends, node.as_ref(), &kinds, &reporter));
+                    let started = made.and_then(|ends| own.start(ends, &door, &kinds, &reporter));
                     match started {
                         Ok(()) => reporter(Report::Connected { epoch }),
                         Err(Error::Cancelled) if own.over.load(Ordering::SeqCst) => {}
@@ -135,6 +128,7 @@ impl Worker {
                     self.abort();
                 }
             }
+            Order::Answer => (self.reporter)(Report::Here),
             Order::Count => {
                 if let Some(own) = &self.epoch {
                     let counts = own.counts();
@@ -193,9 +187,9 @@ impl Epoch {
     }
 
     /// Joins copies within the process, and starts the thread of each.
-    fn start(&self, ends: Ends, node: Option<&Node>, kinds: &Kinds, reporter: &Reporter) -> Result<()> {
+    fn start(&self, ends: Ends, door: &Door, kinds: &Kinds, reporter: &Reporter) -> Result<()> {
         let plan = &self.plan;
-        let mut assembly = Assembly::new(plan, ends, node)?;
+        let mut assembly = Assembly::new(plan, ends, door)?;
         let own = plan.graph.copies().filter(|id| plan.is_here(*id));
         let copies: Vec<Copy> = own.map(|id| assembly.copy(id, kinds, &self.ending)).collect::<Result<_>>()?;
         let mut running = self.running.lock().expect("no panic with an epoch");

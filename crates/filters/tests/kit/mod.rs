@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use sidestep_filters::{Graph, Group, Kind, Kinds, Launcher, Place, Schedule, Settings, Transport, function};
+use sidestep_filters::{
+    ANY_WHOLE, Accepts, Graph, Group, Kind, Kinds, Launcher, Place, Schedule, Settings, Transport, function,
+};
 
 /// What the sinks of a group got, by unit of work and copy.
 pub type Found = Arc<Mutex<BTreeMap<(u64, usize), Vec<u64>>>>;
@@ -40,7 +42,8 @@ pub fn kinds(found: &Found) -> Kinds {
                     Ok(())
                 }))
             })
-            .output("out", "numbers"),
+            .keyed_output("out", "numbers")
+            .setting("most", ANY_WHOLE),
         )
         .with(
             "mix",
@@ -75,7 +78,11 @@ pub fn kinds(found: &Found) -> Kinds {
                 }))
             })
             .input("in", "numbers")
-            .output("out", "mixed"),
+            .keyed_output("out", "mixed")
+            .setting("pause_us", ANY_WHOLE)
+            .setting("fatal", ANY_WHOLE)
+            .setting("panics", Accepts::Text)
+            .unit_setting("safe", Accepts::Text),
         )
         .with(
             "gather",

@@ -7,7 +7,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use sidestep_filters::{ANY, Failure, Graph, Group, Kind, Kinds, Place, Schedule, Settings, Work, function};
+use sidestep_filters::{ANY, ANY_WHOLE, Failure, Graph, Group, Kind, Kinds, Place, Schedule, Settings, Work, function};
 
 use super::kinds::{Found, with_report};
 use super::way::Way;
@@ -37,7 +37,7 @@ pub fn kinds(kinds: Kinds) -> Kinds {
             Ok(())
         }))
     });
-    kinds.with("deal", deal.output("out", ANY)).with("node", node.input("in", ANY))
+    kinds.with("deal", deal.output("out", ANY)).with("node", node.input("in", ANY).setting("factor", ANY_WHOLE))
 }
 
 fn spend(time: Duration) {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use sidestep_fabric::{Channel, ChannelOptions, Node};
-use sidestep_filters::{ANY, Failure, Kind, Kinds, Settings, Work, builtin, function};
+use sidestep_filters::{ANY, Accepts, Failure, Kind, Kinds, Settings, Work, builtin, function};
 use sidestep_sys::clock;
 
 use super::balance;
@@ -47,7 +47,8 @@ pub fn with_report(found: &Found) -> Kinds {
             Kind::new("the same over a bare channel", |settings| {
                 let name = settings.need("name")?.to_owned();
                 Ok(function(move |work| told(send_messages(work, &name))))
-            }),
+            })
+            .needs("name", Accepts::Text),
         )
         .with(
             "message-meter",
@@ -55,7 +56,8 @@ pub fn with_report(found: &Found) -> Kinds {
                 let name = settings.need("name")?.to_owned();
                 Ok(function(move |work| told(take_messages(work, &name))))
             })
-            .output("out", "figures"),
+            .output("out", "figures")
+            .needs("name", Accepts::Text),
         )
 }
 

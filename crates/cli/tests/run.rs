@@ -203,6 +203,34 @@ fn an_installed_tree_works() {
     fs::remove_dir_all(prefix).unwrap();
 }
 
+/// A drop-in that answers the unit, and what it may not answer; a second one is made as the first.
+#[test]
+fn a_service_is_put_under_sidestep() {
+    let units = folder().join("units");
+    fs::create_dir_all(&units).unwrap();
+    fs::write(units.join("own.service"), "[Service]\nPrivateIPC=yes\nNoExecPaths=/\nExecStart=/bin/sleep 1\n").unwrap();
+    let of_service = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_sidestep"));
+        let output = command.arg("init-service").args(arguments).arg("--folder").arg(&units).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        (text(&output.stdout), text(&output.stderr))
+    };
+    let (printed, notes) = of_service(&["own"]);
+    assert!(printed.contains("\nEnvironment=LD_PRELOAD=/") && printed.contains("\nExecPaths=/"), "{printed}");
+    assert!(notes.contains("own.service: PrivateIPC="), "{notes}");
+    let file = units.join("own.service.d/sidestep.conf");
+    for _ in 0..2 {
+        let (said, _) = of_service(&["own.service", "--write"]);
+        assert!(
+            said.contains("systemctl restart own.service") && fs::read_to_string(&file).unwrap() == printed,
+            "{said}"
+        );
+    }
+    let (_, notes) = of_service(&["none-of-this-name"]);
+    assert!(notes.contains("there is no none-of-this-name.service"), "{notes}");
+    fs::remove_dir_all(units).unwrap();
+}
+
 /// What `install` prints in the end is typed as it is, in a folder of its own; its pages are what `man` expects; and the examples
 /// in them compile.
 #[test]

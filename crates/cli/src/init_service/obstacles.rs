@@ -138,7 +138,11 @@ fn hidden(unit: &Unit, library: &Path, account: &Account) -> Vec<String> {
         }
     }
     let hiders = hiders(unit);
-    let hider = |path: &Path| hiders.iter().find(|(_, folder)| path.starts_with(folder)).map(|(key, _)| key);
+    let hider = |path: &Path| {
+        let around = hiders.iter().filter(|(_, folder)| path.starts_with(folder));
+        let (key, folder) = around.max_by_key(|(_, folder)| folder.len())?;
+        (bound(unit, path) < Some(folder.len())).then_some(key)
+    };
     if let Some(key) = hider(library) {
         found.push(format!("{key}= hides {} from it, {install}", library.display()));
     } else if let Some(folder) = closed(library, account) {
@@ -177,6 +181,17 @@ fn hiders(unit: &Unit) -> Vec<(&'static str, String)> {
         hiders.extend(folders.map(|folder| (key, folder)));
     }
     hiders
+}
+
+/// The length of the innermost folder around a path, or of the path itself, that is put there from outside.
+fn bound(unit: &Unit, path: &Path) -> Option<usize> {
+    let words = ["BindPaths", "BindReadOnlyPaths"].into_iter().flat_map(|key| unit.words(key));
+    // A place, or a source and a place.
+    let places = words.map(|word| {
+        let parts: Vec<&str> = word.trim_start_matches('-').split(':').collect();
+        parts.get(1).or(parts.first()).map_or_else(String::new, |place| (*place).to_owned())
+    });
+    places.filter(|place| !place.is_empty() && path.starts_with(place)).map(|place| place.len()).max()
 }
 
 fn plain(word: &str) -> String {

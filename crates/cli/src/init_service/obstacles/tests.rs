@@ -39,6 +39,7 @@ fn what_keeps_it_apart_is_said() {
         ("PrivateTmp=yes", "/tmp/lib/libsidestep.so", "PrivateTmp= hides"),
         ("DynamicUser=yes", "/var/tmp/lib/libsidestep.so", "PrivateTmp= hides"),
         ("InaccessiblePaths=/opt -/usr/local", INSTALLED, "InaccessiblePaths= hides /usr/local/lib"),
+        ("TemporaryFileSystem=/usr/local\nBindReadOnlyPaths=/usr", INSTALLED, "TemporaryFileSystem= hides /usr/local"),
         ("TemporaryFileSystem=/dev/shm:ro", INSTALLED, "TemporaryFileSystem= hides /dev/shm/sidestep"),
         ("PrivateTmp=yes\nEnvironment=SIDESTEP_DIR=/tmp/meet", INSTALLED, "PrivateTmp= hides /tmp/meet"),
         ("ReadOnlyPaths=/dev\nReadWritePaths=/", INSTALLED, "ReadWritePaths=/dev/shm/sidestep"),
@@ -49,7 +50,12 @@ fn what_keeps_it_apart_is_said() {
         assert!(said.len() == 1 && said[0].contains(part), "{settings}: {said:?}");
     }
     // A folder of almost the same name is another one, and what may be read is not hidden.
-    for settings in ["InaccessiblePaths=/usr/loc", "ProtectHome=read-only"] {
+    for settings in [
+        "InaccessiblePaths=/usr/loc",
+        "ProtectHome=read-only",
+        "TemporaryFileSystem=/usr\nBindReadOnlyPaths=/usr/local/lib",
+        "TemporaryFileSystem=/dev/shm\nBindPaths=/dev/shm/sidestep:/dev/shm/sidestep:rbind",
+    ] {
         assert_eq!(said(settings, INSTALLED), [""; 0], "{settings}");
     }
 }

@@ -41,12 +41,14 @@ pub enum Library {
     Closed,
 }
 
-/// What this user can know; `None` if there is no such process.
+/// What this user can know; `None` if there is no such process, or nothing is left of it but its status.
 pub fn library(pid: u32) -> Option<Library> {
     let owner = user(pid)?;
+    let (state, flags) = state(pid)?;
     Some(match has_library(pid) {
+        _ if state == "Z" => return None,
         Some(true) => Library::Loaded,
-        Some(false) if is_of_kernel(pid) => Library::Kernel,
+        Some(false) if flags & PF_KTHREAD != 0 => Library::Kernel,
         Some(false) => Library::Absent,
         None if owner == geteuid().as_raw() || geteuid().is_root() => Library::Closed,
         None => Library::OfOther(owner),
@@ -60,12 +62,13 @@ pub fn user(pid: u32) -> Option<u32> {
     status.lines().find_map(|line| line.strip_prefix("Uid:")?.split_whitespace().nth(1)?.parse().ok())
 }
 
-/// Whether it is a thread of the kernel.
-fn is_of_kernel(pid: u32) -> bool {
-    let status = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    // Behind the name: the seventh word has the flags.
-    let flags = status.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(6)?.parse::<u32>().ok());
-    flags.is_some_and(|flags| flags & PF_KTHREAD != 0)
+/// The letter for what a process does, and the flags that the kernel has for it.
+fn state(pid: u32) -> Option<(String, u32)> {
+    let status = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // Behind the name, which may contain anything.
+    let mut words = status.rsplit_once(')')?.1.split_whitespace();
+    let state = words.next()?.to_owned();
+    Some((state, words.nth(5)?.parse().ok()?))
 }
 
 /// Whether it is in another IPC namespace than this one; `false` if this user may not know.
@@ -146,6 +149,8 @@ fn asleep() -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+
     use super::*;
 
     #[test]
@@ -159,6 +164,11 @@ mod tests {
         assert!(program(own).is_some() && has_library(own) == Some(false));
         assert_eq!((library(own), user(own)), (Some(Library::Absent), Some(geteuid().as_raw())));
         assert_eq!(library(u32::MAX >> 1), None);
+        // One that has ended, and that its parent has not asked for yet.
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        waitid(WaitId::Pid(Pid::from_child(&child)), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT).unwrap();
+        assert_eq!(library(child.id()), None);
+        child.wait().unwrap();
         // The parent of all threads of the kernel, where this namespace shows it; its mappings are empty to root alone.
         if program(2).as_deref() == Some("kthreadd") && geteuid().is_root() {
             assert_eq!(library(2), Some(Library::Kernel));

@@ -63,7 +63,7 @@ impl Verdict {
             ),
             Some(Library::OfOther(user)) => Verdict::of_other(who, user),
             Some(Library::Closed) => Verdict::closed(who),
-            None => Verdict::nameless(who, "has ended meanwhile", "Ask again."),
+            None => Verdict::nameless(who, "has ended", "Nothing can: it has no connection any more."),
         }
     }
 

@@ -29,8 +29,7 @@ fn section(title: &str) -> String {
 
 /// The names in code within a text.
 fn in_code(text: &str) -> Names {
-    let is_name =
-        |word: &&str| word.chars().all(|letter| letter.is_ascii_lowercase() || letter == '_' || letter == '2');
+    let is_name = |word: &&str| word.chars().all(|letter| letter.is_ascii_lowercase() || letter == '_');
     text.split('`').skip(1).step_by(2).filter(is_name).map(str::to_owned).collect()
 }
 

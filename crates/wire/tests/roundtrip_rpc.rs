@@ -191,10 +191,20 @@ proptest! {
         quadruple: [u8; 16],
     ) {
         let message = emitted(|out| {
-            (out.i32(int)?, out.u32(unsigned)?, out.i64(hyper)?, out.u64(long)?);
-            (out.i8(tiny)?, out.u8(byte)?, out.i16(short)?, out.u16(word)?);
-            (out.f32(single)?, out.f64(double)?, out.bool(flag)?);
-            (out.fixed(&bytes)?, out.opaque(&bytes, UNBOUNDED)?, out.string(&string, UNBOUNDED)?);
+            out.i32(int)?;
+            out.u32(unsigned)?;
+            out.i64(hyper)?;
+            out.u64(long)?;
+            out.i8(tiny)?;
+            out.u8(byte)?;
+            out.i16(short)?;
+            out.u16(word)?;
+            out.f32(single)?;
+            out.f64(double)?;
+            out.bool(flag)?;
+            out.fixed(&bytes)?;
+            out.opaque(&bytes, UNBOUNDED)?;
+            out.string(&string, UNBOUNDED)?;
             out.array(&numbers, UNBOUNDED, |out, number| out.u32(*number))?;
             out.list(&numbers, |out, number| out.nested(|out| out.u32(*number)))?;
             out.optional(maybe.as_ref(), |out, number| out.u32(*number))?;

@@ -58,6 +58,12 @@ pub enum Error {
         /// The greatest number of bytes.
         limit: usize,
     },
+    /// The values of a message take much more memory than the message.
+    #[error("the values of the message take more than {limit} bytes of memory")]
+    Memory {
+        /// The greatest number of bytes.
+        limit: usize,
+    },
     /// The message would be longer than its transport carries.
     #[error("the message would be longer than {limit} bytes")]
     Full {

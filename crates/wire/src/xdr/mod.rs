@@ -5,7 +5,8 @@
 //!
 //! Limits: a reader never looks beyond its message; every length is checked against the limit its type declares *and*
 //! against what the message can still hold, before anything is allocated; recursive data nest
-//! [`MAX_DEPTH`] deep at most, and less deep if that takes [`MAX_STACK`] of the stack.
+//! [`MAX_DEPTH`] deep at most, and less deep if that takes [`MAX_STACK`] of the stack; and values
+//! take no more memory than [`memory_limit`] says.
 //! The bytes that fill an item up to a multiple of four are written as zero and not looked at when read, as everybody does.
 
 mod error;
@@ -32,6 +33,14 @@ pub const MAX_DEPTH: u32 = 500;
 /// threads of Rust have. A thread that decodes recursive data has this much, and what one value of the type takes without what
 /// lies within it.
 pub const MAX_STACK: usize = 512 << 10;
+
+/// How much memory the values of a message of so many bytes may take: 32 times as much, and 1 MiB. The value of a union or of
+/// optional data can be much larger than its four bytes in the message. A value counts again for each array and each structure that
+/// it lies in.
+#[must_use]
+pub const fn memory_limit(len: usize) -> usize {
+    len.saturating_mul(32).saturating_add(1 << 20)
+}
 
 /// The length of an item of `len` bytes with its fill.
 #[must_use]

@@ -1,20 +1,24 @@
 //! Takes XDR items from the bytes of one message.
 
 use super::nesting::Nesting;
-use super::{Error, Xdr, padded};
+use super::{Error, Xdr, memory_limit, padded};
 
 /// A position in the bytes of a message. Each call takes one item.
 #[derive(Debug, Clone)]
 pub struct Reader<'a> {
     rest: &'a [u8],
     nesting: Nesting,
+    /// The length of the message.
+    whole: usize,
+    /// How much memory its values take so far, without strings and opaque data, which take no more than their bytes.
+    spent: usize,
 }
 
 impl<'a> Reader<'a> {
     /// At the first byte of `message`.
     #[must_use]
     pub fn new(message: &'a [u8]) -> Self {
-        Self { rest: message, nesting: Nesting::default() }
+        Self { rest: message, nesting: Nesting::default(), whole: message.len(), spent: 0 }
     }
 
     /// The bytes that are not taken yet.
@@ -143,7 +147,9 @@ impl<'a> Reader<'a> {
         if count > self.rest.len() / 4 {
             return Err(Error::Truncated { needed: count.saturating_mul(4), have: self.rest.len() });
         }
-        // What a value takes in memory may be much more than what it takes in the message.
+        // What a value takes in memory may be much more than what it takes in the message: it is accounted for before, and
+        // taken as values come.
+        self.spend(count, size_of::<T>())?;
         let room = self.rest.len() / size_of::<T>().max(1);
         let mut items = Vec::with_capacity(count.min(room));
         for _ in 0..count {
@@ -192,6 +198,7 @@ impl<'a> Reader<'a> {
 
     /// A value of a type that has one representation.
     pub fn value<T: Xdr>(&mut self) -> Result<T, Error> {
+        self.spend(1, size_of::<T>())?;
         T::decode(self)
     }
 
@@ -206,9 +213,18 @@ impl<'a> Reader<'a> {
             if items.len() == limit as usize {
                 return Err(Error::Length { length: items.len() + 1, limit: limit as usize });
             }
+            self.spend(1, size_of::<T>())?;
             items.push(item(self)?);
         }
         Ok(items)
+    }
+
+    /// Values take memory, if the message may have so much.
+    #[inline]
+    fn spend(&mut self, count: usize, size: usize) -> Result<(), Error> {
+        self.spent = self.spent.saturating_add(count.saturating_mul(size));
+        let limit = memory_limit(self.whole);
+        if self.spent > limit { Err(Error::Memory { limit }) } else { Ok(()) }
     }
 
     fn narrow<T: TryFrom<i32>>(&mut self, name: &'static str) -> Result<T, Error> {

@@ -103,6 +103,30 @@ fn wide_levels_end_before_the_stack_does() {
     assert_eq!(written(&mut Writer::new(&mut out, 1 << 20), 2), Ok(()));
 }
 
+/// Four bytes of a message that are 400 in memory.
+#[test]
+fn values_take_no_more_memory_than_their_message_may() {
+    fn wide(input: &mut Reader<'_>) -> Result<Option<[u32; 100]>, Error> {
+        input.optional(|input| input.items(Reader::u32))
+    }
+    let array = |count: u32| [&count.to_be_bytes()[..], &vec![0; 4 * count as usize]].concat();
+    let few = array(2000);
+    assert_eq!(Reader::new(&few).array(UNBOUNDED, wide).map(|items| items.len()), Ok(2000));
+    let many = array(100_000);
+    let limit = memory_limit(many.len());
+    assert_eq!(Reader::new(&many).array(UNBOUNDED, wide), Err(Error::Memory { limit }));
+    // The same in pieces, and as a list.
+    let pieces = [&20_u32.to_be_bytes()[..], &array(5000).repeat(20)].concat();
+    let error = Reader::new(&pieces).array(UNBOUNDED, |input| input.array(UNBOUNDED, wide)).unwrap_err();
+    assert_eq!(error, Error::Memory { limit: memory_limit(pieces.len()) });
+    let list = [[0, 0, 0, 1, 0, 0, 0, 0].repeat(100_000), vec![0; 4]].concat();
+    let error = Reader::new(&list).list(UNBOUNDED, wide).unwrap_err();
+    assert_eq!(error, Error::Memory { limit: memory_limit(list.len()) });
+    // What is as large in the message as in memory has no limit.
+    let plain = array(1_000_000);
+    assert_eq!(Reader::new(&plain).array(UNBOUNDED, Reader::u32).map(|items| items.len()), Ok(1_000_000));
+}
+
 /// Takes so many bytes, and no more.
 struct Shelf {
     bytes: Vec<u8>,

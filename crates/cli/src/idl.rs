@@ -14,7 +14,9 @@ pub fn run(options: &Idl) -> Result<()> {
     // A message a line, as compilers have it.
     let code = match options.file.extension().and_then(|extension| extension.to_str()) {
         Some("x") if !(options.include.is_empty() && options.define.is_empty()) => {
-            bail!("{name}: -I and -D are for .idl files; `#include` and `#if` are not followed in a .x file: run `cpp -C` first")
+            bail!(
+                "{name}: -I and -D are for .idl files; `#include` and `#if` are not followed in a .x file: run `cpp -C` first"
+            )
         }
         Some("x") => {
             let output = rpc::compile(&name, &text).map_err(|found| anyhow!("\n{found}"))?;
@@ -23,7 +25,8 @@ pub fn run(options: &Idl) -> Result<()> {
         }
         Some("idl") => {
             let files = Disk { search: options.include.clone() };
-            let output = omg::compile_with(&name, &text, &files, &options.define).map_err(|found| anyhow!("\n{found}"))?;
+            let output =
+                omg::compile_with(&name, &text, &files, &options.define).map_err(|found| anyhow!("\n{found}"))?;
             eprint!("{}", output.warnings);
             formatted(output.code)
         }

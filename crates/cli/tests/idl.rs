@@ -27,6 +27,27 @@ fn a_definition_becomes_rust_and_mistakes_have_a_place() {
     assert!(said.contains(".x:2:8: error: expected `=`, found `;`"), "{said}");
 }
 
+#[test]
+fn folders_and_macros_are_for_omg_idl() {
+    let folder = std::env::temp_dir().join(format!("sidestep-idl-given-{}", std::process::id()));
+    std::fs::create_dir_all(folder.join("shared")).unwrap();
+    std::fs::write(folder.join("shared/size.idl"), "#if WIDE && SIZE > 2\ntypedef long Row[SIZE];\n#endif\n").unwrap();
+    let main = folder.join("main.idl");
+    std::fs::write(&main, "#include \"size.idl\"\nstruct S { Row row; };\n").unwrap();
+    let shared = folder.join("shared");
+    let output =
+        sidestep(&["idl", main.to_str().unwrap(), "-I", shared.to_str().unwrap(), "-D", "WIDE", "-D", "SIZE=3"]);
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../rpc/examples/key_value/kv.x");
+    let refused = ["-I", "-D"].map(|option| sidestep(&["idl", source.to_str().unwrap(), option, "a"]));
+    std::fs::remove_dir_all(&folder).unwrap();
+    let code = String::from_utf8(output.stdout).unwrap();
+    assert!(code.contains("pub type Row = [i32; 3];"), "{code}");
+    for refused in refused {
+        let said = String::from_utf8(refused.stderr).unwrap();
+        assert!(!refused.status.success() && said.contains("-I and -D are for .idl files"), "{said}");
+    }
+}
+
 struct Nothing;
 
 impl Service for Nothing {

@@ -55,7 +55,7 @@ impl Parser<'_> {
         self.bump();
         let at = self.at();
         let name = self.identifier("the name of a module")?;
-        let before = self.declared(self.scope, &name);
+        let before = self.declared_here(&name);
         let module = match before.filter(|id| matches!(self.specification.get(*id).kind, Kind::Module)) {
             Some(module) => module,
             None => self.declare(&name, &at, docs, Kind::Module)?,
@@ -126,7 +126,7 @@ impl Parser<'_> {
         let at = self.at();
         let name = self.identifier("the name of a structure")?;
         let announced = self
-            .declared(self.scope, &name)
+            .declared_here(&name)
             .filter(|id| matches!(&self.specification.get(*id).kind, Kind::Struct(fields) if !fields.complete));
         let id = match announced {
             Some(id) => id,
@@ -177,9 +177,7 @@ impl Parser<'_> {
         self.check_complete(&of, &at)?;
         loop {
             let (name, at, of) = self.declarator(of.clone())?;
-            if fields.iter().any(|before| before.name.eq_ignore_ascii_case(&name)) {
-                return self.error_at(&at, format!("there are two members {name:?}"));
-            }
+            self.unlike(fields.iter().map(|before| before.name.as_str()), &name, "members", &at)?;
             fields.push(Field { name, of, docs: docs.clone() });
             if !self.accept(",") {
                 break;
@@ -194,7 +192,7 @@ impl Parser<'_> {
         let at = self.at();
         let name = self.identifier("the name of a union")?;
         let announced = self
-            .declared(self.scope, &name)
+            .declared_here(&name)
             .filter(|id| matches!(&self.specification.get(*id).kind, Kind::Union(union) if !union.complete));
         let empty = || Union { complete: false, discriminator: Type::Long, cases: Vec::new() };
         let id = match announced {
@@ -277,9 +275,7 @@ impl Parser<'_> {
         let of = self.type_spec()?;
         self.check_complete(&of, &at)?;
         let (name, at, of) = self.declarator(of)?;
-        if cases.iter().any(|case| case.field.name.eq_ignore_ascii_case(&name)) {
-            return self.error_at(&at, format!("there are two members {name:?}"));
-        }
+        self.unlike(cases.iter().map(|case| case.field.name.as_str()), &name, "members", &at)?;
         cases.push(Case { labels, field: Field { name, of, docs } });
         self.symbol(";")
     }

@@ -3,6 +3,7 @@
 use super::lexer::Token;
 use super::parser::{Parse, Parser};
 use super::syntax::{DefId, Direction, Interface, Kind, Operation, Parameter, Role};
+use crate::source::Location;
 
 /// How many interfaces one may inherit.
 const MAX_INHERITED: usize = 1000;
@@ -13,18 +14,15 @@ impl Parser<'_> {
         self.bump();
         let at = self.at();
         let name = self.identifier("the name of an interface")?;
-        let announced = self.declared(self.scope, &name).filter(
-            |id| matches!(&self.specification.get(*id).kind, Kind::Interface(interface) if !interface.complete),
-        );
-        let id = match announced {
-            Some(id) => id,
-            None if self.peek() == &Token::Symbol(";") && self.declared(self.scope, &name).is_some() => {
-                // Announced again after it was declared, which is allowed.
-                return Ok(self.declared(self.scope, &name).unwrap_or(self.scope));
-            }
-            None => {
-                self.declare(&name, &at, Vec::new(), Kind::Interface(Interface { local, ..Interface::default() }))?
-            }
+        let before = self.declared_here(&name).and_then(|id| match &self.specification.get(id).kind {
+            Kind::Interface(interface) => Some((id, interface.complete)),
+            _ => None,
+        });
+        let id = match before {
+            Some((id, false)) => id,
+            // Announced again after it was declared, which is allowed.
+            Some((id, true)) if self.peek() == &Token::Symbol(";") => return Ok(id),
+            _ => self.declare(&name, &at, Vec::new(), Kind::Interface(Interface { local, ..Interface::default() }))?,
         };
         if self.peek() == &Token::Symbol(";") {
             return Ok(id);
@@ -173,10 +171,8 @@ impl Parser<'_> {
             if !parameters.is_empty() {
                 self.symbol(",")?;
             }
-            let parameter = self.parameter()?;
-            if parameters.iter().any(|before| before.name.eq_ignore_ascii_case(&parameter.name)) {
-                return self.error(format!("there are two parameters {:?}", parameter.name));
-            }
+            let (parameter, at) = self.parameter()?;
+            self.unlike(parameters.iter().map(|before| before.name.as_str()), &parameter.name, "parameters", &at)?;
             parameters.push(parameter);
         }
         self.symbol(")")?;
@@ -224,7 +220,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn parameter(&mut self) -> Parse<Parameter> {
+    fn parameter(&mut self) -> Parse<(Parameter, Location)> {
         let direction = if self.accept_keyword("in") {
             Direction::In
         } else if self.accept_keyword("out") {
@@ -235,7 +231,8 @@ impl Parser<'_> {
             return self.expected("\"in\", \"out\" or \"inout\"");
         };
         let of = self.parameter_type()?;
-        Ok(Parameter { direction, of, name: self.identifier("the name of a parameter")? })
+        let at = self.at();
+        Ok((Parameter { direction, of, name: self.identifier("the name of a parameter")? }, at))
     }
 
     fn raises(&mut self, keyword: &str) -> Parse<Vec<DefId>> {

@@ -99,6 +99,23 @@ impl Parser<'_> {
         }
     }
 
+    /// Refuses a name that is there already, or differs from one that is there only in case.
+    pub(super) fn unlike<'n>(
+        &mut self,
+        mut names: impl Iterator<Item = &'n str>,
+        name: &str,
+        what: &str,
+        at: &Location,
+    ) -> Parse<()> {
+        match names.find(|before| before.eq_ignore_ascii_case(name)) {
+            None => Ok(()),
+            Some(before) if before == name => self.error_at(at, format!("there are two {what} {name:?}")),
+            Some(before) => {
+                self.error_at(at, format!("{name:?} differs only in case from {before:?}, which IDL forbids"))
+            }
+        }
+    }
+
     pub(super) fn error<T>(&mut self, message: impl Into<String>) -> Parse<T> {
         let at = self.at();
         self.error_at(&at, message)
@@ -251,6 +268,11 @@ impl Parser<'_> {
         self.names.get(&(scope, name.to_lowercase())).copied()
     }
 
+    /// What is declared under just this name in the scope that is read.
+    pub(super) fn declared_here(&self, name: &str) -> Option<DefId> {
+        self.declared(self.scope, name).filter(|id| self.specification.get(*id).name == name)
+    }
+
     /// Reads what stands within a definition.
     pub(super) fn within<T>(&mut self, scope: DefId, read: impl FnOnce(&mut Self) -> Parse<T>) -> Parse<T> {
         let outer = std::mem::replace(&mut self.scope, scope);
@@ -270,22 +292,26 @@ impl Parser<'_> {
         let first = self.identifier(what)?;
         shown.push_str(&first);
         let mut found = if global { self.declared(GLOBAL, &first) } else { self.lookup(&first) };
+        self.same_case(found, &first, &at)?;
         while self.accept("::") {
             let name = self.identifier("a name")?;
             shown.push_str("::");
             shown.push_str(&name);
             found = found.and_then(|scope| self.lookup_in(scope, &name));
+            self.same_case(found, &name, &at)?;
         }
         match found {
-            Some(id) => {
-                let written = shown.rsplit("::").next().unwrap_or_default();
-                let name = self.specification.get(id).name.clone();
-                if name != written {
-                    return self.error_at(&at, format!("{written:?} is declared as {name:?}, and case matters"));
-                }
-                Ok(id)
-            }
+            Some(id) => Ok(id),
             None => self.error_at(&at, format!("{shown:?} is not declared")),
+        }
+    }
+
+    fn same_case(&mut self, found: Option<DefId>, written: &str, at: &Location) -> Parse<()> {
+        match found.map(|id| self.specification.get(id).name.clone()) {
+            Some(name) if name != written => {
+                self.error_at(at, format!("{written:?} is declared as {name:?}, and case matters"))
+            }
+            _ => Ok(()),
         }
     }
 

@@ -62,6 +62,12 @@ fn errors_name_what_was_expected() {
     assert!(errors("const boolean X = 1;")[0].ends_with("TRUE or FALSE expected, 1 found"));
     assert!(errors("enum E { a }; const E X = 1;")[0].ends_with("an enumerator expected, 1 found"));
     assert!(errors("const string X = -\"a\";")[0].ends_with("a number expected behind \"-\", the text \"a\" found"));
+    assert!(errors("struct S { long a; long a; };")[0].ends_with("1:25: error: there are two members \"a\""));
+    let found = errors("interface I { void f(in long a, in long A); };");
+    assert_eq!(found[0], "test.idl:1:41: error: \"A\" differs only in case from \"a\", which IDL forbids");
+    assert!(errors("module A {}; module a {};")[0].ends_with("declared at test.idl:1:8, which IDL forbids"));
+    assert!(errors("module A { typedef long T; }; typedef a::T U;")[0].contains("\"a\" is declared as \"A\""));
+    assert!(errors("struct A { long x; }; interface A;")[0].contains("\"A\" is declared already"));
     assert!(errors("struct S { fixed x; };")[0].contains("\"<\" expected"));
     assert!(errors("struct _1 { long x; };")[0].contains("a letter expected"));
     assert!(errors("struct __x { long x; };")[0].contains("a letter expected"));

@@ -12,6 +12,7 @@
 
 mod check;
 mod generate;
+mod keywords;
 mod lexer;
 mod model;
 mod names;

@@ -115,9 +115,10 @@ impl Names {
             let mut procedures = Vec::new();
             for procedure in &version.procedures {
                 let call = in_client.give(field_name(&procedure.name.text));
-                let begin = in_client.give(format!("begin_{}", plain(&call)));
+                let end = plain(&call).trim_start_matches('_');
+                let begin = in_client.give(format!("begin_{end}"));
                 let batch = match procedure.result {
-                    None => in_client.give(format!("batch_{}", plain(&call))),
+                    None => in_client.give(format!("batch_{end}")),
                     Some(_) => String::new(),
                 };
                 procedures.push(ProcedureNames { call, begin, batch });

@@ -1,9 +1,9 @@
 //! Tokens to syntax. After an error the parser goes on behind the next definition, so that one run shows several.
 
+use super::keywords::{RESERVED, begins, scalar};
 use super::lexer::{Kind, Token};
 use super::syntax::{
-    Arm, Base, Const, Declaration, Definition, Enum, Name, Procedure, Program, Scalar, Shape, Struct, Union, Value,
-    Version,
+    Arm, Base, Const, Declaration, Definition, Enum, Name, Procedure, Program, Shape, Struct, Union, Value, Version,
 };
 use crate::source::{Diagnostics, Location};
 
@@ -405,27 +405,4 @@ impl Parser<'_> {
     fn at(&self) -> Location {
         self.token().at.clone()
     }
-}
-
-const RESERVED: [&str; 7] = ["case", "default", "opaque", "quadruple", "string", "switch", "void"];
-
-fn begins(word: &str) -> bool {
-    matches!(word, "const" | "enum" | "struct" | "union" | "typedef" | "program" | "version")
-}
-
-fn scalar(name: &str) -> Option<Scalar> {
-    Some(match name {
-        "char" | "int8_t" => Scalar::I8,
-        "u_char" | "uint8_t" | "u_int8_t" => Scalar::U8,
-        "short" | "int16_t" => Scalar::I16,
-        "u_short" | "uint16_t" | "u_int16_t" => Scalar::U16,
-        "int" | "long" | "int32_t" => Scalar::I32,
-        "unsigned" | "u_int" | "u_long" | "uint32_t" | "u_int32_t" => Scalar::U32,
-        "hyper" | "int64_t" | "quad_t" | "longlong_t" => Scalar::I64,
-        "u_hyper" | "uint64_t" | "u_int64_t" | "u_quad_t" | "u_longlong_t" => Scalar::U64,
-        "float" => Scalar::F32,
-        "double" => Scalar::F64,
-        "bool" | "bool_t" => Scalar::Bool,
-        _ => return None,
-    })
 }

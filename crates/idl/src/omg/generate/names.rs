@@ -233,6 +233,10 @@ fn snake(name: &str) -> String {
     let mut snake = String::new();
     for (index, each) in chars.iter().enumerate() {
         let before = index.checked_sub(1).map(|before| chars[before]);
+        // Rust has one underscore between words.
+        if *each == '_' && before == Some('_') {
+            continue;
+        }
         let lower_before = before.is_some_and(|before| before.is_ascii_lowercase() || before.is_ascii_digit());
         let upper_before = before.is_some_and(|before| before.is_ascii_uppercase());
         let lower_after = chars.get(index + 1).is_some_and(char::is_ascii_lowercase);
@@ -261,6 +265,7 @@ mod tests {
         assert_eq!(snake("NamingContextExt"), "naming_context_ext");
         assert_eq!(snake("HTTPServer"), "http_server");
         assert_eq!(snake("to_URL"), "to_url");
+        assert_eq!(snake("to__x"), "to_x");
         assert_eq!(constant("maxSize"), "MAX_SIZE");
     }
 }

@@ -1,6 +1,6 @@
 //! A request that is being served.
 
-use sidestep_wire::giop::{self, MessageType, Version, reply, request};
+use sidestep_wire::giop::{self, MessageType, Version, reply, request, target};
 
 use crate::assembler::Message;
 use crate::cdr::{self, Cdr, CharSet, Decoder, Encoder};
@@ -252,6 +252,16 @@ impl<'a> ReplyWriter<'a> {
             Ok(()) => self.answer,
             Err(error) => self.exception(SystemException::of_cdr(&error, Completion::No)),
         }
+    }
+
+    /// The object was named in a way that is not known here: it is to be named by its key.
+    pub(crate) fn needs_key(&mut self) -> Answer {
+        // Nothing of a number can be impossible to encode.
+        let _ = self.write(reply::Status::NeedsAddressingMode, &|encoder| {
+            encoder.u16(target::KEY);
+            Ok(())
+        });
+        self.answer
     }
 
     fn result<T: Cdr>(&mut self, value: &T) -> Answer {

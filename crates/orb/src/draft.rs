@@ -7,8 +7,9 @@ use std::cell::Cell;
 use std::io;
 use std::time::Instant;
 
-use sidestep_wire::giop;
+use sidestep_wire::giop::{self, Version, header};
 
+use crate::cdr::CharSet;
 use crate::client::Reply;
 use crate::exception::{Completion, Kind, SystemException};
 use crate::request::{Encode, Request};
@@ -27,6 +28,8 @@ pub(crate) struct Draft {
     /// Whether the bytes begin with `header`.
     is_known: bool,
     header: Header,
+    /// How the values are encoded.
+    format: Option<(Version, CharSet)>,
     /// The operation that the header names.
     operation: String,
     /// The reply, once it has come.
@@ -48,7 +51,7 @@ impl Header {
     /// Whether it is the header of this request, if the operation is the same.
     #[inline]
     fn fits(&self, request: &Request<'_>) -> bool {
-        self.route == request.route && self.expects_reply == request.expects_reply && !request.has_contexts()
+        self.route == request.route && self.expects_reply == request.expects_reply && request.is_plain()
     }
 }
 
@@ -107,7 +110,7 @@ impl Draft {
             giop::announce(&mut encoder, self.len)?;
         }
         self.bytes = encoder.into_bytes();
-        self.is_known = self.is_whole && !request.has_contexts();
+        self.is_known = self.is_whole && request.is_plain();
         Ok(())
     }
 
@@ -119,10 +122,26 @@ impl Draft {
         request.align_body(&mut encoder);
         let body = encoder.position();
         self.bytes = encoder.into_bytes();
+        self.format = Some(request.format());
         self.header = Header { route: request.route, expects_reply: request.expects_reply, ends, body };
         self.operation.clear();
         self.operation.push_str(request.operation);
         Ok(())
+    }
+
+    /// Writes the question where an object is, but for its id.
+    pub(crate) fn write_locate(&mut self, request: &Request<'_>) -> Result<(), SystemException> {
+        self.is_known = false;
+        let written = request.locate(std::mem::take(&mut self.bytes));
+        self.bytes = written.map_err(|_| Kind::Marshal.raised(Completion::No))?;
+        (self.len, self.id_at, self.is_whole) = (self.bytes.len(), header::LEN, true);
+        Ok(())
+    }
+
+    /// How the values of the request are encoded, and the bytes of its body, if they are all there.
+    pub(crate) fn body(&self) -> Option<((Version, CharSet), Option<&[u8]>)> {
+        let body = if self.is_whole { Some(self.bytes().get(self.header.body..).unwrap_or_default()) } else { None };
+        Some((self.format?, body))
     }
 
     /// Whether all of the message is in the draft.

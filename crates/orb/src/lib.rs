@@ -80,6 +80,7 @@ extern crate self as sidestep_orb;
 
 pub mod naming;
 
+mod answer;
 mod assembler;
 mod buffers;
 mod call;
@@ -87,6 +88,7 @@ mod client;
 mod deferred;
 mod draft;
 mod exception;
+mod locate;
 mod marshal;
 mod object;
 mod orb;

@@ -1,15 +1,16 @@
 //! References to objects, and calls.
 
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use sidestep_wire::giop::{Version, reply};
+use sidestep_wire::giop::{Target, Version, target};
 
-use crate::cdr::{self, Cdr, CharSet, Decoder, Encoder, Reference};
-use crate::client::{Connection, Lost, Reply, Wanted};
-use crate::deferred::Deferred;
+use crate::answer::{Answer, failure_of, is_unreachable};
+use crate::cdr::{self, CharSet, Decoder, Encoder, Reference};
+use crate::client::{Connection, Lost, Wanted};
+use crate::deferred::{Again, Deferred};
 use crate::draft::Draft;
 use crate::exception::{Completion, Failure, Kind, OMG, SystemException};
 use crate::request::{Encode, Request};
@@ -35,6 +36,8 @@ struct ObjectTarget {
     /// Where a server has sent us, and whether one has.
     forwarded: Mutex<Option<Object>>,
     is_forwarded: AtomicBool,
+    /// How requests name the object: [`target::KEY`], unless the server wants it otherwise.
+    addressing: AtomicU16,
 }
 
 /// A typed reference, as the IDL compiler makes it.
@@ -47,7 +50,7 @@ pub trait Stub: Reference + Clone {
 }
 
 /// How often a call may be sent elsewhere before something is taken to be wrong.
-const MAX_HOPS: usize = 10;
+pub(crate) const MAX_HOPS: usize = 10;
 
 /// Where a request went.
 pub(crate) enum Sent {
@@ -61,10 +64,13 @@ pub(crate) enum Sent {
     Lost(Lost),
 }
 
-/// What a reply says, besides results and exceptions.
-pub(crate) enum Answer<T, E> {
-    Outcome(Result<T, E>),
-    Forward(Object),
+/// What is sent.
+#[derive(Clone, Copy)]
+pub(crate) enum What<'a> {
+    /// A request for an operation, with these arguments.
+    Call(&'a str, Encode<'a>),
+    /// The question where the object is.
+    Locate,
 }
 
 impl Object {
@@ -73,7 +79,9 @@ impl Object {
         let (routes, slot) = (routes(&ior), orb.new_slot());
         let local = routes.iter().position(|route| orb.listens_on(&route.endpoint));
         let (forwarded, is_forwarded) = (Mutex::new(None), AtomicBool::new(false));
-        Self { target: Arc::new(ObjectTarget { orb, ior, routes, slot, local, forwarded, is_forwarded }), timeout }
+        let addressing = AtomicU16::new(target::KEY);
+        let target = ObjectTarget { orb, ior, routes, slot, local, forwarded, is_forwarded, addressing };
+        Self { target: Arc::new(target), timeout }
     }
 
     /// The reference that a message holds. The context of the decoder is the broker.
@@ -128,13 +136,13 @@ impl Object {
         encode: impl Fn(&mut Encoder<'_>) -> Result<(), cdr::Error>,
         decode: impl Fn(&mut Decoder<'_>) -> Result<T, cdr::Error>,
     ) -> Result<T, E> {
-        let deadline = self.timeout.map(|timeout| Instant::now() + timeout);
+        let deadline = self.deadline();
         let mut forwarded = self.forwarded();
         let mut hops = 0;
         loop {
             let object = forwarded.as_ref().unwrap_or(self);
             let mut draft = Draft::take();
-            let sent = object.send(&mut draft, operation, Wanted::Now, &encode, deadline);
+            let sent = object.send(&mut draft, What::Call(operation, &encode), Wanted::Now, deadline);
             let answer = match sent {
                 Ok(Sent::Answered) => self.answer(&draft.reply, &decode),
                 // The server closed an idle connection while the request was on its way, and has not served it.
@@ -155,6 +163,8 @@ impl Object {
                     forwarded = Some(object);
                 }
                 Ok(Answer::Forward(_)) => return Err(Kind::Transient.raised(Completion::No).into()),
+                Ok(Answer::Named(mode)) if hops < MAX_HOPS && object.name_by(mode) => {}
+                Ok(Answer::Named(_)) => return Err(Kind::NoImplement.raised(Completion::No).into()),
                 // Where we were sent is no longer there: the one who sent us knows better.
                 Err(exception) if forwarded.is_some() && is_unreachable(&exception) && hops < MAX_HOPS => {
                     self.forward(None);
@@ -166,40 +176,83 @@ impl Object {
     }
 
     /// Sends a request that has no reply. Only what happens before it is sent can fail.
+    ///
+    /// A server that would send the call elsewhere cannot say so: [`Object::locate`] asks before.
     pub fn oneway(
         &self,
         operation: &str,
         encode: impl Fn(&mut Encoder<'_>) -> Result<(), cdr::Error>,
     ) -> Result<(), SystemException> {
-        let deadline = self.timeout.map(|timeout| Instant::now() + timeout);
+        let deadline = self.deadline();
         let mut draft = Draft::take();
-        let forwarded = self.forwarded();
-        let object = forwarded.as_ref().unwrap_or(self);
-        let sent = object.send(&mut draft, operation, Wanted::Never, &encode, deadline).map(drop);
+        let sent = self.send_on(&mut draft, What::Call(operation, &encode), Wanted::Never, deadline).map(drop);
         draft.keep();
         sent
     }
 
     /// Sends a request now, to collect its outcome later.
     ///
-    /// A server that sends the call elsewhere makes it fail with `TRANSIENT`; the next call goes there.
+    /// A server that sends the call elsewhere is followed when the outcome is collected.
     pub fn begin<T, E: Failure>(
         &self,
         operation: &str,
         encode: impl Fn(&mut Encoder<'_>) -> Result<(), cdr::Error>,
         decode: fn(&mut Decoder<'_>) -> Result<T, cdr::Error>,
     ) -> Result<Deferred<T, E>, E> {
-        let deadline = self.timeout.map(|timeout| Instant::now() + timeout);
-        let forwarded = self.forwarded();
+        let deadline = self.deadline();
         let mut draft = Draft::take();
-        let sent = forwarded.as_ref().unwrap_or(self).send(&mut draft, operation, Wanted::Later, &encode, deadline);
+        let sent = self.send_on(&mut draft, What::Call(operation, &encode), Wanted::Later, deadline);
+        let again = if sent.is_ok() { Again::of(&draft, operation, &encode) } else { None };
         let answered = matches!(sent, Ok(Sent::Answered)).then(|| std::mem::take(&mut draft.reply));
         draft.keep();
-        Ok(Deferred::new(self.clone(), (sent?, answered.unwrap_or_default()), deadline, decode))
+        Ok(Deferred::new(self.clone(), (sent?, answered.unwrap_or_default()), again, deadline, decode))
+    }
+
+    /// Until when a call that begins now may take.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.timeout.map(|timeout| Instant::now() + timeout)
+    }
+
+    /// Sends something to where this reference was forwarded to, or to where it leads if that is no longer there.
+    pub(crate) fn send_on(
+        &self,
+        draft: &mut Draft,
+        what: What<'_>,
+        wanted: Wanted,
+        deadline: Option<Instant>,
+    ) -> Result<Sent, SystemException> {
+        if let Some(forwarded) = self.forwarded() {
+            match forwarded.send(draft, what, wanted, deadline) {
+                Err(exception) if is_unreachable(&exception) => self.forward(None),
+                sent => return sent,
+            }
+        }
+        self.send(draft, what, wanted, deadline)
+    }
+
+    /// Names the object in this way from now on; false if it is none, or not another one.
+    #[cold]
+    pub(crate) fn name_by(&self, mode: u16) -> bool {
+        matches!(mode, target::KEY | target::PROFILE | target::REFERENCE)
+            && self.target.addressing.swap(mode, Ordering::Relaxed) != mode
+    }
+
+    /// What requests name the object by, if that is not its key.
+    #[cold]
+    fn named<'a>(&'a self, mode: u16, route: &'a Route) -> Option<Target<'a>> {
+        let ior = self.ior();
+        match mode {
+            target::PROFILE => {
+                let profile = ior.profiles.get(route.profile)?;
+                Some(Target::Profile { tag: profile.tag, data: &profile.data })
+            }
+            target::REFERENCE => Some(Target::Reference { selected: u32::try_from(route.profile).ok()?, ior }),
+            _ => None,
+        }
     }
 
     #[inline]
-    fn forwarded(&self) -> Option<Object> {
+    pub(crate) fn forwarded(&self) -> Option<Object> {
         if self.target.is_forwarded.load(Ordering::Acquire) { self.forwarded_to() } else { None }
     }
 
@@ -214,20 +267,24 @@ impl Object {
         *forwarded = to;
     }
 
-    /// Sends a request by the best way that works, and waits for its reply if that is wanted now.
-    fn send(
+    /// Sends something by the best way that works, and waits for its reply if that is wanted now.
+    pub(crate) fn send(
         &self,
         draft: &mut Draft,
-        operation: &str,
+        what: What<'_>,
         wanted: Wanted,
-        encode: Encode<'_>,
         deadline: Option<Instant>,
     ) -> Result<Sent, SystemException> {
         let ObjectTarget { orb, routes, local, .. } = &*self.target;
         if let Some(local) = *local {
-            let request =
-                Request::new(&routes[local], Version::V1_2, CharSet::Utf8, operation, wanted != Wanted::Never);
-            draft.write(&request, usize::MAX, encode)?;
+            let (version, chars) = (Version::V1_2, CharSet::Utf8);
+            match what {
+                What::Call(operation, encode) => {
+                    let request = Request::new(&routes[local], version, chars, operation, wanted != Wanted::Never);
+                    draft.write(&request, usize::MAX, encode)?;
+                }
+                What::Locate => draft.write_locate(&Request::new(&routes[local], version, chars, "", true))?,
+            }
             let buffer = std::mem::take(&mut draft.reply.bytes);
             let reply = orb.serve_locally(draft.bytes(), buffer);
             return Ok(reply.map_or(Sent::Unanswered, |reply| {
@@ -256,7 +313,7 @@ impl Object {
                         Err(_) => break,
                     },
                 };
-                match self.submit(connection, (route, operation), draft, wanted, encode, deadline) {
+                match self.submit(connection, route, draft, (what, wanted), deadline) {
                     Ok(sent) => return Ok(sent),
                     Err(Unsent::Encoding(exception)) => return Err(exception),
                     Err(Unsent::Lost(Lost::TimedOut)) => return Err(Kind::Timeout.raised(Completion::No)),
@@ -287,22 +344,35 @@ impl Object {
     fn submit(
         &self,
         connection: &Arc<Connection>,
-        (route, operation): (&Route, &str),
+        route: &Route,
         draft: &mut Draft,
-        wanted: Wanted,
-        encode: Encode<'_>,
+        (what, wanted): (What<'_>, Wanted),
         deadline: Option<Instant>,
     ) -> Result<Sent, Unsent> {
         let orb = &self.target.orb;
         let (version, chars) = route.format(orb.version());
+        let operation = if let What::Call(operation, _) = what { operation } else { "" };
         let mut request = Request::new(route, version, chars, operation, wanted != Wanted::Never);
         if !connection.knows_code_sets() {
             request = request.telling(route.chars);
         }
+        let mode = self.target.addressing.load(Ordering::Relaxed);
+        if mode != target::KEY
+            && let Some(target) = self.named(mode, route)
+        {
+            request = request.naming(target);
+        }
         let direct = orb.direct();
-        draft.write(&request, direct, encode).map_err(Unsent::Encoding)?;
-        let mut stream =
-            |draft: &mut Draft, sender: &mut dyn SendHalf| draft.stream(&request, direct, encode, sender, deadline);
+        match what {
+            What::Call(_, encode) => draft.write(&request, direct, encode),
+            What::Locate => draft.write_locate(&request),
+        }
+        .map_err(Unsent::Encoding)?;
+        let mut stream = |draft: &mut Draft, sender: &mut dyn SendHalf| match what {
+            What::Call(_, encode) => draft.stream(&request, direct, encode, sender, deadline),
+            // It has no large blocks.
+            What::Locate => Err(io::ErrorKind::InvalidInput.into()),
+        };
         let ticket = connection.send(draft, wanted, deadline, &mut stream).map_err(Unsent::Lost)?;
         Ok(match wanted {
             Wanted::Now => match connection.wait(ticket, &mut draft.reply, deadline) {
@@ -313,43 +383,6 @@ impl Object {
             Wanted::Never => Sent::Unanswered,
         })
     }
-
-    /// What a reply says.
-    #[inline]
-    pub(crate) fn answer<T, E: Failure>(
-        &self,
-        reply: &Reply,
-        decode: impl Fn(&mut Decoder<'_>) -> Result<T, cdr::Error>,
-    ) -> Result<Answer<T, E>, SystemException> {
-        let orb = &self.target.orb;
-        let malformed = |error: &cdr::Error| SystemException::of_cdr(error, Completion::Yes);
-        // The header was read when the reply came.
-        let behind_header = Decoder::at(&reply.bytes, reply.format, reply.body);
-        let mut decoder = behind_header.ok_or(Kind::Marshal.raised(Completion::Yes))?.with_context(orb);
-        match reply.status {
-            reply::Status::NoException => Ok(Answer::Outcome(Ok(decode(&mut decoder).map_err(|e| malformed(&e))?))),
-            reply::Status::UserException => {
-                let id = decoder.clone().identifier().map_err(|error| malformed(&error))?;
-                match E::decode(id, &mut decoder) {
-                    Some(Ok(exception)) => Ok(Answer::Outcome(Err(exception))),
-                    Some(Err(error)) => Err(malformed(&error)),
-                    None => Err(Kind::Unknown.with_minor(OMG | 1, Completion::Yes)),
-                }
-            }
-            reply::Status::SystemException => {
-                Err(SystemException::decode(&mut decoder).unwrap_or_else(|error| malformed(&error)))
-            }
-            reply::Status::LocationForward | reply::Status::LocationForwardPerm => {
-                let ior = Ior::decode(&mut decoder).map_err(|error| malformed(&error))?;
-                if ior.is_nil() {
-                    return Err(Kind::InvObjref.raised(Completion::No));
-                }
-                Ok(Answer::Forward(Object::new(orb.clone(), ior)))
-            }
-            // We name objects by their key, which every server has to understand.
-            reply::Status::NeedsAddressingMode => Err(Kind::NoImplement.raised(Completion::No)),
-        }
-    }
 }
 
 /// Why a request was not sent.
@@ -359,23 +392,8 @@ enum Unsent {
     Encoding(SystemException),
 }
 
-/// What the caller is told when a reply does not come.
-pub(crate) fn failure_of(lost: Lost) -> SystemException {
-    match lost {
-        Lost::Refused => Kind::Transient.raised(Completion::No),
-        Lost::Broken => Kind::CommFailure.raised(Completion::Maybe),
-        Lost::TimedOut => Kind::Timeout.raised(Completion::Maybe),
-    }
-}
-
 /// The repository id of every object.
 pub(crate) const OBJECT_ID: &str = "IDL:omg.org/CORBA/Object:1.0";
-
-/// Whether the object may be found by asking again where it is.
-fn is_unreachable(exception: &SystemException) -> bool {
-    matches!(exception.kind, Kind::CommFailure | Kind::Transient | Kind::ObjectNotExist)
-        && exception.completed == Completion::No
-}
 
 impl Reference for Object {
     const TYPE_ID: &'static str = OBJECT_ID;

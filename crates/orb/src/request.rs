@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Instant;
 
-use sidestep_wire::giop::{self, MessageType, Target, Version, request};
+use sidestep_wire::giop::{self, MessageType, Target, Version, locate, request};
 use sidestep_wire::ior::encapsulate;
 
 use crate::cdr::{self, CharSet, Encoder, UTF16};
@@ -18,7 +18,7 @@ pub(crate) type Encode<'a> = &'a dyn Fn(&mut Encoder<'_>) -> Result<(), cdr::Err
 pub(crate) struct Request<'a> {
     version: Version,
     chars: CharSet,
-    key: &'a [u8],
+    target: Target<'a>,
     /// The number of the route.
     pub(crate) route: u64,
     pub(crate) operation: &'a str,
@@ -36,7 +36,15 @@ impl<'a> Request<'a> {
         operation: &'a str,
         expects_reply: bool,
     ) -> Self {
-        Self { version, chars, key: &route.key, route: route.number, operation, expects_reply, code_set: None }
+        Self {
+            version,
+            chars,
+            target: Target::Key(&route.key),
+            route: route.number,
+            operation,
+            expects_reply,
+            code_set: None,
+        }
     }
 
     /// The same request, which tells the server the code set, if it has said which ones it knows.
@@ -46,10 +54,28 @@ impl<'a> Request<'a> {
         Self { code_set, ..self }
     }
 
-    /// Whether its header has more in it than what is called.
+    /// The same request, which names the object in another way than by its key.
+    pub(crate) fn naming(self, target: Target<'a>) -> Self {
+        Self { target, ..self }
+    }
+
+    /// Whether its header has nothing in it but what is called, and the key of the object.
     #[inline]
-    pub(crate) fn has_contexts(&self) -> bool {
-        self.code_set.is_some()
+    pub(crate) fn is_plain(&self) -> bool {
+        self.code_set.is_none() && matches!(self.target, Target::Key(_))
+    }
+
+    /// How its values are encoded.
+    #[inline]
+    pub(crate) fn format(&self) -> (Version, CharSet) {
+        (self.version, self.chars)
+    }
+
+    /// Writes the question where the object is, without the id, into a buffer.
+    pub(crate) fn locate(&self, buffer: Vec<u8>) -> Result<Vec<u8>, giop::Error> {
+        let mut encoder = giop::begin(buffer, self.version, self.chars, MessageType::LocateRequest);
+        locate::Request { request_id: 0, target: self.target }.emit(self.version, &mut encoder)?;
+        giop::finish(encoder)
     }
 
     /// Begins the message in a buffer.
@@ -77,7 +103,7 @@ impl<'a> Request<'a> {
         let header = request::Repr {
             request_id,
             response: if self.expects_reply { request::Response::Target } else { request::Response::None },
-            target: Target::Key(self.key),
+            target: self.target,
             operation: self.operation.as_bytes(),
             contexts: giop::Contexts::EMPTY,
         };

@@ -18,6 +18,8 @@ pub(crate) struct Route {
     pub(crate) number: u64,
     pub(crate) endpoint: Endpoint,
     pub(crate) key: Vec<u8>,
+    /// Which profile of the reference it is from.
+    pub(crate) profile: usize,
     pub(crate) version: Version,
     /// The code set of text; `None` if the server says nothing about code sets.
     pub(crate) chars: Option<CharSet>,
@@ -57,7 +59,7 @@ impl Route {
 pub(crate) fn routes(ior: &Ior) -> Vec<Route> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let mut routes = Vec::new();
-    for profile in ior.profiles.iter().filter(|profile| profile.tag == TAG_INTERNET_IOP) {
+    for (index, profile) in ior.profiles.iter().enumerate().filter(|(_, profile)| profile.tag == TAG_INTERNET_IOP) {
         let Ok(profile) = iiop::Repr::parse(profile) else { continue };
         let chars = profile.components.iter().find_map(|component| match component {
             Component::CodeSets { chars, .. } => Some(chars.chosen()),
@@ -66,7 +68,16 @@ pub(crate) fn routes(ior: &Ior) -> Vec<Route> {
         let route = |endpoint| {
             let (key, version) = (profile.object_key.clone(), profile.version);
             let number = NEXT.fetch_add(1, Ordering::Relaxed);
-            Route { number, endpoint, key, version, chars, first: OnceLock::new(), last: Lock::default() }
+            Route {
+                number,
+                endpoint,
+                key,
+                profile: index,
+                version,
+                chars,
+                first: OnceLock::new(),
+                last: Lock::default(),
+            }
         };
         let tcp = |host: &String, port: u16| Endpoint::Tcp { host: host.clone(), port };
         for component in &profile.components {

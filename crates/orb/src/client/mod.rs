@@ -8,4 +8,4 @@ mod sending;
 
 pub(crate) use connection::{Connection, Lost, Ticket, Wanted};
 pub(crate) use pool::Pool;
-pub(crate) use reader::Reply;
+pub(crate) use reader::{Reply, Status};

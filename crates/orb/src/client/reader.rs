@@ -4,7 +4,7 @@ use std::io;
 use std::ops::RangeInclusive;
 use std::time::Instant;
 
-use sidestep_wire::giop::{MessageType, Version, header, reply};
+use sidestep_wire::giop::{MessageType, Version, header, locate, reply};
 
 use super::{Connection, Lost};
 use crate::assembler::{Assembler, Message};
@@ -26,9 +26,18 @@ pub(super) struct Reader {
 pub(crate) struct Reply {
     pub(crate) bytes: Vec<u8>,
     pub(crate) format: Format,
-    pub(crate) status: reply::Status,
+    pub(crate) status: Status,
     /// Where the body begins.
     pub(crate) body: usize,
+}
+
+/// What was asked, and so which answers there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Status {
+    /// A request.
+    Replied(reply::Status),
+    /// Where an object is.
+    Located(locate::Status),
 }
 
 /// The request of the caller that reads, and its reply once it has come.
@@ -128,7 +137,7 @@ fn deliver_plain(connection: &Connection, own: &mut Own<'_>, plain: reply::Plain
     let fill = |reply: &mut Reply| {
         reply.bytes.clear();
         reply.bytes.extend_from_slice(bytes);
-        (reply.format, reply.status, reply.body) = (format, plain.status, reply::Plain::BODY);
+        (reply.format, reply.status, reply.body) = (format, Status::Replied(plain.status), reply::Plain::BODY);
         true
     };
     hand_out(connection, own, plain.request_id, fill)
@@ -136,18 +145,18 @@ fn deliver_plain(connection: &Connection, own: &mut Own<'_>, plain: reply::Plain
 
 fn deliver(connection: &Connection, own: &mut Own<'_>, message: &Message<'_>) -> Result<(), Fault> {
     match message.header.message_type {
-        MessageType::Reply => {}
+        MessageType::Reply | MessageType::LocateReply => {}
         MessageType::CloseConnection => return Err(Fault::Lost(Lost::Refused)),
         MessageType::MessageError => return Err(Fault::Lost(Lost::Broken)),
         // A client that does not offer to be called gets no requests, and no replies to what it does not ask.
         _ => return Err(Fault::Malformed),
     }
-    let (parsed, body) = parse(message, connection.chars).ok_or(Fault::Malformed)?;
+    let Parsed { request_id, status, body } = parse(message, connection.chars).ok_or(Fault::Malformed)?;
     let fill = |reply: &mut Reply| {
-        (reply.format, reply.status, reply.body) = (message.format(connection.chars), parsed.status, body);
+        (reply.format, reply.status, reply.body) = (message.format(connection.chars), status, body);
         message.copy_to(&mut reply.bytes)
     };
-    hand_out(connection, own, parsed.request_id, fill)
+    hand_out(connection, own, request_id, fill)
 }
 
 /// Gives a reply to the caller that reads, or to the one that waits for it; `fill` is false if it is not there any more.
@@ -169,16 +178,33 @@ fn hand_out(
     connection.answer(request_id, reply).map_err(Fault::Lost)
 }
 
-/// The header of a reply, and where its body begins.
-fn parse<'a>(message: &Message<'a>, chars: CharSet) -> Option<(reply::Repr<'a>, usize)> {
+/// What the header of a reply says.
+struct Parsed {
+    request_id: u32,
+    status: Status,
+    /// Where the body begins.
+    body: usize,
+}
+
+fn parse(message: &Message<'_>, chars: CharSet) -> Option<Parsed> {
     let mut decoder = message.decoder(chars);
-    let header = reply::Repr::parse(message.header.version, &mut decoder).ok()?;
-    Some((header, decoder.position()))
+    let version = message.header.version;
+    let (request_id, status) = match message.header.message_type {
+        MessageType::LocateReply => {
+            let located = locate::Reply::parse(version, &mut decoder).ok()?;
+            (located.request_id, Status::Located(located.status))
+        }
+        _ => {
+            let replied = reply::Repr::parse(version, &mut decoder).ok()?;
+            (replied.request_id, Status::Replied(replied.status))
+        }
+    };
+    Some(Parsed { request_id, status, body: decoder.position() })
 }
 
 impl Default for Reply {
     fn default() -> Self {
-        Self { bytes: Vec::new(), format: Format::NATIVE, status: reply::Status::NoException, body: 0 }
+        Self { bytes: Vec::new(), format: Format::NATIVE, status: Status::Replied(reply::Status::NoException), body: 0 }
     }
 }
 
@@ -187,8 +213,7 @@ impl Reply {
     pub(crate) fn in_buffer(bytes: Vec<u8>, chars: CharSet) -> Option<Self> {
         let header = header::Repr::parse(&header::Header::new_checked(bytes.as_slice()).ok()?).ok()?;
         let message = Message { header, bytes: &bytes, rest: None };
-        let ((parsed, body), format) = (parse(&message, chars)?, message.format(chars));
-        let status = parsed.status;
+        let (Parsed { status, body, .. }, format) = (parse(&message, chars)?, message.format(chars));
         Some(Self { bytes, format, status, body })
     }
 }

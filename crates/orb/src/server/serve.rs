@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use sidestep_wire::giop::{self, MessageType, Version, locate, request};
+use sidestep_wire::giop::{self, MessageType, Version, locate, request, target};
 
 use super::Line;
 use super::prediction::{Predicted, Prediction};
@@ -135,7 +135,6 @@ fn serve_request(
     let version = message.header.version;
     let mut arguments = message.decoder(session.chars()).with_context(orb);
     let request = request::Repr::parse(version, &mut arguments)?;
-    let key = request.target.key()?;
     let mut code_sets = Ok(());
     if let Some(context) = request.contexts.find(giop::CODE_SETS) {
         code_sets = agree(context, session);
@@ -146,6 +145,8 @@ fn serve_request(
     let shape = (version, session.chars());
     let Session { buffer, prediction, .. } = session;
     let mut writer = ReplyWriter::new(orb, shape, (request.request_id, request.response), line, buffer);
+    // What is named by a profile that is not of IIOP is named by its key the next time.
+    let Ok(key) = request.target.key() else { return Ok(writer.needs_key()) };
     let operation = match (code_sets, std::str::from_utf8(request.operation)) {
         (Ok(()), Ok(operation)) => operation,
         (Err(()), _) => return Ok(writer.exception(Kind::CodesetIncompatible.raised(Completion::No))),
@@ -179,18 +180,29 @@ fn serve_locate(orb: &Orb, message: &Message<'_>, session: &mut Session) -> Resu
     let version = message.header.version;
     let mut decoder = message.decoder(session.chars());
     let request = locate::Request::parse(version, &mut decoder)?;
-    let found = orb.locate(request.target.key()?);
+    let found = request.target.key().map(|key| orb.locate(key));
     let buffer = std::mem::take(&mut session.buffer);
     let mut encoder = giop::begin(buffer, version, session.chars(), MessageType::LocateReply);
     let status = match &found {
-        Ok(()) => locate::Status::ObjectHere,
-        Err(Refusal::Forward(_)) => locate::Status::ObjectForward,
-        Err(Refusal::System(_)) => locate::Status::UnknownObject,
+        Ok(Ok(())) => locate::Status::ObjectHere,
+        Ok(Err(Refusal::Forward(_))) => locate::Status::ObjectForward,
+        Ok(Err(Refusal::System(exception))) if exception.kind == Kind::ObjectNotExist => locate::Status::UnknownObject,
+        // Before GIOP 1.2 nothing else can be said.
+        _ if version < Version::V1_2 => locate::Status::UnknownObject,
+        Ok(Err(Refusal::System(_))) => locate::Status::SystemException,
+        Err(_) => locate::Status::NeedsAddressingMode,
     };
     locate::Reply { request_id: request.request_id, status }.emit(&mut encoder);
-    if let Err(Refusal::Forward(object)) = found {
-        object.ior().encode(&mut encoder).map_err(giop::Error::Cdr)?;
-    }
+    let body = match (status, &found) {
+        (locate::Status::NeedsAddressingMode, _) => {
+            encoder.u16(target::KEY);
+            Ok(())
+        }
+        (locate::Status::SystemException, Ok(Err(Refusal::System(exception)))) => exception.encode(&mut encoder),
+        (_, Ok(Err(Refusal::Forward(object)))) => object.ior().encode(&mut encoder),
+        _ => Ok(()),
+    };
+    body.map_err(giop::Error::Cdr)?;
     session.buffer = giop::finish(encoder)?;
     Ok(Answer::Reply)
 }

@@ -41,8 +41,18 @@ fn written(message_type: MessageType, write: impl FnOnce(&mut Encoder<'_>)) -> V
 
 /// A request whose body is what `body` writes.
 pub fn request(request_id: u32, key: &[u8], operation: &str, body: impl FnOnce(&mut Encoder<'_>)) -> Vec<u8> {
+    request_of(request_id, Target::Key(key), operation, body)
+}
+
+/// The same for an object that is named in another way.
+pub fn request_of(
+    request_id: u32,
+    target: Target<'_>,
+    operation: &str,
+    body: impl FnOnce(&mut Encoder<'_>),
+) -> Vec<u8> {
     written(MessageType::Request, |encoder| {
-        let (response, target, contexts) = (request::Response::Target, Target::Key(key), Contexts::EMPTY);
+        let (response, contexts) = (request::Response::Target, Contexts::EMPTY);
         let repr = request::Repr { request_id, response, target, operation: operation.as_bytes(), contexts };
         repr.emit(VERSION, &[], encoder).unwrap();
         let written = request::emit_body(VERSION, encoder, |encoder| {

@@ -1,6 +1,7 @@
 //! A VI whose messages a test makes, with or without regard to credits.
 
 use std::collections::VecDeque;
+use std::sync::OnceLock;
 
 use sidestep_fabric::Node;
 use sidestep_fabric::link::LinkOptions;
@@ -142,11 +143,16 @@ impl ViaPoint {
     }
 }
 
+/// The NIC of all these VIs.
 fn card() -> (Nic, Ptag) {
-    let node = Node::open(&["shm"], &LinkOptions::default()).unwrap();
-    let nic = Nic::on(node, "shm", "raw").unwrap();
-    let ptag = nic.create_ptag().unwrap();
-    (nic, ptag)
+    static CARD: OnceLock<(Nic, Ptag)> = OnceLock::new();
+    let made = CARD.get_or_init(|| {
+        let node = Node::open(&["shm"], &LinkOptions::default()).unwrap();
+        let nic = Nic::on(node, "shm", "raw").unwrap();
+        let ptag = nic.create_ptag().unwrap();
+        (nic, ptag)
+    });
+    made.clone()
 }
 
 fn address(name: &str) -> NetAddress {

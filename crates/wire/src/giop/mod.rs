@@ -14,11 +14,11 @@ pub mod header;
 pub mod locate;
 pub mod reply;
 pub mod request;
+pub mod target;
 
 mod context;
 mod error;
 mod plain;
-mod target;
 
 pub use context::{BI_DIR_IIOP, CODE_SETS, ContextId, Contexts};
 pub use error::Error;

@@ -1,7 +1,7 @@
 //! How a request names its object.
 
 use super::{Error, Version};
-use crate::cdr::{Decoder, Encoder, Format};
+use crate::cdr::{Cdr, Decoder, Encoder, Format};
 use crate::ior;
 
 /// What a request is for. Before GIOP 1.2 it is always a key.
@@ -16,11 +16,21 @@ pub enum Target<'a> {
         /// Its data.
         data: &'a [u8],
     },
+    /// The whole reference, of which a profile was chosen. It is only sent: what is received is the profile that it says.
+    Reference {
+        /// Which of the profiles.
+        selected: u32,
+        /// The reference.
+        ior: &'a ior::Ior,
+    },
 }
 
-const KEY: u16 = 0;
-const PROFILE: u16 = 1;
-const REFERENCE: u16 = 2;
+/// The addressing mode of [`Target::Key`].
+pub const KEY: u16 = 0;
+/// Of [`Target::Profile`].
+pub const PROFILE: u16 = 1;
+/// Of [`Target::Reference`].
+pub const REFERENCE: u16 = 2;
 
 impl<'a> Target<'a> {
     pub(super) fn parse(version: Version, decoder: &mut Decoder<'a>) -> Result<Self, Error> {
@@ -64,6 +74,14 @@ impl<'a> Target<'a> {
                 encoder.u32(*tag);
                 encoder.octets(data)?;
             }
+            Target::Reference { selected, ior } => {
+                if version != Version::V1_2 {
+                    return Err(Error::Value { field: "addressing mode", found: REFERENCE.into() });
+                }
+                encoder.u16(REFERENCE);
+                encoder.u32(*selected);
+                ior.encode(encoder)?;
+            }
         }
         Ok(())
     }
@@ -76,6 +94,11 @@ impl<'a> Target<'a> {
                 Ok(ior::iiop::object_key(&mut Decoder::of_encapsulation(data, Format::NATIVE)?)?)
             }
             Target::Profile { tag, .. } => Err(Error::Value { field: "profile tag", found: tag }),
+            Target::Reference { selected, ior } => {
+                let missing = Error::Value { field: "selected profile", found: selected };
+                let ior::Profile { tag, data } = ior.profiles.get(selected as usize).ok_or(missing)?;
+                Target::Profile { tag: *tag, data }.key()
+            }
         }
     }
 }

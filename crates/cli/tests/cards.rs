@@ -218,6 +218,10 @@ fn a_card_that_cannot_be_built_says_what_would_help() {
     failed(&run("20"), 125, "give it more");
     failed(&run("0"), 2, "1 to 1048576");
     failed(&["run", "--card", "200", "--", "true"], 125, "--nic vmmc");
+    // What a program around this one was told is not an error here.
+    let mut inner = Command::new(env!("CARGO_BIN_EXE_sidestep"));
+    let inner = inner.args(["run", "--", "true"]).env("SIDESTEP_CARD", "200").output().unwrap();
+    assert!(inner.status.success(), "{inner:?}");
     let mut start = card_command("cards-bad", None).unwrap();
     start.args(["--entries", "100"]);
     let error = Process::attach(Attach { name: "cards-bad", memory: PAGE, start: Some(start) }).unwrap_err();

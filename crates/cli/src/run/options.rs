@@ -5,6 +5,7 @@ use std::{env, ffi::OsString};
 use clap::{
     Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches,
     builder::{PossibleValue, PossibleValuesParser},
+    parser::ValueSource,
 };
 use sidestep_sockets::config::options::{self, RunOption, Values};
 
@@ -13,6 +14,8 @@ use sidestep_sockets::config::options::{self, RunOption, Values};
 pub struct Run {
     /// The options that have a value: the environment variable of each, and the value.
     pub environment: Vec<(&'static str, String)>,
+    /// The names of options that stood on the command line.
+    by_hand: Vec<&'static str>,
     /// The program to run, and its arguments.
     pub command: Vec<OsString>,
 }
@@ -22,6 +25,11 @@ impl Run {
     pub fn value(&self, option: &RunOption) -> &str {
         let found = self.environment.iter().find(|(variable, _)| *variable == option.variable);
         found.map_or(option.default, |(_, value)| value)
+    }
+
+    /// Whether an option stood on the command line, and was not left to its variable or its default.
+    pub fn is_by_hand(&self, option: &RunOption) -> bool {
+        self.by_hand.contains(&option.name)
     }
 }
 
@@ -53,8 +61,10 @@ impl FromArgMatches for Run {
             }
         };
         let environment = options::ALL.iter().filter_map(|option| Some((option.variable, given(option)?))).collect();
+        let stood = |option: &&RunOption| matches.value_source(option.name) == Some(ValueSource::CommandLine);
+        let by_hand = options::ALL.iter().filter(stood).map(|option| option.name).collect();
         let command = matches.get_many(PROGRAM).into_iter().flatten().cloned().collect();
-        Ok(Run { environment, command })
+        Ok(Run { environment, by_hand, command })
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {

@@ -130,7 +130,7 @@ fn mistakes_besides_filters_have_their_lines_too() {
         (host("192.0.2"), 31, "`192.0.2` is no IP address", "192.0.2.7"),
         (host("192.0.2.7:80"), 31, "no IP address", "192.0.2.7"),
         (host("::1") + &host("192.0.2.7"), 33, "host `b` is there twice", "line 29"),
-        ("[[unit]]\nsafe = \"yes\"\nsave = 1\n".into(), 31, "no setting `save`", "it has safe"),
+        ("[[unit]]\nsafe = \"yes\"\nsave = 1\n".into(), 31, "no setting `save`", "it has most, safe"),
     ] {
         let text = format!("{GOOD}{text}");
         let found = match parse(&text) {

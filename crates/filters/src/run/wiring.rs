@@ -369,3 +369,27 @@ impl Door {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Addresses at which a listener's queue is full drop what comes, as a host that is gone does.
+    #[test]
+    fn an_address_that_does_not_answer_is_left_with_the_epoch() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        rustix::net::listen(&listener, 0).unwrap();
+        // One has room.
+        let waiting = TcpStream::connect(address).unwrap();
+        let over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let connecting = scope.spawn(|| connect_tcp(&address.to_string(), &over));
+            std::thread::sleep(Duration::from_millis(5));
+            over.store(true, Ordering::SeqCst);
+            assert!(matches!(connecting.join().unwrap(), Err(Error::Cancelled)));
+        });
+        drop((waiting, listener));
+        assert!(matches!(connect_tcp("a name", &AtomicBool::new(false)), Err(Error::Misuse(_))));
+    }
+}

@@ -39,10 +39,9 @@ pub fn enter(kinds: &Kinds) {
 
 /// Works for the coordinator at the other end of standard input and output, until it is gone.
 pub fn serve(kinds: &Kinds) {
-    let (Ok(orders), Ok(reports)) = (rustix::io::dup(rustix::stdio::stdin()), rustix::io::dup(rustix::stdio::stdout()))
-    else {
-        return;
-    };
+    // Not for the programs that filters start: the end of this process is the end of its reports.
+    let kept = |line| rustix::io::fcntl_dupfd_cloexec(line, 3);
+    let (Ok(orders), Ok(reports)) = (kept(rustix::stdio::stdin()), kept(rustix::stdio::stdout())) else { return };
     // What filters read and print is theirs: the line to the coordinator is not.
     let _ = rustix::stdio::dup2_stdout(rustix::stdio::stderr());
     if let Ok(nothing) = std::fs::File::open("/dev/null") {

@@ -31,6 +31,7 @@ pub fn kinds(found: &Found) -> Kinds {
                 let most: u64 = settings.number("most", 1000)?;
                 Ok(function(move |work| {
                     let (copy, copies) = work.copy;
+                    let most = work.unit.settings.number("most", most)?;
                     for number in (copy as u64..most).step_by(copies) {
                         let output = work.outputs.port("out")?;
                         let mut buffer = output.reserve_for(number % 7)?;
@@ -43,7 +44,8 @@ pub fn kinds(found: &Found) -> Kinds {
                 }))
             })
             .keyed_output("out", "numbers")
-            .setting("most", ANY_WHOLE),
+            .setting("most", ANY_WHOLE)
+            .unit_setting("most", ANY_WHOLE),
         )
         .with(
             "mix",

@@ -57,6 +57,7 @@ fn each_path_counts_where_it_is_at_its_best() {
     assert!(ratio.times == 3.0 && ratio.noise.is_some_and(|noise| (noise - 0.3).abs() < 1e-9), "{ratio:?}");
     let share = Lines { paths: ["ring", WHOLE], ..lines };
     assert_eq!(share.ratio(&records), Some(Ratio { times: 6.0, noise: None }));
+    assert_eq!(share.ratio(&[of("ring", 0.0, 4)]), Some(Ratio { times: 0.0, noise: None }), "nothing of it");
 }
 
 /// Every document has entries, no entry stands twice, and what cannot be had has a reason.

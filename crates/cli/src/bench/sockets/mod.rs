@@ -89,9 +89,9 @@ pub fn run_these(
     let chosen = |bench: &&Bench| if options.only.is_empty() { bench.quick || !options.quick } else { named(bench) };
     let mut failed = Vec::new();
     let chosen: Vec<&Bench> = benches.into_iter().filter(chosen).collect();
-    let plan = Plan::of(chosen.len() as f64);
+    let plan = Plan::of(chosen.iter().map(|bench| weight(bench.name)).sum());
     for (number, bench) in chosen.iter().enumerate() {
-        plan.step(1.0, &format!("{}, {} of {}", bench.name, number + 1, chosen.len()));
+        plan.step(weight(bench.name), &format!("{}, {} of {}", bench.name, number + 1, chosen.len()));
         if effort.until.is_some_and(|until| Instant::now() > until) {
             let why = "left out: --quick is over its time".into();
             report(&Outcome::skipped(bench.name, bench.about, why), sink);
@@ -109,6 +109,16 @@ pub fn run_these(
     }
     ensure!(failed.is_empty(), "not measured: {}", failed.join(", "));
     Ok(())
+}
+
+/// What each takes beside the others: about seconds of a quick run.
+fn weight(bench: &str) -> f64 {
+    match bench {
+        "foreign" => 2.0,
+        "rate" | "twoway" | "connections" => 5.0,
+        "requests" => 18.0,
+        _ => 10.0,
+    }
 }
 
 fn report(outcome: &Outcome, sink: &mut Sink) {

@@ -94,4 +94,20 @@ mod tests {
         assert!(Header::parse([0; HEADER], 4096).is_err());
         assert!(Header::parse([0xff; HEADER], usize::MAX).is_err());
     }
+
+    proptest::proptest! {
+        /// Whatever a peer writes is refused, or is a header that fits into a buffer and comes back.
+        #[test]
+        fn any_bytes_are_refused_or_fit(bytes: [u8; HEADER], len in 0u32..200, kind in 0u32..4, forged: bool) {
+            let mut bytes = bytes;
+            if forged {
+                bytes[..4].copy_from_slice(&len.to_le_bytes());
+                bytes[4..8].copy_from_slice(&kind.to_le_bytes());
+            }
+            if let Ok(header) = Header::parse(bytes, 100) {
+                proptest::prop_assert!(header.len <= 100 && (header.kind == FrameKind::Data || header.len == 0));
+                proptest::prop_assert_eq!(header.emit(), bytes);
+            }
+        }
+    }
 }

@@ -264,6 +264,11 @@ impl Graph {
         filters.flat_map(|(filter, spec)| (0..spec.copies).map(move |copy| CopyId { filter, copy }))
     }
 
+    /// Whether there is such a copy.
+    pub(crate) fn has(&self, id: CopyId) -> bool {
+        self.filters.get(id.filter).is_some_and(|filter| id.copy < filter.copies)
+    }
+
     /// What a copy is called: `clip` if there is one, else `clip[2]`.
     pub fn copy_name(&self, id: CopyId) -> String {
         match self.filters.get(id.filter) {

@@ -91,6 +91,11 @@ impl Wait {
         Wait { began }
     }
 
+    /// When it began.
+    pub fn began(&self) -> u64 {
+        self.began
+    }
+
     /// How long it took.
     pub fn end(self) -> u64 {
         let now = clock::now();

@@ -262,6 +262,7 @@ impl Input {
     #[inline(never)]
     fn wait(&mut self) -> Result<()> {
         let wait = Wait::begin();
+        self.shared.counters.starves(wait.began());
         self.shared.counters.set_waiting(0);
         let outcome = match &mut self.links.all[..] {
             [Rx::Channel(rx)] => rx.wait(),

@@ -270,6 +270,7 @@ impl Output {
     #[inline(never)]
     fn wait(&mut self, wanted: Wanted) -> Result<()> {
         let wait = Wait::begin();
+        self.shared.counters.blocks(wait.began());
         self.links.wanted = wanted;
         let capacity = self.stream.capacity;
         let outcome = match (wanted, &mut self.links.all[..]) {

@@ -35,6 +35,7 @@ impl Copy {
         for unit in units {
             report(Report::Began { epoch, copy, unit: unit.number });
             let began = clock::now();
+            self.counters.works(began);
             delay::begin(began);
             let outcome = catch_unwind(AssertUnwindSafe(|| self.work(&mut filter, &unit)));
             let now = clock::now();

@@ -1,9 +1,9 @@
 //! The processes of a group: started, given orders, heard, and started again.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::IpAddr;
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
@@ -138,9 +138,10 @@ impl Crew {
             .spawn(|| write(orders, lines))
             .map_err(Error::system("a thread"))?;
         let listen = move || {
-            let lines = reports.into_iter().flat_map(|reports| BufReader::new(reports).lines());
-            for line in lines.map_while(|line| line.ok()) {
-                if let Ok(report) = serde_json::from_str(&line) {
+            let mut reports = reports.map(BufReader::new);
+            while let Some(line) = reports.as_mut().and_then(next_line) {
+                // What is no report was printed by whoever started the process.
+                if let Ok(report) = serde_json::from_slice(&line) {
                     let _ = sender.send((name.clone(), life, Event::Report(report)));
                 }
             }
@@ -253,6 +254,13 @@ fn write(to: Option<ChildStdin>, lines: Receiver<Vec<u8>>) {
     }
 }
 
+/// The next line of a process; `None` at the end, and for one that does not end.
+fn next_line(reports: &mut BufReader<ChildStdout>) -> Option<Vec<u8>> {
+    let mut line = Vec::new();
+    let count = reports.take(LINE).read_until(b'\n', &mut line).ok()?;
+    (count > 0 && line.ends_with(b"\n")).then_some(line)
+}
+
 impl Drop for Crew {
     fn drop(&mut self) {
         let mut children = Vec::new();
@@ -276,6 +284,9 @@ impl Drop for Crew {
         }
     }
 }
+
+/// Bytes of a report, at most: counts of some hundred copies take a part of it.
+const LINE: u64 = 1 << 20;
 
 /// Milliseconds that a worker gets to end by itself.
 const FAREWELL: u32 = 2000;

@@ -283,6 +283,15 @@ impl Group {
     }
 
     fn reported(&mut self, process: String, report: Report) -> Result<()> {
+        // A process speaks for its own copies alone.
+        let copies = match &report {
+            Report::Began { copy, .. } | Report::Finished { copy, .. } | Report::Failed { copy, .. } => vec![*copy],
+            Report::Counts { counts, .. } => counts.iter().map(|(copy, _)| *copy).collect(),
+            Report::Ready { .. } | Report::Connected { .. } | Report::Stuck { .. } | Report::Here => Vec::new(),
+        };
+        if copies.iter().any(|copy| !self.graph.has(*copy) || self.graph.process_of(*copy) != process) {
+            return Ok(());
+        }
         match report {
             Report::Ready { epoch, address } if epoch == self.epoch => {
                 let Stage::Preparing(addresses) = &mut self.stage else { return Ok(()) };

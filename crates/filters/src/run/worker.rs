@@ -6,6 +6,8 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
+use sidestep_sys::clock;
+
 use super::assembly::Assembly;
 use super::copy::Copy;
 use super::ending::Ending;
@@ -172,8 +174,8 @@ impl Drop for Worker {
 
 impl Epoch {
     fn counts(&self) -> Vec<(CopyId, Counts)> {
-        let running = self.running.lock().expect("no panic with an epoch");
-        running.counters.iter().map(|(id, counters)| (*id, counters.read())).collect()
+        let (running, now) = (self.running.lock().expect("no panic with an epoch"), clock::now());
+        running.counters.iter().map(|(id, counters)| (*id, counters.read(now))).collect()
     }
 
     /// Ends every wait of every copy; their threads end by themselves.

@@ -31,8 +31,8 @@ const fn ratio(
 }
 
 /// A share that a line is, beside the document's.
-const fn share(of: What, there: f64, bench: &'static str, metric: Metric, path: &'static str) -> Entry {
-    ratio(of, there, bench, metric, 0, [path, WHOLE])
+const fn share(of: What, there: f64, bench: &'static str, metric: Metric, size: usize, path: &'static str) -> Entry {
+    ratio(of, there, bench, metric, size, [path, WHOLE])
 }
 
 /// The same, where the document has a plot and no figure.
@@ -144,11 +144,11 @@ pub static ENTRIES: &[Entry] = &[
     ratio((MINI, "Table 4.5", "Radix: caches against tables"), 1535.0 / 1934.0, "vmmc.execution", Cost, 0, ["radix cached", "radix static"]),
     because(ratio((MINI, "Table 4.5", "LU: caches against tables"), 13209.0 / 7755.0, "vmmc.execution", Cost, 0, ["lu cached", "lu static"]), "the document has no reason for its figure; caches cannot be faster than tables here"),
     ratio((MINI, "Table 4.5", "Water, squared: caches against tables"), 20547.0 / 20747.0, "vmmc.execution", Cost, 0, ["water-nsquared cached", "water-nsquared static"]),
-    share((MINI, "Table 4.6", "misses whose thread runs within 50 us, FFT"), 0.94, "vmmc.histograms", Utilisation, "fft delay"),
-    share((MINI, "Table 4.6", "misses whose thread runs within 50 us, LU"), 0.94, "vmmc.histograms", Utilisation, "lu delay"),
+    share((MINI, "Table 4.6", "misses whose thread runs within 50 us, FFT"), 0.94, "vmmc.histograms", Utilisation, 0, "fft delay"),
+    share((MINI, "Table 4.6", "misses whose thread runs within 50 us, LU"), 0.94, "vmmc.histograms", Utilisation, 0, "lu delay"),
     not_here((MINI, "Table 4.6", "the same for the other six programs"), MODEL),
-    share((MINI, "Table 4.7", "misses that are processed within 50 us, FFT"), 0.72, "vmmc.histograms", Utilisation, "fft processing"),
-    share((MINI, "Table 4.7", "misses that are processed within 50 us, LU"), 0.31, "vmmc.histograms", Utilisation, "lu processing"),
+    share((MINI, "Table 4.7", "misses that are processed within 50 us, FFT"), 0.72, "vmmc.histograms", Utilisation, 0, "fft processing"),
+    share((MINI, "Table 4.7", "misses that are processed within 50 us, LU"), 0.31, "vmmc.histograms", Utilisation, 0, "lu processing"),
     not_here((MINI, "Table 4.7", "the same for the other six programs"), MODEL),
     ratio((CLAN, "Table 1", "PIO against DMA, 0 B"), 4.4 / 3.4, "via.latency", OneWayP50, 0, ["via-pio", "via-rdma"]),
     ratio((CLAN, "Table 1", "PIO against DMA, 4 B"), 6.4 / 4.6, "via.latency", OneWayP50, 4, ["via-pio", "via-rdma"]),
@@ -224,6 +224,7 @@ pub static ENTRIES: &[Entry] = &[
     ratio((BALAJI, "Fig 10.10", "coherent cache against none, idle server"), 1.5, "cache.small", Requests, 0, ["one-sided", "no-cache"]),
     better((BALAJI, "Fig 10.10", "hits checked by a read against asked, 8 threads"), "cache.small", Requests, 8, ["one-sided", "two-sided"]),
     ratio((BALAJI, "Fig 10.11", "moving servers against fixed, bursts of 8K (simulated)"), 51.0 / 26.0, "balance.bursts", Requests, 8192, ["moving", "rigid"]),
+    share((BALAJI, "Fig 10.12", "nodes that serve a burst of 8K, of six (simulated)"), 1.0, "balance.bursts", Utilisation, 8192, "moving"),
     ratio((BALAJI, "Fig 11.5", "sockets that nothing is done for, against plain ones"), 1.0, "sockets.foreign", OneWayP50, 64, ["unix-under-run", "unix"]),
     ratio((BALAJI, "Fig 11.5", "plain calls on an extended socket, against one without"), 1.0, "extended.plain", RoundTripP50, 64, ["tcp-extended", "tcp"]),
     better((BALAJI, "Fig 11.6", "4 B between hosts: extended sockets against two threads"), "extended.threaded", OneWayP50, 4, ["extended", "threads"]),

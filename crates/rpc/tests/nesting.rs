@@ -4,9 +4,10 @@ mod every;
 
 use std::net::TcpListener;
 
-use every::generated::{EveryV1Client, List};
+use every::generated::{EveryV1Client, List, Tree};
 use sidestep_rpc::xdr::{self, Reader, Writer, Xdr};
-use sidestep_rpc::{Accepted, Call, Client, Error, Procedure, Refusal, Server, Service};
+use sidestep_rpc::{Accepted, Call, Client, ClientOptions, Error, Procedure, Refusal, Server, Service};
+use sidestep_testkit::process::PATIENCE;
 
 const PROGRAM: u32 = 0x2000_0222;
 /// Take wide values, and say how many there were.
@@ -89,6 +90,11 @@ fn serve(name: &str) -> (Server, Vec<String>) {
     (server, addresses)
 }
 
+fn connect(address: &str) -> Client {
+    let options = ClientOptions { timeout: PATIENCE, ..ClientOptions::default() };
+    Client::connect_with(&address.parse().unwrap(), options).unwrap()
+}
+
 /// The XDR of a chain of so many wide values.
 fn chain(client: &Client, procedure: Procedure, width: usize, length: usize) -> Result<u32, Error> {
     let encode = |out: &mut Writer<'_>| {
@@ -113,7 +119,7 @@ fn is_garbage<T>(outcome: Result<T, Error>) -> bool {
 fn what_nests_as_deep_as_it_can_is_refused_and_the_server_lives() {
     let (_server, addresses) = serve("calls");
     for address in addresses {
-        let client = Client::connect(&address).unwrap();
+        let client = connect(&address);
         // 4 KB a level and 250 levels; 32 KB a level and 40. Both are more than the stack may hold.
         assert!(is_garbage(chain(&client, NARROW, 500, 250)), "{address}");
         assert!(is_garbage(chain(&client, WIDE, 4000, 40)), "{address}");
@@ -131,23 +137,35 @@ fn what_nests_as_deep_as_it_can_is_refused_and_the_server_lives() {
 #[test]
 fn a_client_refuses_results_that_nest_too_deep() {
     let (_server, addresses) = serve("results");
-    let client = Client::connect(&addresses[1]).unwrap();
+    let client = connect(&addresses[1]);
     let error = give(&client, MANY).unwrap_err();
     assert!(matches!(error, Error::Reply(xdr::Error::Depth { limit: xdr::MAX_DEPTH })), "{error}");
     assert!(give(&client, xdr::MAX_DEPTH).is_ok());
 }
 
-/// As deep as it may be, a value is copied, compared, shown, sent and dropped in a quarter of the stack that a thread has.
+/// As deep as it may be, a value is copied, compared, shown, encoded and dropped in a quarter of the stack that a thread has.
 #[test]
 fn the_deepest_value_is_used_in_a_small_stack() {
-    let (_server, addresses) = serve("small");
-    let use_it = move || {
-        let client = EveryV1Client::connect(&addresses[0]).unwrap();
-        let deepest = give(client.client(), xdr::MAX_DEPTH).unwrap();
+    fn use_it<T: Xdr + Clone + PartialEq + std::fmt::Debug>(deepest: &T) {
         let copy = deepest.clone();
-        assert!(copy == deepest && format!("{copy:?}").len() > 1000);
-        drop(copy);
-        assert_eq!(client.echo_list(&deepest).unwrap(), deepest);
+        assert!(copy == *deepest && format!("{copy:?}").len() > 1000);
+        copy.encode(&mut Writer::new(&mut Vec::new(), 1 << 20)).unwrap();
+    }
+    let (_server, addresses) = serve("small");
+    let client = EveryV1Client::new(connect(&addresses[0]));
+    let list = give(client.client(), xdr::MAX_DEPTH).unwrap();
+    assert_eq!(client.echo_list(&list).unwrap(), list);
+    let leaf = Tree { label: String::new(), branches: Vec::new() };
+    let around = |tree, _| Tree { label: String::new(), branches: vec![leaf.clone(), tree] };
+    let tree = (0..xdr::MAX_DEPTH).fold(leaf.clone(), around);
+    // Whether its levels are narrow enough depends on the compiler.
+    match client.echo_tree(&tree) {
+        Ok(echoed) => assert_eq!(echoed, tree),
+        refused => assert!(is_garbage(refused)),
+    }
+    let both = move || {
+        use_it(&*list.unwrap());
+        use_it(&tree);
     };
-    std::thread::Builder::new().stack_size(xdr::MAX_STACK).spawn(use_it).unwrap().join().unwrap();
+    std::thread::Builder::new().stack_size(xdr::MAX_STACK).spawn(both).unwrap().join().unwrap();
 }

@@ -2,12 +2,10 @@
 
 use std::net::TcpListener;
 use std::sync::{Arc, Condvar, Mutex};
-use std::time::Duration;
 
 use sidestep_rpc::xdr::{Reader, Writer};
-use sidestep_rpc::{Call, Client, Pending, Procedure, Refusal, Server, ServerBuilder, Service};
-
-const PATIENCE: Duration = Duration::from_secs(120);
+use sidestep_rpc::{Call, Client, ClientOptions, Pending, Procedure, Refusal, Server, ServerBuilder, Service};
+use sidestep_testkit::process::PATIENCE;
 
 const PROGRAM: u32 = 0x2000_0333;
 const NULL: Procedure = Procedure { program: PROGRAM, version: 1, procedure: 0 };
@@ -94,6 +92,11 @@ fn serve(name: &str, configure: impl FnOnce(ServerBuilder) -> ServerBuilder) -> 
     Served { gate, addresses, _server: server }
 }
 
+fn connect(address: &str) -> Client {
+    let options = ClientOptions { timeout: PATIENCE, ..ClientOptions::default() };
+    Client::connect_with(&address.parse().unwrap(), options).unwrap()
+}
+
 fn null(client: &Client) {
     client.call(NULL, |_| Ok(()), |_| Ok(())).unwrap();
 }
@@ -108,13 +111,13 @@ fn a_slow_procedure_stops_no_other_connection() {
     for ordered in [false, true] {
         let configure = |builder: ServerBuilder| if ordered { builder.ordered() } else { builder };
         let Served { gate, addresses, _server } = serve("others", configure);
-        let connect = || addresses.iter().map(|at| Client::connect(at).unwrap()).collect::<Vec<_>>();
-        let (stopped, others) = (connect(), connect());
+        let connect_all = || addresses.iter().map(|at| connect(at)).collect::<Vec<_>>();
+        let (stopped, others) = (connect_all(), connect_all());
         let slow: Vec<_> = stopped.iter().map(begin_slow).collect();
         gate.wait_for(slow.len());
         others.iter().for_each(null);
         // And new ones.
-        connect().iter().for_each(null);
+        connect_all().iter().for_each(null);
         if !ordered {
             // Over sockets not even the other calls of its own connection.
             stopped[..SOCKETS].iter().for_each(null);
@@ -129,7 +132,7 @@ fn a_slow_procedure_stops_no_other_connection() {
 fn as_many_procedures_are_slow_at_a_time_over_sockets_as_there_are_threads() {
     const THREADS: usize = 2;
     let Served { gate, addresses, _server } = serve("threads", |builder| builder.threads(THREADS));
-    let clients: Vec<Client> = addresses.iter().map(|at| Client::connect(at).unwrap()).collect();
+    let clients: Vec<Client> = addresses.iter().map(|at| connect(at)).collect();
     let (sockets, others) = clients.split_at(SOCKETS);
     let slow: Vec<_> = sockets.iter().chain(sockets).map(begin_slow).collect();
     gate.wait_for(THREADS);

@@ -1,4 +1,4 @@
-//! What carries the messages of a client: one file per kind.
+//! What carries the messages of a client: one module per kind.
 //!
 //! A *frame* is [`crate::record::ROOM`] bytes and a message; streams write the record mark into that room.
 

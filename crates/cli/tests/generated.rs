@@ -3,11 +3,11 @@
 
 #[path = "generated/awkward_idl.rs"]
 mod awkward_idl;
-#[allow(dead_code)]
+#[allow(dead_code, clippy::all)]
 #[rustfmt::skip]
 #[path = "generated/awkward_x.rs"]
 mod awkward_x;
-#[allow(dead_code)]
+#[allow(dead_code, clippy::all)]
 #[rustfmt::skip]
 #[path = "generated/quadruple_x.rs"]
 mod quadruple_x;

@@ -1,16 +1,16 @@
 // Made by `sidestep idl` from awkward.idl. Changes belong there.
 
 /// What is declared beside modules.
-#[allow(dead_code, clippy::too_many_arguments, clippy::type_complexity)]
+#[allow(dead_code, clippy::all)]
 pub const EPSILON: f64 = 1e-9;
 
 /// `THIRD`
-#[allow(dead_code, clippy::too_many_arguments, clippy::type_complexity)]
+#[allow(dead_code, clippy::all)]
 pub const THIRD: ::sidestep_orb::cdr::Fixed<31, 31> =
     ::sidestep_orb::cdr::Fixed::constant(3333333333333333333333333333333);
 
 /// `Blob`
-#[allow(dead_code, clippy::too_many_arguments, clippy::type_complexity)]
+#[allow(dead_code, clippy::all)]
 pub type Blob = Vec<u8>;
 
 /// How it is used:
@@ -20,9 +20,10 @@ pub type Blob = Vec<u8>;
 ///
 /// This is a reference to such an object; [`OutermostServant`] is what implements one.
 #[derive(Debug, Clone, PartialEq)]
-#[allow(dead_code, clippy::too_many_arguments, clippy::type_complexity)]
+#[allow(dead_code, clippy::all)]
 pub struct Outermost(::sidestep_orb::Object);
 
+#[allow(dead_code, clippy::all)]
 impl ::sidestep_orb::Stub for Outermost {
     fn from_object(object: ::sidestep_orb::Object) -> Self {
         Self(object)
@@ -33,6 +34,7 @@ impl ::sidestep_orb::Stub for Outermost {
     }
 }
 
+#[allow(dead_code, clippy::all)]
 impl ::sidestep_orb::cdr::Reference for Outermost {
     const TYPE_ID: &'static str = "IDL:Outermost:1.0";
     const NAME: &'static str = "Outermost";
@@ -49,7 +51,7 @@ impl ::sidestep_orb::cdr::Reference for Outermost {
     }
 }
 
-#[allow(dead_code, clippy::too_many_arguments, clippy::type_complexity)]
+#[allow(dead_code, clippy::all)]
 impl Outermost {
     /// `many`
     pub fn many(
@@ -114,7 +116,7 @@ impl Outermost {
 }
 
 /// What implements `Outermost`.
-#[allow(dead_code, clippy::too_many_arguments, clippy::type_complexity)]
+#[allow(dead_code, clippy::all)]
 pub trait OutermostServant: Send + Sync + 'static {
     /// `many`
     fn many(
@@ -132,9 +134,10 @@ pub trait OutermostServant: Send + Sync + 'static {
 
 /// Makes a [`OutermostServant`] an object that an adapter can activate.
 #[derive(Debug)]
-#[allow(dead_code, clippy::too_many_arguments, clippy::type_complexity)]
+#[allow(dead_code, clippy::all)]
 pub struct OutermostSkeleton<S>(pub S);
 
+#[allow(dead_code, clippy::all)]
 impl<S: OutermostServant> ::sidestep_orb::Servant for OutermostSkeleton<S> {
     fn type_ids(&self) -> &'static [&'static str] {
         &["IDL:Outermost:1.0"]
@@ -172,7 +175,7 @@ impl<S: OutermostServant> ::sidestep_orb::Servant for OutermostSkeleton<S> {
 
 /// `A`
 #[forbid(unsafe_code)]
-#[allow(dead_code, clippy::too_many_arguments, clippy::type_complexity)]
+#[allow(dead_code, clippy::all)]
 pub mod a {
 
     /// `A::X`
@@ -227,7 +230,7 @@ pub mod a {
 
 /// `B`
 #[forbid(unsafe_code)]
-#[allow(dead_code, clippy::too_many_arguments, clippy::type_complexity)]
+#[allow(dead_code, clippy::all)]
 pub mod b {
 
     /// `B::X`
@@ -331,7 +334,7 @@ pub mod b {
 
 /// `CORBA`
 #[forbid(unsafe_code)]
-#[allow(dead_code, clippy::too_many_arguments, clippy::type_complexity)]
+#[allow(dead_code, clippy::all)]
 pub mod corba {
 
     /// `CORBA::Handle`
@@ -340,7 +343,7 @@ pub mod corba {
 
 /// The types that Rust has everywhere.
 #[forbid(unsafe_code)]
-#[allow(dead_code, clippy::too_many_arguments, clippy::type_complexity)]
+#[allow(dead_code, clippy::all)]
 pub mod prelude {
 
     /// `Prelude::Option`
@@ -1063,7 +1066,7 @@ pub mod prelude {
 
 /// Modules that are primitive types of Rust.
 #[forbid(unsafe_code)]
-#[allow(dead_code, clippy::too_many_arguments, clippy::type_complexity)]
+#[allow(dead_code, clippy::all)]
 pub mod u8_ {
 
     /// `u8::str`
@@ -1138,7 +1141,7 @@ pub mod u8_ {
 
 /// Names of Rust's own, and names that are no names.
 #[forbid(unsafe_code)]
-#[allow(dead_code, clippy::too_many_arguments, clippy::type_complexity)]
+#[allow(dead_code, clippy::all)]
 pub mod words {
 
     /// `Words::Keywords`
@@ -1424,7 +1427,7 @@ pub mod words {
 
 /// Names that become the same.
 #[forbid(unsafe_code)]
-#[allow(dead_code, clippy::too_many_arguments, clippy::type_complexity)]
+#[allow(dead_code, clippy::all)]
 pub mod same {
 
     /// `Same::foo_bar`
@@ -1760,7 +1763,7 @@ pub mod same {
 
 /// Names that are made.
 #[forbid(unsafe_code)]
-#[allow(dead_code, clippy::too_many_arguments, clippy::type_complexity)]
+#[allow(dead_code, clippy::all)]
 pub mod made {
 
     /// Why `f` of `Made::I` failed.
@@ -2283,7 +2286,7 @@ pub mod made {
 
 /// Operations that meet by inheritance.
 #[forbid(unsafe_code)]
-#[allow(dead_code, clippy::too_many_arguments, clippy::type_complexity)]
+#[allow(dead_code, clippy::all)]
 pub mod inherited {
 
     /// `Inherited::Left`

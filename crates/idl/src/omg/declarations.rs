@@ -19,12 +19,16 @@ impl Parser<'_> {
             "interface" => drop(self.interface(false)?),
             "local" => {
                 self.bump();
+                if !self.is_keyword("interface") {
+                    return self.expected("\"interface\"");
+                }
                 self.interface(true)?;
             }
-            "abstract" | "valuetype" | "custom" | "component" | "home" | "eventtype" | "native" => {
+            "abstract" | "valuetype" | "custom" | "component" | "home" | "eventtype" => {
                 return self
                     .error(format!("{keyword:?} belongs to value types or components, which are not supported"));
             }
+            "native" => return self.error("types that only the programming language knows are not supported"),
             "import" => {
                 let at = self.at();
                 self.diagnostics.warning(&at, "\"import\" is ignored");

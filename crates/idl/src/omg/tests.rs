@@ -68,6 +68,8 @@ fn errors_name_what_was_expected() {
     assert!(errors("module A {}; module a {};")[0].ends_with("declared at test.idl:1:8, which IDL forbids"));
     assert!(errors("module A { typedef long T; }; typedef a::T U;")[0].contains("\"a\" is declared as \"A\""));
     assert!(errors("struct A { long x; }; interface A;")[0].contains("\"A\" is declared already"));
+    assert!(errors("local struct A { long x; };")[0].contains("\"interface\" expected, \"struct\" found"));
+    assert!(errors("native N;")[0].contains("not supported"));
     assert!(errors("struct S { fixed x; };")[0].contains("\"<\" expected"));
     assert!(errors("struct _1 { long x; };")[0].contains("a letter expected"));
     assert!(errors("struct __x { long x; };")[0].contains("a letter expected"));

@@ -2,7 +2,7 @@
 
 /// The example of docs/orb.md.
 #[forbid(unsafe_code)]
-#[allow(dead_code, clippy::too_many_arguments, clippy::type_complexity)]
+#[allow(dead_code, clippy::all)]
 pub mod example {
 
     /// There is nothing to say.

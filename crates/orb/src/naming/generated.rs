@@ -2,7 +2,7 @@
 
 /// Names of objects, in contexts that form a graph.
 #[forbid(unsafe_code)]
-#[allow(dead_code, clippy::too_many_arguments, clippy::type_complexity)]
+#[allow(dead_code, clippy::all)]
 pub mod cos_naming {
 
     /// `CosNaming::Istring`

@@ -2,7 +2,7 @@
 
 /// `Types`
 #[forbid(unsafe_code)]
-#[allow(dead_code, clippy::too_many_arguments, clippy::type_complexity)]
+#[allow(dead_code, clippy::all)]
 pub mod types {
 
     /// `Types::Color`

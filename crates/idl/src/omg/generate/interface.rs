@@ -42,7 +42,7 @@ impl<'a> Generator<'a> {
         self.line("#[derive(Debug, Clone, PartialEq)]");
         self.item(&format!("pub struct {name}({ORB}::Object);"));
         self.line("");
-        self.line(&format!("impl {ORB}::Stub for {name} {{"));
+        self.item(&format!("impl {ORB}::Stub for {name} {{"));
         self.line(&format!("fn from_object(object: {ORB}::Object) -> Self {{"));
         self.line("Self(object)");
         self.line("}");
@@ -52,7 +52,7 @@ impl<'a> Generator<'a> {
         self.line("}");
         self.line("}");
         self.line("");
-        self.line(&format!("impl {CDR}::Reference for {name} {{"));
+        self.item(&format!("impl {CDR}::Reference for {name} {{"));
         self.line(&format!("const TYPE_ID: &'static str = {repository_id:?};"));
         self.line(&format!("const NAME: &'static str = {:?};", definition.name));
         self.line("");
@@ -70,7 +70,7 @@ impl<'a> Generator<'a> {
             if base != id {
                 let base = self.path(base, definition.parent);
                 self.line("");
-                self.line(&format!("impl From<{name}> for {base} {{"));
+                self.item(&format!("impl From<{name}> for {base} {{"));
                 self.line(&format!("fn from(derived: {name}) -> Self {{"));
                 self.line(&format!("{ORB}::Stub::from_object(derived.0)"));
                 self.line("}");
@@ -114,7 +114,7 @@ impl<'a> Generator<'a> {
         self.line("#[derive(Debug)]");
         self.item(&format!("pub struct {name}<S>(pub S);"));
         self.line("");
-        self.line(&format!("impl<S: {servant}> {ORB}::Servant for {name}<S> {{"));
+        self.item(&format!("impl<S: {servant}> {ORB}::Servant for {name}<S> {{"));
         self.line("fn type_ids(&self) -> &'static [&'static str] {");
         self.line(&format!("&[{}]", ids.join(", ")));
         self.line("}");

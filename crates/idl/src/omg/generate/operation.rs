@@ -51,7 +51,7 @@ impl Generator<'_> {
         self.line(&format!("{SYSTEM}({ORB}::SystemException),"));
         self.line("}");
         self.line("");
-        self.line(&format!("impl {ORB}::Failure for {name} {{"));
+        self.item(&format!("impl {ORB}::Failure for {name} {{"));
         self.line(&format!(
             "fn decode(id: &[u8], decoder: &mut {CDR}::Decoder<'_>) -> Option<::std::result::Result<Self, {CDR}::Error>> {{"
         ));
@@ -67,14 +67,14 @@ impl Generator<'_> {
         let sources: Vec<_> = sources.collect();
         for (variant, path) in &sources {
             self.line("");
-            self.line(&format!("impl From<{path}> for {name} {{"));
+            self.item(&format!("impl From<{path}> for {name} {{"));
             self.line(&format!("fn from(exception: {path}) -> Self {{"));
             self.line(&format!("Self::{variant}(exception)"));
             self.line("}");
             self.line("}");
         }
         self.line("");
-        self.line(&format!("impl ::std::fmt::Display for {name} {{"));
+        self.item(&format!("impl ::std::fmt::Display for {name} {{"));
         self.line("fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {");
         self.line("match self {");
         for (variant, _) in &sources {
@@ -84,7 +84,7 @@ impl Generator<'_> {
         self.line("}");
         self.line("}");
         self.line("");
-        self.line(&format!("impl ::std::error::Error for {name} {{}}"));
+        self.item(&format!("impl ::std::error::Error for {name} {{}}"));
     }
 
     /// The type of the error of an operation.

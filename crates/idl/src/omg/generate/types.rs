@@ -12,7 +12,7 @@ impl Generator<'_> {
         self.line("#[derive(Debug, Clone, PartialEq)]");
         self.fields(id, fields, parent);
         self.line("");
-        self.line(&format!("impl {CDR}::Cdr for {name} {{"));
+        self.item(&format!("impl {CDR}::Cdr for {name} {{"));
         self.line(&format!("const MIN_LEN: usize = {};", self.smallest(fields, parent, None)));
         self.encode(id, false);
         self.decode(id, false);
@@ -29,25 +29,25 @@ impl Generator<'_> {
         self.line("#[derive(Debug, Clone, PartialEq)]");
         self.fields(id, fields, parent);
         self.line("");
-        self.line(&format!("impl {ORB}::UserException for {name} {{"));
+        self.item(&format!("impl {ORB}::UserException for {name} {{"));
         self.line(&format!("const ID: &'static str = {repository_id:?};"));
         self.line("}");
         self.line("");
         self.line("/// The repository id stands in front of the members.");
-        self.line(&format!("impl {CDR}::Cdr for {name} {{"));
+        self.item(&format!("impl {CDR}::Cdr for {name} {{"));
         self.line(&format!("const MIN_LEN: usize = {};", self.smallest(fields, parent, Some(4))));
         self.encode(id, true);
         self.decode(id, true);
         self.line("}");
         self.type_code(id, "exception", fields);
         self.line("");
-        self.line(&format!("impl ::std::fmt::Display for {name} {{"));
+        self.item(&format!("impl ::std::fmt::Display for {name} {{"));
         self.line("fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {");
         self.line("::std::fmt::Debug::fmt(self, f)");
         self.line("}");
         self.line("}");
         self.line("");
-        self.line(&format!("impl ::std::error::Error for {name} {{}}"));
+        self.item(&format!("impl ::std::error::Error for {name} {{}}"));
     }
 
     fn fields(&mut self, id: DefId, fields: &[Field], parent: DefId) {
@@ -128,7 +128,7 @@ impl Generator<'_> {
     }
 
     pub(super) fn begin_type_code(&mut self, name: &str, path: &str) {
-        self.line(&format!("impl {CDR}::Typed for {name} {{"));
+        self.item(&format!("impl {CDR}::Typed for {name} {{"));
         self.line(&format!("fn type_code_in({path}: &mut {CDR}::Path) -> {CDR}::TypeCode {{"));
     }
 
@@ -148,7 +148,7 @@ impl Generator<'_> {
         }
         self.line("}");
         self.line("");
-        self.line(&format!("impl {CDR}::Cdr for {name} {{"));
+        self.item(&format!("impl {CDR}::Cdr for {name} {{"));
         self.line("const MIN_LEN: usize = 4;");
         self.line("");
         self.line(&format!(

@@ -34,7 +34,7 @@ impl Generator<'_> {
         }
         self.line("}");
         self.line("");
-        self.line(&format!("impl {CDR}::Cdr for {name} {{"));
+        self.item(&format!("impl {CDR}::Cdr for {name} {{"));
         self.line(&format!("const MIN_LEN: usize = <{discriminator} as {CDR}::Cdr>::MIN_LEN;"));
         self.union_encode(id, union, uncovered);
         self.union_decode(id, union, uncovered);

@@ -74,6 +74,10 @@ impl IServant for Made {
         Ok(())
     }
 
+    fn into_(&self) -> Result<(), SystemException> {
+        Ok(())
+    }
+
     fn plain(&self, encoder_: i32, foo_bar: String, _: String) -> Result<(i32, i32, String), SystemException> {
         Ok((encoder_, encoder_, foo_bar))
     }

@@ -1961,6 +1961,21 @@ pub mod made {
             )
         }
 
+        /// `into`
+        pub fn into_(&self) -> ::std::result::Result<(), ::sidestep_orb::SystemException> {
+            self.0.call("into", |_| Ok(()), |_| Ok(()))
+        }
+
+        /// Sends [`Self::into_`] now; what comes back is collected later.
+        pub fn begin_into_(
+            &self,
+        ) -> ::std::result::Result<
+            ::sidestep_orb::Deferred<(), ::sidestep_orb::SystemException>,
+            ::sidestep_orb::SystemException,
+        > {
+            self.0.begin("into", |_| Ok(()), |_| Ok(()))
+        }
+
         /// `plain`
         pub fn plain(
             &self,
@@ -2039,6 +2054,9 @@ pub mod made {
             outcome: i32,
         ) -> ::std::result::Result<(), ::sidestep_orb::SystemException>;
 
+        /// `into`
+        fn into_(&self) -> ::std::result::Result<(), ::sidestep_orb::SystemException>;
+
         /// `plain`
         fn plain(
             &self,
@@ -2097,6 +2115,11 @@ pub mod made {
                         ))
                     })?;
                     IServant::begin_f_(&self.0, argument_0, argument_1, argument_2, argument_3, argument_4)?;
+                    call.reply(|_| Ok(()))
+                }
+                "into" => {
+                    call.arguments(|_| Ok(()))?;
+                    IServant::into_(&self.0)?;
                     call.reply(|_| Ok(()))
                 }
                 "plain" => {

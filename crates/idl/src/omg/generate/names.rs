@@ -62,6 +62,9 @@ const IN_MODULES: [&str; 23] = [
 /// The variant of an error that is no exception of the IDL.
 pub(super) const SYSTEM: &str = "System";
 
+/// Calls of the prelude that take any value, and would be meant instead of an operation of that name.
+const IN_REFERENCES: [&str; 2] = ["into", "try_into"];
+
 /// What the parameters of a call must not hide.
 const IN_CALLS: [&str; 2] = ["decoder", "encoder"];
 
@@ -129,7 +132,7 @@ impl Names {
         // An interface inherits more than each of its bases.
         interfaces.sort_by_key(|(_, interface)| interface.inherited.len());
         for (id, interface) in interfaces {
-            let mut scope = Scope::default();
+            let mut scope = Scope::reserving(&IN_REFERENCES);
             // What is inherited is called as in its own interface, unless two bases have the same name for it.
             let inherited = interface.inherited.iter().filter_map(|base| self.interfaces.get(base));
             let inherited = inherited.flat_map(|base| &base.operations);

@@ -50,7 +50,8 @@ impl Object {
     #[inline]
     pub(crate) fn body<'a>(&'a self, reply: &'a Reply) -> Result<Decoder<'a>, SystemException> {
         let behind_header = Decoder::at(&reply.bytes, reply.format, reply.body);
-        Ok(behind_header.ok_or(Kind::Marshal.raised(Completion::Yes))?.with_context(self.orb()))
+        let decoder = behind_header.ok_or(Kind::Marshal.raised(Completion::Yes))?;
+        Ok(decoder.with_joints(&reply.joints).with_context(self.orb()))
     }
 
     /// The reference to where the object is.

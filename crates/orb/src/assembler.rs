@@ -18,6 +18,8 @@ pub(crate) struct Message<'a> {
     pub(crate) bytes: &'a [u8],
     /// What follows the bytes, if they are not all.
     pub(crate) rest: Option<Rest<'a>>,
+    /// Where fragments begin that values are aligned in: in GIOP 1.1.
+    pub(crate) joints: &'a [usize],
 }
 
 /// A message that lies in the memory of a transport.
@@ -43,7 +45,7 @@ impl<'a> Message<'a> {
         let _ = decoder.raw(header::LEN);
         match &self.rest {
             Some(rest) => decoder.with_rest(rest.source, rest.len),
-            None => decoder,
+            None => decoder.with_joints(self.joints),
         }
     }
 
@@ -77,11 +79,19 @@ pub(crate) struct Assembler {
     /// The largest message that is taken.
     limit: usize,
     /// Messages whose fragments have not all come, by request id; GIOP 1.1 has at most one.
-    partial: HashMap<u32, Vec<u8>>,
+    partial: HashMap<u32, Whole>,
     /// The bytes of all of them.
     held: usize,
     /// A message put together of fragments, while it is looked at.
-    assembled: Vec<u8>,
+    assembled: Whole,
+}
+
+/// What has come of a message in fragments.
+#[derive(Debug, Default)]
+struct Whole {
+    bytes: Vec<u8>,
+    /// Where fragments begin, if that matters.
+    joints: Vec<usize>,
 }
 
 /// What is read at once.
@@ -96,7 +106,7 @@ const UNNUMBERED: u32 = u32::MAX;
 impl Assembler {
     pub(crate) fn new(limit: usize) -> Self {
         let (buffer, partial) = (Vec::new(), HashMap::new());
-        Self { buffer, begin: 0, end: 0, limit, partial, held: 0, assembled: Vec::new() }
+        Self { buffer, begin: 0, end: 0, limit, partial, held: 0, assembled: Whole::default() }
     }
 
     /// Where the next bytes go. Grows only as bytes have come: an announced length allocates nothing.
@@ -172,19 +182,19 @@ impl Assembler {
             self.begin += size;
             let range = begin..begin + size;
             if !header.more_fragments && header.message_type != MessageType::Fragment {
-                return Ok(Some(Message { header, bytes: &self.buffer[range], rest: None }));
+                return Ok(Some(Message { header, bytes: &self.buffer[range], rest: None, joints: &[] }));
             }
             if self.keep(header, range)? {
                 break;
             }
         }
-        let header = header::Repr::parse(&header::Header::new_checked(&self.assembled)?)?;
-        Ok(Some(Message { header, bytes: &self.assembled, rest: None }))
+        let header = header::Repr::parse(&header::Header::new_checked(&self.assembled.bytes)?)?;
+        Ok(Some(Message { header, bytes: &self.assembled.bytes, rest: None, joints: &self.assembled.joints }))
     }
 
     /// Keeps a message that goes on, or adds a fragment; true if it was the last one.
     fn keep(&mut self, header: header::Repr, range: std::ops::Range<usize>) -> Result<bool, Broken> {
-        let message = Message { header, bytes: &self.buffer[range], rest: None };
+        let message = Message { header, bytes: &self.buffer[range], rest: None, joints: &[] };
         let mut decoder = message.decoder(CharSet::Latin1);
         let key = match header.version {
             Version::V1_2 => fragment::message_id(&mut decoder)?,
@@ -196,29 +206,33 @@ impl Assembler {
             }
             let size = message.bytes.len();
             self.held = within(self.held + size, self.limit)?;
-            let before = self.partial.insert(key, message.bytes.to_vec());
-            self.held -= before.map_or(0, |before| before.len());
+            let whole = Whole { bytes: message.bytes.to_vec(), joints: Vec::new() };
+            let before = self.partial.insert(key, whole);
+            self.held -= before.map_or(0, |before| before.bytes.len());
             return Ok(false);
         }
         let whole = self.partial.get_mut(&key).ok_or(Broken::StrayFragment)?;
         let more = &message.bytes[(header::LEN + fragment::header_len(header.version)).min(message.bytes.len())..];
-        let size = whole.len() + more.len();
+        let size = whole.bytes.len() + more.len();
         self.held = within(self.held + more.len(), self.limit)?;
-        whole.extend_from_slice(more);
+        if header.version < Version::V1_2 {
+            whole.joints.push(whole.bytes.len());
+        }
+        whole.bytes.extend_from_slice(more);
         if header.more_fragments {
             return Ok(false);
         }
         self.assembled = self.partial.remove(&key).ok_or(Broken::StrayFragment)?;
         self.held -= size;
-        let first = header::Repr::parse(&header::Header::new_checked(&self.assembled)?)?;
+        let first = header::Repr::parse(&header::Header::new_checked(&self.assembled.bytes)?)?;
         let size = u32::try_from(size - header::LEN).unwrap_or(u32::MAX);
-        header::Repr { more_fragments: false, size, ..first }.emit(&mut self.assembled);
+        header::Repr { more_fragments: false, size, ..first }.emit(&mut self.assembled.bytes);
         Ok(true)
     }
 
     /// Forgets the fragments of a request that was cancelled.
     pub(crate) fn forget(&mut self, request_id: u32) {
-        self.held -= self.partial.remove(&request_id).map_or(0, |whole| whole.len());
+        self.held -= self.partial.remove(&request_id).map_or(0, |whole| whole.bytes.len());
     }
 }
 

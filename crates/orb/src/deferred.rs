@@ -105,10 +105,10 @@ pub(crate) struct Again {
 impl Again {
     /// The request in the draft. `None` before GIOP 1.2, where bodies begin anywhere.
     pub(crate) fn of(draft: &Draft, operation: &str, encode: Encode<'_>) -> Option<Self> {
-        let ((version, chars), body) = draft.body().filter(|((version, _), _)| *version == Version::V1_2)?;
+        let (version, chars) = draft.format().filter(|(version, _)| *version == Version::V1_2)?;
         let mut kept = buffers::take();
         kept.clear();
-        match body {
+        match draft.body() {
             Some(body) => kept.extend_from_slice(body),
             None => {
                 let mut encoder = Encoder::new(kept, Format { minor: version.minor(), chars, ..Format::NATIVE });

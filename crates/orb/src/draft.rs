@@ -138,10 +138,14 @@ impl Draft {
         Ok(())
     }
 
-    /// How the values of the request are encoded, and the bytes of its body, if they are all there.
-    pub(crate) fn body(&self) -> Option<((Version, CharSet), Option<&[u8]>)> {
-        let body = if self.is_whole { Some(self.bytes().get(self.header.body..).unwrap_or_default()) } else { None };
-        Some((self.format?, body))
+    /// How the values of the request are encoded.
+    pub(crate) fn format(&self) -> Option<(Version, CharSet)> {
+        self.format
+    }
+
+    /// The bytes of its body, if they are all there.
+    pub(crate) fn body(&self) -> Option<&[u8]> {
+        if self.is_whole { Some(self.bytes().get(self.header.body..).unwrap_or_default()) } else { None }
     }
 
     /// Whether all of the message is in the draft.

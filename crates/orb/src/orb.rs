@@ -303,7 +303,7 @@ impl Orb {
     pub(crate) fn serve_locally(&self, bytes: &[u8], buffer: Vec<u8>) -> Option<Reply> {
         let header = header::Repr::parse(&header::Header::new_checked(bytes).ok()?).ok()?;
         let mut session = Session::local(buffer);
-        match serve(self, &Message { header, bytes, rest: None }, &mut session, None).ok()? {
+        match serve(self, &Message { header, bytes, rest: None, joints: &[] }, &mut session, None).ok()? {
             Answer::Reply => Reply::in_buffer(session.into_reply(), CharSet::Utf8),
             Answer::Nothing | Answer::Sent | Answer::Lost => None,
         }

@@ -4,16 +4,15 @@ mod peer;
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::sync::Arc;
 use std::time::Duration;
 
+use peer::elsewhere::elsewhere;
 use peer::foreign::exercise_byte_order;
 use peer::{
     Own, Peer, PeerSkeleton, exercise_anys, exercise_calls, exercise_exception_in_any, exercise_types, exercise_wide,
     seen_by, serve,
 };
-use sidestep_orb::{Completion, Kind, Orb, Poa, Refusal, Servant, ServantLocator, Stub, SystemException, Version};
-use sidestep_orb::{IdUniqueness, Policies, RequestProcessing, Retention};
+use sidestep_orb::{Completion, Kind, Orb, Stub, SystemException, Version};
 
 fn client() -> Orb {
     Orb::builder().build().unwrap()
@@ -187,29 +186,11 @@ fn a_server_that_is_gone_is_unreachable() {
     again.shutdown();
 }
 
-/// Sends everything to another object.
-struct Elsewhere(Peer);
-
-impl ServantLocator for Elsewhere {
-    fn preinvoke(&self, _: &[u8], _: &Poa, _: &str) -> Result<Arc<dyn Servant>, Refusal> {
-        Err(Refusal::Forward(self.0.object().clone()))
-    }
-}
-
 #[test]
 fn a_call_follows_where_it_is_sent() {
     let (near, far) = (tcp_server(), tcp_server());
     let (own, _) = serve(&far);
-    let policies = Policies {
-        id_uniqueness: IdUniqueness::Multiple,
-        retention: Retention::NonRetain,
-        request_processing: RequestProcessing::ServantManager,
-        ..Policies::default()
-    };
-    let poa = near.root_poa().create_poa("elsewhere", policies, None).unwrap();
-    poa.set_servant_locator(Arc::new(Elsewhere(own))).unwrap();
-    poa.manager().activate().unwrap();
-    let object = poa.create_reference("IDL:sidestep.test/Types/Peer:1.0").unwrap();
+    let object = elsewhere(&near, own.object());
     let text = object.ior().to_string();
     let peer: Peer = client().string_to_object(&text).unwrap().narrow().unwrap().unwrap();
     exercise_calls(&peer);

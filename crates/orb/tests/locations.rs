@@ -7,13 +7,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
+use peer::elsewhere::{LOCATED, located_by};
 use peer::{Own, Peer, PeerSkeleton, exercise_calls, serve};
 use raw::messages::{id_of, key_of, locate_request, message, reply, request, type_of};
 use raw::{Point, Raw};
 use sidestep_orb::cdr::{Cdr, CharSet, Decoder, Format};
 use sidestep_orb::{
-    Completion, IdUniqueness, Ior, Kind, Object, Orb, Poa, Policies, Refusal, RequestProcessing, Retention, Servant,
-    ServantLocator, Stub, SystemException, Version,
+    Completion, Ior, Kind, Object, Orb, Poa, Refusal, Servant, ServantLocator, Stub, SystemException, Version,
 };
 use sidestep_wire::giop::reply::Status;
 use sidestep_wire::giop::{MessageType, Target, header, locate, target};
@@ -52,17 +52,9 @@ impl ServantLocator for Elsewhere {
 
 /// An object of this broker that is at `to`, and one that may not be called.
 fn elsewhere(orb: &Orb, to: &Object) -> (Object, Object, Arc<Elsewhere>) {
-    let policies = Policies {
-        id_uniqueness: IdUniqueness::Multiple,
-        retention: Retention::NonRetain,
-        request_processing: RequestProcessing::ServantManager,
-        ..Policies::default()
-    };
-    let poa = orb.root_poa().create_poa("elsewhere", policies, None).unwrap();
     let locator =
         Arc::new(Elsewhere { to: to.clone(), gone: AtomicBool::new(false), own: Arc::new(PeerSkeleton(Own::new())) });
-    poa.set_servant_locator(locator.clone()).unwrap();
-    poa.manager().activate().unwrap();
+    let poa = located_by(orb, locator.clone());
     let refused = poa.create_reference_with_id(b"refused", TYPE_ID).unwrap();
     (poa.create_reference(TYPE_ID).unwrap(), refused, locator)
 }
@@ -133,13 +125,7 @@ fn calls_in_a_circle_are_given_up() {
     let (second, ..) = elsewhere(&two, own.object());
     let (first, ..) = elsewhere(&one, &second);
     // The second is at the first, which is at the second.
-    let policies = Policies {
-        retention: Retention::NonRetain,
-        id_uniqueness: IdUniqueness::Multiple,
-        request_processing: RequestProcessing::ServantManager,
-        ..Policies::default()
-    };
-    let poa = two.root_poa().create_poa("circle", policies, None).unwrap();
+    let poa = two.root_poa().create_poa("circle", LOCATED, None).unwrap();
     let (gone, servant) = (AtomicBool::new(false), Arc::new(PeerSkeleton(Own::new())));
     let back = poa.create_reference(TYPE_ID).unwrap();
     poa.set_servant_locator(Arc::new(Elsewhere { to: back.clone(), gone, own: servant })).unwrap();

@@ -9,11 +9,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 
+use peer::elsewhere::elsewhere;
 use peer::foreign::exercise_byte_order;
 use peer::{Peer, exercise_anys, exercise_calls, exercise_types, exercise_wide, serve};
 use sidestep_orb::cdr::WChar;
 use sidestep_orb::naming::{NameServer, cos_naming::NamingContext, parse_name, resolve};
-use sidestep_orb::{Kind, Orb, Stub, Version};
+use sidestep_orb::{Completion, Kind, Orb, Stub, Version};
 
 /// The peer, built once for all tests; `None` if the tools are missing.
 fn program() -> Option<&'static Path> {
@@ -68,14 +69,14 @@ struct Omni {
 }
 
 impl Omni {
-    /// Starts the peer; with a target it also has an object that passes calls on.
+    /// Starts the peer; with a target it also has an object that passes calls on, before the one that is elsewhere.
     fn start(options: &[&str], target: Option<&Peer>) -> Option<Self> {
         let mut command = Command::new(program()?);
         command.args(options).stdout(Stdio::piped()).env("OMNIORB_CONFIG", "/dev/null");
         command.args(target.map(|target| target.object().ior().to_string()));
         let mut child = command.spawn().expect("the peer");
         let lines = BufReader::new(child.stdout.take().expect("piped")).lines();
-        let count = 1 + usize::from(target.is_some());
+        let count = 2 + usize::from(target.is_some());
         let references: Vec<_> = lines.take(count).map(|line| line.expect("a reference")).collect();
         assert_eq!(references.len(), count, "the peer ended");
         Some(Self { child, references })
@@ -145,6 +146,46 @@ fn we_call_omniorb_in_older_versions() {
         exercise_calls(&peer);
         orb.shutdown();
     }
+}
+
+/// Either of us sends calls elsewhere: to the target of the proxy, to its own object, and to objects of the other one.
+#[test]
+fn calls_are_sent_elsewhere_both_ways() {
+    for version in ["1.2", "1.1", "1.0"] {
+        let (orb, far) = (server(), server());
+        let (own, _) = serve(&far);
+        let options = [LOOPBACK[0], LOOPBACK[1], "-ORBmaxGIOPVersion", version];
+        // They send us to an object of their own, and to one of ours.
+        let Some(omni) = Omni::start(&options, None) else { return };
+        follow(&omni, &orb, 1, version);
+        let omni = Omni::start(&options, Some(&own)).unwrap();
+        follow(&omni, &orb, 2, version);
+        // We send them to an object of ours, and to one of theirs; they ask where it is before the first call.
+        let theirs = omni.peer(&orb, 0);
+        for to in [own.object(), theirs.object()] {
+            let object = Peer::from_object(elsewhere(&orb, to));
+            let omni = Omni::start(&options, Some(&object)).unwrap();
+            exercise_calls(&omni.peer(&orb, 1));
+        }
+        orb.shutdown();
+        far.shutdown();
+    }
+}
+
+/// Calls of every kind to an object that is elsewhere.
+fn follow(omni: &Omni, orb: &Orb, which: usize, version: &str) {
+    let again = || Peer::from_object(orb.string_to_object(&omni.references[which]).unwrap());
+    exercise_calls(&again());
+    let peer = again();
+    let deferred = peer.begin_a_long(5, 0).unwrap().collect().map(|(result, ..)| result);
+    match version {
+        "1.2" => assert_eq!(deferred, Ok(5)),
+        // What was written behind one header does not fit behind another: the next call goes there.
+        _ => assert_eq!(deferred, Err(Kind::Transient.raised(Completion::No))),
+    }
+    assert_eq!(peer.begin_a_long(6, 0).unwrap().collect().unwrap().0, 6);
+    // omniORB says that it has such an object, and only a call learns more.
+    assert_eq!(again().object().locate(), Ok(true));
 }
 
 /// omniORB does not agree on code sets before GIOP 1.2, also not with itself.

@@ -29,6 +29,8 @@ pub(crate) struct Reply {
     pub(crate) status: Status,
     /// Where the body begins.
     pub(crate) body: usize,
+    /// Where fragments begin that values are aligned in.
+    pub(crate) joints: Vec<usize>,
 }
 
 /// What was asked, and so which answers there are.
@@ -138,6 +140,7 @@ fn deliver_plain(connection: &Connection, own: &mut Own<'_>, plain: reply::Plain
         reply.bytes.clear();
         reply.bytes.extend_from_slice(bytes);
         (reply.format, reply.status, reply.body) = (format, Status::Replied(plain.status), reply::Plain::BODY);
+        reply.joints.clear();
         true
     };
     hand_out(connection, own, plain.request_id, fill)
@@ -154,6 +157,8 @@ fn deliver(connection: &Connection, own: &mut Own<'_>, message: &Message<'_>) ->
     let Parsed { request_id, status, body } = parse(message, connection.chars).ok_or(Fault::Malformed)?;
     let fill = |reply: &mut Reply| {
         (reply.format, reply.status, reply.body) = (message.format(connection.chars), status, body);
+        reply.joints.clear();
+        reply.joints.extend_from_slice(message.joints);
         message.copy_to(&mut reply.bytes)
     };
     hand_out(connection, own, request_id, fill)
@@ -204,7 +209,13 @@ fn parse(message: &Message<'_>, chars: CharSet) -> Option<Parsed> {
 
 impl Default for Reply {
     fn default() -> Self {
-        Self { bytes: Vec::new(), format: Format::NATIVE, status: Status::Replied(reply::Status::NoException), body: 0 }
+        Self {
+            bytes: Vec::new(),
+            format: Format::NATIVE,
+            status: Status::Replied(reply::Status::NoException),
+            body: 0,
+            joints: Vec::new(),
+        }
     }
 }
 
@@ -212,8 +223,8 @@ impl Reply {
     /// The reply in this buffer.
     pub(crate) fn in_buffer(bytes: Vec<u8>, chars: CharSet) -> Option<Self> {
         let header = header::Repr::parse(&header::Header::new_checked(bytes.as_slice()).ok()?).ok()?;
-        let message = Message { header, bytes: &bytes, rest: None };
+        let message = Message { header, bytes: &bytes, rest: None, joints: &[] };
         let (Parsed { status, body, .. }, format) = (parse(&message, chars)?, message.format(chars));
-        Some(Self { bytes, format, status, body })
+        Some(Self { bytes, format, status, body, joints: Vec::new() })
     }
 }

@@ -80,7 +80,7 @@ pub(crate) fn serve(
     if !matches!(served, Err(Broken::Giop(giop::Error::Cdr(cdr::Error::Elsewhere)))) || !message.copy_to(&mut bytes) {
         return served;
     }
-    serve_where_it_lies(orb, &Message { header: message.header, bytes: &bytes, rest: None }, session, line)
+    serve_where_it_lies(orb, &Message { header: message.header, bytes: &bytes, rest: None, joints: &[] }, session, line)
 }
 
 fn serve_where_it_lies(

@@ -291,6 +291,695 @@ pub mod types {
         }
     }
 
+    /// A union for every kind of discriminator.
+    #[derive(Debug, Clone, PartialEq)]
+    pub enum OfBoolean {
+        /// `yes`
+        Yes(i32),
+        /// `no`
+        No(String),
+    }
+
+    impl ::sidestep_orb::cdr::Cdr for OfBoolean {
+        const MIN_LEN: usize = <bool as ::sidestep_orb::cdr::Cdr>::MIN_LEN;
+
+        fn encode(
+            &self,
+            encoder: &mut ::sidestep_orb::cdr::Encoder,
+        ) -> ::std::result::Result<(), ::sidestep_orb::cdr::Error> {
+            match self {
+                Self::Yes(value) => {
+                    <bool as ::sidestep_orb::cdr::Cdr>::encode(&true, encoder)?;
+                    ::sidestep_orb::cdr::Cdr::encode(value, encoder)
+                }
+                Self::No(value) => {
+                    <bool as ::sidestep_orb::cdr::Cdr>::encode(&false, encoder)?;
+                    ::sidestep_orb::cdr::Cdr::encode(value, encoder)
+                }
+            }
+        }
+
+        fn decode(
+            decoder: &mut ::sidestep_orb::cdr::Decoder<'_>,
+        ) -> ::std::result::Result<Self, ::sidestep_orb::cdr::Error> {
+            let label = <bool as ::sidestep_orb::cdr::Cdr>::decode(decoder)?;
+            Ok(match label {
+                true => Self::Yes(::sidestep_orb::cdr::Cdr::decode(decoder)?),
+                false => Self::No(::sidestep_orb::cdr::Cdr::decode(decoder)?),
+            })
+        }
+    }
+
+    impl ::sidestep_orb::cdr::Typed for OfBoolean {
+        fn type_code_in(path: &mut ::sidestep_orb::cdr::Path) -> ::sidestep_orb::cdr::TypeCode {
+            path.enter("IDL:sidestep.test/Types/OfBoolean:1.0", |path| {
+                let discriminator = <bool as ::sidestep_orb::cdr::Typed>::type_code_in(path);
+                let members = vec![
+                    (1, "yes", <i32 as ::sidestep_orb::cdr::Typed>::type_code_in(path)),
+                    (0, "no", <String as ::sidestep_orb::cdr::Typed>::type_code_in(path)),
+                ];
+                ::sidestep_orb::cdr::TypeCode::union(
+                    "IDL:sidestep.test/Types/OfBoolean:1.0",
+                    "OfBoolean",
+                    discriminator,
+                    None,
+                    members,
+                )
+            })
+        }
+    }
+
+    /// `Types::OfChar`
+    #[derive(Debug, Clone, PartialEq)]
+    pub enum OfChar {
+        /// `letter`
+        Letter {
+            /// Which of its labels selects it.
+            label: char,
+            /// The member.
+            value: i16,
+        },
+        /// `other`
+        Other {
+            /// Which of its labels selects it.
+            label: char,
+            /// The member.
+            value: f64,
+        },
+    }
+
+    impl ::sidestep_orb::cdr::Cdr for OfChar {
+        const MIN_LEN: usize = <char as ::sidestep_orb::cdr::Cdr>::MIN_LEN;
+
+        fn encode(
+            &self,
+            encoder: &mut ::sidestep_orb::cdr::Encoder,
+        ) -> ::std::result::Result<(), ::sidestep_orb::cdr::Error> {
+            match self {
+                Self::Letter { label, value } => {
+                    if !matches!(*label, 'a' | 'z') {
+                        return Err(::sidestep_orb::cdr::Error::Discriminator { union: "OfChar" });
+                    }
+                    ::sidestep_orb::cdr::Cdr::encode(label, encoder)?;
+                    ::sidestep_orb::cdr::Cdr::encode(value, encoder)
+                }
+                Self::Other { label, value } => {
+                    if matches!(*label, 'a' | 'z') {
+                        return Err(::sidestep_orb::cdr::Error::Discriminator { union: "OfChar" });
+                    }
+                    ::sidestep_orb::cdr::Cdr::encode(label, encoder)?;
+                    ::sidestep_orb::cdr::Cdr::encode(value, encoder)
+                }
+            }
+        }
+
+        fn decode(
+            decoder: &mut ::sidestep_orb::cdr::Decoder<'_>,
+        ) -> ::std::result::Result<Self, ::sidestep_orb::cdr::Error> {
+            let label = <char as ::sidestep_orb::cdr::Cdr>::decode(decoder)?;
+            Ok(match label {
+                'a' | 'z' => Self::Letter { label, value: ::sidestep_orb::cdr::Cdr::decode(decoder)? },
+                _ => Self::Other { label, value: ::sidestep_orb::cdr::Cdr::decode(decoder)? },
+            })
+        }
+    }
+
+    impl ::sidestep_orb::cdr::Typed for OfChar {
+        fn type_code_in(path: &mut ::sidestep_orb::cdr::Path) -> ::sidestep_orb::cdr::TypeCode {
+            path.enter("IDL:sidestep.test/Types/OfChar:1.0", |path| {
+                let discriminator = <char as ::sidestep_orb::cdr::Typed>::type_code_in(path);
+                let members = vec![
+                    (97, "letter", <i16 as ::sidestep_orb::cdr::Typed>::type_code_in(path)),
+                    (122, "letter", <i16 as ::sidestep_orb::cdr::Typed>::type_code_in(path)),
+                    (0, "other", <f64 as ::sidestep_orb::cdr::Typed>::type_code_in(path)),
+                ];
+                ::sidestep_orb::cdr::TypeCode::union(
+                    "IDL:sidestep.test/Types/OfChar:1.0",
+                    "OfChar",
+                    discriminator,
+                    Some(2),
+                    members,
+                )
+            })
+        }
+    }
+
+    /// `Types::OfUShort`
+    #[derive(Debug, Clone, PartialEq)]
+    pub enum OfUShort {
+        /// `most`
+        Most(u8),
+        /// `least`
+        Least(String),
+        /// A label that selects no member.
+        NoMember(u16),
+    }
+
+    impl ::sidestep_orb::cdr::Cdr for OfUShort {
+        const MIN_LEN: usize = <u16 as ::sidestep_orb::cdr::Cdr>::MIN_LEN;
+
+        fn encode(
+            &self,
+            encoder: &mut ::sidestep_orb::cdr::Encoder,
+        ) -> ::std::result::Result<(), ::sidestep_orb::cdr::Error> {
+            match self {
+                Self::Most(value) => {
+                    <u16 as ::sidestep_orb::cdr::Cdr>::encode(&65535, encoder)?;
+                    ::sidestep_orb::cdr::Cdr::encode(value, encoder)
+                }
+                Self::Least(value) => {
+                    <u16 as ::sidestep_orb::cdr::Cdr>::encode(&0, encoder)?;
+                    ::sidestep_orb::cdr::Cdr::encode(value, encoder)
+                }
+                Self::NoMember(label) if !matches!(*label, 65535 | 0) => {
+                    ::sidestep_orb::cdr::Cdr::encode(label, encoder)
+                }
+                Self::NoMember(_) => Err(::sidestep_orb::cdr::Error::Discriminator { union: "OfUShort" }),
+            }
+        }
+
+        fn decode(
+            decoder: &mut ::sidestep_orb::cdr::Decoder<'_>,
+        ) -> ::std::result::Result<Self, ::sidestep_orb::cdr::Error> {
+            let label = <u16 as ::sidestep_orb::cdr::Cdr>::decode(decoder)?;
+            Ok(match label {
+                65535 => Self::Most(::sidestep_orb::cdr::Cdr::decode(decoder)?),
+                0 => Self::Least(::sidestep_orb::cdr::Cdr::decode(decoder)?),
+                _ => Self::NoMember(label),
+            })
+        }
+    }
+
+    impl ::sidestep_orb::cdr::Typed for OfUShort {
+        fn type_code_in(path: &mut ::sidestep_orb::cdr::Path) -> ::sidestep_orb::cdr::TypeCode {
+            path.enter("IDL:sidestep.test/Types/OfUShort:1.0", |path| {
+                let discriminator = <u16 as ::sidestep_orb::cdr::Typed>::type_code_in(path);
+                let members = vec![
+                    (65535, "most", <u8 as ::sidestep_orb::cdr::Typed>::type_code_in(path)),
+                    (0, "least", <String as ::sidestep_orb::cdr::Typed>::type_code_in(path)),
+                ];
+                ::sidestep_orb::cdr::TypeCode::union(
+                    "IDL:sidestep.test/Types/OfUShort:1.0",
+                    "OfUShort",
+                    discriminator,
+                    None,
+                    members,
+                )
+            })
+        }
+    }
+
+    /// `Types::OfLong`
+    #[derive(Debug, Clone, PartialEq)]
+    pub enum OfLong {
+        /// `least`
+        Least(String),
+        /// `some`
+        Some(Vec<i32>),
+        /// `other`
+        Other {
+            /// Which of its labels selects it.
+            label: i32,
+            /// The member.
+            value: bool,
+        },
+    }
+
+    impl ::sidestep_orb::cdr::Cdr for OfLong {
+        const MIN_LEN: usize = <i32 as ::sidestep_orb::cdr::Cdr>::MIN_LEN;
+
+        fn encode(
+            &self,
+            encoder: &mut ::sidestep_orb::cdr::Encoder,
+        ) -> ::std::result::Result<(), ::sidestep_orb::cdr::Error> {
+            match self {
+                Self::Least(value) => {
+                    <i32 as ::sidestep_orb::cdr::Cdr>::encode(&-2147483647, encoder)?;
+                    ::sidestep_orb::cdr::Cdr::encode(value, encoder)
+                }
+                Self::Some(value) => {
+                    <i32 as ::sidestep_orb::cdr::Cdr>::encode(&7, encoder)?;
+                    ::sidestep_orb::cdr::Cdr::encode(value, encoder)
+                }
+                Self::Other { label, value } => {
+                    if matches!(*label, -2147483647 | 7) {
+                        return Err(::sidestep_orb::cdr::Error::Discriminator { union: "OfLong" });
+                    }
+                    ::sidestep_orb::cdr::Cdr::encode(label, encoder)?;
+                    ::sidestep_orb::cdr::Cdr::encode(value, encoder)
+                }
+            }
+        }
+
+        fn decode(
+            decoder: &mut ::sidestep_orb::cdr::Decoder<'_>,
+        ) -> ::std::result::Result<Self, ::sidestep_orb::cdr::Error> {
+            let label = <i32 as ::sidestep_orb::cdr::Cdr>::decode(decoder)?;
+            Ok(match label {
+                -2147483647 => Self::Least(::sidestep_orb::cdr::Cdr::decode(decoder)?),
+                7 => Self::Some(::sidestep_orb::cdr::Cdr::decode(decoder)?),
+                _ => Self::Other { label, value: ::sidestep_orb::cdr::Cdr::decode(decoder)? },
+            })
+        }
+    }
+
+    impl ::sidestep_orb::cdr::Typed for OfLong {
+        fn type_code_in(path: &mut ::sidestep_orb::cdr::Path) -> ::sidestep_orb::cdr::TypeCode {
+            path.enter("IDL:sidestep.test/Types/OfLong:1.0", |path| {
+                let discriminator = <i32 as ::sidestep_orb::cdr::Typed>::type_code_in(path);
+                let members = vec![
+                    (-2147483647, "least", <String as ::sidestep_orb::cdr::Typed>::type_code_in(path)),
+                    (7, "some", <Vec<i32> as ::sidestep_orb::cdr::Typed>::type_code_in(path)),
+                    (0, "other", <bool as ::sidestep_orb::cdr::Typed>::type_code_in(path)),
+                ];
+                ::sidestep_orb::cdr::TypeCode::union(
+                    "IDL:sidestep.test/Types/OfLong:1.0",
+                    "OfLong",
+                    discriminator,
+                    Some(2),
+                    members,
+                )
+            })
+        }
+    }
+
+    /// `Types::OfULong`
+    #[derive(Debug, Clone, PartialEq)]
+    pub enum OfULong {
+        /// `most`
+        Most(String),
+        /// `other`
+        Other {
+            /// Which of its labels selects it.
+            label: u32,
+            /// The member.
+            value: u8,
+        },
+    }
+
+    impl ::sidestep_orb::cdr::Cdr for OfULong {
+        const MIN_LEN: usize = <u32 as ::sidestep_orb::cdr::Cdr>::MIN_LEN;
+
+        fn encode(
+            &self,
+            encoder: &mut ::sidestep_orb::cdr::Encoder,
+        ) -> ::std::result::Result<(), ::sidestep_orb::cdr::Error> {
+            match self {
+                Self::Most(value) => {
+                    <u32 as ::sidestep_orb::cdr::Cdr>::encode(&4294967295, encoder)?;
+                    ::sidestep_orb::cdr::Cdr::encode(value, encoder)
+                }
+                Self::Other { label, value } => {
+                    if matches!(*label, 4294967295) {
+                        return Err(::sidestep_orb::cdr::Error::Discriminator { union: "OfULong" });
+                    }
+                    ::sidestep_orb::cdr::Cdr::encode(label, encoder)?;
+                    ::sidestep_orb::cdr::Cdr::encode(value, encoder)
+                }
+            }
+        }
+
+        fn decode(
+            decoder: &mut ::sidestep_orb::cdr::Decoder<'_>,
+        ) -> ::std::result::Result<Self, ::sidestep_orb::cdr::Error> {
+            let label = <u32 as ::sidestep_orb::cdr::Cdr>::decode(decoder)?;
+            Ok(match label {
+                4294967295 => Self::Most(::sidestep_orb::cdr::Cdr::decode(decoder)?),
+                _ => Self::Other { label, value: ::sidestep_orb::cdr::Cdr::decode(decoder)? },
+            })
+        }
+    }
+
+    impl ::sidestep_orb::cdr::Typed for OfULong {
+        fn type_code_in(path: &mut ::sidestep_orb::cdr::Path) -> ::sidestep_orb::cdr::TypeCode {
+            path.enter("IDL:sidestep.test/Types/OfULong:1.0", |path| {
+                let discriminator = <u32 as ::sidestep_orb::cdr::Typed>::type_code_in(path);
+                let members = vec![
+                    (4294967295, "most", <String as ::sidestep_orb::cdr::Typed>::type_code_in(path)),
+                    (0, "other", <u8 as ::sidestep_orb::cdr::Typed>::type_code_in(path)),
+                ];
+                ::sidestep_orb::cdr::TypeCode::union(
+                    "IDL:sidestep.test/Types/OfULong:1.0",
+                    "OfULong",
+                    discriminator,
+                    Some(1),
+                    members,
+                )
+            })
+        }
+    }
+
+    /// `Types::OfLongLong`
+    #[derive(Debug, Clone, PartialEq)]
+    pub enum OfLongLong {
+        /// `least`
+        Least(u8),
+        /// `one`
+        One(String),
+        /// A label that selects no member.
+        NoMember(i64),
+    }
+
+    impl ::sidestep_orb::cdr::Cdr for OfLongLong {
+        const MIN_LEN: usize = <i64 as ::sidestep_orb::cdr::Cdr>::MIN_LEN;
+
+        fn encode(
+            &self,
+            encoder: &mut ::sidestep_orb::cdr::Encoder,
+        ) -> ::std::result::Result<(), ::sidestep_orb::cdr::Error> {
+            match self {
+                Self::Least(value) => {
+                    <i64 as ::sidestep_orb::cdr::Cdr>::encode(&-9223372036854775807, encoder)?;
+                    ::sidestep_orb::cdr::Cdr::encode(value, encoder)
+                }
+                Self::One(value) => {
+                    <i64 as ::sidestep_orb::cdr::Cdr>::encode(&1, encoder)?;
+                    ::sidestep_orb::cdr::Cdr::encode(value, encoder)
+                }
+                Self::NoMember(label) if !matches!(*label, -9223372036854775807 | 1) => {
+                    ::sidestep_orb::cdr::Cdr::encode(label, encoder)
+                }
+                Self::NoMember(_) => Err(::sidestep_orb::cdr::Error::Discriminator { union: "OfLongLong" }),
+            }
+        }
+
+        fn decode(
+            decoder: &mut ::sidestep_orb::cdr::Decoder<'_>,
+        ) -> ::std::result::Result<Self, ::sidestep_orb::cdr::Error> {
+            let label = <i64 as ::sidestep_orb::cdr::Cdr>::decode(decoder)?;
+            Ok(match label {
+                -9223372036854775807 => Self::Least(::sidestep_orb::cdr::Cdr::decode(decoder)?),
+                1 => Self::One(::sidestep_orb::cdr::Cdr::decode(decoder)?),
+                _ => Self::NoMember(label),
+            })
+        }
+    }
+
+    impl ::sidestep_orb::cdr::Typed for OfLongLong {
+        fn type_code_in(path: &mut ::sidestep_orb::cdr::Path) -> ::sidestep_orb::cdr::TypeCode {
+            path.enter("IDL:sidestep.test/Types/OfLongLong:1.0", |path| {
+                let discriminator = <i64 as ::sidestep_orb::cdr::Typed>::type_code_in(path);
+                let members = vec![
+                    (-9223372036854775807, "least", <u8 as ::sidestep_orb::cdr::Typed>::type_code_in(path)),
+                    (1, "one", <String as ::sidestep_orb::cdr::Typed>::type_code_in(path)),
+                ];
+                ::sidestep_orb::cdr::TypeCode::union(
+                    "IDL:sidestep.test/Types/OfLongLong:1.0",
+                    "OfLongLong",
+                    discriminator,
+                    None,
+                    members,
+                )
+            })
+        }
+    }
+
+    /// `Types::OfULongLong`
+    #[derive(Debug, Clone, PartialEq)]
+    pub enum OfULongLong {
+        /// `most`
+        Most(f64),
+        /// `other`
+        Other {
+            /// Which of its labels selects it.
+            label: u64,
+            /// The member.
+            value: Small,
+        },
+    }
+
+    impl ::sidestep_orb::cdr::Cdr for OfULongLong {
+        const MIN_LEN: usize = <u64 as ::sidestep_orb::cdr::Cdr>::MIN_LEN;
+
+        fn encode(
+            &self,
+            encoder: &mut ::sidestep_orb::cdr::Encoder,
+        ) -> ::std::result::Result<(), ::sidestep_orb::cdr::Error> {
+            match self {
+                Self::Most(value) => {
+                    <u64 as ::sidestep_orb::cdr::Cdr>::encode(&18446744073709551615, encoder)?;
+                    ::sidestep_orb::cdr::Cdr::encode(value, encoder)
+                }
+                Self::Other { label, value } => {
+                    if matches!(*label, 18446744073709551615) {
+                        return Err(::sidestep_orb::cdr::Error::Discriminator { union: "OfULongLong" });
+                    }
+                    ::sidestep_orb::cdr::Cdr::encode(label, encoder)?;
+                    ::sidestep_orb::cdr::Cdr::encode(value, encoder)
+                }
+            }
+        }
+
+        fn decode(
+            decoder: &mut ::sidestep_orb::cdr::Decoder<'_>,
+        ) -> ::std::result::Result<Self, ::sidestep_orb::cdr::Error> {
+            let label = <u64 as ::sidestep_orb::cdr::Cdr>::decode(decoder)?;
+            Ok(match label {
+                18446744073709551615 => Self::Most(::sidestep_orb::cdr::Cdr::decode(decoder)?),
+                _ => Self::Other { label, value: ::sidestep_orb::cdr::Cdr::decode(decoder)? },
+            })
+        }
+    }
+
+    impl ::sidestep_orb::cdr::Typed for OfULongLong {
+        fn type_code_in(path: &mut ::sidestep_orb::cdr::Path) -> ::sidestep_orb::cdr::TypeCode {
+            path.enter("IDL:sidestep.test/Types/OfULongLong:1.0", |path| {
+                let discriminator = <u64 as ::sidestep_orb::cdr::Typed>::type_code_in(path);
+                let members = vec![
+                    (-1, "most", <f64 as ::sidestep_orb::cdr::Typed>::type_code_in(path)),
+                    (0, "other", <Small as ::sidestep_orb::cdr::Typed>::type_code_in(path)),
+                ];
+                ::sidestep_orb::cdr::TypeCode::union(
+                    "IDL:sidestep.test/Types/OfULongLong:1.0",
+                    "OfULongLong",
+                    discriminator,
+                    Some(1),
+                    members,
+                )
+            })
+        }
+    }
+
+    /// `Types::Nested`
+    #[derive(Debug, Clone, PartialEq)]
+    pub enum Nested {
+        /// `inner`
+        Inner(OfChar),
+        /// `content`
+        Content(::sidestep_orb::cdr::Any),
+        /// `chosen`
+        Chosen {
+            /// Which of its labels selects it.
+            label: Color,
+            /// The member.
+            value: Choice,
+        },
+    }
+
+    impl ::sidestep_orb::cdr::Cdr for Nested {
+        const MIN_LEN: usize = <Color as ::sidestep_orb::cdr::Cdr>::MIN_LEN;
+
+        fn encode(
+            &self,
+            encoder: &mut ::sidestep_orb::cdr::Encoder,
+        ) -> ::std::result::Result<(), ::sidestep_orb::cdr::Error> {
+            match self {
+                Self::Inner(value) => {
+                    <Color as ::sidestep_orb::cdr::Cdr>::encode(&Color::Red, encoder)?;
+                    ::sidestep_orb::cdr::Cdr::encode(value, encoder)
+                }
+                Self::Content(value) => {
+                    <Color as ::sidestep_orb::cdr::Cdr>::encode(&Color::Green, encoder)?;
+                    ::sidestep_orb::cdr::Cdr::encode(value, encoder)
+                }
+                Self::Chosen { label, value } => {
+                    if matches!(*label, Color::Red | Color::Green) {
+                        return Err(::sidestep_orb::cdr::Error::Discriminator { union: "Nested" });
+                    }
+                    ::sidestep_orb::cdr::Cdr::encode(label, encoder)?;
+                    ::sidestep_orb::cdr::Cdr::encode(value, encoder)
+                }
+            }
+        }
+
+        fn decode(
+            decoder: &mut ::sidestep_orb::cdr::Decoder<'_>,
+        ) -> ::std::result::Result<Self, ::sidestep_orb::cdr::Error> {
+            let label = <Color as ::sidestep_orb::cdr::Cdr>::decode(decoder)?;
+            Ok(match label {
+                Color::Red => Self::Inner(::sidestep_orb::cdr::Cdr::decode(decoder)?),
+                Color::Green => Self::Content(::sidestep_orb::cdr::Cdr::decode(decoder)?),
+                _ => Self::Chosen { label, value: ::sidestep_orb::cdr::Cdr::decode(decoder)? },
+            })
+        }
+    }
+
+    impl ::sidestep_orb::cdr::Typed for Nested {
+        fn type_code_in(path: &mut ::sidestep_orb::cdr::Path) -> ::sidestep_orb::cdr::TypeCode {
+            path.enter("IDL:sidestep.test/Types/Nested:1.0", |path| {
+                let discriminator = <Color as ::sidestep_orb::cdr::Typed>::type_code_in(path);
+                let members = vec![
+                    (0, "inner", <OfChar as ::sidestep_orb::cdr::Typed>::type_code_in(path)),
+                    (1, "content", <::sidestep_orb::cdr::Any as ::sidestep_orb::cdr::Typed>::type_code_in(path)),
+                    (0, "chosen", <Choice as ::sidestep_orb::cdr::Typed>::type_code_in(path)),
+                ];
+                ::sidestep_orb::cdr::TypeCode::union(
+                    "IDL:sidestep.test/Types/Nested:1.0",
+                    "Nested",
+                    discriminator,
+                    Some(2),
+                    members,
+                )
+            })
+        }
+    }
+
+    /// `Types::OfWide`
+    #[derive(Debug, Clone, PartialEq)]
+    pub enum OfWide {
+        /// `letter`
+        Letter(::sidestep_orb::cdr::WChar),
+        /// `other`
+        Other {
+            /// Which of its labels selects it.
+            label: i16,
+            /// The member.
+            value: ::sidestep_orb::cdr::WString,
+        },
+    }
+
+    impl ::sidestep_orb::cdr::Cdr for OfWide {
+        const MIN_LEN: usize = <i16 as ::sidestep_orb::cdr::Cdr>::MIN_LEN;
+
+        fn encode(
+            &self,
+            encoder: &mut ::sidestep_orb::cdr::Encoder,
+        ) -> ::std::result::Result<(), ::sidestep_orb::cdr::Error> {
+            match self {
+                Self::Letter(value) => {
+                    <i16 as ::sidestep_orb::cdr::Cdr>::encode(&1, encoder)?;
+                    ::sidestep_orb::cdr::Cdr::encode(value, encoder)
+                }
+                Self::Other { label, value } => {
+                    if matches!(*label, 1) {
+                        return Err(::sidestep_orb::cdr::Error::Discriminator { union: "OfWide" });
+                    }
+                    ::sidestep_orb::cdr::Cdr::encode(label, encoder)?;
+                    ::sidestep_orb::cdr::Cdr::encode(value, encoder)
+                }
+            }
+        }
+
+        fn decode(
+            decoder: &mut ::sidestep_orb::cdr::Decoder<'_>,
+        ) -> ::std::result::Result<Self, ::sidestep_orb::cdr::Error> {
+            let label = <i16 as ::sidestep_orb::cdr::Cdr>::decode(decoder)?;
+            Ok(match label {
+                1 => Self::Letter(::sidestep_orb::cdr::Cdr::decode(decoder)?),
+                _ => Self::Other { label, value: ::sidestep_orb::cdr::Cdr::decode(decoder)? },
+            })
+        }
+    }
+
+    impl ::sidestep_orb::cdr::Typed for OfWide {
+        fn type_code_in(path: &mut ::sidestep_orb::cdr::Path) -> ::sidestep_orb::cdr::TypeCode {
+            path.enter("IDL:sidestep.test/Types/OfWide:1.0", |path| {
+                let discriminator = <i16 as ::sidestep_orb::cdr::Typed>::type_code_in(path);
+                let members = vec![
+                    (1, "letter", <::sidestep_orb::cdr::WChar as ::sidestep_orb::cdr::Typed>::type_code_in(path)),
+                    (0, "other", <::sidestep_orb::cdr::WString as ::sidestep_orb::cdr::Typed>::type_code_in(path)),
+                ];
+                ::sidestep_orb::cdr::TypeCode::union(
+                    "IDL:sidestep.test/Types/OfWide:1.0",
+                    "OfWide",
+                    discriminator,
+                    Some(1),
+                    members,
+                )
+            })
+        }
+    }
+
+    /// `Types::Unions`
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Unions {
+        /// `of_boolean`
+        pub of_boolean: OfBoolean,
+        /// `of_char`
+        pub of_char: OfChar,
+        /// `of_ushort`
+        pub of_ushort: OfUShort,
+        /// `of_long`
+        pub of_long: OfLong,
+        /// `of_ulong`
+        pub of_ulong: OfULong,
+        /// `of_longlong`
+        pub of_longlong: OfLongLong,
+        /// `of_ulonglong`
+        pub of_ulonglong: OfULongLong,
+        /// `deep`
+        pub deep: Nested,
+    }
+
+    impl ::sidestep_orb::cdr::Cdr for Unions {
+        const MIN_LEN: usize = <OfBoolean as ::sidestep_orb::cdr::Cdr>::MIN_LEN
+            + <OfChar as ::sidestep_orb::cdr::Cdr>::MIN_LEN
+            + <OfUShort as ::sidestep_orb::cdr::Cdr>::MIN_LEN
+            + <OfLong as ::sidestep_orb::cdr::Cdr>::MIN_LEN
+            + <OfULong as ::sidestep_orb::cdr::Cdr>::MIN_LEN
+            + <OfLongLong as ::sidestep_orb::cdr::Cdr>::MIN_LEN
+            + <OfULongLong as ::sidestep_orb::cdr::Cdr>::MIN_LEN
+            + <Nested as ::sidestep_orb::cdr::Cdr>::MIN_LEN;
+
+        fn encode(
+            &self,
+            encoder: &mut ::sidestep_orb::cdr::Encoder,
+        ) -> ::std::result::Result<(), ::sidestep_orb::cdr::Error> {
+            ::sidestep_orb::cdr::Cdr::encode(&self.of_boolean, encoder)?;
+            ::sidestep_orb::cdr::Cdr::encode(&self.of_char, encoder)?;
+            ::sidestep_orb::cdr::Cdr::encode(&self.of_ushort, encoder)?;
+            ::sidestep_orb::cdr::Cdr::encode(&self.of_long, encoder)?;
+            ::sidestep_orb::cdr::Cdr::encode(&self.of_ulong, encoder)?;
+            ::sidestep_orb::cdr::Cdr::encode(&self.of_longlong, encoder)?;
+            ::sidestep_orb::cdr::Cdr::encode(&self.of_ulonglong, encoder)?;
+            ::sidestep_orb::cdr::Cdr::encode(&self.deep, encoder)?;
+            Ok(())
+        }
+
+        fn decode(
+            decoder: &mut ::sidestep_orb::cdr::Decoder<'_>,
+        ) -> ::std::result::Result<Self, ::sidestep_orb::cdr::Error> {
+            Ok(Self {
+                of_boolean: ::sidestep_orb::cdr::Cdr::decode(decoder)?,
+                of_char: ::sidestep_orb::cdr::Cdr::decode(decoder)?,
+                of_ushort: ::sidestep_orb::cdr::Cdr::decode(decoder)?,
+                of_long: ::sidestep_orb::cdr::Cdr::decode(decoder)?,
+                of_ulong: ::sidestep_orb::cdr::Cdr::decode(decoder)?,
+                of_longlong: ::sidestep_orb::cdr::Cdr::decode(decoder)?,
+                of_ulonglong: ::sidestep_orb::cdr::Cdr::decode(decoder)?,
+                deep: ::sidestep_orb::cdr::Cdr::decode(decoder)?,
+            })
+        }
+    }
+
+    impl ::sidestep_orb::cdr::Typed for Unions {
+        fn type_code_in(path: &mut ::sidestep_orb::cdr::Path) -> ::sidestep_orb::cdr::TypeCode {
+            path.enter("IDL:sidestep.test/Types/Unions:1.0", |path| {
+                let members = vec![
+                    ("of_boolean", <OfBoolean as ::sidestep_orb::cdr::Typed>::type_code_in(path)),
+                    ("of_char", <OfChar as ::sidestep_orb::cdr::Typed>::type_code_in(path)),
+                    ("of_ushort", <OfUShort as ::sidestep_orb::cdr::Typed>::type_code_in(path)),
+                    ("of_long", <OfLong as ::sidestep_orb::cdr::Typed>::type_code_in(path)),
+                    ("of_ulong", <OfULong as ::sidestep_orb::cdr::Typed>::type_code_in(path)),
+                    ("of_longlong", <OfLongLong as ::sidestep_orb::cdr::Typed>::type_code_in(path)),
+                    ("of_ulonglong", <OfULongLong as ::sidestep_orb::cdr::Typed>::type_code_in(path)),
+                    ("deep", <Nested as ::sidestep_orb::cdr::Typed>::type_code_in(path)),
+                ];
+                ::sidestep_orb::cdr::TypeCode::structure("IDL:sidestep.test/Types/Unions:1.0", "Unions", members)
+            })
+        }
+    }
+
     /// `Types::Octets`
     pub type Octets = Vec<u8>;
 
@@ -308,6 +997,9 @@ pub mod types {
 
     /// `Types::ShortText`
     pub type ShortText = ::sidestep_orb::cdr::BoundedString<8>;
+
+    /// `Types::ShortWide`
+    pub type ShortWide = ::sidestep_orb::cdr::BoundedWString<8>;
 
     /// `Types::Grid`
     pub type Grid = [[i32; 3]; 2];
@@ -1205,6 +1897,153 @@ pub mod types {
         > {
             self.0.begin(
                 "a_short_text",
+                |encoder| {
+                    ::sidestep_orb::cdr::Cdr::encode(i, encoder)?;
+                    ::sidestep_orb::cdr::Cdr::encode(io, encoder)?;
+                    Ok(())
+                },
+                |decoder| {
+                    Ok((
+                        ::sidestep_orb::cdr::Cdr::decode(decoder)?,
+                        ::sidestep_orb::cdr::Cdr::decode(decoder)?,
+                        ::sidestep_orb::cdr::Cdr::decode(decoder)?,
+                    ))
+                },
+            )
+        }
+
+        /// `a_short_wide`
+        pub fn a_short_wide(
+            &self,
+            i: &ShortWide,
+            io: &ShortWide,
+        ) -> ::std::result::Result<(ShortWide, ShortWide, ShortWide), ::sidestep_orb::SystemException> {
+            self.0.call(
+                "a_short_wide",
+                |encoder| {
+                    ::sidestep_orb::cdr::Cdr::encode(i, encoder)?;
+                    ::sidestep_orb::cdr::Cdr::encode(io, encoder)?;
+                    Ok(())
+                },
+                |decoder| {
+                    Ok((
+                        ::sidestep_orb::cdr::Cdr::decode(decoder)?,
+                        ::sidestep_orb::cdr::Cdr::decode(decoder)?,
+                        ::sidestep_orb::cdr::Cdr::decode(decoder)?,
+                    ))
+                },
+            )
+        }
+
+        /// Sends [`Self::a_short_wide`] now; what comes back is collected later.
+        pub fn begin_a_short_wide(
+            &self,
+            i: &ShortWide,
+            io: &ShortWide,
+        ) -> ::std::result::Result<
+            ::sidestep_orb::Deferred<(ShortWide, ShortWide, ShortWide), ::sidestep_orb::SystemException>,
+            ::sidestep_orb::SystemException,
+        > {
+            self.0.begin(
+                "a_short_wide",
+                |encoder| {
+                    ::sidestep_orb::cdr::Cdr::encode(i, encoder)?;
+                    ::sidestep_orb::cdr::Cdr::encode(io, encoder)?;
+                    Ok(())
+                },
+                |decoder| {
+                    Ok((
+                        ::sidestep_orb::cdr::Cdr::decode(decoder)?,
+                        ::sidestep_orb::cdr::Cdr::decode(decoder)?,
+                        ::sidestep_orb::cdr::Cdr::decode(decoder)?,
+                    ))
+                },
+            )
+        }
+
+        /// `a_wide_choice`
+        pub fn a_wide_choice(
+            &self,
+            i: &OfWide,
+            io: &OfWide,
+        ) -> ::std::result::Result<(OfWide, OfWide, OfWide), ::sidestep_orb::SystemException> {
+            self.0.call(
+                "a_wide_choice",
+                |encoder| {
+                    ::sidestep_orb::cdr::Cdr::encode(i, encoder)?;
+                    ::sidestep_orb::cdr::Cdr::encode(io, encoder)?;
+                    Ok(())
+                },
+                |decoder| {
+                    Ok((
+                        ::sidestep_orb::cdr::Cdr::decode(decoder)?,
+                        ::sidestep_orb::cdr::Cdr::decode(decoder)?,
+                        ::sidestep_orb::cdr::Cdr::decode(decoder)?,
+                    ))
+                },
+            )
+        }
+
+        /// Sends [`Self::a_wide_choice`] now; what comes back is collected later.
+        pub fn begin_a_wide_choice(
+            &self,
+            i: &OfWide,
+            io: &OfWide,
+        ) -> ::std::result::Result<
+            ::sidestep_orb::Deferred<(OfWide, OfWide, OfWide), ::sidestep_orb::SystemException>,
+            ::sidestep_orb::SystemException,
+        > {
+            self.0.begin(
+                "a_wide_choice",
+                |encoder| {
+                    ::sidestep_orb::cdr::Cdr::encode(i, encoder)?;
+                    ::sidestep_orb::cdr::Cdr::encode(io, encoder)?;
+                    Ok(())
+                },
+                |decoder| {
+                    Ok((
+                        ::sidestep_orb::cdr::Cdr::decode(decoder)?,
+                        ::sidestep_orb::cdr::Cdr::decode(decoder)?,
+                        ::sidestep_orb::cdr::Cdr::decode(decoder)?,
+                    ))
+                },
+            )
+        }
+
+        /// `some_unions`
+        pub fn some_unions(
+            &self,
+            i: &Unions,
+            io: &Unions,
+        ) -> ::std::result::Result<(Unions, Unions, Unions), ::sidestep_orb::SystemException> {
+            self.0.call(
+                "some_unions",
+                |encoder| {
+                    ::sidestep_orb::cdr::Cdr::encode(i, encoder)?;
+                    ::sidestep_orb::cdr::Cdr::encode(io, encoder)?;
+                    Ok(())
+                },
+                |decoder| {
+                    Ok((
+                        ::sidestep_orb::cdr::Cdr::decode(decoder)?,
+                        ::sidestep_orb::cdr::Cdr::decode(decoder)?,
+                        ::sidestep_orb::cdr::Cdr::decode(decoder)?,
+                    ))
+                },
+            )
+        }
+
+        /// Sends [`Self::some_unions`] now; what comes back is collected later.
+        pub fn begin_some_unions(
+            &self,
+            i: &Unions,
+            io: &Unions,
+        ) -> ::std::result::Result<
+            ::sidestep_orb::Deferred<(Unions, Unions, Unions), ::sidestep_orb::SystemException>,
+            ::sidestep_orb::SystemException,
+        > {
+            self.0.begin(
+                "some_unions",
                 |encoder| {
                     ::sidestep_orb::cdr::Cdr::encode(i, encoder)?;
                     ::sidestep_orb::cdr::Cdr::encode(io, encoder)?;
@@ -2249,6 +3088,27 @@ pub mod types {
             io: ShortText,
         ) -> ::std::result::Result<(ShortText, ShortText, ShortText), ::sidestep_orb::SystemException>;
 
+        /// `a_short_wide`
+        fn a_short_wide(
+            &self,
+            i: ShortWide,
+            io: ShortWide,
+        ) -> ::std::result::Result<(ShortWide, ShortWide, ShortWide), ::sidestep_orb::SystemException>;
+
+        /// `a_wide_choice`
+        fn a_wide_choice(
+            &self,
+            i: OfWide,
+            io: OfWide,
+        ) -> ::std::result::Result<(OfWide, OfWide, OfWide), ::sidestep_orb::SystemException>;
+
+        /// `some_unions`
+        fn some_unions(
+            &self,
+            i: Unions,
+            io: Unions,
+        ) -> ::std::result::Result<(Unions, Unions, Unions), ::sidestep_orb::SystemException>;
+
         /// `a_color`
         fn a_color(
             &self,
@@ -2607,6 +3467,42 @@ pub mod types {
                         Ok((::sidestep_orb::cdr::Cdr::decode(decoder)?, ::sidestep_orb::cdr::Cdr::decode(decoder)?))
                     })?;
                     let outcome = PeerServant::a_short_text(&self.0, argument_0, argument_1)?;
+                    call.reply(|encoder| {
+                        ::sidestep_orb::cdr::Cdr::encode(&outcome.0, encoder)?;
+                        ::sidestep_orb::cdr::Cdr::encode(&outcome.1, encoder)?;
+                        ::sidestep_orb::cdr::Cdr::encode(&outcome.2, encoder)?;
+                        Ok(())
+                    })
+                }
+                "a_short_wide" => {
+                    let (argument_0, argument_1) = call.arguments(|decoder| {
+                        Ok((::sidestep_orb::cdr::Cdr::decode(decoder)?, ::sidestep_orb::cdr::Cdr::decode(decoder)?))
+                    })?;
+                    let outcome = PeerServant::a_short_wide(&self.0, argument_0, argument_1)?;
+                    call.reply(|encoder| {
+                        ::sidestep_orb::cdr::Cdr::encode(&outcome.0, encoder)?;
+                        ::sidestep_orb::cdr::Cdr::encode(&outcome.1, encoder)?;
+                        ::sidestep_orb::cdr::Cdr::encode(&outcome.2, encoder)?;
+                        Ok(())
+                    })
+                }
+                "a_wide_choice" => {
+                    let (argument_0, argument_1) = call.arguments(|decoder| {
+                        Ok((::sidestep_orb::cdr::Cdr::decode(decoder)?, ::sidestep_orb::cdr::Cdr::decode(decoder)?))
+                    })?;
+                    let outcome = PeerServant::a_wide_choice(&self.0, argument_0, argument_1)?;
+                    call.reply(|encoder| {
+                        ::sidestep_orb::cdr::Cdr::encode(&outcome.0, encoder)?;
+                        ::sidestep_orb::cdr::Cdr::encode(&outcome.1, encoder)?;
+                        ::sidestep_orb::cdr::Cdr::encode(&outcome.2, encoder)?;
+                        Ok(())
+                    })
+                }
+                "some_unions" => {
+                    let (argument_0, argument_1) = call.arguments(|decoder| {
+                        Ok((::sidestep_orb::cdr::Cdr::decode(decoder)?, ::sidestep_orb::cdr::Cdr::decode(decoder)?))
+                    })?;
+                    let outcome = PeerServant::some_unions(&self.0, argument_0, argument_1)?;
                     call.reply(|encoder| {
                         ::sidestep_orb::cdr::Cdr::encode(&outcome.0, encoder)?;
                         ::sidestep_orb::cdr::Cdr::encode(&outcome.1, encoder)?;

@@ -2,7 +2,8 @@
 //
 //     peer [TARGET]
 //
-// Prints the references of both, one a line, and serves until it is told to leave.
+// A third object is somewhere else: with its own, or with the target. Prints the references of its own, of the one that passes calls
+// on, if there is one, and of the third, one a line, and serves until it is told to leave.
 
 #include <iostream>
 #include <string>
@@ -41,6 +42,8 @@ using namespace CORBA;
     OP(Types::Strings, Types::Strings_out, some_strings) \
     OP(Types::Smalls, Types::Smalls_out, some_smalls) \
     OP(Types::Bounded, Types::Bounded_out, some_bounded) \
+    OP(Types::Unions, Types::Unions_out, some_unions) \
+    OP(Types::OfWide, Types::OfWide_out, a_wide_choice) \
     OP(Any, Any_OUT_arg, an_any)                      \
     OP(Types::Anys, Types::Anys_out, some_anys)
 
@@ -81,6 +84,11 @@ public:
         return string_dup(i);
     }
     WChar *a_wstring(const WChar *i, WChar *&io, WString_out o) {
+        o = io;
+        io = wstring_dup(i);
+        return wstring_dup(i);
+    }
+    WChar *a_short_wide(const WChar *i, WChar *&io, Types::ShortWide_out o) {
         o = io;
         io = wstring_dup(i);
         return wstring_dup(i);
@@ -148,6 +156,7 @@ public:
     char *a_string(const char *i, char *&io, String_out o) { return to->a_string(i, io, o); }
     char *a_short_text(const char *i, char *&io, Types::ShortText_out o) { return to->a_short_text(i, io, o); }
     WChar *a_wstring(const WChar *i, WChar *&io, WString_out o) { return to->a_wstring(i, io, o); }
+    WChar *a_short_wide(const WChar *i, WChar *&io, Types::ShortWide_out o) { return to->a_short_wide(i, io, o); }
     Types::Grid_slice *a_grid(const Types::Grid i, Types::Grid io, Types::Grid o) { return to->a_grid(i, io, o); }
     Object_ptr an_object(Object_ptr i, Object_ptr &io, Object_out o) { return to->an_object(i, io, o); }
     Types::Peer_ptr a_peer(Types::Peer_ptr i, Types::Peer_ptr &io, Types::Peer_out o) { return to->a_peer(i, io, o); }
@@ -161,6 +170,21 @@ public:
     void leave() {}
 };
 
+// Sends every call to another object.
+class Elsewhere : public POA_PortableServer::ServantLocator {
+    Object_var to;
+
+public:
+    explicit Elsewhere(Object_ptr to) : to(Object::_duplicate(to)) {}
+
+    PortableServer::Servant preinvoke(const PortableServer::ObjectId &, PortableServer::POA_ptr, const char *,
+                                      PortableServer::ServantLocator::Cookie &) {
+        throw PortableServer::ForwardRequest(to);
+    }
+    void postinvoke(const PortableServer::ObjectId &, PortableServer::POA_ptr, const char *,
+                    PortableServer::ServantLocator::Cookie, PortableServer::Servant) {}
+};
+
 int main(int argc, char **argv) {
     ORB_var orb = ORB_init(argc, argv);
     Object_var found = orb->resolve_initial_references("RootPOA");
@@ -171,8 +195,10 @@ int main(int argc, char **argv) {
     Types::Peer_var peer = own->_this();
     String_var text = orb->object_to_string(peer);
     std::cout << text.in() << std::endl;
+    Object_var elsewhere = Object::_duplicate(peer);
     if (argc > 1) {
         Object_var object = orb->string_to_object(argv[1]);
+        elsewhere = Object::_duplicate(object);
         Types::Peer_var target = Types::Peer::_narrow(object);
         if (is_nil(target)) {
             std::cerr << "the target is not a Peer" << std::endl;
@@ -184,6 +210,16 @@ int main(int argc, char **argv) {
         text = orb->object_to_string(peer);
         std::cout << text.in() << std::endl;
     }
+    PolicyList policies;
+    policies.length(2);
+    policies[0] = poa->create_servant_retention_policy(PortableServer::NON_RETAIN);
+    policies[1] = poa->create_request_processing_policy(PortableServer::USE_SERVANT_MANAGER);
+    PortableServer::POA_var other = poa->create_POA("elsewhere", manager, policies);
+    PortableServer::ServantLocator_var locator = (new Elsewhere(elsewhere))->_this();
+    other->set_servant_manager(locator);
+    Object_var third = other->create_reference("IDL:sidestep.test/Types/Peer:1.0");
+    text = orb->object_to_string(third);
+    std::cout << text.in() << std::endl;
     manager->activate();
     orb->run();
     orb->destroy();

@@ -3,6 +3,7 @@
 // Each file that includes this one uses a part of it.
 #![allow(dead_code)]
 
+pub mod elsewhere;
 pub mod foreign;
 #[path = "../generated/types.rs"]
 mod generated;
@@ -139,7 +140,8 @@ macro_rules! operations {
 operations! {
     a_short: i16, a_ushort: u16, a_long: i32, a_ulong: u32, a_longlong: i64, a_ulonglong: u64,
     a_float: f32, a_double: f64, a_boolean: bool, a_char: char, a_wchar: WChar, an_octet: u8,
-    a_string: String, a_wstring: WString, a_short_text: ShortText, a_color: Color, a_small: Small, a_tree: Tree,
+    a_string: String, a_wstring: WString, a_short_text: ShortText, a_short_wide: ShortWide, a_color: Color,
+    some_unions: Unions, a_wide_choice: OfWide, a_small: Small, a_tree: Tree,
     a_choice: Choice, some_labels: Labels, some_octets: Octets, some_longs: Longs, some_strings: Strings,
     some_smalls: Smalls, some_bounded: Bounded, a_grid: Grid, some_money: Money, an_any: Any, some_anys: Anys,
     an_object: Option<Object>, a_peer: Option<Peer>, a_type: TypeCode,
@@ -167,6 +169,45 @@ fn tree(depth: usize) -> Tree {
 
 fn small(value: f64) -> Small {
     Small { tag: 7, value, flag: true }
+}
+
+/// Every union: `which` of its members, in turns.
+fn unions(which: usize) -> Unions {
+    let is_even = which.is_multiple_of(2);
+    let other = |label| OfChar::Other { label, value: 0.5 };
+    Unions {
+        of_boolean: if is_even { OfBoolean::Yes(-1) } else { OfBoolean::No("no".to_owned()) },
+        of_char: match which % 3 {
+            0 => OfChar::Letter { label: 'z', value: 26 },
+            1 => other('%'),
+            _ => other('0'),
+        },
+        of_ushort: match which % 3 {
+            0 => OfUShort::Most(255),
+            1 => OfUShort::Least("least".to_owned()),
+            _ => OfUShort::NoMember(1),
+        },
+        of_long: match which % 3 {
+            0 => OfLong::Least(String::new()),
+            1 => OfLong::Some(vec![1, -1]),
+            _ => OfLong::Other { label: i32::MAX, value: true },
+        },
+        of_ulong: if is_even { OfULong::Most("most".to_owned()) } else { OfULong::Other { label: 0, value: 7 } },
+        of_longlong: match which % 3 {
+            0 => OfLongLong::Least(1),
+            1 => OfLongLong::One("one".to_owned()),
+            _ => OfLongLong::NoMember(i64::MAX),
+        },
+        of_ulonglong: match is_even {
+            true => OfULongLong::Most(-0.5),
+            false => OfULongLong::Other { label: u64::MAX - 1, value: small(2.0) },
+        },
+        deep: match which % 3 {
+            0 => Nested::Inner(OfChar::Letter { label: 'a', value: 1 }),
+            1 => Nested::Content(Any::new(&OfBoolean::Yes(5)).unwrap()),
+            _ => Nested::Chosen { label: Color::Blue, value: Choice::Number(3) },
+        },
+    }
 }
 
 /// Calls every operation on a type, with values at their limits.
@@ -205,14 +246,30 @@ pub fn exercise_types(peer: &Peer) {
         a_grid([[1, 2, 3], [4, 5, 6]], [[0; 3]; 2]),
         a_type(TypeCode::String(0), Tree::type_code()),
     );
+    for which in 0..6 {
+        check_borrowed!(peer, some_unions(unions(which), unions(which + 1)));
+    }
 }
 
 /// Calls with wide text.
 pub fn exercise_wide(peer: &Peer) {
     check!(peer, a_wchar(WChar('ß'), WChar('€')));
     check_borrowed!(peer, a_wstring(WString::from("€ und 𝄞"), WString::from("")));
-    let any = Any::new(&WString::from("€")).unwrap();
-    assert_eq!(peer.an_any(&any, &any).unwrap().0, any);
+    let short = |text: &str| ShortWide::try_from(WString::from(text)).unwrap();
+    check_borrowed!(
+        peer,
+        a_short_wide(short("achtlang"), short("")),
+        a_wide_choice(OfWide::Letter(WChar('€')), OfWide::Other { label: 7, value: "wide".into() }),
+    );
+    let anys = [
+        Any::new(&WString::from("€")).unwrap(),
+        Any::new(&WChar('ß')).unwrap(),
+        Any::new(&short("€ 1")).unwrap(),
+        Any::new(&OfWide::Letter(WChar('€'))).unwrap(),
+    ];
+    for any in &anys {
+        assert_eq!(peer.an_any(any, any).unwrap().0, *any);
+    }
 }
 
 /// An exception in an `any`, which omniORB encodes without its repository id, unlike the standard.
@@ -224,6 +281,7 @@ pub fn exercise_exception_in_any(peer: &Peer) {
 
 /// Values of many types in an `any`, and references.
 pub fn exercise_anys(peer: &Peer) {
+    let object = peer.object().clone();
     let values = [
         Any::default(),
         Any::new(&-5i16).unwrap(),
@@ -237,6 +295,31 @@ pub fn exercise_anys(peer: &Peer) {
         Any::new(&Fixed::<7, 2>::new(-12).unwrap()).unwrap(),
         Any::new(&Tree::type_code()).unwrap(),
         Any::new(&vec![Any::new(&1u64).unwrap(), Any::new(&true).unwrap()]).unwrap(),
+        Any::new(&u16::MAX).unwrap(),
+        Any::new(&i32::MIN).unwrap(),
+        Any::new(&u32::MAX).unwrap(),
+        Any::new(&i64::MIN).unwrap(),
+        Any::new(&u64::MAX).unwrap(),
+        Any::new(&1.5f32).unwrap(),
+        Any::new(&f64::MIN_POSITIVE).unwrap(),
+        Any::new(&false).unwrap(),
+        Any::new(&'~').unwrap(),
+        Any::new(&255u8).unwrap(),
+        Any::new(&ShortText::try_from("12345678").unwrap()).unwrap(),
+        Any::new(&Bounded::try_from(vec![1, 2, 3, 4]).unwrap()).unwrap(),
+        Any::new(&vec!["a".to_owned(), String::new()]).unwrap(),
+        Any::new(&vec![small(1.0); 3]).unwrap(),
+        Any::new(&[[1, 2, 3], [4, 5, 6]]).unwrap(),
+        Any::new(&Any::new(&Any::new(&small(1.0)).unwrap()).unwrap()).unwrap(),
+        Any::new(&Some(object)).unwrap(),
+        Any::new(&None::<Peer>).unwrap(),
+        Any::new(&TypeCode::Fixed { digits: 7, scale: 2 }).unwrap(),
+        Any::new(&unions(0)).unwrap(),
+        Any::new(&unions(1)).unwrap(),
+        Any::new(&unions(2)).unwrap(),
+        Any::new(&unions(3).of_char).unwrap(),
+        Any::new(&unions(5).of_longlong).unwrap(),
+        Any::new(&unions(5).of_ulonglong).unwrap(),
     ];
     for value in &values {
         let outcome = peer.an_any(value, &values[1]);

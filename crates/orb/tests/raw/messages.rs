@@ -1,6 +1,6 @@
 //! Messages of GIOP 1.2, whole and wrong.
 
-use sidestep_orb::cdr::{ByteOrder, CharSet, Encoder, Format};
+use sidestep_orb::cdr::{ByteOrder, CharSet, Decoder, Encoder, Format};
 use sidestep_orb::{Stub, Version};
 use sidestep_wire::giop::{Contexts, MessageType, Target, header, locate, reply, request};
 use sidestep_wire::ior::iiop;
@@ -32,11 +32,19 @@ pub fn begun(mut message: Vec<u8>) -> Vec<u8> {
     message
 }
 
-fn written(message_type: MessageType, write: impl FnOnce(&mut Encoder<'_>)) -> Vec<u8> {
-    let format = Format { minor: VERSION.minor(), chars: CharSet::Latin1, ..Format::NATIVE };
+/// A message whose body is what `write` writes, in a byte order.
+pub fn message_in(order: ByteOrder, message_type: MessageType, write: impl FnOnce(&mut Encoder<'_>)) -> Vec<u8> {
+    let format = Format { order, minor: VERSION.minor(), chars: CharSet::Utf8 };
     let mut encoder = Encoder::new(vec![0; header::LEN], format);
     write(&mut encoder);
-    message(message_type, &encoder.into_bytes()[header::LEN..])
+    let mut bytes = encoder.into_bytes();
+    let size = (bytes.len() - header::LEN) as u32;
+    header::Repr { version: VERSION, order, more_fragments: false, message_type, size }.emit(&mut bytes);
+    bytes
+}
+
+fn written(message_type: MessageType, write: impl FnOnce(&mut Encoder<'_>)) -> Vec<u8> {
+    message_in(ByteOrder::NATIVE, message_type, write)
 }
 
 /// A request whose body is what `body` writes.
@@ -90,4 +98,16 @@ pub fn id_of(message: &[u8]) -> u32 {
 /// What a message is.
 pub fn type_of(message: &[u8]) -> MessageType {
     header::Repr::parse(&header::Header::new_checked(message).unwrap()).unwrap().message_type
+}
+
+/// The operation of a request; `None` if it is a question where an object is.
+pub fn operation_of(message: &[u8]) -> Option<String> {
+    if type_of(message) != MessageType::Request {
+        return None;
+    }
+    let mut decoder =
+        Decoder::new(message, Format { minor: VERSION.minor(), chars: CharSet::Latin1, ..Format::NATIVE });
+    decoder.raw(header::LEN).unwrap();
+    let request = request::Repr::parse(VERSION, &mut decoder).unwrap();
+    Some(String::from_utf8(request.operation.to_vec()).unwrap())
 }

@@ -19,12 +19,17 @@ pub struct Decoder<'a> {
     /// How many bytes there are, with those that lie elsewhere.
     len: usize,
     elsewhere: Option<&'a dyn Source>,
+    /// Where alignment begins anew: see [`Decoder::with_joints`].
+    joints: &'a [usize],
     /// Where `data` begins in the message, for the indirections of type codes.
     base: usize,
     depth: u16,
     format: Format,
     context: Option<&'a dyn Any>,
 }
+
+/// The length of what stands before the bytes of a fragment in GIOP 1.1. A message has as much before its first fragment's.
+const FRAGMENT_HEAD: usize = crate::giop::header::LEN;
 
 /// Where a part of a message lies that others may still write to. Every byte is fetched before it is looked at.
 pub trait Source {
@@ -55,7 +60,7 @@ impl<'a> Decoder<'a> {
     #[inline]
     #[must_use]
     pub fn new(data: &'a [u8], format: Format) -> Self {
-        Self { data, at: 0, len: data.len(), elsewhere: None, base: 0, depth: 0, format, context: None }
+        Self { data, at: 0, len: data.len(), elsewhere: None, joints: &[], base: 0, depth: 0, format, context: None }
     }
 
     /// A decoder of `data` that stands at offset `at`; `None` if that is behind the end.
@@ -65,7 +70,7 @@ impl<'a> Decoder<'a> {
         if at > data.len() {
             return None;
         }
-        Some(Self { data, at, len: data.len(), elsewhere: None, base: 0, depth: 0, format, context: None })
+        Some(Self { data, at, len: data.len(), elsewhere: None, joints: &[], base: 0, depth: 0, format, context: None })
     }
 
     /// The same decoder of a message of `len` bytes, of which only the first are at hand.
@@ -74,6 +79,15 @@ impl<'a> Decoder<'a> {
     pub fn with_rest(mut self, source: &'a dyn Source, len: usize) -> Self {
         self.len = len.max(self.data.len());
         self.elsewhere = Some(source);
+        self
+    }
+
+    /// The same decoder of a message of GIOP 1.1 that was put together of fragments, which begin at these offsets. In this version values
+    /// are aligned to where they are in their fragment, behind its header (CORBA 3.3 part 2 §9.4.9).
+    #[inline]
+    #[must_use]
+    pub fn with_joints(mut self, joints: &'a [usize]) -> Self {
+        self.joints = joints;
         self
     }
 
@@ -138,11 +152,37 @@ impl<'a> Decoder<'a> {
         debug_assert!(size.is_power_of_two());
         // No message is so long that this overflows.
         let aligned = (self.at + (size - 1)) & !(size - 1);
+        if !self.joints.is_empty() {
+            return self.align_in_fragment(size);
+        }
         if aligned > self.len {
             return Err(self.truncated(aligned - self.at));
         }
         self.at = aligned;
         Ok(())
+    }
+
+    #[cold]
+    fn align_in_fragment(&mut self, size: usize) -> Result<(), Error> {
+        loop {
+            let begun = self.joints.partition_point(|joint| *joint <= self.at);
+            let ends = self.joints.get(begun).copied();
+            // How much less of the fragment lies before an offset than of the message.
+            let less = begun
+                .checked_sub(1)
+                .and_then(|last| self.joints.get(last))
+                .map_or(0, |joint| joint.saturating_sub(FRAGMENT_HEAD));
+            let aligned = ((self.at - less + (size - 1)) & !(size - 1)) + less;
+            match ends {
+                // A value that would begin behind the end of the fragment is in the next one.
+                Some(end) if aligned >= end => self.at = end,
+                _ if aligned > self.len => return Err(self.truncated(aligned - self.at)),
+                _ => {
+                    self.at = aligned;
+                    return Ok(());
+                }
+            }
+        }
     }
 
     /// Reads `count` bytes as they are.
@@ -255,7 +295,8 @@ impl<'a> Decoder<'a> {
         let depth = self.deeper()?;
         let data = self.octets()?;
         let base = self.position() - data.len();
-        let mut inner = Self { base, data, at: 0, len: data.len(), elsewhere: None, depth, ..self.clone() };
+        let mut inner =
+            Self { base, data, at: 0, len: data.len(), elsewhere: None, joints: &[], depth, ..self.clone() };
         inner.format.order = ByteOrder::from_flag(inner.u8()?);
         Ok(inner)
     }

@@ -207,7 +207,7 @@ fn show(
         // The header that was checked is the one that counts, whatever lies there by now.
         look.head[..header::LEN].copy_from_slice(&first);
         let source = Ring(view);
-        (look.take)(&Message { header, bytes: look.head, rest: Some(Rest { source: &source, len }) });
+        (look.take)(&Message { header, bytes: look.head, rest: Some(Rest { source: &source, len }), joints: &[] });
     }
     receiver.consume(len)?;
     Ok(true)

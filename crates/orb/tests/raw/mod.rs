@@ -64,7 +64,7 @@ pub fn listening(on: &str, name: &str) -> Builder {
 /// One end of a connection.
 pub enum Raw {
     Tcp(TcpStream),
-    Fabric(Channel),
+    Fabric(Box<Channel>),
     Via(RawVia),
 }
 
@@ -85,7 +85,7 @@ impl Raw {
             return Raw::Via(RawVia::connect(name));
         }
         let node = Node::open(&[scheme(name)], &Default::default()).unwrap();
-        Raw::Fabric(Channel::connect(&node, name, ChannelOptions::default(), b"", Some(patience())).unwrap())
+        Raw::Fabric(Box::new(Channel::connect(&node, name, ChannelOptions::default(), b"", Some(patience())).unwrap()))
     }
 
     /// Sends bytes as one piece. The other end may have closed the connection: then nobody takes them.
@@ -196,7 +196,9 @@ impl Point {
             }
             Point::Fabric { listener, .. } => {
                 let request = listener.wait(Some(patience())).unwrap();
-                Raw::Fabric(Channel::accept(request, ChannelOptions::default(), b"", Some(patience())).unwrap())
+                Raw::Fabric(Box::new(
+                    Channel::accept(request, ChannelOptions::default(), b"", Some(patience())).unwrap(),
+                ))
             }
             Point::Via(point) => Raw::Via(point.accept()),
         }

@@ -17,7 +17,7 @@ use crate::{
 pub const HOW: HeaderName = HeaderName::from_static("x-cache");
 
 /// The head of the answer to a request that asks for a whole document and nothing else.
-pub fn head_of(headers: &HeaderMap, length: usize, age: u64) -> Bytes {
+pub fn head_of(headers: &HeaderMap, length: usize, age: u64) -> Vec<u8> {
     let mut head = b"HTTP/1.1 200 OK\r\n".to_vec();
     let mut add = |name: &HeaderName, value: &[u8]| {
         head.extend_from_slice(name.as_str().as_bytes());
@@ -31,7 +31,7 @@ pub fn head_of(headers: &HeaderMap, length: usize, age: u64) -> Bytes {
     add(&header::AGE, age.to_string().as_bytes());
     add(&HOW, b"hit");
     head.extend_from_slice(b"\r\n");
-    Bytes::from(head)
+    head
 }
 
 /// The answer to a request for a document that is kept: how it came about, and how old it is, if that is to be told.
@@ -167,12 +167,13 @@ mod tests {
     fn read(prepared: &Prepared) -> (HeaderMap, Vec<u8>) {
         let mut room = [httparse::EMPTY_HEADER; 16];
         let mut response = httparse::Response::new(&mut room);
-        assert_eq!(response.parse(&prepared.head).unwrap().unwrap(), prepared.head.len());
+        let whole = [&prepared.head[..], &prepared.body].concat();
+        let length = response.parse(&whole).unwrap().unwrap();
         assert_eq!(response.code, Some(200));
         let pair = |header: &httparse::Header<'_>| {
             (HeaderName::from_bytes(header.name.as_bytes()).unwrap(), HeaderValue::from_bytes(header.value).unwrap())
         };
-        (response.headers.iter().map(pair).collect(), prepared.body.to_vec())
+        (response.headers.iter().map(pair).collect(), whole[length..].to_vec())
     }
 
     #[test]

@@ -28,7 +28,7 @@ use std::{
 use crate::{
     Error, Result,
     application::Application,
-    module::{LONGEST_LINE, accept},
+    lender::{LONGEST_LINE, accept},
     users::{PeerUser, Users},
     versions::is_plain,
 };

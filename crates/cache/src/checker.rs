@@ -84,6 +84,11 @@ impl Checker {
         checker
     }
 
+    /// Whether it checks in this way, and by this module.
+    pub fn is_for(&self, mode: Mode, address: &str) -> bool {
+        self.mode == mode && self.address == address
+    }
+
     /// What a document is now. `None`: it cannot be known, and nothing may be answered out of the cache.
     pub async fn check(self: &Arc<Self>, path: &str) -> Option<Checked> {
         match self.mode {

@@ -60,6 +60,9 @@ pub enum Error {
     /// The origin's address is not one.
     #[error("{0:?} is not the address of an origin: HOST:PORT")]
     Origin(String),
+    /// A file of settings is wrong.
+    #[error("the settings: {0}")]
+    Settings(String),
     /// Extended sockets say why.
     #[error(transparent)]
     Extended(#[from] sidestep_extended::Error),

@@ -30,6 +30,7 @@ use tokio::{
 };
 
 use crate::{
+    current::Current,
     head::{EMPTY_ROOM, Head, Seen},
     input::Input,
     proxy::{Asked, Hit, Proxy},
@@ -39,7 +40,10 @@ use crate::{
 /// The connection of a client.
 pub struct Front {
     stream: TcpStream,
+    current: Arc<Current>,
+    /// The proxy of that generation.
     proxy: Arc<Proxy>,
+    generation: u64,
     input: Input,
     /// The bytes of the request about which the application is asked, and its answer.
     asked: Option<(usize, Asked)>,
@@ -88,12 +92,16 @@ impl Ended {
 }
 
 impl Front {
-    /// Of a connection to this proxy. Its service tells of the end of each answer's body.
-    pub fn new(stream: TcpStream, proxy: Arc<Proxy>) -> (Front, Ended) {
+    /// Of a connection to a proxy. Its service tells of the end of each answer's body.
+    pub fn new(stream: TcpStream, current: Arc<Current>) -> (Front, Ended) {
         let ended = Ended::default();
+        // In this order: one that comes between is noticed.
+        let generation = current.generation();
         let front = Front {
             stream,
-            proxy,
+            proxy: current.proxy(),
+            current,
+            generation,
             input: Input::default(),
             asked: None,
             output: None,
@@ -145,6 +153,10 @@ impl Front {
         }
         let mut room = EMPTY_ROOM;
         let (seen, head) = Head::see(self.input.bytes(), &mut room);
+        let generation = self.current.generation();
+        if generation != self.generation {
+            (self.generation, self.proxy) = (generation, self.current.proxy());
+        }
         let hit = head.map_or(Hit::No, |head| {
             Key::write(&mut self.key, head.host(), head.path());
             self.proxy.hit(&self.key, &head)
@@ -199,6 +211,7 @@ impl Front {
             let stream = Pin::new(&mut self.stream);
             let count = match written.checked_sub(head.len()) {
                 Some(of_body) => ready!(stream.poll_write(cx, &body[of_body..]))?,
+                None if body.is_empty() => ready!(stream.poll_write(cx, &head[*written..]))?,
                 None => {
                     let both = [IoSlice::new(&head[*written..]), IoSlice::new(body)];
                     ready!(stream.poll_write_vectored(cx, &both))?

@@ -4,7 +4,7 @@
 //! **What it is.** The application side keeps a version for each document in memory that proxies read by themselves; a proxy looks at it
 //! before every answer out of its cache. [`coherency`] says when a document may be read and when it may be changed.
 //!
-//! **Who calls it.** `sidestep cache`, and application servers that keep their own documents.
+//! **Who calls it.** `sidestep cache`, and application servers that keep their own documents ([`Lender`]).
 //!
 //! **What it calls.** `extended`, for the memory and the reads of it.
 //!
@@ -18,6 +18,7 @@ pub mod application;
 mod changes;
 pub mod checker;
 pub mod coherency;
+pub mod current;
 mod error;
 mod fetch;
 mod flights;
@@ -27,18 +28,23 @@ mod front;
 mod head;
 mod input;
 mod invalidation;
+pub mod lender;
 pub mod metrics;
 pub mod module;
 mod origin;
 pub mod proxy;
 pub mod rules;
+mod settings;
 pub mod store;
 mod users;
 pub mod versions;
 
 pub use application::Application;
 pub use checker::{Checker, Mode};
+pub use current::Current;
 pub use error::{Error, Result};
+pub use lender::Lender;
 pub use module::Module;
 pub use proxy::{Order, Proxy};
+pub use settings::Settings;
 pub use store::Store;

@@ -51,6 +51,11 @@ impl Origin {
         Ok(Arc::new(Origin { address: address.to_string(), host, idle: Mutex::default() }))
     }
 
+    /// HOST:PORT.
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
     /// Asks it. `None`: it does not answer.
     pub async fn ask(self: &Arc<Self>, mut request: Request<Incoming>) -> Option<Response<Fetched>> {
         if request.uri().authority().is_some() {

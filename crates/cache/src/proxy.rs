@@ -10,33 +10,19 @@
 //!
 //! The version is read after the request has come, so no answer is older than the last update that was complete by then.
 
-use std::{
-    convert::Infallible,
-    pin::Pin,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{pin::Pin, sync::Arc, time::Instant};
 
-use hyper::{server::conn::http1, service::service_fn};
-use hyper_util::{
-    rt::{TokioIo, TokioTimer},
-    server::graceful::GracefulShutdown,
-};
-use tokio::{
-    net::{TcpListener, TcpStream},
-    sync::watch,
-};
+use tokio::{net::TcpListener, sync::watch};
 
 use crate::{
     Result,
     checker::{Checked, Checker},
+    current::Current,
     flights::Flights,
-    followed::Followed,
-    front::{Front, REQUEST_TIMEOUT},
     head::Head,
-    input::LONGEST_HEAD,
     metrics::Metrics,
     origin::Origin,
+    settings::Settings,
     store::{Entry, Prepared, Store},
 };
 
@@ -47,7 +33,7 @@ pub struct Proxy {
     /// `None`: nothing is kept, every request is fetched.
     pub(crate) cache: Option<Cache>,
     pub(crate) largest: usize,
-    pub(crate) metrics: Metrics,
+    pub(crate) metrics: Arc<Metrics>,
 }
 
 /// What a proxy keeps, and how it knows that it is current.
@@ -56,6 +42,12 @@ pub(crate) struct Cache {
     pub(crate) store: Store,
     pub(crate) checker: Arc<Checker>,
     pub(crate) flights: Flights,
+}
+
+impl Cache {
+    fn new(store: Store, checker: Arc<Checker>) -> Cache {
+        Cache { store, checker, flights: Flights::new() }
+    }
 }
 
 /// Whether a request can be answered out of the cache.
@@ -80,14 +72,11 @@ pub enum Order {
     Stop,
 }
 
-/// How long a proxy that stops waits for requests under way.
-const LAST_ANSWERS: Duration = Duration::from_secs(10);
-
 impl Proxy {
     /// A proxy in front of `origin` (HOST:PORT). Bodies of more than `largest` bytes are passed on and not kept.
     pub fn new(origin: &str, cache: Option<(Store, Arc<Checker>)>, largest: usize) -> Result<Proxy> {
-        let cache = cache.map(|(store, checker)| Cache { store, checker, flights: Flights::new() });
-        Ok(Proxy { origin: Origin::new(origin)?, cache, largest, metrics: Metrics::default() })
+        let cache = cache.map(|(store, checker)| Cache::new(store, checker));
+        Ok(Proxy { origin: Origin::new(origin)?, cache, largest, metrics: Arc::default() })
     }
 
     /// Where documents are fetched from.
@@ -113,52 +102,23 @@ impl Proxy {
     }
 
     /// Serves connections until it is told to stop.
-    pub async fn serve(self: Arc<Self>, listener: TcpListener, mut orders: watch::Receiver<Order>) {
-        let graceful = GracefulShutdown::new();
-        loop {
-            let accepted = tokio::select! {
-                accepted = listener.accept() => accepted,
-                order = orders.wait_for(|order| *order == Order::Stop) => {
-                    // Whoever gave orders is gone: so is the proxy.
-                    drop(order);
-                    break;
-                }
-            };
-            let Ok((stream, _)) = accepted else {
-                // Too many connections: some end.
-                tokio::time::sleep(Duration::from_millis(10)).await;
-                continue;
-            };
-            self.clone().attend(stream, &graceful);
-        }
-        drop(listener);
-        let _ = tokio::time::timeout(LAST_ANSWERS, graceful.shutdown()).await;
+    pub async fn serve(self: Arc<Self>, listener: TcpListener, orders: watch::Receiver<Order>) {
+        Current::new(self).serve(listener, orders).await;
     }
 
-    fn attend(self: Arc<Self>, stream: TcpStream, graceful: &GracefulShutdown) {
-        let _ = stream.set_nodelay(true);
-        let mut builder = http1::Builder::new();
-        builder.timer(TokioTimer::new()).max_buf_size(LONGEST_HEAD);
-        if self.cache.is_none() {
-            let service = service_fn(move |request| {
-                let proxy = self.clone();
-                async move { Ok::<_, Infallible>(proxy.answer(request).await) }
-            });
-            builder.header_read_timeout(REQUEST_TIMEOUT);
-            let watched = graceful.watch(builder.serve_connection(TokioIo::new(stream), service));
-            // A client that breaks off is no matter of this proxy's.
-            tokio::spawn(async move { _ = watched.await });
-            return;
-        }
-        let (front, ended) = Front::new(stream, self.clone());
-        let service = service_fn(move |request| {
-            let (proxy, ended) = (self.clone(), ended.clone());
-            async move { Ok::<_, Infallible>(proxy.answer(request).await.map(|body| Followed::new(body, ended))) }
+    /// A proxy with other settings, which goes on with what is the same: the counts, the connections to the origin, the way to the
+    /// application. Nothing that is kept goes over.
+    pub fn with_settings(&self, settings: &Settings) -> Result<Proxy> {
+        let origin = match self.origin.address() == settings.origin {
+            true => self.origin.clone(),
+            false => Origin::new(&settings.origin)?,
+        };
+        let known = self.cache.as_ref().map(|cache| &cache.checker);
+        let cache = settings.checked.as_ref().map(|(mode, module)| {
+            let checker = known.filter(|checker| checker.is_for(*mode, module)).cloned();
+            Cache::new(Store::new(settings.memory), checker.unwrap_or_else(|| Checker::new(*mode, module)))
         });
-        // The front looks after the time that requests take.
-        builder.header_read_timeout(None);
-        let watched = graceful.watch(builder.serve_connection(front, service));
-        tokio::spawn(async move { _ = watched.await });
+        Ok(Proxy { origin, cache, largest: settings.largest, metrics: self.metrics.clone() })
     }
 
     /// The answer to a request for a whole document, if it is kept and current.

@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use clap::{Args, Subcommand, ValueEnum};
 use nix::unistd::User;
 use sidestep_cache::{
-    Checker, Mode, Module, Order, Proxy, Store,
+    Checker, Current, Mode, Module, Order, Proxy, Settings, Store,
     module::{Author, Users},
 };
 use signal_hook::{
@@ -37,7 +37,7 @@ pub enum Command {
 }
 
 /// Options of `sidestep cache proxy`.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct ProxyOptions {
     /// The server to fetch from
     #[arg(long, value_name = "HOST:PORT")]
@@ -70,6 +70,11 @@ pub struct ProxyOptions {
     /// Threads that serve; as many as there are processors, unless given
     #[arg(long, value_name = "N")]
     pub threads: Option<usize>,
+
+    /// A file of settings (TOML: origin, module, check, memory, largest), which go before the options. It is read at the start, and
+    /// again on SIGHUP
+    #[arg(long, value_name = "FILE")]
+    pub settings: Option<PathBuf>,
 
     /// Serve counts as OpenMetrics at this address
     #[arg(long, value_name = "HOST:PORT")]
@@ -192,15 +197,28 @@ fn files(options: &Files) -> Result<()> {
     Ok(module.serve()?)
 }
 
+impl ProxyOptions {
+    /// What the options and the file say now.
+    fn settings(&self) -> Result<Settings> {
+        let mode = match self.check {
+            Check::OneSided => Mode::OneSided,
+            Check::TwoSided => Mode::TwoSided,
+            Check::None => Mode::Unchecked,
+        };
+        let module = self.module.clone().filter(|_| !self.without_cache);
+        let (checked, memory) = (module.map(|module| (mode, module)), self.memory << 20);
+        let settings = Settings { origin: self.origin.clone(), checked, memory, largest: self.largest };
+        let Some(file) = &self.settings else { return Ok(settings) };
+        let named = || file.display().to_string();
+        let text = std::fs::read_to_string(file).with_context(named)?;
+        settings.with_file(&text).with_context(named)
+    }
+}
+
 fn proxy(options: &ProxyOptions) -> Result<()> {
-    let mode = match options.check {
-        Check::OneSided => Mode::OneSided,
-        Check::TwoSided => Mode::TwoSided,
-        Check::None => Mode::Unchecked,
-    };
-    let module = options.module.as_ref().filter(|_| !options.without_cache);
-    let cache = module.map(|module| (Store::new(options.memory << 20), Checker::new(mode, module)));
-    let proxy = Arc::new(Proxy::new(&options.origin, cache, options.largest)?);
+    let Settings { origin, checked, memory, largest } = options.settings()?;
+    let cache = checked.map(|(mode, module)| (Store::new(memory), Checker::new(mode, &module)));
+    let proxy = Current::new(Arc::new(Proxy::new(&origin, cache, largest)?));
     let threads = options.threads.or_else(|| thread::available_parallelism().ok().map(usize::from)).unwrap_or(1);
     let mut builder = match threads {
         1 => tokio::runtime::Builder::new_current_thread(),
@@ -218,7 +236,7 @@ fn proxy(options: &ProxyOptions) -> Result<()> {
         };
         say(&format!("clients at {}", listener.local_addr()?));
         let (orders, told) = watch::channel(Order::Serve);
-        follow_signals(&proxy, orders)?;
+        follow_signals(options.clone(), &proxy, orders)?;
         if let Some(listener) = metrics {
             tokio::spawn(tell_counts(proxy.clone(), listener));
         }
@@ -227,29 +245,38 @@ fn proxy(options: &ProxyOptions) -> Result<()> {
     })
 }
 
-/// SIGHUP gives up what is kept; SIGTERM and SIGINT end the proxy when it has answered what was asked.
-fn follow_signals(proxy: &Arc<Proxy>, orders: watch::Sender<Order>) -> Result<()> {
+/// SIGHUP reads the settings again and gives up what is kept; SIGTERM and SIGINT end the proxy when it has answered what was asked.
+fn follow_signals(options: ProxyOptions, proxy: &Arc<Current>, orders: watch::Sender<Order>) -> Result<()> {
     let mut signals = Signals::new([SIGHUP, SIGINT, SIGTERM]).context("cannot hear signals")?;
     let proxy = proxy.clone();
     thread::spawn(move || {
         for signal in signals.forever() {
-            if signal == SIGHUP {
-                proxy.clear();
+            if signal != SIGHUP {
+                orders.send_replace(Order::Stop);
                 continue;
             }
-            orders.send_replace(Order::Stop);
+            let changed = options.settings().and_then(|settings| Ok(proxy.proxy().with_settings(&settings)?));
+            match changed {
+                Ok(changed) => {
+                    proxy.replace(changed);
+                    say("the settings were read");
+                }
+                // What works goes on.
+                Err(why) => eprintln!("the settings stay as they were: {why:#}"),
+            }
         }
     });
     Ok(())
 }
 
 /// Answers every connection with the counts, whatever it asks.
-async fn tell_counts(proxy: Arc<Proxy>, listener: TcpListener) {
+async fn tell_counts(current: Arc<Current>, listener: TcpListener) {
     loop {
         let Ok((mut stream, _)) = listener.accept().await else {
             tokio::time::sleep(Duration::from_millis(10)).await;
             continue;
         };
+        let proxy = current.proxy();
         let body = proxy.metrics().text(proxy.kept_bytes());
         let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
         let head = format!(

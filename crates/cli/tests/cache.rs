@@ -158,6 +158,66 @@ fn files_are_changed_for_their_user_and_for_those_who_are_allowed() {
     }
 }
 
+/// On SIGHUP a proxy reads its settings again, and keeps its connections; a wrong file changes nothing.
+#[test]
+fn settings_are_read_again_while_connections_stay() {
+    let folder = folder("settings");
+    let origin = |name: &'static str| {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        thread::spawn(move || {
+            for mut stream in listener.incoming().flatten() {
+                let mut line = String::new();
+                let mut input = BufReader::new(stream.try_clone().unwrap());
+                while input.read_line(&mut line).unwrap_or(0) > 2 {
+                    line.clear();
+                }
+                let answer = format!("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 3\r\n\r\n{name}");
+                let _ = stream.write_all(answer.as_bytes());
+            }
+        });
+        address
+    };
+    let (one, two, file) = (origin("one"), origin("two"), folder.join("settings.toml"));
+    fs::write(&file, "largest = 1000\n").unwrap();
+    let settings = file.display().to_string();
+    let proxy = ["cache", "proxy", "--origin", &one, "--without-cache", "--listen", "127.0.0.1:0", "--settings"];
+    let mut child =
+        sidestep().args(proxy).arg(&settings).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut said = BufReader::new(child.stdout.take().unwrap());
+    let mut complained = BufReader::new(child.stderr.take().unwrap());
+    let hear = |from: &mut dyn BufRead| {
+        let mut line = String::new();
+        from.read_line(&mut line).unwrap();
+        line
+    };
+    let part = Part(child);
+    let address = hear(&mut said).split_whitespace().next_back().unwrap().to_string();
+    let mut stream = BufReader::new(TcpStream::connect(&address).unwrap());
+    let mut ask = || {
+        stream.get_mut().write_all(b"GET / HTTP/1.1\r\nHost: site\r\n\r\n").unwrap();
+        while hear(&mut stream).len() > 2 {}
+        let mut body = [0; 3];
+        stream.read_exact(&mut body).unwrap();
+        String::from_utf8(body.to_vec()).unwrap()
+    };
+    let hang_up = || {
+        let pid = rustix::process::Pid::from_child(&part.0);
+        rustix::process::kill_process(pid, rustix::process::Signal::HUP).unwrap();
+    };
+    assert_eq!(ask(), "one");
+    fs::write(&file, "orgin = \"nobody\"\n").unwrap();
+    hang_up();
+    let why = hear(&mut complained);
+    assert!(why.contains("the settings stay as they were") && why.contains("settings.toml"), "{why}");
+    assert_eq!(ask(), "one");
+    fs::write(&file, format!("origin = \"{two}\"\n")).unwrap();
+    hang_up();
+    assert_eq!(hear(&mut said), "the settings were read\n");
+    assert_eq!(ask(), "two", "on the connection of before");
+    end(part);
+}
+
 /// SIGTERM ends a proxy in good order.
 fn end(mut proxy: Part) {
     let pid = rustix::process::Pid::from_child(&proxy.0);

@@ -63,8 +63,7 @@ int main(int count, char **arguments) {
             return 2;
     }
     int fd = socket(AF_INET, SOCK_STREAM, 0), status = 0;
-    int is_client = count == 4 && arguments[3][0] == 'c';
-    if (!is_client) {
+    if (count != 4 || arguments[3][0] != 'c') {
         if (bind(fd, (void *)&address, length) || listen(fd, 1) || getsockname(fd, (void *)&address, &length))
             return 2;
         if (count == 4 || fork() != 0) {

@@ -1,8 +1,6 @@
-//! What a suite promises of its figures: whether a run keeps it, as a line for people and as a record.
+//! What is promised of a figure: whether a run keeps it, as a line for people and in the record, so that a report says it, too.
 
-use serde_json::{Map, Value, json};
-
-use super::record::{Metric, Record, digits};
+use super::record::{Record, digits};
 
 /// What a figure must be.
 #[derive(Debug, Clone, Copy)]
@@ -11,116 +9,80 @@ pub enum Bound {
     AtMost(f64),
     /// No less than this.
     AtLeast(f64),
-    /// This, and no further from it than that.
-    About(f64, f64),
 }
 
-/// A promise, and what was found.
-#[derive(Debug)]
-pub struct Promise {
-    /// The bench that it is of.
-    pub bench: String,
-    /// Its name among those of the bench.
-    pub name: &'static str,
-    /// What is promised, in words.
-    pub what: &'static str,
-    /// What must be.
-    pub bound: Bound,
-    /// What is.
-    pub found: f64,
-}
-
-/// The member of a record that says whether a promise is kept.
-pub const VERDICT: &str = "verdict";
+/// Where a record has the bound, and whether it is kept.
+const AT_MOST: &str = "at_most";
+const AT_LEAST: &str = "at_least";
+const MET: &str = "met";
 
 impl Bound {
+    /// Nothing is promised of what is no number.
     fn admits(self, found: f64) -> bool {
         match self {
             Bound::AtMost(most) => found <= most,
             Bound::AtLeast(least) => found >= least,
-            Bound::About(value, off) => (found - value).abs() <= off,
         }
     }
 
-    /// How many times better than it must be: 1 or more where the bound admits it.
-    fn margin(self, found: f64) -> f64 {
-        let margin = match self {
-            Bound::AtMost(most) => most / found,
-            Bound::AtLeast(least) => found / least,
-            Bound::About(value, off) => off / (found - value).abs(),
+    /// The record of the figure, with the bound and the verdict.
+    pub fn about(self, mut record: Record) -> Record {
+        let (key, bound) = match self {
+            Bound::AtMost(most) => (AT_MOST, most),
+            Bound::AtLeast(least) => (AT_LEAST, least),
         };
-        // Nothing needs more than that, and JSON has no infinity.
-        margin.clamp(0.0, 100.0)
-    }
-
-    fn in_words(self) -> String {
-        match self {
-            Bound::AtMost(most) => format!("at most {most}"),
-            Bound::AtLeast(least) => format!("at least {least}"),
-            Bound::About(value, off) => format!("{value} give or take {off}"),
-        }
+        record.extra.insert(key.into(), bound.into());
+        record.extra.insert(MET.into(), self.admits(record.value).into());
+        record
     }
 }
 
-impl Promise {
-    fn verdict(&self) -> &'static str {
-        if self.bound.admits(self.found) { "met" } else { "missed" }
-    }
+/// The bound of a record of which something is promised, in words, and whether it is kept.
+pub fn verdict(record: &Record) -> Option<(String, bool)> {
+    let bound = |key: &str, words: &str| Some(format!("{words} {}", record.extra.get(key)?.as_f64()?));
+    let words = bound(AT_MOST, "at most").or_else(|| bound(AT_LEAST, "at least"))?;
+    Some((words, record.extra.get(MET)?.as_bool()?))
+}
 
-    /// For people.
-    pub fn line(&self) -> String {
-        let Promise { what, bound, found, .. } = self;
-        format!(
-            "{what}: {}, {} promised: {}",
-            digits(*found),
-            bound.in_words(),
-            self.verdict().replace("missed", "MISSED")
-        )
-    }
-
-    /// For programs; its value is how many times better than promised it is.
-    pub fn record(&self) -> Record {
-        let extra =
-            json!({"what": self.what, "found": self.found, "promised": self.bound.in_words(), VERDICT: self.verdict()});
-        let extra = extra.as_object().cloned().unwrap_or_else(Map::<String, Value>::new);
-        let (metric, value) = (Metric::Ratio, self.bound.margin(self.found));
-        Record {
-            bench: self.bench.clone(),
-            path: format!("promise {}", self.name),
-            size: 0,
-            metric,
-            value,
-            unit: metric.unit(),
-            extra,
-        }
+/// The value of a record for people, and the verdict if something is promised of it.
+pub fn shown(record: &Record) -> String {
+    let value = digits(record.value);
+    match verdict(record) {
+        Some((words, true)) => format!("{value}, {words} promised: met"),
+        Some((words, false)) => format!("{value}, {words} promised: MISSED"),
+        None => value,
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use serde_json::Map;
 
-    fn promise(bound: Bound, found: f64) -> Promise {
-        Promise { bench: "suite.bench".into(), name: "it", what: "something", bound, found }
+    use super::*;
+    use crate::bench::record::Metric;
+
+    fn record(value: f64) -> Record {
+        let metric = Metric::Ratio;
+        let (bench, path) = ("suite.bench".into(), "something".into());
+        Record { bench, path, size: 0, metric, value, unit: metric.unit(), extra: Map::new() }
     }
 
     #[test]
     fn a_promise_is_kept_up_to_its_bound() {
-        for (bound, kept, broken) in [
-            (Bound::AtMost(0.26), [0.0, 0.26], [0.261, f64::NAN]),
-            (Bound::AtLeast(5.0), [5.0, 8.0], [4.9, f64::NAN]),
-            (Bound::About(1.0, 0.1), [0.95, 1.0], [1.2, 0.85]),
-        ] {
-            assert!(kept.iter().all(|found| promise(bound, *found).verdict() == "met"), "{bound:?}");
-            assert!(broken.iter().all(|found| promise(bound, *found).verdict() == "missed"), "{bound:?}");
-            assert!(kept.iter().all(|found| promise(bound, *found).record().value >= 1.0), "{bound:?}");
+        for (bound, kept, broken) in
+            [(Bound::AtMost(0.26), [0.0, 0.26], [0.261, f64::NAN]), (Bound::AtLeast(5.0), [5.0, 8.0], [4.9, f64::NAN])]
+        {
+            let is_met = |found: &f64| verdict(&bound.about(record(*found))).is_some_and(|(_, met)| met);
+            assert!(kept.iter().all(is_met) && !broken.iter().any(is_met), "{bound:?}");
         }
-        assert_eq!(promise(Bound::AtMost(0.5), 0.25).line(), "something: 0.250, at most 0.5 promised: met");
-        assert!(promise(Bound::AtMost(0.5), 1.0).line().ends_with("MISSED"));
-        let record = promise(Bound::AtMost(0.5), 1.0).record();
-        assert_eq!(
-            (record.path.as_str(), record.value, &record.extra["verdict"]),
-            ("promise it", 0.5, &json!("missed"))
-        );
+    }
+
+    #[test]
+    fn a_verdict_is_in_the_record_and_in_words() {
+        assert_eq!(shown(&record(2.0)), "2.00");
+        let kept = Bound::AtLeast(0.9).about(record(0.95));
+        assert_eq!(verdict(&kept), Some(("at least 0.9".into(), true)));
+        assert_eq!(shown(&kept), "0.950, at least 0.9 promised: met");
+        assert_eq!(shown(&Bound::AtMost(1.5).about(record(1.66))), "1.66, at most 1.5 promised: MISSED");
     }
 }

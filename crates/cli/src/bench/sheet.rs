@@ -2,7 +2,14 @@
 
 use anyhow::{Result, ensure};
 
-use super::{options, progress::Plan, promise::Promise, record::Record, show_progress, sink::Sink};
+use super::{
+    options,
+    progress::Plan,
+    promise::{self, Bound},
+    record::{Metric, Record},
+    show_progress,
+    sink::Sink,
+};
 
 /// The benches of such a suite, and what each is.
 pub type Benches = &'static [(&'static str, &'static str)];
@@ -26,7 +33,9 @@ pub fn run(
         plan.step(weight(name), &format!("{suite}.{name}"));
         let table = measure(name)?;
         show_progress("");
-        sink.take(table.records);
+        let bench = format!("{suite}.{name}");
+        let promises = table.promises.into_iter().map(|promise| Record { bench: bench.clone(), ..promise });
+        sink.take(table.records.into_iter().chain(promises));
         if !sink.is_json() {
             println!("{name}: {about}");
             table.text.iter().for_each(|line| println!("  {line}"));
@@ -49,13 +58,15 @@ pub struct Table {
     pub text: Vec<String>,
     /// The records.
     pub records: Vec<Record>,
+    /// Those of what is promised, which do not say of which bench.
+    promises: Vec<Record>,
 }
 
 impl Table {
     /// A table with these columns.
     pub fn new(columns: &[&str]) -> Table {
         let widths = columns.iter().map(|column| column.len().max(10)).collect();
-        let mut table = Table { widths, text: Vec::new(), records: Vec::new() };
+        let mut table = Table { widths, text: Vec::new(), records: Vec::new(), promises: Vec::new() };
         table.widths[0] = 24;
         table.row(&columns.iter().map(|column| column.to_string()).collect::<Vec<_>>());
         table
@@ -70,15 +81,22 @@ impl Table {
         self.text.push(line);
     }
 
-    /// Says whether a promise is kept, and records it.
-    pub fn judge(&mut self, promise: &Promise) {
-        self.text.push(promise.line());
-        self.records.push(promise.record());
+    /// Says whether a promise is kept, in a line and in a record.
+    pub fn promise(&mut self, what: &str, value: f64, at_most: f64) {
+        self.judge(what, Bound::AtMost(at_most), value);
     }
 
-    /// Says whether a promise is kept.
-    pub fn promise(&mut self, what: &str, value: f64, at_most: f64) {
-        let verdict = if value <= at_most { "met" } else { "MISSED" };
-        self.text.push(format!("{what}: {value:.3}, at most {at_most} promised: {verdict}"));
+    /// The same of what must be large.
+    pub fn promise_at_least(&mut self, what: &str, value: f64, at_least: f64) {
+        self.judge(what, Bound::AtLeast(at_least), value);
+    }
+
+    fn judge(&mut self, what: &str, bound: Bound, found: f64) {
+        let (path, metric) = (what.to_string(), Metric::Ratio);
+        let (bench, extra) = (String::new(), serde_json::Map::new());
+        let record = Record { bench, path, size: 0, metric, value: found, unit: metric.unit(), extra };
+        let record = bound.about(record);
+        self.text.push(format!("{what}: {}", promise::shown(&record)));
+        self.promises.push(record);
     }
 }

@@ -34,6 +34,8 @@ struct Way {
     addresses: Vec<String>,
     /// The processes that answer there.
     proxies: Vec<u32>,
+    /// Where they tell their counts, if they are ours and have a cache.
+    counts: Vec<String>,
 }
 
 /// What a way has done while it was asked.
@@ -82,6 +84,7 @@ impl Site {
                 _ => "none",
             };
             let proxy = [&own, "cache", "proxy", "--origin", &origin, "--listen", "127.0.0.1:0", "--threads", "1"];
+            let mut counts = Vec::new();
             let address = match way {
                 "nginx" => {
                     let store = site.folder.join(format!("store{copy}")).display().to_string();
@@ -93,15 +96,20 @@ impl Site {
                     site.nginx_with(&format!("cache{copy}"), 1, &zone, rules)?
                 }
                 "no-cache" => site.spawn(1, &[&proxy[..], &["--without-cache"]].concat())?,
-                _ => site.spawn(1, &[&proxy[..], &["--module", &module, "--check", check]].concat())?,
+                _ => {
+                    counts.push(format!("127.0.0.1:{}", free_port()?));
+                    let cached = ["--module", &module, "--check", check, "--metrics", &counts[0]];
+                    site.spawn(1, &[&proxy[..], &cached].concat())?
+                }
             };
             let process = site.processes.last().map_or(0, Child::id);
             match site.ways.iter_mut().find(|known| known.name == way) {
                 Some(known) => {
                     known.addresses.push(address);
                     known.proxies.push(process);
+                    known.counts.extend(counts);
                 }
-                None => site.ways.push(Way { name: way, addresses: vec![address], proxies: vec![process] }),
+                None => site.ways.push(Way { name: way, addresses: vec![address], proxies: vec![process], counts }),
             }
         }
         Ok(site)
@@ -134,7 +142,7 @@ impl Site {
     }
 
     fn nginx_with(&mut self, name: &str, core: usize, before: &str, rules: &str) -> Result<String> {
-        let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+        let port = free_port()?;
         let home = self.folder.join(name);
         fs::create_dir_all(&home)?;
         let home = home.display();
@@ -162,33 +170,14 @@ impl Site {
 
     /// Asks in one way for so long, while a document changes every second.
     pub fn measure(&self, way: &str, seconds: u64) -> Result<Measured> {
-        let Way { addresses, proxies, .. } = self.ways.iter().find(|known| known.name == way).context("a way")?;
-        let script = self.folder.join("paths.lua");
-        fs::write(&script, self.script(addresses))?;
+        let proxies = &self.way(way)?.proxies;
+        let mut client = self.client(way, seconds)?;
         let busy = || (busy_us(proxies), busy_us(&self.shared));
         let (before, began) = (busy(), Instant::now());
         let over = AtomicBool::new(false);
-        let mut client = self.pinned(self.workload.client_core(), "wrk")?;
         thread::scope(|scope| {
-            scope.spawn(|| {
-                let mut at = 0;
-                while !over.load(Ordering::Relaxed) {
-                    let path = &self.paths[at % self.paths.len()];
-                    let bytes = fs::read(self.folder.join("files").join(&path[1..])).unwrap_or_default();
-                    // One that is not done in time changes nothing about the requests.
-                    let _ = module::update(&self.module, path, &bytes);
-                    at += 1;
-                    (0..100)
-                        .filter(|_| !over.load(Ordering::Relaxed))
-                        .for_each(|_| thread::sleep(Duration::from_millis(10)));
-                }
-            });
-            let output = client
-                .args(["-t", &addresses.len().to_string(), "-c", &self.workload.connections.to_string()])
-                .args(["-d", &format!("{seconds}s"), "-s"])
-                .arg(&script)
-                .arg(format!("http://{}/", addresses[0]))
-                .output();
+            scope.spawn(|| self.change_documents(&over));
+            let output = client.output();
             over.store(true, Ordering::Relaxed);
             let output = output.context("wrk is not installed")?;
             let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -203,6 +192,39 @@ impl Site {
                 _ => bail!("wrk: {text}{}", String::from_utf8_lossy(&output.stderr)),
             }
         })
+    }
+
+    fn way(&self, name: &str) -> Result<&Way> {
+        self.ways.iter().find(|known| known.name == name).context("a way")
+    }
+
+    /// Where the proxies of a way tell their counts.
+    pub fn counts(&self, way: &str) -> Result<&[String]> {
+        Ok(&self.way(way)?.counts)
+    }
+
+    /// wrk, which asks in one way for so long.
+    pub fn client(&self, way: &str, seconds: u64) -> Result<Command> {
+        let addresses = &self.way(way)?.addresses;
+        let script = self.folder.join(format!("{way}.lua"));
+        fs::write(&script, self.script(addresses))?;
+        let mut client = self.pinned(self.workload.client_core(), "wrk")?;
+        client
+            .args(["-t", &addresses.len().to_string(), "-c", &self.workload.connections.to_string()])
+            .args(["-d", &format!("{seconds}s"), "-s"])
+            .arg(&script)
+            .arg(format!("http://{}/", addresses[0]));
+        Ok(client)
+    }
+
+    /// Changes one document after the other, every second, until it is over.
+    pub fn change_documents(&self, over: &AtomicBool) {
+        for path in self.paths.iter().cycle().take_while(|_| !over.load(Ordering::Relaxed)) {
+            let bytes = fs::read(self.folder.join("files").join(&path[1..])).unwrap_or_default();
+            // One that is not done in time changes nothing about the requests.
+            let _ = module::update(&self.module, path, &bytes);
+            (0..100).filter(|_| !over.load(Ordering::Relaxed)).for_each(|_| thread::sleep(Duration::from_millis(10)));
+        }
     }
 
     /// What wrk asks for: evenly, or by Zipf's law with exponent 0.75, from the smallest file on. Drawn and written before, so that the
@@ -221,6 +243,10 @@ impl Site {
         let places: Vec<String> = places.map(|(host, port)| format!("{{\"{host}\", \"{port}\"}}")).collect();
         SCRIPT.replace("ROWS", &rows.join(", ")).replace("PLACES", &places.join(", "))
     }
+}
+
+fn free_port() -> Result<u16> {
+    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
 }
 
 /// The program of wrk.

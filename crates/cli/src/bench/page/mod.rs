@@ -1,9 +1,10 @@
 //! The report of a run: one HTML page that needs no script and nothing from outside, and beside it the run itself.
 
 mod charts;
-mod judged;
+mod histograms;
 mod misses;
 mod plot;
+mod promises;
 mod tables;
 
 use std::fmt::Write;
@@ -41,7 +42,7 @@ fn html(run: &Saved) -> String {
     out += &tables::machine(run);
     out += &tables::overview(&run.records);
     out += &tables::peers(&run.records);
-    out += &judged::promises(&run.records);
+    out += &promises::table(&run.records);
     let figures = charts::figures(&run.records);
     if !figures.is_empty() {
         out += "<h2>Plots</h2>\n<div class=\"plots\">\n";
@@ -57,7 +58,7 @@ fn html(run: &Saved) -> String {
         }
         out += "</div>\n";
     }
-    out += &judged::histograms(&run.records);
+    out += &histograms::table(&run.records);
     out += &misses::grid_table(&run.records);
     out += &tables::seeds(run);
     out += &tables::all(&run.records);

@@ -14,7 +14,6 @@ use sidestep_vmmc::workload::{self, GRID, Workload};
 use sidestep_vmmc::{Bins, Budget, CacheShape, Config, Path};
 
 use super::progress::within_step;
-use super::promise::{Bound, Promise};
 use super::record::{Metric, Record};
 use super::sheet::{self, Benches, Table};
 use super::sink::Sink;
@@ -80,10 +79,6 @@ fn record(bench: &str, path: &str, size: usize, metric: Metric, value: f64, extr
     Record { bench: format!("vmmc.{bench}"), path: path.into(), size, metric, value, unit: metric.unit(), extra }
 }
 
-fn promise(bench: &str, name: &'static str, what: &'static str, bound: Bound, found: f64) -> Promise {
-    Promise { bench: format!("vmmc.{bench}"), name, what, bound, found }
-}
-
 /// The records of a bench. What takes long is not run for that: its lines have the names of programs.
 #[cfg(test)]
 pub fn records(bench: &str) -> Vec<Record> {
@@ -122,8 +117,8 @@ fn memory() -> Table {
     }
     let share = |part: fn(&Budget) -> usize| part(&cached) as f64 / part(&fixed) as f64;
     let (lookup, total) = (share(Budget::lookup), share(Budget::total));
-    table.judge(&promise("memory", "lookup", "lookup memory against the tables", Bound::AtMost(0.26), lookup));
-    table.judge(&promise("memory", "total", "all memory against that of the tables", Bound::AtMost(0.55), total));
+    table.promise("lookup memory against the tables", lookup, 0.26);
+    table.promise("all memory against that of the tables", total, 0.55);
     table
 }
 
@@ -180,9 +175,8 @@ fn misses(bench: &'static str, force: Force) -> Result<Table> {
     }
     let note = "mean time one way; for a miss: the slope of the line, retransmissions, and packets sent again";
     table.text.push(note.into());
-    let (line, again) = ("R^2 of time by misses, of the worst size", "retransmissions a miss, of the worst size");
-    table.judge(&promise(bench, "fit", line, Bound::AtLeast(0.99), least_straight));
-    table.judge(&promise(bench, "again", again, Bound::About(1.0, 0.1), furthest));
+    table.promise_at_least("R^2 of time by misses, of the worst size", least_straight, 0.99);
+    table.promise("retransmissions a miss, how far from one, of the worst size", (furthest - 1.0).abs(), 0.1);
     Ok(table)
 }
 
@@ -287,7 +281,7 @@ fn execution(scale: u32) -> Result<Table> {
     }
     table.text.push("again for a miss: retransmissions and their packets, beyond those of the tables".into());
     let what = "programs of eight that take at most 5 % longer with caches";
-    table.judge(&promise("execution", "longer", what, Bound::AtLeast(5.0), near as f64));
+    table.promise_at_least(what, near as f64, 5.0);
     Ok(table)
 }
 

@@ -6,8 +6,37 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
-use serde_json::Value;
+use serde_json::{Value, json};
 use sidestep_testkit::process::PATIENCE;
+
+/// What is counted of memory traffic is exact, however busy the machine is; times are somebody else's matter.
+#[test]
+fn memory_traffic_is_counted() {
+    let output = sidestep(&["bench", "extended", "--quick", "--only", "traffic", "--json"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let lines: Vec<Value> = text(&output.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    for (path, copies, model) in [
+        ("tcp", 2.0, [json!([[1, 1], [2, 2]]), json!([[2, 4], [4, 4]])]),
+        ("ring", 2.0, [json!(null), json!(null)]),
+        ("rdma-write", 1.0, [json!([[1, 1], [1, 1]]), json!([[1, 1], [1, 1]])]),
+        ("rdma-read", 1.0, [json!([[1, 1], [1, 1]]), json!([[1, 1], [1, 1]])]),
+    ] {
+        for (size, model) in [16 << 10, 10 << 20].into_iter().zip(model) {
+            for metric in ["bandwidth", "cpu_per_message"] {
+                let is_it = |line: &&Value| {
+                    line["bench"] == "extended.traffic"
+                        && line["path"] == path
+                        && line["size"] == size
+                        && line["metric"] == metric
+                };
+                let found: Vec<&Value> = lines.iter().filter(is_it).collect();
+                let [line] = found[..] else { panic!("{path} {size} {metric}: {found:?}") };
+                assert_eq!((&line["copies"], &line["bus_model"]), (&json!(copies), &model), "{path} {size}");
+                assert!(line["value"].as_f64().is_some_and(|value| value > 0.0), "{line}");
+            }
+        }
+    }
+}
 
 #[test]
 fn json_lines_have_the_stated_keys() {

@@ -4,7 +4,7 @@
 //! second buffer. The steps of figure 9.1 are [`Step`]s with the least and the most they can cost; their sums are table 9.1.
 //! [`cache`] runs the same steps through a simulated cache, which shows where between the two a machine ends up.
 //!
-//! This is a model. Nothing here is measured; `bench extended` prints it beside what is, and says which is which.
+//! This is a model. Nothing here is measured; `bench extended --only traffic` prints it beside copies that are counted and times that are measured.
 
 pub mod cache;
 

@@ -27,6 +27,8 @@ struct Client<'a> {
 /// How long a way is asked at a time, and how long before that is not counted: until what lay in connections has gone.
 const PIECE: Duration = Duration::from_millis(500);
 const BEFORE: Duration = Duration::from_millis(50);
+/// How long wrk may take until it has asked for the first time.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// How many times as many requests the second way answers as the first: the median of so many pairs of pieces. Documents are changed
 /// meanwhile as in all measurements.
@@ -58,6 +60,11 @@ impl Client<'_> {
         let mut command = site.client(way, seconds)?;
         let process = command.process_group(0).stdout(Stdio::null()).spawn().context("wrk is not installed")?;
         let client = Client { process, counts: site.counts(way)? };
+        let (before, began) = (client.count()?, Instant::now());
+        while client.count()? == before {
+            ensure!(began.elapsed() < PATIENCE, "wrk asks for nothing");
+            thread::sleep(BEFORE);
+        }
         client.signal(Signal::STOP)?;
         Ok(client)
     }
@@ -70,7 +77,7 @@ impl Client<'_> {
         thread::sleep(PIECE);
         let (after, took) = (self.count()?, began.elapsed());
         self.signal(Signal::STOP)?;
-        ensure!(after > before, "wrk asks for nothing");
+        ensure!(after > before, "wrk asks for nothing any more");
         Ok((after - before) as f64 / took.as_secs_f64())
     }
 

@@ -276,7 +276,7 @@ fn echo(mut stream: TcpStream) -> Result<()> {
 }
 
 /// Keeps this process, or thread, on one core; where there is only one, on that.
-fn pin(core: usize) {
+pub fn pin(core: usize) {
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let mut set = CpuSet::new();
     set.set(core % cores);

@@ -4,15 +4,16 @@
 //! The server is another process on another core. Rows take turns in short rounds; each figure is the median of all samples.
 
 pub mod end;
+mod modelled;
 mod pool;
 mod talk;
 mod threaded;
+mod traffic;
 
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Map, json};
-use sidestep_extended::traffic::{self, Direction, Interface, cache};
 use sidestep_fabric::{Aperture, Cookie, Node, RdmaQueue, Region};
 
 use self::end::{Client, Job, Server, Way};
@@ -41,7 +42,11 @@ pub const BENCHES: Benches = &[
     ),
     ("hosts", "64 bytes of another host, two network namespaces made for it: beside the connection, and in place"),
     ("threaded", "messages between those hosts: TCP, the thesis's two threads, extended sockets (figure 11.6)"),
-    ("traffic", "bytes on the memory bus for each byte on the network: the model of chapter 9, nothing measured"),
+    (
+        "traffic",
+        "copies, time and processor time of each byte by TCP, ring, RDMA write and read, in and out of the cache; bytes on the \
+         memory bus by the model of chapter 9 (table 9.1)",
+    ),
 ];
 
 /// Runs the suite.
@@ -55,7 +60,7 @@ pub fn run(options: &options::Bench, sink: &mut Sink) -> Result<()> {
             "busy" => busy(rounds),
             "hosts" => on_hosts(|holder| between(holder, rounds)),
             "threaded" => on_hosts(|holder| messages(holder, rounds)),
-            _ => Ok(model()),
+            _ => traffic(if options.quick { 2 } else { 50 }),
         }?;
         for record in &table.records {
             ensure!(paths(name).contains(&record.path.as_str()), "extended.{name} has no line {}", record.path);
@@ -73,7 +78,7 @@ fn paths(bench: &str) -> &'static [&'static str] {
         "busy" => &["read", "asked", "read-serving", "served"],
         "hosts" => &["tcp", "get", "put", "fetch-add", "get-in-place", "put-in-place", "fetch-add-in-place"],
         "threaded" => &["tcp", "threads", "extended", "extended-in-place"],
-        _ => &MODELLED,
+        _ => &["tcp", "ring", "rdma-write", "rdma-read", "sockets-transmit", "sockets-receive", "rdma"],
     }
 }
 
@@ -83,7 +88,7 @@ pub fn has(bench: &str, path: &str, size: usize, metric: Metric) -> bool {
     let (sizes, of): (&[usize], Metric) = match bench {
         "busy" => (&THREADS, Metric::RoundTripP50),
         "threaded" => (&PINGED, Metric::OneWayP50),
-        "traffic" => (&MESSAGES, Metric::BusBytes),
+        "traffic" => (&modelled::MESSAGES, Metric::BusBytes),
         _ => (&[BYTES], Metric::RoundTripP50),
     };
     paths(bench).contains(&path) && sizes.contains(&size) && metric == of
@@ -361,33 +366,14 @@ fn messages(holder: u32, rounds: usize) -> Result<Table> {
     Ok(table)
 }
 
-/// The ways of the model.
-const MODELLED: [&str; 3] = ["sockets-transmit", "sockets-receive", "rdma"];
-
-/// Bytes of a message in the model: the smaller ones fit into its cache.
-const MESSAGES: [usize; 4] = [4 << 10, 64 << 10, 256 << 10, 10 << 20];
-
-fn model() -> Table {
-    let mut table = Table::new(&["bytes (model)", "sockets out", "sockets in", "RDMA"]);
-    for message in MESSAGES {
-        let transfer = cache::Transfer { message, socket_buffer: cache::SOCKET_BUFFER };
-        let ratio = |interface, direction| cache::ratio(cache::XEON, interface, direction, transfer);
-        let cells = [
-            ratio(Interface::Sockets, Direction::Transmit),
-            ratio(Interface::Sockets, Direction::Receive),
-            ratio(Interface::Rdma, Direction::Receive),
-        ];
-        let shown = cells.iter().map(|cell| format!("{cell:.2}"));
-        table.row(&std::iter::once(message.to_string()).chain(shown).collect::<Vec<_>>());
-        for (path, cell) in MODELLED.into_iter().zip(cells) {
-            let mut modelled = record("extended.traffic", path, message, Metric::BusBytes, (cell, None));
-            modelled.extra.insert("simulated".to_string(), json!(true));
-            table.records.push(modelled);
-        }
-    }
-    let most = traffic::ceiling(8.0 * 333e6, 4.0) * 8e-9;
-    table.text.push(format!("a bus of 64 bits at 333 MHz, four bytes for each: {most:.2} Gbit/s at most"));
-    table
+/// What is measured, and then the model by itself, of the thesis's machine.
+fn traffic(rounds: usize) -> Result<Table> {
+    let mut table = traffic::measure(rounds)?;
+    table.text.push(String::new());
+    let simulated = modelled::table();
+    table.text.extend(simulated.text);
+    table.records.extend(simulated.records);
+    Ok(table)
 }
 
 /// A table of times.

@@ -8,6 +8,9 @@ use sidestep_filters::{Counts, Group, Outcome};
 
 use super::bottleneck::bottleneck;
 
+/// A filter that works for less of the time holds nobody up by its work: a faster one would change little.
+const BOUND: f64 = 0.5;
+
 /// A run that is over.
 pub struct Summary<'a> {
     group: &'a Group,
@@ -75,7 +78,8 @@ impl<'a> Summary<'a> {
             "filter", "taken", "given", "rate", "worked", "no input", "no space", "no core"
         );
         for (name, counts) in per_filter(self.group) {
-            let share = |ns: u64| 100.0 * ns as f64 / counts.working_ns.max(1) as f64;
+            // Two threads of a copy may wait at the same time: one for input and the other for space.
+            let share = |ns: u64| (100.0 * ns as f64 / counts.working_ns.max(1) as f64).min(100.0);
             let rate = bytes(counts.bytes_in.max(counts.bytes_out) as f64 / seconds.max(1e-9));
             let _ = writeln!(
                 out,
@@ -89,7 +93,16 @@ impl<'a> Summary<'a> {
             );
         }
         if let Some((name, share)) = self.bottleneck() {
-            let _ = writeln!(out, "  the bottleneck is {name}: it worked for {:.0} % of the time", 100.0 * share);
+            let percent = 100.0 * share;
+            let _ = match share >= BOUND {
+                true => {
+                    writeln!(out, "  the bottleneck is {name}: its busiest copy worked for {percent:.0} % of the time")
+                }
+                false => writeln!(
+                    out,
+                    "  no filter is the bottleneck: the busiest, {name}, worked for {percent:.0} % of the time, and waited or had no core for the rest"
+                ),
+            };
         }
         for outcome in failed {
             if let Err(error) = &outcome.result {

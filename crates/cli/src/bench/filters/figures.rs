@@ -6,6 +6,8 @@
 use sidestep_filters::Schedule;
 use sidestep_filters::model::{Balancer, Cost, Pipeline, Query};
 
+use super::curves::demand;
+
 /// A figure, simulated: how many times better each way is than TCP.
 pub struct Figure {
     /// The bench in records.
@@ -16,13 +18,13 @@ pub struct Figure {
     pub ratios: Vec<(&'static str, f64)>,
 }
 
-const IMAGE: usize = 16 << 20;
+pub const IMAGE: usize = 16 << 20;
 const STAGES: usize = 4;
-const COPIES: usize = 3;
+pub const COPIES: usize = 3;
 /// The block of perfect pipelining over TCP in the document.
-const TCP_BLOCK: usize = 16 << 10;
+pub const TCP_BLOCK: usize = 16 << 10;
 /// Blocks that are tried.
-const BLOCKS: [usize; 13] = [
+pub const BLOCKS: [usize; 13] = [
     256,
     512,
     1 << 10,
@@ -57,15 +59,9 @@ pub fn figures(costs: &[(&'static str, Cost)]) -> Vec<Figure> {
         found.push(each("filters.update", &format!("own blocks, {with}"), &|cost| {
             base / partial(cost, finest(cost, ns_per_byte, wanted), ns_per_byte, wanted)
         }));
-        let latency = |cost: &Cost, block: usize| {
-            STAGES as f64 * (cost.each(block) + cost.latency(block) + ns_per_byte * block as f64)
-        };
         // Twice the least that TCP can promise.
-        let promise = 2.0 * BLOCKS.iter().map(|block| latency(tcp, *block)).fold(f64::MAX, f64::min);
-        let updates = |cost: &Cost| {
-            let kept = BLOCKS.iter().filter(|block| latency(cost, **block) <= promise);
-            kept.map(|block| rate(cost, *block, ns_per_byte)).fold(0.0, f64::max)
-        };
+        let promise = 2.0 * least_latency(tcp, ns_per_byte);
+        let updates = |cost: &Cost| limited(cost, ns_per_byte, promise);
         found.push(each("filters.rate", with, &|cost| updates(cost) / updates(tcp)));
     }
     // Mixes of complete updates and zooms of 64 partitions, in the mean time in which TCP answers 60 % of complete ones.
@@ -78,16 +74,12 @@ pub fn figures(costs: &[(&'static str, Cost)]) -> Vec<Figure> {
     let block = |cost: &Cost| perfect(cost, compute);
     found.push(each("filters.block", "block of perfect pipelining", &|cost| block(tcp) as f64 / block(cost) as f64));
     for factor in [2.0, 4.0, 8.0] {
-        let reaction = |cost: &Cost| cost.latency(block(cost)) + factor * compute * block(cost) as f64;
+        let time = |cost: &Cost| reaction(cost, compute, factor);
         let what = format!("heterogeneity {factor}");
-        found.push(each("filters.reaction", &what, &|cost| reaction(tcp) / reaction(cost)));
+        found.push(each("filters.reaction", &what, &|cost| time(tcp) / time(cost)));
     }
-    let slow = |node: usize, block: usize| if (node * 31 + block * 17) % 10 < 5 { 4.0 } else { 1.0 };
-    let demand = |cost: &Cost| {
-        let block = block(cost);
-        balancer(cost, block, vec![compute; COPIES]).run(IMAGE / block, slow)
-    };
-    found.push(each("filters.demand", "half of the blocks slow", &|cost| demand(tcp) / demand(cost)));
+    let half = |cost: &Cost| demand(cost, compute, 0.5);
+    found.push(each("filters.demand", "half of the blocks slow", &|cost| half(tcp) / half(cost)));
     for application in &APPLICATIONS {
         let what = format!("{}, {} MB", application.name, application.bytes >> 20);
         found.push(each("filters.application", &what, &|cost| {
@@ -118,20 +110,42 @@ impl Application {
     }
 }
 
+/// How long a partial update of one block takes through an idle pipeline.
+fn idle_latency(cost: &Cost, block: usize, ns_per_byte: f64) -> f64 {
+    STAGES as f64 * (cost.each(block) + cost.latency(block) + ns_per_byte * block as f64)
+}
+
+/// The least that can be promised of it.
+pub fn least_latency(cost: &Cost, ns_per_byte: f64) -> f64 {
+    BLOCKS.iter().map(|block| idle_latency(cost, *block, ns_per_byte)).fold(f64::MAX, f64::min)
+}
+
+/// Complete updates a second, with blocks that keep a latency; none, if no block does.
+pub fn limited(cost: &Cost, ns_per_byte: f64, latency: f64) -> f64 {
+    let kept = BLOCKS.iter().filter(|block| idle_latency(cost, **block, ns_per_byte) <= latency);
+    kept.map(|block| rate(cost, *block, ns_per_byte)).fold(0.0, f64::max)
+}
+
+/// How long a balancer that takes turns needs until a node that has become slower is noticed.
+pub fn reaction(cost: &Cost, compute: f64, factor: f64) -> f64 {
+    let block = perfect(cost, compute);
+    cost.latency(block) + factor * compute * block as f64
+}
+
 /// Complete updates a second that the pipeline can take.
-fn rate(cost: &Cost, block: usize, ns_per_byte: f64) -> f64 {
+pub fn rate(cost: &Cost, block: usize, ns_per_byte: f64) -> f64 {
     let blocks = IMAGE.div_ceil(block).div_ceil(COPIES) as f64;
     1e9 / (blocks * (cost.each(block) + ns_per_byte * block as f64))
 }
 
 /// The smallest block with which so many updates a second can be had; the largest, if none does.
-fn finest(cost: &Cost, ns_per_byte: f64, wanted: f64) -> usize {
+pub fn finest(cost: &Cost, ns_per_byte: f64, wanted: f64) -> usize {
     let fits = BLOCKS.iter().find(|block| rate(cost, **block, ns_per_byte) >= wanted);
     *fits.unwrap_or(&BLOCKS[BLOCKS.len() - 1])
 }
 
 /// How long a partial update of one block takes, in the mean, while complete ones come at this rate.
-fn partial(cost: &Cost, block: usize, ns_per_byte: f64, updates: f64) -> f64 {
+pub fn partial(cost: &Cost, block: usize, ns_per_byte: f64, updates: f64) -> f64 {
     let (blocks, period) = (IMAGE.div_ceil(block), 1e9 / updates);
     let apart = period / blocks as f64;
     // A part of the blocks of an update is enough for a steady state.
@@ -147,19 +161,20 @@ fn partial(cost: &Cost, block: usize, ns_per_byte: f64, updates: f64) -> f64 {
 }
 
 /// How long a query of so many of 64 partitions takes.
-fn query(cost: &Cost, blocks: usize) -> f64 {
+pub fn query(cost: &Cost, blocks: usize) -> f64 {
     let pipeline = Pipeline { stages: STAGES, copies: COPIES, cost: cost.clone(), ns_per_byte: 0.0 };
     pipeline.answer(&[Query { at_ns: 0.0, blocks, block: IMAGE / 64 }])[0]
 }
 
 /// The smallest block that takes no longer on the way than it is computed on.
-fn perfect(cost: &Cost, ns_per_byte: f64) -> usize {
+pub fn perfect(cost: &Cost, ns_per_byte: f64) -> usize {
     let fits = BLOCKS.iter().find(|block| cost.latency(**block) <= ns_per_byte * **block as f64 * (1.0 + 1e-9));
     *fits.unwrap_or(&BLOCKS[BLOCKS.len() - 1])
 }
 
-fn balancer(cost: &Cost, block: usize, ns_per_byte: Vec<f64>) -> Balancer {
-    Balancer { ns_per_byte, cost: cost.clone(), block, window: 2, schedule: Schedule::Demand }
+/// A load balancer with a node for each time of a byte.
+pub fn balancer(cost: &Cost, block: usize, ns_per_byte: Vec<f64>, schedule: Schedule) -> Balancer {
+    Balancer { ns_per_byte, cost: cost.clone(), block, window: 2, schedule }
 }
 
 #[cfg(test)]

@@ -5,17 +5,19 @@
 
 mod balance;
 mod compress;
+mod curves;
 mod figures;
 mod kinds;
 mod way;
 
 use anyhow::{Result, ensure};
 use serde_json::Map;
-use sidestep_filters::model::Point;
+use sidestep_filters::model::{Cost, Point};
 
 use self::figures::Figure;
 use self::way::{WAYS, Way};
-use super::record::{Metric, Record, digits};
+use super::promise::{self, Bound};
+use super::record::{Metric, Record};
 use super::sink::Sink;
 use super::stats::{median, spread};
 use super::{options, progress::Plan, show_progress};
@@ -94,42 +96,47 @@ pub fn run(options: &options::Bench, sink: &mut Sink) -> Result<()> {
         if wanted("overhead") {
             let records = overhead(&measured);
             if !sink.is_json() {
-                print_promised("overhead", &records, Promise::AtMost(1.5));
+                print_promised("overhead", &records);
             }
             sink.take(records);
         }
         let streams: Vec<_> = measured.iter().filter(|(way, _)| way.is_stream()).collect();
-        let simulated = |points: &dyn Fn(&[Vec<Point>]) -> Vec<Point>| -> Result<Vec<Figure>> {
-            let costs = streams.iter().map(|(way, rounds)| Ok((way.name, way::cost(&points(rounds))?)));
-            Ok(figures::figures(&costs.collect::<Result<Vec<_>>>()?))
+        let costs = |points: &dyn Fn(&[Vec<Point>]) -> Vec<Point>| -> Result<Vec<(&'static str, Cost)>> {
+            streams.iter().map(|(way, rounds)| Ok((way.name, way::cost(&points(rounds))?))).collect()
         };
         // From the medians, and from each round by itself, which tells how far to trust them.
-        let found = simulated(&middle)?;
-        let by_round: Vec<Vec<Figure>> =
-            (0..rounds).map(|round| simulated(&|rounds| rounds[round].clone())).collect::<Result<_>>()?;
-        let is_wanted = |figure: &Figure| wanted(&figure.bench["filters.".len()..]);
-        let records = found.iter().enumerate().filter(|(_, figure)| is_wanted(figure));
-        let records: Vec<Record> = records
-            .flat_map(|(at, figure)| records_of(figure, &by_round.iter().map(|round| &round[at]).collect::<Vec<_>>()))
+        let middle = costs(&middle)?;
+        let found = figures::figures(&middle);
+        let by_round: Vec<Vec<Figure>> = (0..rounds)
+            .map(|round| Ok(figures::figures(&costs(&|rounds| rounds[round].clone())?)))
+            .collect::<Result<_>>()?;
+        let ratios = found.iter().enumerate().filter(|(_, figure)| wanted(&figure.bench["filters.".len()..]));
+        let ratios: Vec<Vec<Record>> = ratios
+            .map(|(at, figure)| records_of(figure, &by_round.iter().map(|round| &round[at]).collect::<Vec<_>>()))
             .collect();
         if !sink.is_json() {
-            print_figures(&found.into_iter().filter(is_wanted).collect::<Vec<_>>());
+            print_figures(&ratios);
         }
-        sink.take(records);
+        sink.take(ratios.into_iter().flatten());
+        let curves = curves::curves(&middle);
+        sink.take(curves.into_iter().filter(|record| wanted(&record.bench["filters.".len()..])));
     }
     if wanted("stages") {
         let records = stages(&ways, few, 1 << 30, &plan)?;
         if !sink.is_json() {
             print_sizes("stages", Metric::Bandwidth, &records);
-            print_against(&records, "tcp", "5 promised for channels");
             print_empty(&records);
         }
-        sink.take(records);
+        let ratios = against(&records, "tcp", |path| (path == "channel").then_some(Bound::AtLeast(5.0)));
+        if !sink.is_json() {
+            print_ratios(&ratios);
+        }
+        sink.take(records.into_iter().chain(ratios));
     }
     if wanted("split") {
         let records = split(&ways, splits, &plan)?;
         if !sink.is_json() {
-            print_promised("split", &records, Promise::AtLeast(0.9));
+            print_promised("split", &records);
         }
         sink.take(records);
     }
@@ -137,27 +144,14 @@ pub fn run(options: &options::Bench, sink: &mut Sink) -> Result<()> {
         let records = compressed(few, if options.quick { 100 } else { 400 }, &plan)?;
         if !sink.is_json() {
             print_sizes("compress", Metric::Bandwidth, &records);
-            print_against(&records, "xargs", "more than 1 wanted");
         }
-        sink.take(records);
+        let ratios = against(&records, "xargs", |path| (path == "pipe").then_some(Bound::AtLeast(1.0)));
+        if !sink.is_json() {
+            print_ratios(&ratios);
+        }
+        sink.take(records.into_iter().chain(ratios));
     }
     Ok(())
-}
-
-/// What a ratio must be.
-enum Promise {
-    AtMost(f64),
-    AtLeast(f64),
-}
-
-impl Promise {
-    fn verdict(&self, value: f64) -> String {
-        let (is_kept, text) = match self {
-            Promise::AtMost(most) => (value <= *most, format!("at most {most}")),
-            Promise::AtLeast(least) => (value >= *least, format!("at least {least}")),
-        };
-        format!("{text} promised: {}", if is_kept { "holds" } else { "DOES NOT HOLD" })
-    }
 }
 
 /// A way, and what each round found for the sizes.
@@ -225,9 +219,22 @@ fn records_of(figure: &Figure, by_round: &[&Figure]) -> Vec<Record> {
         let mut record = spreading(record(table, path, 0, Metric::Ratio, *ratio), &each);
         record.extra.insert("what".into(), figure.what.clone().into());
         record.extra.insert("simulated".into(), true.into());
-        record
+        match promised_of(figure.bench, &figure.what).filter(|_| *path != "tcp") {
+            Some(bound) => bound.about(record),
+            None => record,
+        }
     };
     figure.ratios.iter().enumerate().map(one).collect()
+}
+
+/// What is promised of a figure, for every way but TCP.
+fn promised_of(figure: &str, what: &str) -> Option<Bound> {
+    match figure {
+        "filters.block" => Some(Bound::AtLeast(4.0)),
+        "filters.update" if what.starts_with("same blocks, without") => Some(Bound::AtLeast(3.5)),
+        "filters.update" if what.starts_with("own blocks, without") => Some(Bound::AtLeast(10.0)),
+        _ => None,
+    }
 }
 
 fn stages(ways: &[&Way], rounds: usize, bytes: u64, plan: &Plan) -> Result<Vec<Record>> {
@@ -282,16 +289,21 @@ pub fn records() -> Vec<Record> {
     figures::figures(&costs).iter().flat_map(|figure| records_of(figure, &[])).collect()
 }
 
-fn print_figures(figures: &[Figure]) {
-    if figures.is_empty() {
+fn print_figures(figures: &[Vec<Record>]) {
+    if figures.iter().all(Vec::is_empty) {
         return;
     }
     println!("simulated: pipelines on nodes of their own, how many times better than TCP");
-    for figure in figures {
+    for records in figures {
         let cells: Vec<String> =
-            figure.ratios.iter().map(|(path, ratio)| format!("{path} {}", digits(*ratio))).collect();
-        println!("  {:<17} {:<42} {}", figure.bench, figure.what, cells.join("   "));
+            records.iter().map(|record| format!("{} {}", record.path, promise::shown(record))).collect();
+        let Some(first) = records.first() else { continue };
+        println!("  {:<17} {:<42} {}", first.bench, what_of(first), cells.join("   "));
     }
+}
+
+fn what_of(record: &Record) -> &str {
+    record.extra.get("what").and_then(|what| what.as_str()).unwrap_or_default()
 }
 
 /// What a stream adds to a message of a bare channel.
@@ -305,7 +317,10 @@ fn overhead(measured: &[Rounds<'_>]) -> Vec<Record> {
         ("one behind the other", stream.each_ns / message.each_ns),
         ("from end to end", stream.latency_ns / message.latency_ns),
     ];
-    ratios.map(|(what, ratio)| told(record("overhead", "channel", COMPARED, Metric::Ratio, ratio), what)).into()
+    let about = |(what, ratio)| {
+        Bound::AtMost(1.5).about(told(record("overhead", "channel", COMPARED, Metric::Ratio, ratio), what))
+    };
+    ratios.map(about).into()
 }
 
 fn told(mut record: Record, what: impl Into<String>) -> Record {
@@ -322,7 +337,7 @@ fn split(ways: &[&Way], rounds: usize, plan: &Plan) -> Result<Vec<Record>> {
             let found: Vec<f64> = (0..rounds).map(|_| way.balance(factor)).collect::<Result<_>>()?;
             let ratio = median(found).unwrap_or_default();
             let record = record("split", way.name, 0, Metric::Ratio, ratio);
-            records.push(told(record, format!("heterogeneity {factor}")));
+            records.push(Bound::AtLeast(0.9).about(told(record, format!("heterogeneity {factor}"))));
         }
     }
     show_progress("");
@@ -346,20 +361,34 @@ fn compressed(rounds: usize, files: usize, plan: &Plan) -> Result<Vec<Record>> {
     Ok(lines.map(|(way, found)| record("compress", way, FILE, Metric::Bandwidth, value(found))).collect())
 }
 
-fn print_promised(table: &str, records: &[Record], promise: Promise) {
+fn print_promised(table: &str, records: &[Record]) {
     let about = TABLES.iter().find(|(name, _)| *name == table).map_or("", |(_, about)| about);
     println!("filters.{table}: {about}");
     for record in records {
-        let what = record.extra.get("what").and_then(|what| what.as_str()).unwrap_or_default();
-        println!("  {:<9} {what:<22} {:<6} {}", record.path, digits(record.value), promise.verdict(record.value));
+        println!("  {:<9} {:<22} {}", record.path, what_of(record), promise::shown(record));
     }
 }
 
-/// How many times as fast the others are.
-fn print_against(records: &[Record], baseline: &str, promised: &str) {
-    let Some(base) = records.iter().find(|record| record.path == baseline) else { return };
+/// How many times as fast the others are as one of them.
+fn against(records: &[Record], baseline: &str, promised: impl Fn(&str) -> Option<Bound>) -> Vec<Record> {
+    let Some(base) = records.iter().find(|record| record.path == baseline) else { return Vec::new() };
     let others = records.iter().filter(|record| record.path != baseline);
-    let cells: Vec<String> =
-        others.map(|record| format!("{} {}", record.path, digits(record.value / base.value))).collect();
-    println!("  times {baseline}: {}; {promised}", cells.join(", "));
+    let ratio = |other: &Record| {
+        let table = &other.bench["filters.".len()..];
+        let ratio = told(
+            record(table, &other.path, other.size, Metric::Ratio, other.value / base.value),
+            format!("times {baseline}"),
+        );
+        match promised(&other.path) {
+            Some(bound) => bound.about(ratio),
+            None => ratio,
+        }
+    };
+    others.map(ratio).collect()
+}
+
+fn print_ratios(ratios: &[Record]) {
+    for record in ratios {
+        println!("  {:<9} {:<22} {}", record.path, what_of(record), promise::shown(record));
+    }
 }

@@ -1,7 +1,7 @@
 //! Which plots a run has: distributions, by size, and by number of connections, wherever there are enough points.
 
-use super::misses;
 use super::plot::{Plot, Scale, Series, mark};
+use super::{filters, misses};
 use crate::bench::record::{Metric, Record};
 
 /// A plot with what stands around it.
@@ -20,6 +20,7 @@ pub fn figures(records: &[Record]) -> Vec<Figure> {
     let benches = benches(records);
     found.extend(benches.iter().filter_map(|bench| distribution(bench, records)));
     found.extend(misses::figures(records));
+    found.extend(filters::figures(records));
     for bench in benches.iter().filter(|bench| !misses::BY_MISSES.contains(*bench)) {
         for metric in METRICS {
             found.extend(by(bench, *metric, records, "size"));

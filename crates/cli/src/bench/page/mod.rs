@@ -1,6 +1,7 @@
 //! The report of a run: one HTML page that needs no script and nothing from outside, and beside it the run itself.
 
 mod charts;
+mod filters;
 mod histograms;
 mod misses;
 mod plot;

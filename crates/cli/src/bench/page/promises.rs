@@ -21,8 +21,10 @@ pub fn table(records: &[Record]) -> String {
         judged.len()
     );
     for (record, (promised, is_met)) in judged {
-        let against = record.extra.get("against").and_then(|against| against.as_str());
-        let what = against.map_or(record.path.clone(), |against| format!("{} against {against}", record.path));
+        let word = |key: &str| record.extra.get(key).and_then(|value| value.as_str());
+        let more = word("what").map_or(String::new(), |what| format!(", {what}"));
+        let against = word("against").map_or(String::new(), |against| format!(" against {against}"));
+        let what = format!("{}{more}{against}", record.path);
         let (class, verdict) = if is_met { ("good", "met") } else { ("bad", "missed") };
         let _ = writeln!(
             out,

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use super::{charts, escape};
 use crate::bench::machine::Machine;
+use crate::bench::promise;
 use crate::bench::record::{Metric, Record, digits};
 use crate::bench::saved::Saved;
 use crate::bench::seeds;
@@ -159,6 +160,12 @@ pub fn all(records: &[Record]) -> String {
     out
 }
 
+/// Ratios that another part of the page shows.
+fn is_elsewhere(record: &Record) -> bool {
+    let is_other = || record.bench.starts_with("sockets.") || record.extra.contains_key("note");
+    record.metric == Metric::Ratio && (is_other() || promise::verdict(record).is_some())
+}
+
 /// One line of a table: what belongs together but for the metric.
 #[derive(PartialEq)]
 struct Key<'a> {
@@ -170,7 +177,7 @@ struct Key<'a> {
 }
 
 fn table(bench: &str, records: &[Record]) -> String {
-    let own = || records.iter().filter(|record| record.bench == bench && record.metric != Metric::Ratio);
+    let own = || records.iter().filter(|record| record.bench == bench && !is_elsewhere(record));
     let mut metrics: Vec<Metric> = Vec::new();
     let mut keys: Vec<Key<'_>> = Vec::new();
     for record in own() {
@@ -221,7 +228,7 @@ fn key(record: &Record) -> Key<'_> {
     Key {
         what: word("what"),
         path: &record.path,
-        placement: word("placement"),
+        placement: if record.extra.contains_key("simulated") { "simulated" } else { word("placement") },
         size: record.size,
         count: record.extra.get("threads").and_then(|threads| threads.as_u64()).unwrap_or(0),
     }

@@ -24,6 +24,14 @@ fn run() -> Saved {
     }
     let extra = json!({"what": "<64> bytes", "against": "tcp", "of": "one_way_p50", "noise": 0.02, "differs": true});
     records.push(record("sockets.pingpong", "ring", 64, Metric::Ratio, 40.0, extra));
+    let extra = json!({"what": "heterogeneity 8", "at_least": 0.9, "met": false});
+    records.push(record("filters.split", "channel", 0, Metric::Ratio, 0.87, extra));
+    for (path, factor) in [("via", 1.0), ("tcp", 5.0)] {
+        for at in [100.0, 200.0] {
+            let extra = json!({"what": format!("{at} updates a second"), "at": at, "simulated": true});
+            records.push(record("filters.update", path, 0, Metric::Cost, at * 1e3 * factor, extra));
+        }
+    }
     Saved { commands: vec!["sidestep bench all --quick".into()], seconds: 100.0, records, ..Saved::default() }
 }
 
@@ -43,7 +51,12 @@ fn a_page_needs_nothing_from_outside() {
         assert!(!page.contains(refused), "{refused}");
     }
     assert!(page.contains("&lt;64&gt; bytes") && !page.contains("<64>"));
-    assert_eq!(page.matches("<figure>").count(), 3, "one of each kind");
+    assert_eq!(page.matches("<figure>").count(), 4, "one of each kind");
+    for expected in
+        ["channel, heterogeneity 8", ">0.870<", "at least 0.9", "0 of 1 are kept", "figure 3.8", "simulated"]
+    {
+        assert!(page.contains(expected), "{expected}");
+    }
     assert_eq!(page.matches("<svg").count(), page.matches("</svg>").count());
 }
 

@@ -43,7 +43,7 @@ fn calls_are_measured() {
     if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
         return;
     }
-    let only = "null,clients,channel,fabric,via-dispatcher,tcp-dispatcher";
+    let only = "null,first,clients,channel,fabric,iwarp,via-dispatcher,tcp-dispatcher";
     let output = Command::new(SIDESTEP)
         .args(["bench", "orb", "--quick", "--rounds", "1", "--json", "--only", only])
         .output()
@@ -55,6 +55,10 @@ fn calls_are_measured() {
         ("orb.null", "channel", "round_trip_p50"),
         ("orb.null", "fabric", "round_trip_p50"),
         ("orb.null", "via-dispatcher", "cpu_per_message"),
+        ("orb.null", "iwarp", "round_trip_p50"),
+        ("orb.first", "fabric", "round_trip_p50"),
+        ("orb.first", "fabric", "call_p50"),
+        ("orb.first", "fabric", "cost"),
         ("orb.clients", "tcp-dispatcher", "requests"),
         ("orb.clients", "fabric", "requests"),
     ] {

@@ -28,12 +28,25 @@ pub enum Role {
     Call { millis: u64 },
     /// Sends octets one way.
     Send { millis: u64, size: usize },
-    /// Makes first calls: each with a new broker, and each with a new connection.
-    First { count: usize },
+    /// Sends octets and waits for a reply to each.
+    Trip { millis: u64, size: usize },
+    /// Makes first calls over connections.
+    First { finds: Finds },
     /// Makes null calls over so many connections, of which one or all are used.
     Many { millis: u64, connections: usize, all: bool },
     /// Sends back what it gets over a channel of this name; then the same as the one who asks.
     Channel { name: String, serve: bool, millis: u64 },
+}
+
+/// What a first call over a connection finds of others before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Finds {
+    /// Nothing: both ends are new.
+    Nothing,
+    /// Memory that a connection of the same ends had.
+    Strand,
+    /// That, and a thread of the server.
+    Thread,
 }
 
 /// What a server listens on.
@@ -42,6 +55,7 @@ pub enum Listen {
     Tcp,
     Unix(String),
     Fabric(String),
+    Iwarp(String),
     Via(String),
     ViaFlow(String),
 }
@@ -51,7 +65,7 @@ pub enum Listen {
 pub struct Found {
     /// Nanoseconds, or bytes or calls per second.
     pub value: f64,
-    /// Another one: the tail, or the first call over a new connection.
+    /// Another one: the tail, or messages per second.
     pub second: f64,
     /// Processor time of the client per call, in nanoseconds.
     pub cpu_ns: f64,
@@ -72,7 +86,11 @@ pub fn run(job: &str) -> Result<()> {
             timed(*millis, || null(&object))?
         }
         Role::Send { millis, size } => send(&reference(&client(job.direct, 1)?, &line()?)?, *millis, *size)?,
-        Role::First { count } => first(&line()?, *count)?,
+        Role::Trip { millis, size } => {
+            let (object, octets) = (reference(&client(job.direct, 1)?, &line()?)?, vec![7; *size]);
+            timed(*millis, || take(&object, &octets))?
+        }
+        Role::First { finds } => first(&line()?, *finds)?,
         Role::Many { millis, connections, all } => many(&line()?, *millis, *connections, *all)?,
     };
     println!("{}", serde_json::to_string(&found)?);
@@ -120,6 +138,7 @@ fn serve(on: &Listen, dispatcher: bool, direct: usize) -> Result<()> {
         Listen::Tcp => Orb::builder().tcp("127.0.0.1:0"),
         Listen::Unix(path) => Orb::builder().unix(path),
         Listen::Fabric(name) => Orb::builder().fabric(name),
+        Listen::Iwarp(address) => Orb::builder().iwarp(address),
         Listen::Via(name) => Orb::builder().via(name),
         Listen::ViaFlow(name) => Orb::builder().via_flow(name),
     };
@@ -140,6 +159,10 @@ fn serve(on: &Listen, dispatcher: bool, direct: usize) -> Result<()> {
 
 fn null(object: &Object) -> Result<()> {
     Ok(object.call::<(), SystemException>("nothing", |_| Ok(()), |_| Ok(()))?)
+}
+
+fn take(object: &Object, octets: &[u8]) -> Result<()> {
+    Ok(object.call::<(), SystemException>("take", |encoder| encoder.octets(octets), |_| Ok(()))?)
 }
 
 /// Calls for a while after a warm-up, and says how long a call takes.
@@ -184,27 +207,36 @@ fn send(object: &Object, millis: u64, size: usize) -> Result<Found> {
     Ok(Found { value: count as f64 * size as f64 / seconds, second: count as f64 / seconds, cpu_ns, count })
 }
 
-fn first(text: &str, count: usize) -> Result<Found> {
-    let (mut cold, mut again) = (Vec::new(), Vec::new());
-    for _ in 0..count {
-        let orb = client(usize::MAX, 1)?;
-        let object = reference(&orb, text)?;
-        let time = |into: &mut Vec<f64>| -> Result<()> {
-            let began = Instant::now();
-            null(&object)?;
-            into.push(began.elapsed().as_nanos() as f64);
-            Ok(())
-        };
-        time(&mut cold)?;
+/// How often a first call that finds something is made.
+const FIRSTS: usize = 5;
+
+fn first(text: &str, finds: Finds) -> Result<Found> {
+    let (orb, other) = (client(usize::MAX, 1)?, client(usize::MAX, 1)?);
+    let (object, others) = (reference(&orb, text)?, reference(&other, text)?);
+    let timed = || -> Result<f64> {
+        let began = Instant::now();
+        null(&object)?;
+        Ok(began.elapsed().as_nanos() as f64)
+    };
+    let mut found = Vec::new();
+    if finds == Finds::Nothing {
+        found.push(timed()?);
+    }
+    while found.len() < FIRSTS && finds != Finds::Nothing {
+        null(&object)?;
         orb.disconnect();
         // Whoever served the connection has seen its end.
         std::thread::sleep(Duration::from_millis(2));
-        time(&mut again)?;
-        orb.shutdown();
-        std::thread::sleep(Duration::from_millis(2));
+        if finds == Finds::Strand {
+            // It has another one to serve.
+            null(&others)?;
+        }
+        found.push(timed()?);
+        other.disconnect();
     }
-    let median = |values: Vec<f64>| super::super::stats::median(values).context("no call");
-    Ok(Found { value: median(cold)?, second: median(again)?, cpu_ns: 0.0, count: count as u64 })
+    let count = found.len() as u64;
+    let value = super::super::stats::median(found).context("no call")?;
+    Ok(Found { value, second: 0.0, cpu_ns: 0.0, count })
 }
 
 /// Requests go out over all connections before the replies are collected.

@@ -10,7 +10,7 @@ mod way;
 use anyhow::{Result, ensure};
 use serde_json::Map;
 
-use self::way::{Kits, Measured, WAYS, Way};
+use self::way::{COLD, Kits, Measured, STRAND, THREAD, WAYS, Way};
 use super::place::{Cores, Placement};
 use super::record::{Metric, Record, digits};
 use super::sink::Sink;
@@ -24,8 +24,12 @@ pub const ABOUT: &str =
 /// The tables, and what they are.
 pub const TABLES: &[(&str, &str)] = &[
     ("null", "round trip of a call without arguments"),
-    ("bulk", "oneway calls with octets, by size; the server touches each"),
-    ("first", "the first call of a broker, and the first over a new connection"),
+    ("bulk", "oneway calls with octets, by size; the server touches each. cost: processor time of the server"),
+    ("sizes", "round trip of calls with octets, each one octet longer"),
+    (
+        "first",
+        "the first call over a connection: both ends new, with memory of one before, and with a thread of the server",
+    ),
     ("clients", "null calls per second, by the number of connections, of which all or one are used"),
 ];
 
@@ -103,6 +107,9 @@ fn cases(table: &str, quick: bool) -> Vec<(usize, &'static str)> {
     match (table, quick) {
         ("bulk", false) => [4, 64, 1024, 16 << 10, 64 << 10, 256 << 10, 1 << 20].map(|size| (size, "")).to_vec(),
         ("bulk", true) => vec![(64, ""), (64 << 10, "")],
+        ("sizes", false) => (1020..=1030).map(|size| (size, "")).collect(),
+        ("sizes", true) => vec![(1024, ""), (1025, "")],
+        ("first", _) => [COLD, STRAND, THREAD].map(|note| (0, note)).to_vec(),
         ("clients", false) => [(1, "all"), (10, "all"), (100, "all"), (1000, "all"), (1000, "one")].to_vec(),
         ("clients", true) => vec![(1, "all"), (50, "all"), (50, "one")],
         _ => vec![(0, "")],
@@ -124,7 +131,7 @@ fn measure(table: &'static str, ways: &[&'static Way], effort: &Effort, kits: &K
             for (way, found) in taking.iter().zip(&mut found) {
                 plan.step(1.0, &format!("{table} {size}: round {} of {}, {}", round + 1, effort.rounds, way.name));
                 for ((placement, _), found) in PLACEMENTS.into_iter().zip(found) {
-                    if let Some(measured) = way.measure((table, size, note == "all"), placement, effort, kits)? {
+                    if let Some(measured) = way.measure((table, size, note), placement, effort, kits)? {
                         found.push(measured);
                     }
                 }
@@ -183,8 +190,8 @@ fn print(table: &str, about: &str, lines: &[Line]) {
             .iter()
             .map(|figure| format!("{} {}", figure.metric.heading(), figure.metric.shown(figure.value)))
             .collect();
-        let size = if line.size > 0 { format!("{} {}", line.size, line.note) } else { String::new() };
-        println!("  {:<20} {size:>12}  {}", line.way.name, shown.join(", "));
+        let size = if line.size > 0 { format!("{} {}", line.size, line.note) } else { line.note.to_owned() };
+        println!("  {:<20} {size:>14}  {}", line.way.name, shown.join(", "));
     }
     if table == "null" {
         for (other, promised) in [
@@ -195,10 +202,23 @@ fn print(table: &str, about: &str, lines: &[Line]) {
             compare(lines, other, promised);
         }
     }
+    if table == "bulk" {
+        lines.iter().filter(|line| line.way.name == "fabric").for_each(|fabric| overhead(lines, fabric));
+    }
     if table == "clients" {
         lines.iter().filter(|line| line.size == 1).for_each(|one| flatness(lines, one));
     }
     println!();
+}
+
+/// Sets what the server of VIA computes for each request beside that of the fabric, which the thesis has 3 us more of.
+fn overhead(lines: &[Line], fabric: &Line) {
+    let server = |line: &Line| line.figures.iter().find(|(metric, _)| *metric == Metric::Cost).map(|(_, value)| *value);
+    let via = lines.iter().find(|line| line.way.name == "via" && line.size == fabric.size);
+    if let (Some(ours), Some(via)) = (server(fabric), via.and_then(server)) {
+        let more = Metric::Cost.shown(via - ours);
+        println!("  via and fabric: {more} more of the server for each request of {} octets", fabric.size);
+    }
 }
 
 /// Sets the lowest rate of a way beside its rate with one connection.

@@ -14,7 +14,7 @@ use super::super::sockets::apps::kit::{self, Kit};
 use super::super::sockets::apps::service::{Service, command, free_port, missing};
 use super::super::sockets::pair::{Via, output};
 use super::Effort;
-use super::end::{Found, Job, Listen, Role};
+use super::end::{Finds, Found, Job, Listen, Role};
 
 /// The figures of one measurement; the first decides which placement is the better one.
 pub type Measured = Vec<(Metric, f64)>;
@@ -41,6 +41,7 @@ pub const WAYS: &[Way] = &[
     Way { name: "fabric", kind: Kind::Own { on: fabric, dispatcher: false, direct: DIRECT } },
     Way { name: "fabric-single", kind: Kind::Own { on: fabric, dispatcher: false, direct: usize::MAX } },
     Way { name: "fabric-dispatcher", kind: Kind::Own { on: fabric, dispatcher: true, direct: DIRECT } },
+    Way { name: "iwarp", kind: Kind::Own { on: iwarp, dispatcher: false, direct: DIRECT } },
     Way { name: "via", kind: Kind::Own { on: via, dispatcher: false, direct: DIRECT } },
     Way { name: "via-flow", kind: Kind::Own { on: via_flow, dispatcher: false, direct: DIRECT } },
     Way { name: "via-dispatcher", kind: Kind::Own { on: via, dispatcher: true, direct: DIRECT } },
@@ -55,6 +56,11 @@ pub const WAYS: &[Way] = &[
 /// From so many octets on they go past the buffers.
 const DIRECT: usize = 8 << 10;
 
+/// What a first call finds: nothing, memory of a connection before, or that and a thread of the server.
+pub const COLD: &str = "cold";
+pub const STRAND: &str = "strand";
+pub const THREAD: &str = "strand, thread";
+
 /// No measurement takes longer.
 const LIMIT: Duration = Duration::from_secs(60);
 
@@ -68,6 +74,11 @@ fn unix() -> Listen {
 
 fn fabric() -> Listen {
     Listen::Fabric(shared::fabric_name())
+}
+
+fn iwarp() -> Listen {
+    // Without a free port the server says that it cannot listen.
+    Listen::Iwarp(format!("127.0.0.1:{}", free_port().unwrap_or_default()))
 }
 
 fn via() -> Listen {
@@ -110,7 +121,7 @@ impl Way {
             (Kind::Channel, table) => table == "null",
             (Kind::Omni { .. }, table) => table == "null" || table == "bulk",
             (Kind::Own { direct, .. }, "first" | "clients") => *direct != usize::MAX,
-            (Kind::Own { dispatcher, .. }, "bulk") => !dispatcher,
+            (Kind::Own { dispatcher, .. }, "bulk" | "sizes") => !dispatcher,
             (Kind::Own { .. }, _) => true,
         }
     }
@@ -118,7 +129,7 @@ impl Way {
     /// Measures once; `None` if it cannot be measured here.
     pub fn measure(
         &self,
-        (table, size, all): (&str, usize, bool),
+        (table, size, note): (&str, usize, &str),
         placement: Placement,
         effort: &Effort,
         kits: &Kits,
@@ -127,8 +138,15 @@ impl Way {
         let role = match table {
             "null" => Role::Call { millis },
             "bulk" => Role::Send { millis, size },
-            "first" => Role::First { count: 5 },
-            _ => Role::Many { millis, connections: size, all },
+            "sizes" => Role::Trip { millis, size },
+            "first" => Role::First {
+                finds: match note {
+                    COLD => Finds::Nothing,
+                    STRAND => Finds::Strand,
+                    _ => Finds::Thread,
+                },
+            },
+            _ => Role::Many { millis, connections: size, all: note == "all" },
         };
         match &self.kind {
             Kind::Own { on, dispatcher, direct } => {
@@ -140,7 +158,7 @@ impl Way {
                 let mut client = End::start(&job(effort.cores.leader(placement), role))?;
                 let found = client.found(&reference)?;
                 let cpu = (server.processor_time()? - before) as f64 / found.count.max(1) as f64;
-                Ok(Some(measured(table, &found, found.cpu_ns + cpu)))
+                Ok(Some(measured((table, note), &found, cpu)))
             }
             Kind::Channel => {
                 let name = shared::fabric_name();
@@ -161,16 +179,24 @@ impl Way {
     }
 }
 
-fn measured(table: &str, found: &Found, cpu: f64) -> Measured {
+/// The figures of a table; `server` is the processor time of the server for each call.
+fn measured((table, note): (&str, &str), found: &Found, server: f64) -> Measured {
+    let both = (Metric::CpuPerMessage, found.cpu_ns + server);
     match table {
-        "null" => vec![
-            (Metric::RoundTripP50, found.value),
-            (Metric::RoundTripP99, found.second),
-            (Metric::CpuPerMessage, cpu),
-        ],
-        "bulk" => vec![(Metric::Bandwidth, found.value), (Metric::Rate, found.second), (Metric::CpuPerMessage, cpu)],
-        "first" => vec![(Metric::RoundTripP50, found.value), (Metric::Cost, found.second)],
-        _ => vec![(Metric::Requests, found.value), (Metric::CpuPerMessage, cpu)],
+        "null" | "sizes" => vec![(Metric::RoundTripP50, found.value), (Metric::RoundTripP99, found.second), both],
+        "bulk" => {
+            vec![(Metric::Bandwidth, found.value), (Metric::Rate, found.second), both, (Metric::Cost, server)]
+        }
+        // Each has a metric of its own, for those who compare them.
+        "first" => {
+            let metric = match note {
+                COLD => Metric::RoundTripP50,
+                STRAND => Metric::CallP50,
+                _ => Metric::Cost,
+            };
+            vec![(metric, found.value)]
+        }
+        _ => vec![(Metric::Requests, found.value), both],
     }
 }
 

@@ -71,6 +71,8 @@ pub(crate) struct Waiting(watch::Receiver<Landing>);
 
 /// Enough that a site's own pages are remembered.
 const MOST_UNKEPT: NonZeroUsize = NonZeroUsize::new(4096).expect("not none");
+/// Longer than most paths. For others nobody waits, so that strangers cannot fill this with paths of their own making.
+const LONGEST_KEY: usize = 1024;
 /// Longer than most origins take for a document that can be kept.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -81,6 +83,9 @@ impl Flights {
 
     /// What to do for a document that is not kept.
     pub(crate) fn turn(&self, key: &Key) -> Turn<'_> {
+        if key.as_bytes().len() > LONGEST_KEY {
+            return Turn::Alone;
+        }
         let mut state = self.lock();
         if let Some(landing) = state.under_way.get(key) {
             return Turn::Wait(Waiting(landing.clone()));
@@ -98,7 +103,7 @@ impl Flights {
         let mut state = self.lock();
         if is_kept {
             state.unkept.pop(key);
-        } else {
+        } else if key.as_bytes().len() <= LONGEST_KEY {
             state.unkept.put(key.clone(), ());
         }
     }
@@ -186,5 +191,9 @@ mod tests {
             flights.note(&Key::new(b"h", &format!("/{at}")), false);
         }
         assert_eq!(flights.lock().unkept.len(), MOST_UNKEPT.get());
+        let long = Key::new(b"h", &format!("/{}", "x".repeat(LONGEST_KEY)));
+        flights.note(&long, false);
+        assert!(!flights.lock().unkept.contains(&long));
+        assert!(matches!((flights.turn(&long), flights.turn(&long)), (Turn::Alone, Turn::Alone)));
     }
 }

@@ -102,8 +102,8 @@ struct Shard {
 const SHARDS: usize = 16;
 /// Counts of what was made out of date. Two documents that share one are fetched once more, and that is all.
 const EPOCHS: usize = 4096;
-/// What an entry takes besides its body: key, headers, bookkeeping.
-const OVERHEAD: usize = 1024;
+/// What an entry takes besides its key, headers and body.
+const OVERHEAD: usize = 512;
 
 impl Store {
     /// For so many bytes.
@@ -130,7 +130,7 @@ impl Store {
 
     /// Keeps an answer that was fetched since that epoch, unless it is larger than a share of the cache; whether it is kept.
     pub fn keep(&self, key: Key, entry: Arc<Entry>, epoch: u64) -> bool {
-        let size = entry.size();
+        let size = entry.size(&key);
         if size > self.limit {
             return false;
         }
@@ -140,12 +140,12 @@ impl Store {
         }
         let before = shard.bytes;
         shard.bytes += size;
-        if let Some((_, old)) = shard.entries.push(key, entry) {
-            shard.bytes -= old.size();
+        if let Some((key, old)) = shard.entries.push(key, entry) {
+            shard.bytes -= old.size(&key);
         }
         while shard.bytes > self.limit {
-            let Some((_, old)) = shard.entries.pop_lru() else { break };
-            shard.bytes -= old.size();
+            let Some((key, old)) = shard.entries.pop_lru() else { break };
+            shard.bytes -= old.size(&key);
         }
         let change = shard.bytes.wrapping_sub(before);
         self.bytes.fetch_add(change as u64, Ordering::Relaxed);
@@ -157,8 +157,9 @@ impl Store {
         let mut shard = self.shard(&key.bytes);
         self.epoch_of(key).fetch_add(1, Ordering::Relaxed);
         if let Some(entry) = shard.entries.pop(key) {
-            shard.bytes -= entry.size();
-            self.bytes.fetch_sub(entry.size() as u64, Ordering::Relaxed);
+            let size = entry.size(key);
+            shard.bytes -= size;
+            self.bytes.fetch_sub(size as u64, Ordering::Relaxed);
         }
     }
 
@@ -167,8 +168,9 @@ impl Store {
         let mut shard = self.shard(&key.bytes);
         if shard.entries.peek(key).is_some_and(|known| Arc::ptr_eq(known, entry)) {
             shard.entries.pop(key);
-            shard.bytes -= entry.size();
-            self.bytes.fetch_sub(entry.size() as u64, Ordering::Relaxed);
+            let size = entry.size(key);
+            shard.bytes -= size;
+            self.bytes.fetch_sub(size as u64, Ordering::Relaxed);
         }
     }
 
@@ -244,9 +246,12 @@ impl Entry {
         self.body.len() <= SMALL
     }
 
-    fn size(&self) -> usize {
-        let copies = if self.is_small() { 2 } else { 1 };
-        copies * self.body.len() + OVERHEAD
+    /// Bytes that it takes under a key.
+    fn size(&self, key: &Key) -> usize {
+        // The headers are there twice: as such, and as they are sent.
+        let headers: usize = self.headers.iter().map(|(name, value)| 2 * (name.as_str().len() + value.len())).sum();
+        let bodies = if self.is_small() { 2 } else { 1 };
+        bodies * self.body.len() + headers + key.bytes.len() + OVERHEAD
     }
 }
 
@@ -285,6 +290,10 @@ mod tests {
         assert!(store.find(&key.bytes).is_none());
         assert!(!store.keep(key.clone(), entry(1 << 30), 0));
         assert!(store.find(&key.bytes).is_none(), "larger than a share");
+        // A long path is counted, too.
+        let long = Key::new(b"h", &"x".repeat(10_000));
+        assert!(store.keep(long.clone(), entry(10), 0) && store.bytes() <= limit as u64);
+        assert!(!Store::new(SHARDS * 9_000).keep(long, entry(10), 0), "larger than a share");
         store.clear();
         assert_eq!(store.bytes(), 0);
     }

@@ -13,6 +13,7 @@ use std::{
 };
 
 use sidestep_cache::{Mode, Module};
+use sidestep_testkit::{process, seeded::Seeded};
 use site::{Client, Running, folder, scripted::Scripted};
 
 const FRESH: &str = "200 OK\nCache-Control: max-age=1000";
@@ -213,4 +214,61 @@ fn messages_say_that_they_went_through() {
     for question in origin.questions() {
         assert_eq!(question.headers["via"], "1.1 sidestep", "the last of two");
     }
+}
+
+/// No answer is older than the last change that was answered before its request began: with changes and requests at once, of which
+/// many wait for the same fetch.
+#[test]
+fn no_answer_is_older_than_the_last_change_through_the_proxy() {
+    const DOCUMENTS: usize = 3;
+    let seed = process::seed_or(1);
+    println!("SIDESTEP_SEED={seed}");
+    let values: Arc<Vec<AtomicU64>> = Arc::new((0..DOCUMENTS).map(|_| AtomicU64::new(0)).collect());
+    let kept = values.clone();
+    let origin = Scripted::start(move |question| {
+        let value = &kept[question.path[1..].parse::<usize>().unwrap()];
+        match question.method.as_str() {
+            "GET" => Some((FRESH.into(), value.load(Ordering::SeqCst).to_string())),
+            _ => {
+                value.fetch_add(1, Ordering::SeqCst);
+                Some(("204 No Content".into(), String::new()))
+            }
+        }
+    });
+    let module = module_of(&folder("changes-at-once"));
+    let proxy = Running::start(&origin.address, Some((Mode::OneSided, &module)));
+    let complete: Vec<AtomicU64> = (0..DOCUMENTS).map(|_| AtomicU64::new(0)).collect();
+    let (changes, over) = (if process::full() { 20_000 } else { 300 }, AtomicU64::new(0));
+    thread::scope(|scope| {
+        // One writer for each document: its count of answers is what must be seen.
+        for (document, complete) in complete.iter().enumerate() {
+            let (proxy, over) = (&proxy, &over);
+            scope.spawn(move || {
+                let mut client = Client::new(&proxy.address);
+                for _ in 0..changes {
+                    let answered = client.ask("POST", &format!("/{document}"), &[("Content-Length", "0")]);
+                    assert_eq!(answered.status, 204);
+                    complete.fetch_add(1, Ordering::SeqCst);
+                }
+                over.fetch_add(1, Ordering::SeqCst);
+            });
+        }
+        for reader in 0..3 {
+            let (proxy, over, complete) = (&proxy, &over, &complete);
+            scope.spawn(move || {
+                let mut random = Seeded::new(seed ^ (reader + 11));
+                let mut client = Client::new(&proxy.address);
+                while over.load(Ordering::SeqCst) < DOCUMENTS as u64 {
+                    let document = random.below(DOCUMENTS as u64) as usize;
+                    let least = complete[document].load(Ordering::SeqCst);
+                    let answered = client.get(&format!("/{document}"));
+                    let found: u64 = answered.text().parse().unwrap();
+                    assert!(found >= least, "{found} after {least}, by a {}", answered.how());
+                }
+            });
+        }
+    });
+    let metrics = proxy.proxy.metrics();
+    println!("{}", metrics.text(0));
+    assert!(metrics.misses.value() > 0);
 }

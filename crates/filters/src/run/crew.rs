@@ -235,7 +235,7 @@ impl Crew {
     }
 
     /// A process that has not answered for so long. To be asked when no event waits: it may be an answer.
-    pub fn silent(&self, patience: Duration) -> Option<String> {
+    pub fn silent(&mut self, patience: Duration) -> Option<String> {
         self.pulse.silent(Instant::now(), patience)
     }
 

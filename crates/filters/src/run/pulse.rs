@@ -1,14 +1,18 @@
 //! Which processes have been silent for too long. No I/O, and no clock of its own.
 //!
-//! A process is asked whether it is there, and anything that it says is an answer. Only the time since a question counts: who
-//! was not asked may be silent for ever. So a program that does not look after its group for hours finds nobody dead.
+//! A process is asked whether it is there, and anything that it says is an answer. Only the time since a question counts, and only
+//! while somebody looks: a program that does not look after its group for hours, or was stopped together with it, finds nobody dead.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 /// The processes that are asked.
 #[derive(Debug, Default)]
-pub(super) struct Pulse(BTreeMap<String, Heard>);
+pub(super) struct Pulse {
+    processes: BTreeMap<String, Heard>,
+    /// When the next look was to be.
+    expected: Option<Instant>,
+}
 
 #[derive(Debug, Clone, Copy)]
 enum Heard {
@@ -24,24 +28,25 @@ const QUESTIONS: u32 = 4;
 impl Pulse {
     /// A process that must say something from now on.
     pub fn expect(&mut self, process: &str, now: Instant) {
-        self.0.insert(process.to_owned(), Heard::Asked(now));
+        self.processes.insert(process.to_owned(), Heard::Asked(now));
     }
 
     pub fn forget(&mut self, process: &str) {
-        self.0.remove(process);
+        self.processes.remove(process);
     }
 
     /// A process has said something.
     pub fn heard(&mut self, process: &str, now: Instant) {
-        if let Some(heard) = self.0.get_mut(process) {
+        if let Some(heard) = self.processes.get_mut(process) {
             *heard = Heard::At(now);
         }
     }
 
     /// Processes to be asked now.
     pub fn due(&mut self, now: Instant, patience: Duration) -> Vec<String> {
+        self.forgive(now, patience);
         let mut due = Vec::new();
-        for (process, heard) in &mut self.0 {
+        for (process, heard) in &mut self.processes {
             if let Heard::At(at) = *heard
                 && now.saturating_duration_since(at) >= patience / QUESTIONS
             {
@@ -53,19 +58,35 @@ impl Pulse {
     }
 
     /// One that has not answered for too long.
-    pub fn silent(&self, now: Instant, patience: Duration) -> Option<String> {
+    pub fn silent(&mut self, now: Instant, patience: Duration) -> Option<String> {
+        self.forgive(now, patience);
         let silent =
             |heard: &Heard| matches!(heard, Heard::Asked(at) if now.saturating_duration_since(*at) >= patience);
-        self.0.iter().find(|(_, heard)| silent(heard)).map(|(process, _)| process.clone())
+        self.processes.iter().find(|(_, heard)| silent(heard)).map(|(process, _)| process.clone())
     }
 
-    /// How long until one is due or silent; `None`: there are none.
-    pub fn next(&self, now: Instant, patience: Duration) -> Option<Duration> {
+    /// How long until one is due or silent, which is the time of the next look; `None`: there are none.
+    pub fn next(&mut self, now: Instant, patience: Duration) -> Option<Duration> {
         let left = |heard: &Heard| match *heard {
             Heard::At(at) => (patience / QUESTIONS).saturating_sub(now.saturating_duration_since(at)),
             Heard::Asked(at) => patience.saturating_sub(now.saturating_duration_since(at)),
         };
-        self.0.values().map(left).min()
+        let next = self.processes.values().map(left).min();
+        self.expected = next.map(|next| now + next);
+        next
+    }
+
+    /// Nobody has looked when somebody was to: what was not answered meanwhile is asked as of now.
+    fn forgive(&mut self, now: Instant, patience: Duration) {
+        let is_late = |expected: Instant| now.saturating_duration_since(expected) > patience / QUESTIONS;
+        if self.expected.take_if(|expected| is_late(*expected)).is_none() {
+            return;
+        }
+        for heard in self.processes.values_mut() {
+            if let Heard::Asked(at) = heard {
+                *at = now;
+            }
+        }
     }
 }
 
@@ -93,6 +114,19 @@ mod tests {
         assert_eq!(pulse.silent(late + PATIENCE, PATIENCE).as_deref(), Some("a"));
         pulse.heard("a", late + PATIENCE);
         assert_eq!(pulse.silent(late + PATIENCE, PATIENCE), None);
+    }
+
+    #[test]
+    fn time_in_which_nobody_looked_does_not_count() {
+        let (mut pulse, start) = (Pulse::default(), Instant::now());
+        pulse.expect("a", start);
+        assert_eq!(pulse.next(start, PATIENCE), Some(PATIENCE));
+        // The next look comes an hour late, as after a stop: an answer may be on its way.
+        let late = start + Duration::from_secs(3600);
+        assert_eq!(pulse.silent(late, PATIENCE), None);
+        assert_eq!(pulse.next(late, PATIENCE), Some(PATIENCE));
+        assert_eq!(pulse.silent(late + 3 * STEP, PATIENCE), None);
+        assert_eq!(pulse.silent(late + PATIENCE, PATIENCE).as_deref(), Some("a"));
     }
 
     #[test]

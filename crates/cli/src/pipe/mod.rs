@@ -75,12 +75,13 @@ fn inspect(file: &Path, svg: Option<&Path>) -> Result<()> {
     let copies = graph.copies().count();
     let processes: std::collections::BTreeSet<String> = graph.copies().map(|copy| graph.process_of(copy)).collect();
     println!(
-        "{}: {} filters with {copies} copies in {} processes, {} streams, {} units of work; nothing is wrong with it",
+        "{}: {} filters with {copies} copies in {} processes, {} streams, {} {} of work; nothing is wrong with it",
         graph.name,
         graph.filters.len(),
         processes.len(),
         graph.streams.len(),
-        graph.units.len()
+        graph.units.len(),
+        if graph.units.len() == 1 { "unit" } else { "units" }
     );
     Ok(())
 }

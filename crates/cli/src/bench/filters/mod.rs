@@ -94,7 +94,8 @@ pub fn run(options: &options::Bench, sink: &mut Sink) -> Result<()> {
             sink.take(records);
         }
         if wanted("overhead") {
-            let records = overhead(&measured);
+            let mut records = overhead(&measured);
+            records.extend(through(&measured, rounds, effort)?);
             if !sink.is_json() {
                 print_promised("overhead", &records);
             }
@@ -321,6 +322,17 @@ fn overhead(measured: &[Rounds<'_>]) -> Vec<Record> {
         Bound::AtMost(1.5).about(told(record("overhead", "channel", COMPARED, Metric::Ratio, ratio), what))
     };
     ratios.map(about).into()
+}
+
+/// The same through an empty filter in a process of its own: two streams in place of one message. Nothing is promised of it.
+fn through(measured: &[(&Way, Vec<Point>)], rounds: usize, effort: u64) -> Result<Option<Record>> {
+    let of = |name: &str| measured.iter().find(|(way, _)| way.name == name);
+    let (Some((way, _)), Some((_, message))) = (of("channel"), of("message")) else { return Ok(None) };
+    let Some(message) = message.iter().find(|point| point.bytes == COMPARED) else { return Ok(None) };
+    let found: Vec<f64> = (0..rounds).map(|_| way.through(COMPARED, effort)).collect::<Result<_>>()?;
+    let ratio = median(found).unwrap_or_default() / message.latency_ns;
+    let record = record("overhead", "channel", COMPARED, Metric::Ratio, ratio);
+    Ok(Some(told(record, "through an empty filter")))
 }
 
 fn told(mut record: Record, what: impl Into<String>) -> Record {

@@ -71,15 +71,8 @@ impl Way {
         let mut points = Vec::new();
         for &bytes in sizes {
             let mut group = Group::start(self.pair(bytes), &with_report(&found), self.launcher()?)?;
-            let mut measure = |count: u64, pause_us: u64, placement: Placement| -> Result<[f64; 2]> {
-                let settings = Settings::default().with("count", count).with("size", bytes).with("pause_us", pause_us);
-                let settings = settings.with("cores", placement.name());
-                for outcome in group.run([settings])? {
-                    outcome.result?;
-                }
-                let last = found.lock().map_err(|_| anyhow::anyhow!("a panic"))?.pop();
-                last.context("the meter said nothing")
-            };
+            let mut measure =
+                |count, pause_us, placement| metered(&mut group, &found, bytes, count, pause_us, placement);
             let stream = (effort * (32 << 20) / bytes as u64).clamp(200, 20_000 * effort);
             measure(stream / 4, 0, Placement::Cross)?;
             // Each way where it is at its best: on cores of their own, or both on one.
@@ -94,6 +87,29 @@ impl Way {
             points.push(point);
         }
         Ok(points)
+    }
+
+    /// Nanoseconds of a buffer through an empty filter in a process of its own, between two others.
+    pub fn through(&self, bytes: usize, effort: u64) -> Result<f64> {
+        let (found, place) = (Found::default(), |name: &str| Place::Shared(name.into()));
+        let graph = Graph::new("through")
+            .over(self.transport)
+            .filter("stamp", "stamp", 1, place("one"))
+            .filter("pass", "pass", 1, place("two"))
+            .filter("meter", "meter", 1, place("three"))
+            .filter("report", "report", 1, Place::Thread)
+            .stream("stamp.out", "pass.in", bytes)
+            .queued(queue(bytes))
+            .stream("pass.out", "meter.in", bytes)
+            .queued(queue(bytes))
+            .stream("meter.out", "report.in", 64);
+        let mut group = Group::start(graph, &with_report(&found), self.launcher()?)?;
+        metered(&mut group, &found, bytes, 200, 0, Placement::Cross)?;
+        // The two ends where they are at their best, as in `costs`; the filter between them goes where there is room.
+        [Placement::Cross, Placement::Same].into_iter().try_fold(f64::MAX, |best, placement| {
+            let [latency_ns, _] = metered(&mut group, &found, bytes, 200 * effort, 20, placement)?;
+            Ok(best.min(latency_ns))
+        })
     }
 
     fn pair(&self, bytes: usize) -> Graph {
@@ -138,6 +154,23 @@ impl Way {
         timed(bytes)?;
         Ok((bytes as f64 * 1e9 / timed(bytes)?, timed(0)?))
     }
+}
+
+/// The median time of a buffer, and the time of each, of one unit of work.
+fn metered(
+    group: &mut Group,
+    found: &Found,
+    bytes: usize,
+    count: u64,
+    pause_us: u64,
+    placement: Placement,
+) -> Result<[f64; 2]> {
+    let settings = Settings::default().with("count", count).with("size", bytes).with("pause_us", pause_us);
+    for outcome in group.run([settings.with("cores", placement.name())])? {
+        outcome.result?;
+    }
+    let last = found.lock().map_err(|_| anyhow::anyhow!("a panic"))?.pop();
+    last.context("the meter said nothing")
 }
 
 /// As many buffers as lie in the ring of a channel with its usual size, at least a few.

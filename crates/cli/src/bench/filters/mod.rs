@@ -106,8 +106,8 @@ pub fn run(options: &options::Bench, sink: &mut Sink) -> Result<()> {
             streams.iter().map(|(way, rounds)| Ok((way.name, way::cost(&points(rounds))?))).collect()
         };
         // From the medians, and from each round by itself, which tells how far to trust them.
-        let middle = costs(&middle)?;
-        let found = figures::figures(&middle);
+        let costs_of_all = costs(&middle)?;
+        let found = figures::figures(&costs_of_all);
         let by_round: Vec<Vec<Figure>> = (0..rounds)
             .map(|round| Ok(figures::figures(&costs(&|rounds| rounds[round].clone())?)))
             .collect::<Result<_>>()?;
@@ -119,7 +119,7 @@ pub fn run(options: &options::Bench, sink: &mut Sink) -> Result<()> {
             print_figures(&ratios);
         }
         sink.take(ratios.into_iter().flatten());
-        let curves = curves::curves(&middle);
+        let curves = curves::curves(&costs_of_all);
         sink.take(curves.into_iter().filter(|record| wanted(&record.bench["filters.".len()..])));
     }
     if wanted("stages") {
@@ -325,10 +325,10 @@ fn overhead(measured: &[Rounds<'_>]) -> Vec<Record> {
 }
 
 /// The same through an empty filter in a process of its own: two streams in place of one message. Nothing is promised of it.
-fn through(measured: &[(&Way, Vec<Point>)], rounds: usize, effort: u64) -> Result<Option<Record>> {
+fn through(measured: &[Rounds<'_>], rounds: usize, effort: u64) -> Result<Option<Record>> {
     let of = |name: &str| measured.iter().find(|(way, _)| way.name == name);
     let (Some((way, _)), Some((_, message))) = (of("channel"), of("message")) else { return Ok(None) };
-    let Some(message) = message.iter().find(|point| point.bytes == COMPARED) else { return Ok(None) };
+    let Some(message) = middle(message).into_iter().find(|point| point.bytes == COMPARED) else { return Ok(None) };
     let found: Vec<f64> = (0..rounds).map(|_| way.through(COMPARED, effort)).collect::<Result<_>>()?;
     let ratio = median(found).unwrap_or_default() / message.latency_ns;
     let record = record("overhead", "channel", COMPARED, Metric::Ratio, ratio);

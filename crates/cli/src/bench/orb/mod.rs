@@ -213,7 +213,7 @@ fn print(table: &str, about: &str, lines: &[Line]) {
 
 /// Sets what the server of VIA computes for each request beside that of the fabric, which the thesis has 3 us more of.
 fn overhead(lines: &[Line], fabric: &Line) {
-    let server = |line: &Line| line.figures.iter().find(|(metric, _)| *metric == Metric::Cost).map(|(_, value)| *value);
+    let server = |line: &Line| line.figures.iter().find(|found| found.metric == Metric::Cost).map(|found| found.value);
     let via = lines.iter().find(|line| line.way.name == "via" && line.size == fabric.size);
     if let (Some(ours), Some(via)) = (server(fabric), via.and_then(server)) {
         let more = Metric::Cost.shown(via - ours);

@@ -204,7 +204,10 @@ fn measured((table, note): (&str, &str), found: &Found, server: f64) -> Measured
 #[cfg(test)]
 pub fn metrics(table: &str) -> Vec<Metric> {
     let found = Found { value: 1.0, second: 1.0, cpu_ns: 1.0, count: 1 };
-    measured(table, &found, 1.0).into_iter().map(|(metric, _)| metric).collect()
+    let of = |note| measured((table, note), &found, 1.0).into_iter().map(|(metric, _)| metric);
+    let mut all: Vec<Metric> = [COLD, STRAND, ""].into_iter().flat_map(of).collect();
+    all.dedup();
+    all
 }
 
 fn omni(

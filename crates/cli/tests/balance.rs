@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use sidestep_testkit::process::PATIENCE;
+use sidestep_testkit::{ports::free_port, process::PATIENCE};
 
 /// A process that ends with the test.
 struct Part(Child);
@@ -105,10 +105,6 @@ impl Centre {
             thread::sleep(Duration::from_millis(5));
         }
     }
-}
-
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
 /// A web server that answers every request with its name.

@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use sidestep_testkit::process::PATIENCE;
+use sidestep_testkit::{ports::free_port, process::PATIENCE};
 
 /// A process that ends with the test.
 struct Part(Child);
@@ -72,7 +72,7 @@ fn an_unmodified_server_has_a_cache_that_is_never_old() {
     }
     let folder = folder("server");
     let site = folder.join("site").display().to_string();
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
+    let port = free_port().to_string();
     let server = ["-m", "http.server", &port, "--bind", "127.0.0.1", "--directory", &site];
     let _origin =
         Part(Command::new("python3").args(server).stderr(Stdio::null()).stdout(Stdio::null()).spawn().unwrap());

@@ -8,7 +8,6 @@
 use std::{
     collections::BTreeMap,
     fs,
-    net::TcpListener,
     path::PathBuf,
     process::{Command, Stdio},
     thread,
@@ -20,6 +19,7 @@ use sidestep_fabric::{Channel, ChannelOptions, LinkOptions, Node, Result, queue:
 use sidestep_sys::{clock, cpu};
 use sidestep_testkit::{
     allocator::Counting,
+    ports::free_address,
     process::{Child, PATIENCE_NS, Role, enter},
 };
 
@@ -183,7 +183,7 @@ impl Trace {
 /// Has a connection over iWARP, and says nothing.
 fn silent(role: Role) {
     let node = Node::open(&["iwarp"], &LinkOptions::default()).unwrap();
-    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let free = free_address();
     let name = format!("iwarp:{free}");
     let listener = node.listen(&name).unwrap();
     role.control.say(&name);

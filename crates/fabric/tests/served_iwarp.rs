@@ -1,7 +1,6 @@
 //! Service over iWARP: a program that looks after its node for a moment, and then no more, keeps nobody waiting.
 
 use std::{
-    net::TcpListener,
     sync::{
         Arc,
         atomic::{AtomicU32, Ordering},
@@ -11,7 +10,7 @@ use std::{
 
 use sidestep_fabric::{Aperture, Cookie, Endpoint, LinkOptions, Node, RdmaQueue, Region, Rights};
 use sidestep_sys::clock;
-use sidestep_testkit::process::PATIENCE_NS;
+use sidestep_testkit::{ports::free_address, process::PATIENCE_NS};
 
 const LEN: usize = 4096;
 
@@ -77,7 +76,7 @@ struct Pair {
 }
 
 fn pair() -> Pair {
-    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let free = free_address();
     let name = format!("iwarp:{free}");
     let (node, other) = (iwarp(), iwarp());
     let listener = other.listen(&name).unwrap();

@@ -233,8 +233,7 @@ fn their_naming_service_knows_our_objects() {
     let Some(_) = program() else { return };
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("names-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
-    // Any free port: it is given back just before.
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = sidestep_testkit::ports::free_port();
     let end_point = format!("giop:tcp:127.0.0.1:{port}");
     let mut command = Command::new("omniNames");
     command.args(["-start", &port.to_string(), "-always", "-logdir"]).arg(&folder);

@@ -11,6 +11,7 @@ use std::time::Duration;
 use every::generated::*;
 use every::{FORBIDDEN, PANIC, builder, tcp_server};
 use sidestep_rpc::{Accepted, AuthError, AuthSys, Client, ClientOptions, Credential, Denied, Error, Procedure, Server};
+use sidestep_testkit::ports::free_address;
 
 /// For tests that move much: nothing there depends on how fast the machine is.
 const PATIENT: Duration = Duration::from_secs(300);
@@ -34,8 +35,7 @@ fn many_threads_share_one_client() {
 fn streams(name: &str) -> (Server, [String; 5]) {
     let name = format!("{name}-{}", std::process::id());
     let path = std::env::temp_dir().join(format!("sidestep-rpc-{name}.sock"));
-    // A port that nobody has: it is taken from the kernel and given back.
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let port = free_address();
     let others = [
         format!("unix:{}", path.display()),
         format!("shm:rpc-{name}"),

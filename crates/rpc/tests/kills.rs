@@ -2,7 +2,6 @@
 //! call ends, and soon.
 
 use std::io::{BufRead, BufReader};
-use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock};
@@ -10,6 +9,7 @@ use std::time::Duration;
 
 use sidestep_rpc::{Client, ClientOptions, Error, Procedure};
 use sidestep_sys::clock;
+use sidestep_testkit::ports::free_address;
 use sidestep_testkit::process::{Learned, full, run_delay_ns};
 
 /// The null call of the example's store.
@@ -34,7 +34,7 @@ fn address(transport: &str, round: usize) -> String {
         "tcp" | "rdma" => format!("{transport}:127.0.0.1:0"),
         "unix" => format!("unix:{}", std::env::temp_dir().join(name).display()),
         // A port that nobody has: it is taken from the kernel and given back.
-        "vi-iwarp" => format!("vi-iwarp:{}", TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()),
+        "vi-iwarp" => format!("vi-iwarp:{}", free_address()),
         scheme => format!("{scheme}:{name}"),
     }
 }

@@ -2,11 +2,10 @@
 
 mod every;
 
-use std::net::TcpListener;
-
 use every::generated::{EveryV1Client, List, Tree};
 use sidestep_rpc::xdr::{self, Reader, Writer, Xdr};
 use sidestep_rpc::{Accepted, Call, Client, ClientOptions, Error, Procedure, Refusal, Server, Service};
+use sidestep_testkit::ports::free_address;
 use sidestep_testkit::process::PATIENCE;
 
 const PROGRAM: u32 = 0x2000_0222;
@@ -76,7 +75,7 @@ impl Service for Deep {
 fn serve(name: &str) -> (Server, Vec<String>) {
     let name = format!("nesting-{name}-{}", std::process::id());
     let path = std::env::temp_dir().join(format!("sidestep-rpc-{name}.sock"));
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let port = free_address();
     let mut addresses = vec![
         format!("unix:{}", path.display()),
         format!("shm:{name}"),

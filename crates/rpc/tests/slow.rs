@@ -1,10 +1,10 @@
 //! Procedures that take as long as the test wants, and what goes on meanwhile.
 
-use std::net::TcpListener;
 use std::sync::{Arc, Condvar, Mutex};
 
 use sidestep_rpc::xdr::{Reader, Writer};
 use sidestep_rpc::{Call, Client, ClientOptions, Pending, Procedure, Refusal, Server, ServerBuilder, Service};
+use sidestep_testkit::ports::free_address;
 use sidestep_testkit::process::PATIENCE;
 
 const PROGRAM: u32 = 0x2000_0333;
@@ -78,7 +78,7 @@ fn serve(name: &str, configure: impl FnOnce(ServerBuilder) -> ServerBuilder) -> 
     let gate = Arc::<Gate>::default();
     let name = format!("rpc-slow-{name}-{}", std::process::id());
     // A port that nobody has: it is taken from the kernel and given back.
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let port = free_address();
     let unix = format!("unix:{}", std::env::temp_dir().join(&name).display());
     let lines = [format!("shm:{name}"), format!("vi:{name}"), format!("vi-iwarp:{port}")];
     let named = lines.iter().chain([&unix]);

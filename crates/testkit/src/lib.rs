@@ -14,6 +14,7 @@ pub mod allocator;
 pub mod conformance;
 pub mod hosts;
 pub mod links;
+pub mod ports;
 pub mod process;
 pub mod shared;
 pub mod sockets;

@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     fs,
-    net::{TcpListener, TcpStream},
+    net::TcpStream,
     path::{Path, PathBuf},
     process::Command,
     thread::sleep,
@@ -11,6 +11,7 @@ use std::{
 };
 
 use serde_json::Value;
+pub use sidestep_testkit::ports::free_port;
 use sidestep_testkit::{
     process::PATIENCE,
     sockets::{Bounded, Ended},
@@ -332,11 +333,6 @@ pub fn program(name: &str) -> Option<PathBuf> {
         eprintln!("left out: {name} is not installed");
     }
     found
-}
-
-/// A port that is free now.
-pub fn free_port() -> u16 {
-    TcpListener::bind(("127.0.0.1", 0)).expect("a port").local_addr().expect("an address").port()
 }
 
 /// Whether this is root, as which some servers change their user.

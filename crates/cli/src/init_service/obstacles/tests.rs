@@ -35,7 +35,7 @@ fn what_keeps_it_apart_is_said() {
         ("PrivateIPC=yes", INSTALLED, "PrivateIPC="),
         ("RootDirectory=/srv/root", INSTALLED, "RootDirectory="),
         ("ProtectHome=yes", "/home/me/lib/libsidestep.so", "ProtectHome= hides /home/me"),
-        ("ProtectHome=tmpfs", "/root/lib/libsidestep.so", "ProtectHome= hides /root"),
+        ("ProtectHome=tmpfs", "/run/user/7/lib/libsidestep.so", "ProtectHome= hides /run/user/7"),
         ("PrivateTmp=yes", "/tmp/lib/libsidestep.so", "PrivateTmp= hides"),
         ("DynamicUser=yes", "/var/tmp/lib/libsidestep.so", "PrivateTmp= hides"),
         ("InaccessiblePaths=/opt -/usr/local", INSTALLED, "InaccessiblePaths= hides /usr/local/lib"),

@@ -165,6 +165,8 @@ fn three_inputs_end_together() {
 /// A split into two sinks: the ends of a unit reach both.
 #[test]
 fn a_split_has_two_ends() {
+    // Two copies of the split may get all evens and all odds, as the dealing goes: the join waits for one of them while the other goes
+    // on, so that there must be room for everything.
     let graph = Graph::new("split")
         .filter("numbers", "numbers", 2, Place::Thread)
         .set("most", 50)
@@ -175,9 +177,13 @@ fn a_split_has_two_ends() {
         .filter("gather", "gather", 1, Place::Thread)
         .stream("numbers.out", "split.in", 32)
         .stream("split.even", "evens.in", 32)
+        .queued(64)
         .stream("split.odd", "odds.in", 32)
+        .queued(64)
         .stream("evens.out", "join.left", 32)
+        .queued(64)
         .stream("odds.out", "join.right", 32)
+        .queued(64)
         .stream("join.out", "gather.in", 32);
     everywhere(&graph, &(0..50).map(|number| 2 * number).collect::<Vec<u64>>());
 }

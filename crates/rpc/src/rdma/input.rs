@@ -31,6 +31,8 @@ pub(super) enum Came {
 const FIRST: usize = 16 << 10;
 /// And for so much while the socket has plenty: several frames of other hosts, or most of one of this host.
 const PLENTY: usize = 64 << 10;
+/// A frame of which so much is still to come is asked for by itself: what a read brings of the next one is moved before it goes on.
+const LONG: usize = 32 << 10;
 /// And for so much beyond the end of a frame.
 const LEAD: usize = 2 << 10;
 
@@ -50,7 +52,12 @@ impl Input {
         let have = self.end - self.start;
         self.bytes.copy_within(self.start..self.end, 0);
         (self.start, self.end) = (0, have);
-        let wanted = (needed + LEAD).max(have + if self.had_plenty { PLENTY } else { FIRST });
+        let wanted = have
+            + match needed.saturating_sub(have) + LEAD {
+                rest if rest >= LONG => rest,
+                _ if self.had_plenty => PLENTY,
+                rest => rest.max(FIRST),
+            };
         if self.bytes.len() < wanted {
             self.bytes.resize(wanted, 0);
         }

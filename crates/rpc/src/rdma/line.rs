@@ -233,9 +233,13 @@ impl Line {
 
     /// Does what can be done without waiting. An error is the end of the connection.
     pub fn advance(&mut self) -> io::Result<()> {
-        let now = self.begin.elapsed();
-        self.connection.handle_timeout(now);
         self.transmit()?;
+        self.answer()
+    }
+
+    /// The same while the peer is likely to have sent more: what waits goes out with the answers to that, in fewer packets.
+    pub fn answer(&mut self) -> io::Result<()> {
+        self.connection.handle_timeout(self.begin.elapsed());
         for _ in 0..READS {
             if !self.receive()? {
                 break;

@@ -73,6 +73,11 @@ impl Gathering {
         Self { limit, ..Self::default() }
     }
 
+    /// Whether no call waits for its chunks.
+    pub fn is_empty(&self) -> bool {
+        self.calls.is_empty()
+    }
+
     /// When the client must have answered the oldest reads.
     pub fn deadline(&self) -> Option<Instant> {
         match self.calls.front()?.chunks {

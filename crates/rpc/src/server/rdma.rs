@@ -234,7 +234,7 @@ impl Session<'_> {
             if let Some(received) = self.line.poll_received()? {
                 return Ok(Some(received));
             }
-            let end = self.line.advance();
+            let end = if self.calls.is_empty() { self.line.advance() } else { self.line.answer() };
             if let Some(received) = self.line.poll_received()? {
                 return Ok(Some(received));
             }

@@ -71,6 +71,11 @@ impl State {
         self.calls.len() < self.granted
     }
 
+    /// Whether more than one call is outstanding.
+    pub fn has_others(&self) -> bool {
+        self.calls.len() > 1
+    }
+
     /// Sends the call in a frame, if it may: whether it has. One call at a time may have `waited`; until it is sent, others that
     /// have not are not.
     pub fn try_send(&mut self, frame: Frame<'_>, waited: bool, wishes: &Wishes) -> io::Result<bool> {

@@ -142,7 +142,11 @@ impl Rdma {
         if !state.try_send(frame, waited, &self.wishes)? {
             return Ok(false);
         }
-        state.line.advance()?;
+        if state.has_others() {
+            state.line.answer()?;
+        } else {
+            state.line.advance()?;
+        }
         if state.line.has_output() || state.collect(&self.wishes)? {
             // Whoever reads may wait for something else.
             let _ = self.bell.write(1);

@@ -37,7 +37,7 @@ pub fn kinds(kinds: Kinds) -> Kinds {
             Ok(())
         }))
     });
-    kinds.with("deal", deal.output("out", ANY)).with("node", node.input("in", ANY).setting("factor", ANY_WHOLE))
+    kinds.with("deal", deal.keyed_output("out", ANY)).with("node", node.input("in", ANY).setting("factor", ANY_WHOLE))
 }
 
 fn spend(time: Duration) {
@@ -76,19 +76,25 @@ fn deal(work: &mut Work<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
+fn graph(factor: u32, schedule: Schedule) -> Graph {
+    Graph::new("balance")
+        .filter("deal", "deal", 1, Place::Shared("dealer".into()))
+        .filter("node", "node", NODES, Place::Process)
+        .set("factor", factor)
+        .stream("deal.out", "node.in", BLOCK)
+        .dealt(schedule)
+        .queued(2)
+}
+
 impl Way {
     /// How many times as fast dealing by demand is as the best split, with the first node so much slower.
     pub fn balance(&self, factor: u32) -> Result<f64> {
         let time = |schedule: Schedule| -> Result<f64> {
-            let graph = Graph::new("balance")
-                .over(self.transport)
-                .filter("deal", "deal", 1, Place::Shared("dealer".into()))
-                .filter("node", "node", NODES, Place::Process)
-                .set("factor", factor)
-                .stream("deal.out", "node.in", BLOCK)
-                .dealt(schedule)
-                .queued(2);
-            let mut group = Group::start(graph, &with_report(&Found::default()), self.launcher()?)?;
+            let mut group = Group::start(
+                graph(factor, schedule).over(self.transport),
+                &with_report(&Found::default()),
+                self.launcher()?,
+            )?;
             let settings = Settings::default().with("blocks", BLOCKS).with("factor", factor);
             let settings = if schedule == Schedule::Keyed { settings.with("split", "yes") } else { settings };
             let began = Instant::now();
@@ -98,5 +104,18 @@ impl Way {
             Ok(began.elapsed().as_secs_f64())
         };
         Ok(time(Schedule::Keyed)? / time(Schedule::Demand)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_wrong_with_the_graphs() {
+        for schedule in [Schedule::Keyed, Schedule::Demand] {
+            let problems = sidestep_filters::check(&graph(8, schedule), &with_report(&Found::default()));
+            assert!(problems.is_empty(), "{schedule:?}: {problems:?}");
+        }
     }
 }

@@ -93,22 +93,12 @@ impl Points<'_> {
 
 #[cfg(test)]
 mod tests {
-    use sidestep_filters::model::Point;
-
-    use super::*;
+    use super::{super::figures::of_the_document, *};
 
     /// A way that is better everywhere is never worse on a curve, and goes on where TCP has dropped out.
     #[test]
     fn a_better_way_is_better_on_every_curve() {
-        let cost = |latency: f64, ns_per_byte: f64| {
-            let point = |bytes: usize| Point {
-                bytes,
-                latency_ns: latency + ns_per_byte * bytes as f64,
-                each_ns: 0.2 * latency + ns_per_byte * bytes as f64,
-            };
-            Cost::new(BLOCKS.map(point).to_vec()).unwrap()
-        };
-        let found = curves(&[("via", cost(9_500.0, 10.5)), ("tcp", cost(47_000.0, 15.7))]);
+        let found = curves(&of_the_document());
         for bench in ["update", "rate", "mix", "reaction", "demand"].map(|table| format!("filters.{table}")) {
             let own = |path: &str| -> Vec<(f64, f64)> {
                 let own = found.iter().filter(|record| record.bench == bench && record.path == path);

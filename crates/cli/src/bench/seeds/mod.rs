@@ -194,14 +194,17 @@ impl Lines {
         let (larger, is_share) = (self.metric.larger_is_better(), self.paths[1] == WHOLE);
         let best = |path: &str| {
             let own = records.iter().filter(|record| self.fits(record) && record.path == path);
-            let own = own.filter(|record| record.value > 0.0 || is_share && record.value == 0.0);
+            // Zero stands for nothing measured, but where nothing of it can be what was found: none of a share, or never.
+            let is_found =
+                |record: &&Record| is_share || self.metric == Metric::Ratio && !record.extra.contains_key("note");
+            let own = own.filter(|record| record.value > 0.0 || record.value == 0.0 && is_found(record));
             own.reduce(|one, two| if (one.value > two.value) == larger { one } else { two })
         };
         let first = best(self.paths[0])?;
         if is_share {
             return Some(Ratio { times: first.value, noise: None });
         }
-        let second = best(self.paths[1])?;
+        let second = best(self.paths[1]).filter(|second| second.value > 0.0)?;
         let times = if larger { first.value / second.value } else { second.value / first.value };
         Some(Ratio { times, noise: noise([first.spread(), second.spread()]) })
     }

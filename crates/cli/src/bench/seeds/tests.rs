@@ -32,6 +32,18 @@ fn what_may_be_noise_has_no_direction() {
     assert_eq!(verdict(Paper::Times(5.0), 1.5), "same direction");
 }
 
+/// A way that keeps a latency with no block has no updates: that is the other way round, and not a figure that is missing.
+#[test]
+fn a_ratio_of_nothing_is_a_ratio() {
+    let lines = Lines { bench: "filters.rate", metric: Metric::Ratio, size: ANY, paths: ["via", "tcp"], of: Of::All };
+    let of = |path, value, extra| record("filters.rate", path, 0, Metric::Ratio, value, extra);
+    let none = [of("via", 0.0, json!({"spread": 0.0})), of("tcp", 1.0, json!({"spread": 0.0}))];
+    let ratio = lines.ratio(&none).expect("it was measured");
+    assert_eq!((ratio.times, verdict(Paper::Times(6.0), ratio, "").name()), (0.0, "reversed"));
+    assert_eq!(lines.ratio(&[of("via", 1.0, json!({})), of("tcp", 0.0, json!({}))]), None);
+    assert_eq!(lines.ratio(&[of("via", 0.0, json!({"note": "left out"})), of("tcp", 1.0, json!({}))]), None);
+}
+
 #[test]
 fn each_path_counts_where_it_is_at_its_best() {
     let lines = Lines {
